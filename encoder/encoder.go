@@ -169,32 +169,28 @@ func (p preparation) side() int {
 	if p.config != nil {
 		return p.config.Side()
 	}
-	if m, ok := known.ByDigest(p.digest); ok {
-		return m.Size
-	}
-	return 0
+	_, images, _ := known.ByDigest(p.digest)
+	return images.Size
 }
 
 func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from string, err error) {
-	how, from, err = p.lookUp(height, width)
+	ok := p.config != nil
+	if ok {
+		how, from, err = p.config.For(height, width)
+	} else {
+		from = "the model's metadata"
+		how, ok, err = prepare.FromMetadata(p.metadata, height, width)
+	}
+	if name, images, known := known.ByDigest(p.digest); err == nil && !ok && known && images.Size == height && images.Size == width {
+		how, from, ok = images.Preprocessing, "what is known of "+name, true
+	}
+	if err == nil && !ok {
+		from, err = "", hint.Add(fmt.Errorf("%w: the file contains no preprocessing", cpar.ErrInput),
+			"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
+				"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
+	}
 	how.Views = cmp.Or(p.views, how.Views, prepare.MostViews)
 	return how, from, err
-}
-
-func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from string, err error) {
-	if p.config != nil {
-		return p.config.For(height, width)
-	}
-	own, ok, err := prepare.FromMetadata(p.metadata, height, width)
-	if ok || err != nil {
-		return own, "the model's metadata", err
-	}
-	if m, ok := known.ByDigest(p.digest); ok && m.Size == height && m.Size == width {
-		return m.Preprocessing, "what is known of " + m.Name, nil
-	}
-	return own, "", hint.Add(fmt.Errorf("%w: the file contains no preprocessing", cpar.ErrInput),
-		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
-			"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
 }
 
 // Digest identifies the model file, the embedding tensor with its pooling, and

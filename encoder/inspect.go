@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 
 	"cpar/encoder/engine"
-	"cpar/encoder/onnx"
 	"cpar/encoder/prepare"
 )
 
@@ -38,7 +38,7 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 		if err != nil {
 			return err
 		}
-		r.Missing = missing(s.model)
+		r.Missing = append([]string{}, slices.Sorted(maps.Keys(engine.Missing(s.model)))...)
 		e, err := s.start(Go, opt.Options, cmp.Or(opt.Side, how.side()))
 		if err == nil {
 			r.Embedding, r.Missing = e.Choice(), []string{}
@@ -57,15 +57,6 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 		return err
 	})
 	return r, err
-}
-
-func missing(m *onnx.Model) []string {
-	names := []string{}
-	for name := range engine.Missing(m) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // chooseDeclared determines the embedding from the shapes that the file

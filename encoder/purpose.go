@@ -104,14 +104,15 @@ func (c *chooser) purposeOf(o onnx.ValueInfo, dims []int, shape func(string) []i
 
 // isBoxes reports whether one axis counts the boxes of a detector: one for each
 // cell of several grids, times the anchors of a cell. It also recognises the
-// grids themselves, in which each of the anchors of a cell has four coordinates,
-// a score, and a score for each class.
+// grids themselves, and boxes that were already selected.
 func (c *chooser) isBoxes(dims []int) bool {
 	wide := slices.DeleteFunc(slices.Clone(dims), func(d int) bool { return d == 1 })
 	switch {
 	case len(dims) == 5: // anchors×rows×columns×values
 		return slices.ContainsFunc([]int{1, len(dims) - 1}, func(k int) bool { return dims[k] == 85 || dims[k] == 25 })
 	case len(dims) == 4 && slices.ContainsFunc([]int{1, 3}, func(k int) bool { return slices.Contains([]int{75, 125, 255, 425}, dims[k]) }):
+		return true
+	case len(dims) == 3 && dims[1] > 1 && dims[2] >= 4 && dims[2] <= 7: // selected boxes: corners, score, class
 		return true
 	case len(dims) < 3 || len(wide) != 2:
 		return false

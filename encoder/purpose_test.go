@@ -26,6 +26,7 @@ var nonEncoders = []struct {
 }{
 	{"YOLOv8", aDetector, images(640, 640), []tensorShape{{"output0", onnx.Float, []int64{1, 84, 8400}}}},
 	{"YOLOv5, 320 pixels", aDetector, images(320, 320), []tensorShape{{"output", onnx.Float, []int64{1, 6300, 85}}}},
+	{"YOLOv10", aDetector, images(640, 640), []tensorShape{{"output0", onnx.Float, []int64{1, 300, 6}}}},
 	{"YOLOv3, grids", aDetector, images(416, 416), []tensorShape{{"a", onnx.Float, []int64{1, 255, 13, 13}}, {"b", onnx.Float, []int64{1, 255, 26, 26}}}},
 	{"SSD", aDetector, images(300, 300), []tensorShape{{"scores", onnx.Float, []int64{1, 8732, 81}}, {"locations", onnx.Float, []int64{1, 8732, 4}}}},
 	{"SSD with suppression", aDetector, images(300, 300), []tensorShape{{"selected_indices", onnx.Int64, []int64{-1, 3}}}},

@@ -11,8 +11,7 @@ import (
 )
 
 // Each network is tried on two synthetic images before the first photo, because
-// a wrong tensor, wrong preprocessing or a damaged file often produces a
-// useless embedding that would otherwise be noticed only after an hour.
+// a wrong tensor or a damaged file often produces a useless embedding.
 //
 // The test measures the distance of the embeddings relative to their length,
 // because many networks add a large common component, which makes cosines high.

@@ -260,7 +260,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if err := f.write.parse(f.options.DryRun); err != nil {
 		return err
 	}
-	if err := f.words.parse(f.model.path, f.write.to != ""); err != nil {
+	if err := f.words.parse(&f.model, f.write.to != ""); err != nil {
 		return err
 	}
 	return f.search.parse()

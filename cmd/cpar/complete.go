@@ -101,7 +101,7 @@ func complete(c *cobra.Command) {
 		}
 	case "cpar model get":
 		c.ValidArgsFunction = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			var all []string
+			all := setNames()
 			for _, m := range known.List() {
 				all = append(all, m.Name)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/encoder/bundled"
 	"cpar/internal/doctor"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
@@ -74,13 +75,17 @@ func (d *doctorFlags) run(ctx context.Context) {
 	d.checkFolder("state", this.State, stateWants)
 	d.checkFolder("cache", this.Cache, cacheWants)
 	d.model.orBundled()
+	gives, do := betterEncoder()
 	if d.model.path == "" {
-		d.findings.Warn("network", "remove --model none, or pass --model FILE (cpar model list names some)", "no image network is used; a network finds more keywords")
+		d.findings.Warn("network", "remove --model none, or "+do, "no image network is used; a network finds more keywords")
 	} else if n, err := d.model.open(nil); err != nil {
 		d.findings.Fail("network", "name another file with --model", err)
 	} else {
 		u := describe(n)
 		d.findings.OK("network", "%s: %s, run by %s", sanitize.Text(d.model.path), u.Embedding, sanitize.Text(u.Runtime))
+		if d.model.path == bundled.Name {
+			d.findings.OK("network", "%s: %s", gives, do)
+		}
 	}
 }
 

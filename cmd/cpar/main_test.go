@@ -19,6 +19,7 @@ import (
 
 	"cpar/cloud/daemon"
 	"cpar/cloud/listen"
+	"cpar/encoder/known"
 	"cpar/encoder/onnxruntime"
 	"cpar/internal/exitcode"
 	"cpar/internal/testing/immichtest"
@@ -29,6 +30,9 @@ func TestMain(m *testing.M) {
 		"cpar": func() {
 			if folder := os.Getenv("STORY_KEYRING"); folder != "" {
 				ring = storyKeyring(folder)
+			}
+			if file := os.Getenv("STORY_SETS"); file != "" {
+				knownSets = func() []known.Set { return storySets(file) }
 			}
 			os.Exit(run())
 		},
@@ -62,6 +66,8 @@ func runCloud() int {
 //	shutdown                    end the cloud (stop ends a story)
 //	scenes FOLDER N [FIRST]     paint a collection of N scenes, from number FIRST
 //	model FILE SEED             make a tiny image network from a seed
+//	network FILE IN… to OUT…    make a network with these inputs and outputs
+//	sets FILE NAME PART=FILE…   write a table of a set for $STORY_SETS, with addresses at $FILES
 //	files FOLDER [BYTES]        serve a folder's files at $FILES, the first answer breaking after BYTES
 //	sumof NAME FILE             set $NAME to the SHA-256 of a file
 //	pair FOLDER                 make both halves of a CLIP-like network, and their tokenizer
@@ -118,7 +124,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "pair": writePair, "interrupt": interrupt, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "network": writeNetwork, "sets": writeSets, "pair": writePair, "interrupt": interrupt, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"files": serveFiles, "sumof": sumOf,
@@ -132,7 +138,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_CLOUD_CA", "CPAR_TOKEN", "CPAR_TOKEN_FILE", "CPAR_MODEL", "CPAR_TEXT_MODEL", "CPAR_CONFIG", "CPAR_RUNTIME", "CPAR_ONNXRUNTIME", "CPAR_EMBEDDING", "CPAR_POOL", "CPAR_SIDE", "CPAR_PREPROCESSING", "CPAR_INDEX", "CPAR_CACHE", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_CLOUD_CA", "CPAR_TOKEN", "CPAR_TOKEN_FILE", "CPAR_MODEL", "CPAR_TEXT_MODEL", "CPAR_CONFIG", "CPAR_RUNTIME", "CPAR_ONNXRUNTIME", "CPAR_EMBEDDING", "CPAR_POOL", "CPAR_SIDE", "CPAR_PREPROCESSING", "CPAR_INDEX", "CPAR_CACHE", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "STORY_SETS", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

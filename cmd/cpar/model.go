@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,12 +26,13 @@ import (
 type modelFlags struct {
 	encoderflags.Flags
 	path   string
-	none   bool // --model none
+	set    string // whose image half path is, or ""
+	none   bool   // --model none
 	opened *encoder.Encoder
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, bundled for the one inside cpar, or none (default $CPAR_MODEL, otherwise bundled); see cpar model")
+	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, the name of a set, bundled for the one inside cpar, or none (default $CPAR_MODEL, otherwise bundled); see cpar model")
 	m.Add(c.Flags())
 }
 
@@ -38,6 +40,13 @@ func (m *modelFlags) add(c *cobra.Command) {
 func (m *modelFlags) Check() error {
 	if m.path == settings.None {
 		m.path, m.none = "", true
+	}
+	if _, ok := findSet(m.path); ok {
+		m.set = m.path
+	}
+	var err error
+	if m.path, err = partOfSet(m.path, "image"); err != nil {
+		return err
 	}
 	return m.Flags.Check()
 }
@@ -142,7 +151,7 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 
 // again returns the flags as given, to quote them in the next command.
 func (m *modelFlags) again() string {
-	return " --model " + shellWord(m.path) + m.CommandLine(shellWord)
+	return " --model " + shellWord(cmp.Or(m.set, m.path)) + m.CommandLine(shellWord)
 }
 
 // A usedNetwork describes the embedding taken from a network.
@@ -185,10 +194,29 @@ var found = map[profile.Kind]float64{profile.Paper: 1.6, profile.Learned: 2.1, p
 
 const given = 3.5
 
-// worthIt describes the benefit of a network to users who named none.
+// worthIt describes the benefit of a network to users who named none, and of a
+// larger one to users of the bundled one.
 func (m *modelFlags) worthIt(w io.Writer) {
-	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. Leave --model none out, or see cpar model list and pass --model FILE\n",
-		given, found[profile.Paper], found[profile.Learned], found[profile.Network])
+	switch m.path {
+	case "":
+		fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. Leave --model none out, or see cpar model list and pass --model FILE\n",
+			given, found[profile.Paper], found[profile.Learned], found[profile.Network])
+	case bundled.Name:
+		gives, do := betterEncoder()
+		fmt.Fprintf(w, "note: the encoder is the small one inside cpar. %s: %s\n", gives, do)
+	}
+}
+
+// betterEncoder describes what a larger encoder gives, and the command for it.
+func betterEncoder() (gives, do string) {
+	const name = "clip-b32"
+	s, _ := findSet(name)
+	do = "cpar model get " + name
+	if _, err := partOfSet(name, "image"); err == nil { // it is on this device
+		do = "pass --model " + name
+	}
+	return fmt.Sprintf("A CLIP encoder such as %s (%s, about fifteen times the work per photo) also knows people, events and abstract words, and suggests words that your collection does not have",
+		name, size(uint64(s.Bytes()))), do
 }
 
 // unused notes that a named model is not used.

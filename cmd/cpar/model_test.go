@@ -1,13 +1,21 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"cpar/encoder/known"
+	"cpar/internal/testing/onnxtest"
 )
 
 type message []byte
@@ -59,4 +67,49 @@ func writeModel(ts *testscript.TestScript, _ bool, args []string) {
 	_, err := fmt.Sscan(args[1], &seed)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), tinyModel(seed), 0o600))
+}
+
+// writeNetwork writes a network of one unknown operator with these inputs and
+// outputs, as NAME:TYPE:DIMENSIONS before and after "to".
+func writeNetwork(ts *testscript.TestScript, _ bool, args []string) {
+	f := onnxtest.Empty(13)
+	var in []string
+	outputs := false
+	for _, arg := range args[1:] {
+		if arg == "to" {
+			outputs = true
+			continue
+		}
+		parts := strings.Split(arg, ":")
+		var dims []int64
+		ts.Check(json.Unmarshal([]byte("["+parts[2]+"]"), &dims))
+		elements := map[string]int64{"float": onnxtest.Float, "int64": onnxtest.Int64}[parts[1]]
+		if outputs {
+			f.NodeOf("Anything", in, []string{parts[0]}, nil).OutputOf(parts[0], elements, dims...)
+		} else {
+			f.Input(parts[0], elements, dims...)
+			in = append(in, parts[0])
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), f.Bytes(), 0o600))
+}
+
+func writeSets(ts *testscript.TestScript, _ bool, args []string) {
+	table := "set,part,url,sha256,bytes,input,resize,crop,interpolation,mean,std,range,licence\n"
+	for _, part := range args[2:] {
+		part, file, _ := strings.Cut(part, "=")
+		data := ts.ReadFile(file)
+		table += fmt.Sprintf("%s,%s,%s/%s,%x,%d,NCHW 16,16x16,none,bilinear,0.5 0.5 0.5,0.5 0.5 0.5,0-1,MIT\n",
+			args[1], part, ts.Getenv("FILES"), filepath.Base(file), sha256.Sum256([]byte(data)), len(data))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(table), 0o600))
+}
+
+func storySets(file string) []known.Set {
+	table, err := os.ReadFile(file)
+	sets, err2 := known.ReadSets(table)
+	if err := errors.Join(err, err2); err != nil {
+		panic(err)
+	}
+	return sets
 }

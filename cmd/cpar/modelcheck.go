@@ -95,10 +95,10 @@ use it only with files that you trust.`,
   plain Go: 96 ms a picture on one core`,
 		Args: oneArg("an ONNX file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			model.path = args[0]
 			if err := model.Check(); err != nil {
 				return err
 			}
-			model.path = args[0]
 			r, err := model.inspect(cmd.Context())
 			if err != nil {
 				return err

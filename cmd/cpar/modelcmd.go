@@ -31,6 +31,7 @@ type listedModel struct {
 	// Preprocessing has the form of a --preprocessing file.
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
 	Licence       string                `json:"licence"`
+	Parts         []listedPart          `json:"parts,omitempty"` // of a set, which bytes counts together
 }
 
 func listed(m known.Model) listedModel {
@@ -47,24 +48,32 @@ func modelListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "list the networks known by their digest",
-		Long: `list prints the public image networks that cpar knows by their SHA-256, with size,
-preprocessing, licence and address. All are classifiers of the ONNX model zoo, trained on
-ImageNet like the small network inside cpar, which is the default. The zoo has moved:
-the addresses lead to its copy and were not tested for this version. cpar model get
-compares every download with the digest.
+		Long: `list prints the public networks that cpar knows by their SHA-256, with size,
+preprocessing, licence and address: sets of the encoders that photo programs use, CLIP,
+SigLIP and DINOv2, and classifiers of the ONNX model zoo, trained on ImageNet like the
+small network inside cpar, which is the default. A set has an image half, and mostly a
+text half with its tokenizer, which suggests words that your collection does not have.
 
-The encoders of photo programs, CLIP, SigLIP and DINOv2, are better. They are not in the
-list because no single file of theirs is authoritative. Bring one in ONNX format with its
-configuration file and check it: cpar model check FILE`,
+The addresses were not tested for this version. cpar model get compares every download
+with its digest. Any other network in ONNX format can be used with its configuration file:
+cpar model check FILE`,
 		Example: `  $ cpar model list
-  $ cpar model get mobilenetv2-12`,
+  $ cpar model get clip-b32`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all := []listedModel{}
 			for _, m := range known.List() {
 				all = append(all, listed(m))
 			}
-			return output(cmd, asJSON, all, func() { printModels(cmd.OutOrStdout(), all) })
+			models := all
+			for _, s := range knownSets() {
+				all = append(all, listedSet(s))
+			}
+			return output(cmd, asJSON, all, func() {
+				printSets(cmd.OutOrStdout(), all[len(models):])
+				fmt.Fprintln(cmd.OutOrStdout())
+				printModels(cmd.OutOrStdout(), models)
+			})
 		},
 	}
 	jsonFlag(c, &asJSON)

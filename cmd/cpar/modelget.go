@@ -60,12 +60,18 @@ wrong digest is removed. Only ONNX files are accepted, because PyTorch files (.p
 .bin) contain programs that run when opened.
 
 --from names another address: of the file, or of a folder that holds it under its own name.
+The files of a set are called image.onnx, text.onnx, and so on (cpar model list --json).
 For a network that is not in the list, --sha256 identifies the file. Get it from a source
 that you trust, not from the file's server.
 
-get prints the network's licence if it is known. It does not fetch the preprocessing file
-(preprocess_cfg.json, preprocessor_config.json): put it beside the network.`,
-		Example: `  $ cpar model get mobilenetv2-12
+A set, such as clip-b32, has an image half, mostly a text half with its tokenizer, and its
+preprocessing. get fetches all parts into a folder of cpar's, so that --model NAME names
+the set in every command. For a single file, put the preprocessing file
+(preprocess_cfg.json, preprocessor_config.json) beside it.
+
+get prints the licence if it is known.`,
+		Example: `  $ cpar model get clip-b32
+  $ cpar model get mobilenetv2-12
   mobilenetv2-12.onnx (14 MB), licence Apache-2.0
   next: cpar model check mobilenetv2-12.onnx
 
@@ -83,6 +89,9 @@ get prints the network's licence if it is known. It does not fetch the preproces
 }
 
 func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
+	if s, ok := findSet(name); ok {
+		return f.runSet(cmd, s)
+	}
 	r, err := f.wanted(name)
 	if err != nil {
 		return err
@@ -91,18 +100,30 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 	if r.known {
 		o.Bytes = r.Bytes
 	}
-	if r.DryRun = f.dryRun; f.dryRun {
+	r.DryRun = f.dryRun
+	if err := r.get(cmd, o); err != nil {
+		return err
+	}
+	return output(cmd, f.asJSON, r, func() {
+		if r.print(cmd); !r.DryRun {
+			next(cmd, "cpar model check %s", shellWord(r.File))
+		}
+	})
+}
+
+// get fetches the file, or looks at what is there.
+func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
+	if r.DryRun {
 		if info, err := os.Stat(fetch.PartPath(r.File)); err == nil {
 			r.Resumed = info.Size()
 		}
-		return output(cmd, f.asJSON, r, func() { r.would(cmd) })
+		return nil
 	}
 	done, err := fetch.Get(cmd.Context(), o)
-	if err != nil {
-		return err
+	if err == nil {
+		r.Bytes, r.Resumed, r.Already = done.Bytes, done.Resumed, done.Already
 	}
-	r.Bytes, r.Resumed, r.Already = done.Bytes, done.Resumed, done.Already
-	return output(cmd, f.asJSON, r, func() { r.print(cmd) })
+	return err
 }
 
 // readable refuses a file that is not a network. It does not check the
@@ -224,13 +245,16 @@ func (r *fetched) would(cmd *cobra.Command) {
 }
 
 func (r *fetched) print(cmd *cobra.Command) {
-	if r.Already {
+	switch {
+	case r.DryRun:
+		r.would(cmd)
+		return
+	case r.Already:
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is there already, and is the right file (%s)%s\n", sanitize.Text(r.File), size(uint64(r.Bytes)), r.licence())
-	} else {
+	default:
 		fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)%s\n", sanitize.Text(r.File), size(uint64(r.Bytes)), r.licence())
 	}
 	if r.Resumed > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s were here from an earlier transfer\n", size(uint64(r.Resumed)))
 	}
-	next(cmd, "cpar model check %s", shellWord(r.File))
 }

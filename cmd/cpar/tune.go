@@ -112,9 +112,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		if t.Recommended.Profile == profile.Network && !f.model.isDefault() {
 			model = f.model.again()
 		}
-		if f.model.path == "" {
-			f.model.worthIt(cmd.ErrOrStderr())
-		}
+		f.model.worthIt(cmd.ErrOrStderr())
 		next(cmd, "cpar build %s --scheme %v --profile %v --ranker %v%s --out FOLDER.index", shellWord(folder), user.DefaultScheme, t.Recommended.Profile, t.Recommended.Ranker, model)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
+	"cpar/internal/settings"
 	"cpar/model/feature"
 	"cpar/model/rank"
 	"cpar/user/library"
@@ -41,7 +42,7 @@ const (
 )
 
 func (f *wordsFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.model, "text-model", "", "text half of the image network, an ONNX `file`, to suggest words from outside the collection")
+	c.Flags().StringVar(&f.model, "text-model", "", "text half of the image network, an ONNX `file`, the name of a set, or none, to suggest words from outside the collection (default: the half of the set in --model)")
 	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder (default: the one beside it)")
 	c.Flags().StringVar(&f.list, "words", "", "comma-separated `words` for the text half, instead of everyday words")
 	c.Flags().StringVar(&f.file, "words-file", "", "`file` with words for the text half, one per line")
@@ -68,14 +69,27 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	return false
 }
 
-// parse checks the flags and reads the list of words.
-func (f *wordsFlags) parse(image string, written bool) error {
+// parse checks the flags and reads the list of words. The text half of a set is
+// the default beside its image half.
+func (f *wordsFlags) parse(m *modelFlags, written bool) error {
+	if s, ok := findSet(m.set); ok && f.model == "" {
+		if _, ok := s.File("text"); ok {
+			f.model = m.set
+		}
+	}
+	if f.model == settings.None {
+		f.model = ""
+	}
+	var err error
+	if f.model, err = partOfSet(f.model, "text"); err != nil {
+		return err
+	}
 	switch {
 	case f.model == "" && (f.list != "" || f.file != "" || f.write):
 		return hint.Add(usageOf("suggesting words needs the text half of an image network, and none was named"), "pass --text-model FILE, which belongs to a CLIP-like network")
 	case f.model == "":
 		return nil
-	case image == "":
+	case m.path == "":
 		return hint.Add(usageOf("--text-model needs the image network that it belongs to"), "pass --model FILE, too")
 	case f.write && !written:
 		return hint.Add(usageOf("--words-write without --write"), "add --write sidecar, or leave --words-write out")
@@ -90,7 +104,6 @@ func (f *wordsFlags) parse(image string, written bool) error {
 		}
 		text += "\n" + strings.TrimPrefix(string(b), "\uFEFF")
 	}
-	var err error
 	if f.asked, err = zeroshot.ReadList(text); err != nil {
 		return err
 	}
@@ -116,10 +129,15 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	}
 	defer half.Close()
 	f.photos, err = zeroshot.Prepare(cmd.Context(), zeroshot.Options{Encoder: encoder, Text: half, Asked: f.asked, MaxKeywords: f.maxKeywords, MinScore: f.least, Cache: cache, Progress: report})
-	if err == nil && notes != nil && f.doubt() != "" {
+	switch {
+	case err != nil || f.doubt() == "":
+		return err
+	case f.write: // words due to chance would stay in photos
+		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrInput, f.doubt()), "pass the text half that belongs to --model, or leave --words-write out")
+	case notes != nil:
 		fmt.Fprintf(notes, "note: %s\n", f.doubt())
 	}
-	return err
+	return nil
 }
 
 // doubt returns the reason why the words may be due to chance, or "".

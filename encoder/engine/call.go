@@ -8,9 +8,8 @@ import (
 )
 
 // fail records the first failure of a node and returns an empty stand-in for the
-// value that could not be read or computed. A compiler may therefore read
-// several inputs and attributes and check c.err once, before it relies on a
-// shape. Later failures are consequences of the first and are dropped.
+// value. A compiler may therefore read several inputs and attributes and check
+// c.err once, before it relies on a shape.
 func (c *call) fail(err error) *value {
 	if c.err == nil {
 		c.err = err
@@ -183,40 +182,32 @@ func (c *call) attribute(name string, kind onnx.Kind) *onnx.Attribute {
 	return a
 }
 
-func (c *call) floatAttribute(name string, otherwise float32) float32 {
-	if a := c.attribute(name, onnx.KindFloat); a != nil {
-		return a.F
+func attributeOf[T any](c *call, name string, kind onnx.Kind, otherwise T, of func(*onnx.Attribute) T) T {
+	if a := c.attribute(name, kind); a != nil {
+		return of(a)
 	}
 	return otherwise
+}
+
+func (c *call) floatAttribute(name string, otherwise float32) float32 {
+	return attributeOf(c, name, onnx.KindFloat, otherwise, func(a *onnx.Attribute) float32 { return a.F })
 }
 
 func (c *call) intAttribute(name string, otherwise int64) int64 {
-	if a := c.attribute(name, onnx.KindInt); a != nil {
-		return a.I
-	}
-	return otherwise
+	return attributeOf(c, name, onnx.KindInt, otherwise, func(a *onnx.Attribute) int64 { return a.I })
 }
 
 func (c *call) flagAttribute(name string, otherwise bool) bool {
-	if a := c.attribute(name, onnx.KindInt); a != nil {
-		return a.I != 0
-	}
-	return otherwise
+	return attributeOf(c, name, onnx.KindInt, otherwise, func(a *onnx.Attribute) bool { return a.I != 0 })
 }
 
 func (c *call) stringAttribute(name, otherwise string) string {
-	if a := c.attribute(name, onnx.KindString); a != nil {
-		return a.S
-	}
-	return otherwise
+	return attributeOf(c, name, onnx.KindString, otherwise, func(a *onnx.Attribute) string { return a.S })
 }
 
 // rawInts returns a list of any length, or nil if absent.
 func (c *call) rawInts(name string) []int64 {
-	if a := c.attribute(name, onnx.KindInts); a != nil {
-		return a.Ints
-	}
-	return nil
+	return attributeOf(c, name, onnx.KindInts, nil, func(a *onnx.Attribute) []int64 { return a.Ints })
 }
 
 // intsAttribute returns a list of n entries in lo … hi.

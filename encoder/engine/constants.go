@@ -271,10 +271,8 @@ func wrapped(v int64, to onnx.Type) int64 {
 }
 
 // compileDequantize computes weights that a file stores as integers with a
-// scale, y = (x − zero)·scale, once when the network is compiled. The
-// arithmetic of such networks is in floating point. Integers that are computed
-// from the image belong to networks whose arithmetic is in integers, which the
-// engine does not have.
+// scale, y = (x − zero)·scale. The engine has no arithmetic on integers that are
+// computed from the image.
 func compileDequantize(c *call) error {
 	x, scales := c.any(0), c.any(1)
 	block := c.intAttribute("block_size", 0)

@@ -45,6 +45,14 @@ func forms() []form {
 	add := func(opsets []int64, op string, in []any, a onnxtest.Attributes) {
 		rows = append(rows, form{opsets, op, in, a})
 	}
+	// Weights that are stored as integers: per tensor, and per axis from opset 13.
+	signed, unsigned := constant{[]int8{-128, -7, 0, 3, 100, 127}, []int64{2, 3}}, constant{[]uint8{0, 1, 100, 128, 200, 255}, []int64{2, 3}}
+	add(all, "DequantizeLinear", in(signed, number(0.05)), nil)
+	add(all, "DequantizeLinear", in(unsigned, number(0.3), constant{[]uint8{128}, nil}), nil)
+	for axis, n := range map[int]int64{0: 2, 1: 3, -1: 3} {
+		add([]int64{13, 17, 18, 21}, "DequantizeLinear", in(signed, constant{[]float32{0.5, 0.25, 3}[:n], []int64{n}}), a("axis", axis))
+		add([]int64{13, 17, 18, 21}, "DequantizeLinear", in(unsigned, constant{[]float32{0.5, 0.25, 3}[:n], []int64{n}}, constant{[]uint8{128, 1, 255}[:n], []int64{n}}), a("axis", axis))
+	}
 	for _, op := range []string{"Neg", "Abs", "Reciprocal", "Exp", "Floor", "Ceil", "Round", "Sin", "Cos", "Erf", "Tanh", "Sigmoid", "Softplus",
 		"Softsign", "Sign", "Relu", "LeakyRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "HardSigmoid", "Identity", "Shrink"} {
 		if op == "Celu" {
@@ -379,6 +387,14 @@ func (c constant) tensor(name string) onnxtest.Proto {
 		return onnxtest.FloatTensor(name, v, c.dims...)
 	case []int64:
 		return onnxtest.IntTensor(name, v, c.dims...)
+	case []int8:
+		var raw []byte
+		for _, b := range v {
+			raw = append(raw, byte(b))
+		}
+		return onnxtest.Tensor(name, onnxtest.Int8, raw, c.dims...)
+	case []uint8:
+		return onnxtest.Tensor(name, onnxtest.Uint8, v, c.dims...)
 	case []bool:
 		var raw []byte
 		for _, b := range v {

@@ -70,6 +70,53 @@ func TestAgainstONNXRuntime(t *testing.T) {
 	}
 }
 
+// TestWeightOnlyQuantisation runs a convolution and a product whose weights are
+// integers with scales, and whose arithmetic is in floating point.
+func TestWeightOnlyQuantisation(t *testing.T) {
+	lib, err := onnxruntime.Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(41, 42))
+	random := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		return b
+	}
+	f := onnxtest.New(13, 4, 6)
+	f.Tensors = append(f.Tensors, onnxtest.Tensor("kernel_q", onnxtest.Int8, random(5*3*3*3), 5, 3, 3, 3),
+		onnxtest.Tensor("w_q", onnxtest.Uint8, random(5*7), 7, 5), onnxtest.Tensor("zero", onnxtest.Uint8, []byte{131}))
+	f.Floats("kernel_s", []float32{0.01, 0.02, 0.003, 0.5, 0.25}, 5).Floats("w_s", []float32{0.07}).
+		Node("DequantizeLinear", in2("kernel_q", "kernel_s"), "kernel", a("axis", 0)).
+		Node("Conv", in2("image", "kernel"), "map", nil).Node("GlobalAveragePool", in2("map"), "mean", nil).Node("Flatten", in2("mean"), "row", nil).
+		Node("DequantizeLinear", in2("w_q", "w_s", "zero"), "w", nil).Node("Gemm", in2("row", "w"), "y", a("transB", 1)).Output("y")
+	pixels := floatsOf(11, 1, 3, 4, 6).values.([]float32)
+	s, err := lib.Load(f.Bytes(), onnxruntime.Input{Name: "image", Element: onnxtest.Float, Shape: []int64{1, 3, 4, 6}}, "y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want, _, err := s.Run(pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Read(f.Bytes(), onnx.Limits{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := engine.Compile(m, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Run(map[string][]float32{"image": pixels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got["y"], want)
+}
+
 func same(t *testing.T, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -81,27 +81,16 @@ func (b broadcast) merged() broadcast {
 // output and the inputs. b must be merged.
 func (b broadcast) rows(f func(at int, from []int)) {
 	last := len(b.shape) - 1
-	var index [maxRank]int
-	from := make([]int, len(b.steps))
-	for at := 0; ; at += b.shape[last] {
-		f(at, from)
-		k := last - 1
-		for ; k >= 0; k-- { // like an odometer
-			index[k]++
-			for i, steps := range b.steps {
-				from[i] += steps[k]
+	outer, from := b.shape[:last], make([]int, len(b.steps))
+	each := rowMajor(outer)
+	for row := range count(outer) {
+		for i, steps := range b.steps {
+			from[i] = 0
+			for k, n := range outer {
+				from[i] += row / each[k] % n * steps[k]
 			}
-			if index[k] < b.shape[k] {
-				break
-			}
-			for i, steps := range b.steps {
-				from[i] -= steps[k] * b.shape[k]
-			}
-			index[k] = 0
 		}
-		if k < 0 {
-			return
-		}
+		f(row*b.shape[last], from)
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package fetch downloads one ONNX file whose SHA-256 is known.
+// Package fetch downloads one file whose SHA-256 is known: a network in ONNX
+// format, or a text that belongs to one.
 //
 //	address, digest, bound ─▶ Get: GET, Range ─▶ FILE.part ─▶ digest ─▶ Check ─▶ FILE
 //
@@ -44,6 +45,7 @@ type Options struct {
 	Digest   [sha256.Size]byte // of the whole file
 	Bytes    int64             // its length, 0 if unknown
 	MaxBytes int64             // upper bound of an unknown length
+	Text     bool              // a tokenizer or a configuration, otherwise an ONNX file
 	// Check may refuse a file whose digest is correct. It may be nil.
 	Check        func(path string) error
 	StallTimeout time.Duration // 0 for the package's StallTimeout
@@ -164,7 +166,9 @@ func (t *transfer) finish(ctx context.Context) (int64, error) {
 		return 0, t.refuse(hint.Add(fmt.Errorf("%w: its SHA-256 is %x, not %x: the received data was removed", cpar.ErrCorrupt, digest, t.Digest),
 			"it is not the file that was meant, or was changed on the way; try again, or another address (--from)"))
 	}
-	err = CheckFile(t.part)
+	if !t.Text {
+		err = CheckFile(t.part)
+	}
 	if err == nil && t.Check != nil {
 		err = t.Check(t.part)
 	}

@@ -204,6 +204,19 @@ func TestResumeDiscardsAnotherFile(t *testing.T) {
 	}
 }
 
+func TestGetText(t *testing.T) {
+	s := &server{file: []byte(`{"model": {"type": "BPE"}}`)}
+	o := serve(t, s)
+	if _, err := Get(t.Context(), o); !errors.Is(err, cpar.ErrInput) {
+		t.Fatalf("a text for a network: %v", err)
+	}
+	o.Text = true
+	if _, err := Get(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, o, s)
+}
+
 // The transfer ended between the last byte and the renaming.
 func TestResumeAcceptsCompletePart(t *testing.T) {
 	for _, known := range []int64{0, 100_000} {

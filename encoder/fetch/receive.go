@@ -126,7 +126,7 @@ func (t *transfer) tooLong() error {
 // write appends the body to the part, starting at start.
 func (t *transfer) write(ctx context.Context, r *http.Response, start, total int64, came *atomic.Int64) error {
 	body := bufio.NewReaderSize(countingReader{r.Body, came}, 1<<16)
-	if start == 0 {
+	if start == 0 && !t.Text {
 		head, err := body.Peek(headBytes)
 		if err != nil && err != io.EOF {
 			return t.broken(ctx, err)

@@ -1,16 +1,17 @@
 // Package known identifies public networks by their digest, so that users need
-// not configure preprocessing.
+// not configure preprocessing, and lists sets of files to download.
 //
-//	SHA-256 of a model file ─▶ ByDigest ─▶ preprocessing, layout, licence, origin
+//	SHA-256 of a model file ─▶ ByDigest ─▶ preprocessing
+//	name ─▶ Sets ─▶ image half, text half, tokenizer, preprocessing: address, digest, licence
 //
 // The rows of known.csv describe files in github.com/onnx/models at commit
 // b1eeaa1ac722dcc1cd1a8284bde34393dab61c3d (2025-06-27). Digests and sizes come
 // from its LFS pointers, preprocessing and licences from each network's README
-// there or from timm's configurations and model cards. The project ran none of
-// the files with its row. A configuration file or a flag overrides a row.
+// there or from timm's configurations and model cards.
 //
-// CLIP, SigLIP and DINOv2 have no rows: their files come with a preprocessing
-// configuration (package prepare), and no digest is certain.
+// The rows of sets.csv describe files of huggingface.co at fixed commits, whose
+// digests at least two projects published. No file of either table was run with
+// its row, which a configuration file or a flag overrides.
 package known
 
 import (
@@ -28,7 +29,7 @@ import (
 	"cpar/encoder/prepare"
 )
 
-// A Model is a public network.
+// A Model is a public network of the ONNX model zoo.
 type Model struct {
 	Name    string // File without .onnx
 	File    string
@@ -36,10 +37,48 @@ type Model struct {
 	Licence string // SPDX name
 	Digest  [32]byte
 	Bytes   int64
-	NHWC    bool // input in the order row, column, channel
-	Size    int  // side of the input in pixels
+	Images
+}
 
+// Images describes the images that a network takes.
+type Images struct {
+	NHWC          bool // input in the order row, column, channel
+	Size          int  // side of the input in pixels
 	Preprocessing prepare.Preprocessing
+}
+
+// A Set holds the files that belong together. Halves of different sets do not
+// fit.
+type Set struct {
+	Name, Licence string
+	Files         []File // the image half first
+	Images
+}
+
+// A File is a part of a set.
+type File struct {
+	Part    string // image, text, tokenizer, vocab, merges or preprocessing
+	Name    string // in a folder of the set, where other packages look for it
+	Address string
+	Digest  [32]byte
+	Bytes   int64
+}
+
+// File returns a part of the set.
+func (s Set) File(part string) (File, bool) {
+	i := slices.IndexFunc(s.Files, func(f File) bool { return f.Part == part })
+	if i < 0 {
+		return File{}, false
+	}
+	return s.Files[i], true
+}
+
+// Bytes returns the size of all files.
+func (s Set) Bytes() (n int64) {
+	for _, f := range s.Files {
+		n += f.Bytes
+	}
+	return n
 }
 
 // Zoo holds the files of github.com/onnx/models since 2025, under their
@@ -54,71 +93,137 @@ func (m Model) Address() string {
 }
 
 //go:embed known.csv
-var table []byte
+var modelTable []byte
 
-// List returns the known networks in the order of the table.
+//go:embed sets.csv
+var setTable []byte
+
+// List returns the models of the zoo.
 func List() []Model { return slices.Clone(models()) }
 
-// ByDigest finds a network by the SHA-256 of its file.
-func ByDigest(d [32]byte) (Model, bool) {
+// Sets returns the sets.
+func Sets() []Set { return slices.Clone(sets()) }
+
+// ByDigest finds a model, or the image half of a set, by the SHA-256 of its file.
+func ByDigest(d [32]byte) (name string, images Images, ok bool) {
 	for _, m := range models() {
 		if m.Digest == d {
-			return m, true
+			return m.Name, m.Images, true
 		}
 	}
-	return Model{}, false
+	for _, s := range sets() {
+		if s.Files[0].Digest == d {
+			return s.Name, s.Images, true
+		}
+	}
+	return "", Images{}, false
 }
 
-var models = sync.OnceValue(func() []Model {
-	list, err := read(table)
+var (
+	models = sync.OnceValue(func() []Model { return embedded(readModels(modelTable)) })
+	sets   = sync.OnceValue(func() []Set { return embedded(ReadSets(setTable)) })
+)
+
+func embedded[T any](list []T, err error) []T {
 	if err != nil {
-		panic(err) // the table is embedded
+		panic(err) // the tables are tested
 	}
 	return list
-})
+}
 
-// read parses a table with the columns file, source, sha256, bytes, input,
-// resize, crop, interpolation, mean, std, range, licence.
-func read(table []byte) (list []Model, err error) {
-	r := csv.NewReader(bytes.NewReader(table))
-	rows, err := r.ReadAll()
-	if err == nil && len(rows) == 0 {
+func readModels(table []byte) (list []Model, err error) {
+	rows, err := readTable(table)
+	for _, r := range rows {
+		m := Model{Name: strings.TrimSuffix(r["file"], ".onnx"), File: r["file"], Source: r["source"], Licence: r["licence"]}
+		if m.Digest, m.Bytes, err = r.identity(); err == nil {
+			m.Images, err = r.images()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading known networks: %s: %w", m.File, err)
+		}
+		list = append(list, m)
+	}
+	return list, err
+}
+
+// names are those under which packages prepare and zeroshot look for files
+// beside a network.
+var names = map[string]string{"image": "image.onnx", "text": "text.onnx", "tokenizer": "tokenizer.json", "vocab": "vocab.json", "merges": "merges.txt",
+	"preprocessing": "preprocessor_config.json"}
+
+// ReadSets parses a table of sets, whose rows are in the order of the sets.
+func ReadSets(table []byte) (list []Set, err error) {
+	rows, err := readTable(table)
+	for _, r := range rows {
+		f := File{Part: r["part"], Name: names[r["part"]], Address: r["url"]}
+		if f.Digest, f.Bytes, err = r.identity(); err == nil && f.Name == "" {
+			err = fmt.Errorf("part %q", f.Part)
+		}
+		last := len(list) - 1
+		if last < 0 || list[last].Name != r["set"] {
+			s := Set{Name: r["set"], Licence: r["licence"], Files: []File{f}}
+			if err == nil {
+				s.Images, err = r.images()
+			}
+			list = append(list, s)
+		} else {
+			list[last].Files = append(list[last].Files, f)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading sets of networks: %s: %w", r["set"], err)
+		}
+	}
+	return list, err
+}
+
+// A row is a line of a table by the names of the columns.
+type row map[string]string
+
+func readTable(table []byte) (rows []row, err error) {
+	lines, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
+	if err == nil && len(lines) == 0 {
 		err = errors.New("no heading")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading known networks: %w", err)
 	}
-	for _, row := range rows[1:] {
-		m, err := readRow(row)
-		if err != nil {
-			return nil, fmt.Errorf("reading known networks: %s: %w", row[0], err)
+	for _, line := range lines[1:] {
+		r := row{}
+		for i, name := range lines[0] {
+			r[name] = line[i]
 		}
-		list = append(list, m)
+		rows = append(rows, r)
 	}
-	return list, nil
+	return rows, nil
 }
 
-func readRow(row []string) (m Model, err error) {
-	m = Model{Name: strings.TrimSuffix(row[0], ".onnx"), File: row[0], Source: row[1], Licence: row[11]}
-	digest, err := hex.DecodeString(row[2])
-	if err != nil || len(digest) != len(m.Digest) {
-		return m, fmt.Errorf("digest %q", row[2])
+func (r row) identity() (digest [32]byte, size int64, err error) {
+	b, err := hex.DecodeString(r["sha256"])
+	if err != nil || len(b) != len(digest) {
+		return digest, 0, fmt.Errorf("digest %q", r["sha256"])
 	}
-	m.Digest = [32]byte(digest)
-	if m.Bytes, err = strconv.ParseInt(row[3], 10, 64); err != nil {
-		return m, err
+	size, err = strconv.ParseInt(r["bytes"], 10, 64)
+	return [32]byte(b), size, err
+}
+
+// images reads the columns input, resize, crop, interpolation, mean, std and
+// range.
+func (r row) images() (i Images, err error) {
+	layout, side, _ := strings.Cut(r["input"], " ")
+	if i.NHWC = layout == "NHWC"; !i.NHWC && layout != "NCHW" {
+		return i, fmt.Errorf("layout %q", layout)
 	}
-	layout, side, _ := strings.Cut(row[4], " ")
-	if m.NHWC = layout == "NHWC"; !m.NHWC && layout != "NCHW" {
-		return m, fmt.Errorf("layout %q", layout)
+	if i.Size, err = strconv.Atoi(side); err != nil {
+		return i, err
 	}
-	if m.Size, err = strconv.Atoi(side); err != nil {
-		return m, err
+	resize := fmt.Sprintf(`"size": %s, "resize": "crop", "shorter": %s`, r["crop"], r["resize"])
+	if r["crop"] == "none" {
+		resize = fmt.Sprintf(`"size": %s, "resize": "whole"`, side)
 	}
 	// ReadConfig validates the row like a user's configuration file.
-	scale := map[string]string{"0-1": "0.00392156862745098", "0-255": "1"}[row[10]]
+	scale := map[string]string{"0-1": "0.00392156862745098", "0-255": "1"}[r["range"]]
 	numbers := func(s string) string { return "[" + strings.Join(strings.Fields(s), ", ") + "]" }
-	m.Preprocessing, _, err = prepare.ReadConfig(fmt.Appendf(nil, `{"size": %s, "resize": "crop", "shorter": %s, "interpolation": %q, "mean": %s, "std": %s, "scale": %s}`,
-		row[6], row[5], row[7], numbers(row[8]), numbers(row[9]), scale), m.Size, m.Size)
-	return m, err
+	i.Preprocessing, _, err = prepare.ReadConfig(fmt.Appendf(nil, `{%s, "interpolation": %q, "mean": %s, "std": %s, "scale": %s}`,
+		resize, r["interpolation"], numbers(r["mean"]), numbers(r["std"]), scale), i.Size, i.Size)
+	return i, err
 }

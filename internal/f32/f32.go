@@ -9,9 +9,7 @@
 //	Taps       depthwise convolutions
 //	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
-// Everything runs on the caller's core. Callers with several cores divide the
-// work (internal/parallel). Callers also pass in scratch memory, which makes
-// memory use predictable.
+// Everything runs on the caller's core and in the caller's scratch memory.
 //
 // # Multiplication
 //
@@ -29,9 +27,8 @@
 // sums. Plain Go rounds them separately where the processor does not fuse.
 // Infinities and NaNs propagate as in the definition.
 //
-// Plain Go (plain.go) defines the kernels and runs on processors without
-// suitable vector instructions. Package gen writes the assembly, which build
-// tag purego leaves out. To change a kernel, edit gen and run go generate.
+// Plain Go (plain.go) defines the kernels. Package gen writes the assembly, which
+// build tag purego leaves out. To change a kernel, edit gen and run go generate.
 package f32
 
 // An Epilogue is applied to a product on its way to memory.

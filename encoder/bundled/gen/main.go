@@ -3,10 +3,9 @@
 //	go run ./gen FLOAT.onnx mobilenet_v2.onnx
 //
 // The source network's weights were integers of 8 bits with one scale per
-// output channel before they were published as float32. gen recovers both
-// exactly and replaces each weight w by DequantizeLinear(q, s), so that the
-// result is an ordinary ONNX file of a quarter of the size. It fails if one
-// weight differs from q·s in any bit. Everything else is copied.
+// output channel before they were published as float32. gen replaces each
+// weight w by DequantizeLinear(q, s), which makes an ordinary ONNX file of a
+// quarter of the size, and fails if one weight differs from q·s in any bit.
 package main
 
 import (

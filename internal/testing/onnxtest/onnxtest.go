@@ -49,6 +49,8 @@ func Empty(opset int64) *File { return &File{Opset: opset} }
 // Element types, as in TensorProto.DataType.
 const (
 	Float   = 1
+	Uint8   = 2
+	Int8    = 3
 	Int32   = 6
 	Int64   = 7
 	Bool    = 9
