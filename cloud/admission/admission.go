@@ -1,6 +1,7 @@
 // Package admission limits the work that a server accepts, so that no client
 // can exceed its share of memory, waiting time or computing time.
 //
+//	connection ─▶ Door.Enter until it shows a token
 //	request ─▶ Enter        rate and concurrency of its tenant
 //	        ─▶ AcquireBody  before the body is read
 //	        ─▶ QueueTurn    before anything is computed
@@ -30,7 +31,8 @@ import (
 type Limits struct {
 	// Memory bounds all bodies, decoded requests and replies held at once, in
 	// bytes. The default is 256 MB. A fourth is reserved for replies, because
-	// requests that hold bodies must not wait for each other's.
+	// requests that hold bodies must not wait for each other's. An eighth of
+	// that is for answers to clients without a token.
 	Memory int64
 	// Turns is the number of batches computed at once. The default is the
 	// number of cores.
@@ -73,7 +75,9 @@ func (f *OverloadError) RetryAfter() time.Duration {
 // A Gate holds the queues and budgets of one server. It is safe for concurrent
 // use.
 type Gate struct {
-	limits  Limits
+	limits Limits
+	// Door bounds clients without a token.
+	Door    *Door
 	bodies  *queue
 	replies *queue
 	turns   *queue
@@ -91,11 +95,12 @@ func New(l Limits) *Gate {
 	l.Turns = cmp.Or(l.Turns, runtime.GOMAXPROCS(0))
 	l.Queue = cmp.Or(l.Queue, 16<<10)
 	l.Wait = cmp.Or(l.Wait, 10*time.Second)
-	replies := l.Memory / 4
+	replies, answers := l.Memory/4, l.Memory/32
 	g := &Gate{
 		limits:  l,
+		Door:    newDoor(answers),
 		bodies:  newQueue("its memory for requests is in use", l.Memory-replies, byUnits, l),
-		replies: newQueue("its memory for replies is in use", replies, byUnits, l),
+		replies: newQueue("its memory for replies is in use", replies-answers, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
 		// Reading all that a tenant has stored may take minutes.
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),

@@ -21,6 +21,11 @@ func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rec := s.begin(r)
 		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.StallTimeout, record: rec}
+		if r.ProtoMajor == 2 {
+			w.stranger = admission.VisitorOf(r.Context())
+		} else {
+			w.control.SetWriteDeadline(time.Time{}) // an earlier request left one
+		}
 		// The mux writes the pattern into its request.
 		r = r.WithContext(rec.NewContext(r.Context()))
 		if r.Body != nil {
@@ -45,10 +50,20 @@ func (s *server) guard(next http.Handler) http.Handler {
 					p = nil
 				}
 			}
-			// A write deadline would outlive this request. The server drains
-			// the rest of the body, which needs a deadline too.
-			w.control.SetWriteDeadline(time.Time{})
-			w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
+			switch {
+			case r.ProtoMajor == 1:
+				// net/http has yet to drain the body, and then to send what it
+				// buffers.
+				w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
+				w.control.SetWriteDeadline(time.Now().Add(2 * s.o.StallTimeout))
+			case p == nil:
+				// The request runs until its answer has left.
+				w.control.SetWriteDeadline(time.Now().Add(s.o.StallTimeout))
+				w.control.Flush()
+			}
+			if w.sent != nil {
+				w.sent()
+			}
 			s.end(r, w)
 			if p != nil {
 				// Abort, so that a partial response does not look complete.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/admission"
 	"cpar/cloud/trace"
 )
 
@@ -114,10 +115,19 @@ type recorder struct {
 	record  *trace.Request
 	status  int
 	bytes   int64
+	// stranger is the connection of an HTTP/2 request without a token, and sent
+	// ends its answer.
+	stranger *admission.Visitor
+	sent     func()
 }
 
+// WriteHeader aborts an answer beyond the bound on clients without a token.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
+		var ok bool
+		if w.sent, ok = w.stranger.Answer(); !ok {
+			panic(http.ErrAbortHandler)
+		}
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -125,7 +135,7 @@ func (w *recorder) WriteHeader(status int) {
 
 func (w *recorder) Write(p []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	start := time.Now()
 	piece := max(streamBytes, int(minHeld*w.silence.Seconds()))
