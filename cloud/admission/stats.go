@@ -62,5 +62,5 @@ func (g *Gate) Stats() Stats {
 func (q *queue) stats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return QueueStats{q.size, q.used, q.waiting, q.grants, q.shed, q.expired, q.waited}
+	return QueueStats{q.size + q.reserve, q.used + q.lent, q.waiting, q.grants, q.shed, q.expired, q.waited}
 }

@@ -48,22 +48,22 @@ func eventually(t *testing.T, g *admission.Gate, what string) {
 // Clients of refused bodies learn when to retry, and aborted bodies release
 // memory at once.
 func TestMemoryIsAcquiredBeforeBodies(t *testing.T) {
-	// Memory for four bodies of a megabyte, counted twice.
+	// Memory for eight bodies of a megabyte that have all but arrived.
 	gate := admission.New(admission.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})
 	c := start(t, api.Options{Gate: gate, StallTimeout: time.Minute})
 	head := annotateHead(cpar.IndexID{1}, "Content-Length: 1048576\r\n")
 	var held []net.Conn
-	for range 4 {
-		conn, _ := c.raw(t, "%shalf", head)
+	for range 8 {
+		conn, _ := c.raw(t, "%s%s", head, make([]byte, 1<<20-1))
 		held = append(held, conn)
 	}
 	for gate.Stats().Bodies.Used < 8<<20 {
 		time.Sleep(time.Millisecond)
 	}
-	_, r := c.raw(t, "%s", head)
+	_, r := c.raw(t, "%s%s", head, make([]byte, 1<<20-1))
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil || resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("the fifth: %+v, %v", resp, err)
+		t.Errorf("the ninth: %+v, %v", resp, err)
 	}
 	for _, conn := range held {
 		conn.Close()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -27,7 +28,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			w.control.SetWriteDeadline(time.Time{}) // an earlier request left one
 		}
 		// The mux writes the pattern into its request.
-		r = r.WithContext(rec.NewContext(r.Context()))
+		r = r.WithContext(context.WithValue(rec.NewContext(r.Context()), recorderKey{}, w))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
 		}
@@ -61,8 +62,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 				w.control.SetWriteDeadline(time.Now().Add(s.o.StallTimeout))
 				w.control.Flush()
 			}
-			if w.sent != nil {
-				w.sent()
+			for _, f := range w.sent {
+				f()
 			}
 			s.end(r, w)
 			if p != nil {
@@ -113,7 +114,7 @@ func (s *server) limit(next http.Handler) http.Handler {
 			s.problem(err).write(w, r)
 			return
 		}
-		defer leave()
+		whenSent(r.Context(), leave)
 		next.ServeHTTP(w, r)
 	})
 }

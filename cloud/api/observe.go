@@ -115,19 +115,27 @@ type recorder struct {
 	record  *trace.Request
 	status  int
 	bytes   int64
-	// stranger is the connection of an HTTP/2 request without a token, and sent
-	// ends its answer.
+	// stranger is the connection of an HTTP/2 request without a token.
 	stranger *admission.Visitor
-	sent     func()
+	sent     []func() // called once the response has left
+}
+
+type recorderKey struct{}
+
+// whenSent calls f once the response to ctx's request has left.
+func whenSent(ctx context.Context, f func()) {
+	w := ctx.Value(recorderKey{}).(*recorder)
+	w.sent = append(w.sent, f)
 }
 
 // WriteHeader aborts an answer beyond the bound on clients without a token.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
-		var ok bool
-		if w.sent, ok = w.stranger.Answer(); !ok {
+		done, ok := w.stranger.Answer()
+		if !ok {
 			panic(http.ErrAbortHandler)
 		}
+		w.sent = append(w.sent, done)
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
