@@ -30,8 +30,8 @@ const (
 	wholeBody   = 5 * time.Minute
 	stepBytes   = 64 << 10
 	streamBytes = 128 << 10
-	// drainBytes bounds the discarded part of a body of unknown length.
-	drainBytes = 16 << 20
+	// drainBytes bounds the discarded part of a body.
+	drainBytes = 64 << 20
 )
 
 // A body gives a handler the request body as a stream, which huma would read
@@ -147,12 +147,14 @@ func (s *server) hold(ctx context.Context, acquire func(context.Context, string,
 // drain discards the rest of a body. Without it, a client that sends everything
 // before it reads would see a broken connection instead of the response.
 func (b *body) drain(stall time.Duration) {
-	left := b.length - b.read
+	left := min(b.length-b.read, drainBytes)
 	if b.length < 0 {
 		left = drainBytes
 	}
 	if b.asks && b.read == 0 || left <= 0 {
 		return // the client has sent all, or reads the response before it sends anything
 	}
-	io.CopyN(io.Discard, b.stream(stall, minStreamed), left)
+	in := b.stream(stall, minStreamed)
+	in.last = time.Now().Add(wholeBody)
+	io.CopyN(io.Discard, in, left)
 }

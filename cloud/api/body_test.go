@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"cpar"
 	"cpar/cloud/admission"
 	"cpar/cloud/api"
+	"cpar/cloud/store"
 	"cpar/cparhttp"
 )
 
@@ -269,4 +271,20 @@ func TestChecksDoNotDelayAnnotations(t *testing.T) {
 		t.Error(err)
 	}
 	eventually(t, gate, "done")
+}
+
+// A client that sends everything before it reads gets the answer even if the
+// upload is refused.
+func TestRefusedUploadGetsResponse(t *testing.T) {
+	c := startWith(t, t.TempDir(), load, api.Options{}, store.Options{Quota: func(string) int64 { return 1000 }})
+	segment := make([]byte, 8<<20)
+	for range 5 {
+		conn, r := c.raw(t, "PUT /v1/indexes/%v/segments/%x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", cpar.IndexID{1}, sha256.Sum256(segment), len(segment))
+		if _, err := conn.Write(segment); err != nil {
+			t.Fatalf("sending: %v", err)
+		}
+		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusInsufficientStorage {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -131,7 +132,7 @@ func (s *server) register(h huma.API) {
 	handle(s, h, tenant.Annotate|tenant.Delete, operation{"get-segment", get, cparhttp.PathSegment,
 		"Fetch a segment of the active index", "", "The segment's bytes", stored}, s.segment)
 	handle(s, h, tenant.Push, operation{"put-segment", put, cparhttp.PathSegment,
-		"Upload a segment", "The segment's bytes, with the digest that the path names", "", with(index, cparhttp.CodeTooLarge, cparhttp.CodeQuota)}, s.upload)
+		"Upload a segment", "The segment's bytes, with the digest that the path names", "", with(index, cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeIncomplete)}, s.upload)
 	handle(s, h, tenant.Annotate, operation{"annotate", post, cparhttp.PathAnnotate,
 		"Find the records nearest to an encrypted request", "The request", "The reply", search}, s.annotate)
 	handle(s, h, tenant.Annotate, operation{"annotate-batch", post, cparhttp.PathAnnotateBatch,
@@ -260,9 +261,9 @@ func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	if err := s.hold(ctx, s.gate.AcquireBody, streamBytes); err != nil {
 		return nil, err
 	}
-	if err := s.store.PutSegment(ctx, in.index(ctx), in.digest(), in.length, in.stream(s.o.StallTimeout, minStreamed)); err != nil {
-		return nil, err
+	err := s.store.PutSegment(ctx, in.index(ctx), in.digest(), in.length, in.stream(s.o.StallTimeout, minStreamed))
+	if !errors.Is(err, errBodyCut) {
+		in.drain(s.o.StallTimeout) // the store does not read what it has or refuses
 	}
-	in.drain(s.o.StallTimeout) // the store does not read a segment that it already has
-	return nil, nil
+	return nil, err
 }
