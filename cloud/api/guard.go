@@ -37,6 +37,12 @@ func (s *server) guard(next http.Handler) http.Handler {
 		// run on this goroutine or in parallel.Runs, which repeats panics here.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
+			for _, f := range w.sent {
+				f()
+			}
+			s.end(r, w)
+		}()
+		defer func() {
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
 				value := fmt.Sprint(p)
@@ -62,10 +68,6 @@ func (s *server) guard(next http.Handler) http.Handler {
 				w.control.SetWriteDeadline(time.Now().Add(s.o.StallTimeout))
 				w.control.Flush()
 			}
-			for _, f := range w.sent {
-				f()
-			}
-			s.end(r, w)
 			if p != nil {
 				// Abort, so that a partial response does not look complete.
 				panic(http.ErrAbortHandler)
