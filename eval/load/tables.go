@@ -24,7 +24,7 @@ func (l *Load) Tables() []measure.Table {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(r.Records), r.Scheme, measure.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
 			measure.FormatThousands(r.Errors), measure.FormatThousands(r.Shed), number(r.RSS)})
 	}
-	others := slices.DeleteFunc([]measure.Table{l.shared(), l.fair()}, func(t measure.Table) bool { return len(t.Rows) == 0 })
+	others := slices.DeleteFunc([]measure.Table{l.shared(), l.fair(), l.attacks()}, func(t measure.Table) bool { return len(t.Rows) == 0 })
 	return append([]measure.Table{t}, others...)
 }
 
@@ -54,6 +54,15 @@ func (l *Load) fair() measure.Table {
 	for _, f := range l.Fair {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
 			number(f.Wait), number(f.Crowd), measure.FormatThousands(f.Errors), measure.FormatThousands(f.Shed)})
+	}
+	return t
+}
+
+func (l *Load) attacks() measure.Table {
+	t := measure.Table{Name: "load-attacks", Title: "Attacks: memory above the idle cloud (at most 64 MB), and the time of another tenant's request (at most 1 s)",
+		Columns: []string{"attack", "connections", "memory MB", "20 s later", "answer ms"}}
+	for _, a := range l.Attacks {
+		t.Rows = append(t.Rows, []string{a.Attack, number(float64(a.Connections)), number(a.Above), number(a.After), number(a.Answer)})
 	}
 	return t
 }
