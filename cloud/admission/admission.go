@@ -1,8 +1,10 @@
 // Package admission limits the work that a server accepts, so that no client
 // can exceed its share of memory, waiting time or computing time.
 //
+//	connection ─▶ Door.Enter until it shows a token
 //	request ─▶ Enter        rate and concurrency of its tenant
-//	        ─▶ AcquireBody  before the body is read
+//	        ─▶ AcquireBody  before a small body is read, or AcquirePart as a large
+//	                        one arrives
 //	        ─▶ QueueTurn    before anything is computed
 //	        ─▶ AcquireReply before replies are made
 //	        ─▶ all released
@@ -30,7 +32,9 @@ import (
 type Limits struct {
 	// Memory bounds all bodies, decoded requests and replies held at once, in
 	// bytes. The default is 256 MB. A fourth is reserved for replies, because
-	// requests that hold bodies must not wait for each other's.
+	// requests that hold bodies must not wait for each other's. An eighth of
+	// that is for answers to clients without a token. A sixteenth is for small
+	// bodies only, so that large ones leave room for them.
 	Memory int64
 	// Turns is the number of batches computed at once. The default is the
 	// number of cores.
@@ -73,7 +77,9 @@ func (f *OverloadError) RetryAfter() time.Duration {
 // A Gate holds the queues and budgets of one server. It is safe for concurrent
 // use.
 type Gate struct {
-	limits  Limits
+	limits Limits
+	// Door bounds clients without a token.
+	Door    *Door
 	bodies  *queue
 	replies *queue
 	turns   *queue
@@ -91,11 +97,12 @@ func New(l Limits) *Gate {
 	l.Turns = cmp.Or(l.Turns, runtime.GOMAXPROCS(0))
 	l.Queue = cmp.Or(l.Queue, 16<<10)
 	l.Wait = cmp.Or(l.Wait, 10*time.Second)
-	replies := l.Memory / 4
+	replies, answers, small := l.Memory/4, l.Memory/32, l.Memory/16
 	g := &Gate{
 		limits:  l,
-		bodies:  newQueue("its memory for requests is in use", l.Memory-replies, byUnits, l),
-		replies: newQueue("its memory for replies is in use", replies, byUnits, l),
+		Door:    newDoor(answers),
+		bodies:  newQueue("its memory for requests is in use", l.Memory-replies-small, byUnits, l),
+		replies: newQueue("its memory for replies is in use", replies-answers, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
 		// Reading all that a tenant has stored may take minutes.
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
@@ -103,6 +110,7 @@ func New(l Limits) *Gate {
 		// Any valid token creates an entry, so the table is bounded.
 		tenants: newTenants(4096),
 	}
+	g.bodies.reserve = small
 	g.checks.each = 1
 	// Loading from remote storage takes minutes, so half the turns stay free
 	// for other tenants.
@@ -113,25 +121,30 @@ func New(l Limits) *Gate {
 // Limits returns the limits with defaults filled in.
 func (g *Gate) Limits() Limits { return g.limits }
 
-// AcquireBody takes n bytes of request memory. release may be called more than
-// once.
+// AcquireBody takes n bytes of request memory for a small body. release may be
+// called more than once.
 func (g *Gate) AcquireBody(ctx context.Context, tenant string, n int64) (release func(), err error) {
-	return g.bodies.take(ctx, tenant, n)
+	return g.bodies.take(ctx, tenant, Light, n)
+}
+
+// AcquirePart is AcquireBody for a part of a body that is not small.
+func (g *Gate) AcquirePart(ctx context.Context, tenant string, n int64) (release func(), err error) {
+	return g.bodies.take(ctx, tenant, Heavy, n)
 }
 
 // AcquireReply takes n bytes of reply memory.
 func (g *Gate) AcquireReply(ctx context.Context, tenant string, n int64) (release func(), err error) {
-	return g.replies.take(ctx, tenant, n)
+	return g.replies.take(ctx, tenant, sizeClass(n), n)
 }
 
 // AcquireCheck takes a turn for reading stored data without searching it.
 func (g *Gate) AcquireCheck(ctx context.Context, tenant string) (release func(), err error) {
-	return g.checks.take(ctx, tenant, 1)
+	return g.checks.take(ctx, tenant, Light, 1)
 }
 
 // AcquireBuild takes a turn for preparing a new or unloaded index for search.
 func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(), err error) {
-	return g.builds.take(ctx, tenant, 1)
+	return g.builds.take(ctx, tenant, Light, 1)
 }
 
 // QueueTurn queues for turns to compute work of this weight, at most most in
@@ -140,11 +153,7 @@ func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticke
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }
 
-func (q *queue) take(ctx context.Context, tenant string, n int64) (release func(), err error) {
-	class := Light
-	if q.charge == byUnits && n > lightBytes {
-		class = Heavy
-	}
+func (q *queue) take(ctx context.Context, tenant string, class Class, n int64) (release func(), err error) {
 	t, err := q.enqueue(tenant, class, n, 1, 1)
 	if err != nil {
 		return nil, err
@@ -155,6 +164,13 @@ func (q *queue) take(ctx context.Context, tenant string, n int64) (release func(
 	return t.Done, nil
 }
 
-// lightBytes exceeds the memory of a single request of any scheme. Few batches
+// SmallBytes exceeds the memory of a single request of any scheme. Few batches
 // stay below it.
-const lightBytes = 1 << 20
+const SmallBytes = 1 << 20
+
+func sizeClass(n int64) Class {
+	if n > SmallBytes {
+		return Heavy
+	}
+	return Light
+}

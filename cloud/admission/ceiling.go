@@ -12,11 +12,21 @@ import (
 // connection buffers and garbage not yet collected.
 const aside = 40 << 20
 
+const (
+	// crowdedPercent limits garbage while many strangers connect. Memory is then
+	// returned every releaseEvery seconds, and quietAfter seconds longer.
+	crowdedPercent = 25
+	releaseEvery   = 5
+	quietAfter     = 15
+)
+
 // Ceiling keeps the process within its memory budget by collecting garbage
-// early, until end is called. By default Go lets the heap grow to twice its
-// live size, and the body of an aborted upload is as large as one in use.
+// early, until end is called, and returns memory to the system after a peak. By
+// default Go lets the heap grow to twice its live size, and an idle process
+// keeps the memory of a peak for minutes.
 func (g *Gate) Ceiling(ctx context.Context) (end func()) {
-	was := debug.SetMemoryLimit(g.limits.Memory + aside)
+	was, percent := debug.SetMemoryLimit(g.limits.Memory+aside), debug.SetGCPercent(100)
+	debug.SetGCPercent(percent)
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -24,12 +34,22 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		var o others
-		for {
+		for now, until := 1, 0; ; now++ {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				debug.SetMemoryLimit(g.limits.Memory + aside + o.sample(g.bodies.stats().Used+g.replies.stats().Used))
+			}
+			debug.SetMemoryLimit(g.limits.Memory + aside + o.sample(g.bodies.stats().Used+g.replies.stats().Used))
+			switch {
+			case g.Door.crowded():
+				debug.SetGCPercent(crowdedPercent)
+				until = now + quietAfter
+			case now == until:
+				debug.SetGCPercent(percent)
+			}
+			if now <= until && now%releaseEvery == 0 {
+				debug.FreeOSMemory()
 			}
 		}
 	})
@@ -37,6 +57,7 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 		cancel()
 		running.Wait()
 		debug.SetMemoryLimit(was)
+		debug.SetGCPercent(percent)
 	}
 }
 

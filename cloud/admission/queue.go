@@ -34,9 +34,11 @@ type queue struct {
 	maxWaiting int64 // largest waiting weight
 	wait       time.Duration
 	each       int64 // units per tenant; 0 means no bound, or its share where units are charged
+	reserve    int64 // further units, for light tickets only
 
 	mu      sync.Mutex
 	used    int64
+	lent    int64 // of reserve
 	holders int64
 	waiting int64
 	flows   map[string]*flow
@@ -52,6 +54,7 @@ type flow struct {
 	spent   float64 // units or seconds received; at least clock while the flow waits
 	clock   float64 // as in queue, for its classes
 	held    int64
+	lent    int64
 	waiting int64
 	classes [classes]struct {
 		spent float64
@@ -70,6 +73,7 @@ type Ticket struct {
 	weight        int64 // still waiting
 	maxTurnWeight int64
 	running       int64
+	lent          bool
 	state         state
 	granted       chan struct{}
 	asked         time.Time
@@ -166,32 +170,63 @@ func (q *queue) advance() {
 	for {
 		f, class := q.next()
 		if f == nil {
-			return
+			break
 		}
 		t := f.classes[class].line[0]
 		if q.used+t.units > q.size {
 			// The ticket keeps its position and units accumulate for it.
 			// Otherwise a large request could wait forever behind small ones.
+			break
+		}
+		q.used += t.units
+		f.held += t.units
+		q.grant(t, f)
+	}
+	for q.reserve > 0 {
+		f, t := q.nextLight()
+		if f == nil {
 			return
 		}
-		f.classes[class].line = slices.Delete(f.classes[class].line, 0, 1)
-		t.running = min(t.weight, t.maxTurnWeight)
-		q.wants(t, f, -t.running)
-		q.used += t.units
-		q.holders++
-		f.held += t.units
-		t.charged = float64(t.units)
-		if q.charge == byTime {
-			t.charged = q.pace * float64(t.running)
-		}
-		q.clock, f.clock = max(q.clock, f.spent), max(f.clock, f.classes[class].spent)
-		f.spent += t.charged
-		f.classes[class].spent += t.charged
-		t.state, t.began = holding, time.Now()
-		q.grants++
-		q.waited += t.began.Sub(t.asked)
-		close(t.granted)
+		t.lent = true
+		q.lent += t.units
+		f.lent += t.units
+		q.grant(t, f)
 	}
+}
+
+// grant grants the first ticket of its class.
+func (q *queue) grant(t *Ticket, f *flow) {
+	c := &f.classes[t.class]
+	c.line = slices.Delete(c.line, 0, 1)
+	t.running = min(t.weight, t.maxTurnWeight)
+	q.wants(t, f, -t.running)
+	q.holders++
+	t.charged = float64(t.units)
+	if q.charge == byTime {
+		t.charged = q.pace * float64(t.running)
+	}
+	q.clock, f.clock = max(q.clock, f.spent), max(f.clock, c.spent)
+	f.spent += t.charged
+	c.spent += t.charged
+	t.state, t.began = holding, time.Now()
+	q.grants++
+	q.waited += t.began.Sub(t.asked)
+	close(t.granted)
+}
+
+// nextLight returns the waiting tenant that received least among those with a
+// light ticket for which the reserve has room. A tenant may have a quarter.
+func (q *queue) nextLight() (best *flow, first *Ticket) {
+	for tenant, f := range q.flows {
+		line := f.classes[Light].line
+		if len(line) == 0 || q.lent+line[0].units > q.reserve || tenant != "" && f.lent+line[0].units > q.reserve/4 {
+			continue
+		}
+		if best == nil || f.spent < best.spent {
+			best, first = f, line[0]
+		}
+	}
+	return best, first
 }
 
 // next returns the waiting tenant that received least and may have more, and
@@ -315,9 +350,13 @@ func (t *Ticket) Yield(left int64) {
 
 // release takes back the units of a ticket and charges their actual cost.
 func (q *queue) release(t *Ticket, f *flow) {
-	q.used -= t.units
-	q.holders--
-	f.held -= t.units
+	if q.holders--; t.lent {
+		q.lent -= t.units
+		f.lent -= t.units
+	} else {
+		q.used -= t.units
+		f.held -= t.units
+	}
 	took := time.Since(t.began).Seconds()
 	if q.charge == byTime {
 		f.spent += took - t.charged
@@ -333,12 +372,12 @@ func (q *queue) release(t *Ticket, f *flow) {
 // forget drops an idle tenant once its charges no longer exceed the clock, or
 // if no other tenant remains.
 func (q *queue) forget(tenant string, f *flow) {
-	if f.held == 0 && f.idle() && f.spent <= q.clock {
+	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)
 	}
-	if q.used == 0 && q.waiting == 0 || q.grants%1024 == 0 {
+	if q.holders == 0 && q.waiting == 0 || q.grants%1024 == 0 {
 		for tenant, f := range q.flows {
-			if f.held == 0 && f.idle() && (q.waiting == 0 || f.spent <= q.clock) {
+			if f.held+f.lent == 0 && f.idle() && (q.waiting == 0 || f.spent <= q.clock) {
 				delete(q.flows, tenant)
 			}
 		}

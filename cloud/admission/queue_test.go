@@ -122,13 +122,13 @@ func TestFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue("test", 1, byTime, New(Limits{}).Limits())
 		var order []int
-		hold, err := q.take(t.Context(), "a", 1)
+		hold, err := q.take(t.Context(), "a", Light, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 10 {
 			go func() {
-				done, err := q.take(t.Context(), "a", 1)
+				done, err := q.take(t.Context(), "a", Light, 1)
 				if err != nil {
 					t.Error(err)
 				}
@@ -228,6 +228,7 @@ func TestJoiningLongQueueIsRefused(t *testing.T) {
 func TestTenantIsLimitedToHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Memory: 4000, Queue: 10})
+		g.bodies.size, g.bodies.reserve = 3000, 0
 		var releases []func()
 		take := func(tenant string, n int64) {
 			t.Helper()
@@ -327,7 +328,7 @@ func TestLargeRequestIsNotStarved(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		began := time.Now()
-		release, err := g.AcquireBody(ctx, "", 40<<20)
+		release, err := g.AcquirePart(ctx, "", 40<<20)
 		if took := time.Since(began); err != nil || took > 5*time.Second {
 			t.Errorf("waited %v, %v", took, err)
 		}
@@ -351,8 +352,11 @@ func TestAtRandom(t *testing.T) {
 				time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(100))*time.Millisecond)
 				defer cancel()
-				n := 1 + r.Int64N(1500)
-				release, err := g.AcquireBody(ctx, fmt.Sprint(r.IntN(5)), n)
+				n, acquire := 1+r.Int64N(1300), g.AcquirePart
+				if n < 100 {
+					acquire = g.AcquireBody
+				}
+				release, err := acquire(ctx, fmt.Sprint(r.IntN(5)), n)
 				if err != nil {
 					return
 				}

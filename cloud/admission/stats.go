@@ -10,6 +10,9 @@ type Stats struct {
 	Bodies, Replies QueueStats
 	Turns           QueueStats
 	Checks, Builds  QueueStats // turns for reading and loading
+	// Strangers are connections without a token, Answers the bytes of answers
+	// on their way to them. Refused and Expired count those that were closed.
+	Strangers, Answers QueueStats
 	// Limited counts requests beyond their tenant's rate or concurrency.
 	Limited uint64
 	Batches BatchStats
@@ -48,6 +51,7 @@ type QueueStats struct {
 // Stats returns the current values.
 func (g *Gate) Stats() Stats {
 	s := Stats{Bodies: g.bodies.stats(), Replies: g.replies.stats(), Turns: g.turns.stats(), Checks: g.checks.stats(), Builds: g.builds.stats()}
+	s.Strangers, s.Answers = g.Door.stats()
 	s.Limited = g.tenants.stats()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,5 +62,5 @@ func (g *Gate) Stats() Stats {
 func (q *queue) stats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return QueueStats{q.size, q.used, q.waiting, q.grants, q.shed, q.expired, q.waited}
+	return QueueStats{q.size + q.reserve, q.used + q.lent, q.waiting, q.grants, q.shed, q.expired, q.waited}
 }

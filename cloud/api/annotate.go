@@ -72,11 +72,10 @@ func observe(ctx context.Context, asked time.Time, replies []batchReply) {
 
 func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, error) {
 	k := in.index(ctx)
-	b, release, err := s.readBody(ctx, &in.body, cpar.MaxRequestBytes, times)
+	b, err := s.readBody(ctx, &in.body, cpar.MaxRequestBytes, times)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
 	q, err := decodeRequest(k.Index, b)
 	if err != nil {
 		return nil, err
@@ -87,11 +86,10 @@ func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, er
 
 func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutput, error) {
 	k := in.index(ctx)
-	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxBatchBytes, times)
+	b, err := s.readBody(ctx, &in.body, cparhttp.MaxBatchBytes, times)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
 	items, err := wire.DecodeBatch(b, cpar.ErrCorrupt)
 	if err != nil {
 		return nil, err
@@ -147,16 +145,9 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 		return nil, err
 	}
 	asked := time.Now()
-	release, err := s.gate.AcquireReply(ctx, k.Tenant, size)
-	if err != nil {
+	if err := s.hold(ctx, s.gate.AcquireReply, size); err != nil {
 		return nil, err
 	}
-	sent := false
-	defer func() {
-		if !sent {
-			release()
-		}
-	}()
 	replies, err := s.batches.Answer(ctx, k.Tenant, k, requests)
 	if err != nil {
 		return nil, err
@@ -168,9 +159,7 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 	if err != nil {
 		return nil, err
 	}
-	sent = true
 	return &streamOutput{func(ctx huma.Context) {
-		defer release()
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(len(b)))
 		ctx.SetStatus(http.StatusOK)

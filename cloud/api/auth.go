@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cpar/cloud/admission"
 	"cpar/cloud/tenant"
 	"cpar/cloud/trace"
 	"cpar/cparhttp"
@@ -41,6 +42,12 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 			return
 		}
 		p, err := s.o.Auth.Authenticate(r)
+		if err == nil {
+			admission.VisitorOf(r.Context()).Leave()
+			if p.Tenant != "" { // its own limits apply
+				w.(*recorder).stranger = nil
+			}
+		}
 		switch {
 		case err != nil:
 			s.refuse(w, r, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"cpar"
+	"cpar/cloud/admission"
 	"cpar/cloud/store"
 )
 
@@ -29,8 +30,8 @@ const (
 	wholeBody   = 5 * time.Minute
 	stepBytes   = 64 << 10
 	streamBytes = 128 << 10
-	// drainBytes bounds the discarded part of a body of unknown length.
-	drainBytes = 16 << 20
+	// drainBytes bounds the discarded part of a body.
+	drainBytes = 64 << 20
 )
 
 // A body gives a handler the request body as a stream, which huma would read
@@ -85,83 +86,75 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads a body of at most limit bytes. It first acquires times as much
-// memory as the body has bytes, until release is called. release may be called
-// more than once.
-func (s *server) readBody(ctx context.Context, b *body, limit, times int64) (all []byte, release func(), err error) {
-	tooLarge := fmt.Errorf("%w: %w: a body of more than %d bytes", cpar.ErrInput, store.ErrTooLarge, limit)
+// readBody reads a body of at most limit bytes. Until the response has left, it
+// holds times as much memory as the body has bytes: at once for a small body,
+// otherwise in steps as bytes arrive, because a client may announce a large body
+// and send it slowly.
+func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]byte, error) {
 	if b.length > limit {
-		return nil, nil, tooLarge
+		return nil, tooLarge(limit)
 	}
-	if b.length < 0 {
-		return s.heldSteps(ctx, b, limit, times, tooLarge)
-	}
-	release, err = s.gate.AcquireBody(ctx, tenantOf(ctx), b.length*times)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			release()
-		}
-	}()
 	in := b.stream(s.o.StallTimeout, minHeld)
 	in.last = time.Now().Add(wholeBody)
-	all = make([]byte, b.length)
-	if _, err = io.ReadFull(in, all); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%w: %w", errBodyCut, io.ErrUnexpectedEOF)
+	if b.length >= 0 && b.length*times <= admission.SmallBytes {
+		if err := s.hold(ctx, s.gate.AcquireBody, b.length*times); err != nil {
+			return nil, err
+		}
+		all := make([]byte, b.length)
+		_, err := io.ReadFull(in, all)
+		return all, cut(err)
 	}
-	return all, release, err
-}
-
-// heldSteps reads a body of unknown length. It acquires memory for each step
-// before reading it, and for the whole body before joining the steps.
-func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, tooLarge error) (all []byte, release func(), err error) {
 	var steps [][]byte
-	var taken []func()
-	defer func() {
-		for _, r := range taken {
-			r()
+	for size := int64(0); ; {
+		if err := s.hold(ctx, s.gate.AcquirePart, stepBytes); err != nil {
+			return nil, err
 		}
-	}()
-	in := b.stream(s.o.StallTimeout, minHeld)
-	in.last = time.Now().Add(wholeBody)
-	size := int64(0)
-	for {
-		r, err := s.gate.AcquireBody(ctx, tenantOf(ctx), stepBytes)
-		if err != nil {
-			return nil, nil, err
-		}
-		taken = append(taken, r)
 		step := make([]byte, min(stepBytes, limit+1-size))
 		n, err := io.ReadFull(in, step)
 		steps, size = append(steps, step[:n]), size+int64(n)
-		if size > limit {
-			return nil, nil, tooLarge
-		}
-		if errors.Is(err, errBodyCut) {
-			return nil, nil, err
-		}
-		if err != nil {
-			break
+		switch {
+		case size > limit:
+			return nil, tooLarge(limit)
+		case err == nil:
+		case errors.Is(err, errBodyCut) || b.length >= 0 && size < b.length:
+			return nil, cut(err)
+		default:
+			return slices.Concat(steps...), s.hold(ctx, s.gate.AcquirePart, size*(times-1))
 		}
 	}
-	release, err = s.gate.AcquireBody(ctx, tenantOf(ctx), size*times)
-	if err != nil {
-		return nil, nil, err
+}
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("%w: %w: a body of more than %d bytes", cpar.ErrInput, store.ErrTooLarge, limit)
+}
+
+func cut(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", errBodyCut, io.ErrUnexpectedEOF)
 	}
-	return slices.Concat(steps...), release, nil
+	return err
+}
+
+// hold acquires n bytes of memory until the response has left.
+func (s *server) hold(ctx context.Context, acquire func(context.Context, string, int64) (func(), error), n int64) error {
+	release, err := acquire(ctx, tenantOf(ctx), n)
+	if err == nil {
+		whenSent(ctx, release)
+	}
+	return err
 }
 
 // drain discards the rest of a body. Without it, a client that sends everything
 // before it reads would see a broken connection instead of the response.
 func (b *body) drain(stall time.Duration) {
-	left := b.length - b.read
+	left := min(b.length-b.read, drainBytes)
 	if b.length < 0 {
 		left = drainBytes
 	}
 	if b.asks && b.read == 0 || left <= 0 {
 		return // the client has sent all, or reads the response before it sends anything
 	}
-	io.CopyN(io.Discard, b.stream(stall, minStreamed), left)
+	in := b.stream(stall, minStreamed)
+	in.last = time.Now().Add(wholeBody)
+	io.CopyN(io.Discard, in, left)
 }

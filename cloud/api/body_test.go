@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"cpar"
 	"cpar/cloud/admission"
 	"cpar/cloud/api"
+	"cpar/cloud/store"
 	"cpar/cparhttp"
 )
 
@@ -48,22 +50,22 @@ func eventually(t *testing.T, g *admission.Gate, what string) {
 // Clients of refused bodies learn when to retry, and aborted bodies release
 // memory at once.
 func TestMemoryIsAcquiredBeforeBodies(t *testing.T) {
-	// Memory for four bodies of a megabyte, counted twice.
+	// Memory for eight bodies of a megabyte that have all but arrived.
 	gate := admission.New(admission.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})
 	c := start(t, api.Options{Gate: gate, StallTimeout: time.Minute})
 	head := annotateHead(cpar.IndexID{1}, "Content-Length: 1048576\r\n")
 	var held []net.Conn
-	for range 4 {
-		conn, _ := c.raw(t, "%shalf", head)
+	for range 8 {
+		conn, _ := c.raw(t, "%s%s", head, make([]byte, 1<<20-1))
 		held = append(held, conn)
 	}
 	for gate.Stats().Bodies.Used < 8<<20 {
 		time.Sleep(time.Millisecond)
 	}
-	_, r := c.raw(t, "%s", head)
+	_, r := c.raw(t, "%s%s", head, make([]byte, 1<<20-1))
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil || resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("the fifth: %+v, %v", resp, err)
+		t.Errorf("the ninth: %+v, %v", resp, err)
 	}
 	for _, conn := range held {
 		conn.Close()
@@ -269,4 +271,20 @@ func TestChecksDoNotDelayAnnotations(t *testing.T) {
 		t.Error(err)
 	}
 	eventually(t, gate, "done")
+}
+
+// A client that sends everything before it reads gets the answer even if the
+// upload is refused.
+func TestRefusedUploadGetsResponse(t *testing.T) {
+	c := startWith(t, t.TempDir(), load, api.Options{}, store.Options{Quota: func(string) int64 { return 1000 }})
+	segment := make([]byte, 8<<20)
+	for range 5 {
+		conn, r := c.raw(t, "PUT /v1/indexes/%v/segments/%x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", cpar.IndexID{1}, sha256.Sum256(segment), len(segment))
+		if _, err := conn.Write(segment); err != nil {
+			t.Fatalf("sending: %v", err)
+		}
+		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusInsufficientStorage {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+	}
 }

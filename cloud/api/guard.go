@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,8 +22,13 @@ func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rec := s.begin(r)
 		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.StallTimeout, record: rec}
+		if r.ProtoMajor == 2 {
+			w.stranger = admission.VisitorOf(r.Context())
+		} else {
+			w.control.SetWriteDeadline(time.Time{}) // an earlier request left one
+		}
 		// The mux writes the pattern into its request.
-		r = r.WithContext(rec.NewContext(r.Context()))
+		r = r.WithContext(context.WithValue(rec.NewContext(r.Context()), recorderKey{}, w))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
 		}
@@ -30,6 +36,12 @@ func (s *server) guard(next http.Handler) http.Handler {
 		// truncated, ends this request and not the process. All reads of maps
 		// run on this goroutine or in parallel.Runs, which repeats panics here.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() {
+			for _, f := range w.sent {
+				f()
+			}
+			s.end(r, w)
+		}()
 		defer func() {
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
@@ -45,11 +57,17 @@ func (s *server) guard(next http.Handler) http.Handler {
 					p = nil
 				}
 			}
-			// A write deadline would outlive this request. The server drains
-			// the rest of the body, which needs a deadline too.
-			w.control.SetWriteDeadline(time.Time{})
-			w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
-			s.end(r, w)
+			switch {
+			case r.ProtoMajor == 1:
+				// net/http has yet to drain the body, and then to send what it
+				// buffers.
+				w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
+				w.control.SetWriteDeadline(time.Now().Add(2 * s.o.StallTimeout))
+			case p == nil:
+				// The request runs until its answer has left.
+				w.control.SetWriteDeadline(time.Now().Add(s.o.StallTimeout))
+				w.control.Flush()
+			}
 			if p != nil {
 				// Abort, so that a partial response does not look complete.
 				panic(http.ErrAbortHandler)
@@ -98,7 +116,7 @@ func (s *server) limit(next http.Handler) http.Handler {
 			s.problem(err).write(w, r)
 			return
 		}
-		defer leave()
+		whenSent(r.Context(), leave)
 		next.ServeHTTP(w, r)
 	})
 }

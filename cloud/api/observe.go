@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/admission"
 	"cpar/cloud/trace"
 )
 
@@ -114,10 +115,27 @@ type recorder struct {
 	record  *trace.Request
 	status  int
 	bytes   int64
+	// stranger is the connection of an HTTP/2 request without a token.
+	stranger *admission.Visitor
+	sent     []func() // called once the response has left
 }
 
+type recorderKey struct{}
+
+// whenSent calls f once the response to ctx's request has left.
+func whenSent(ctx context.Context, f func()) {
+	w := ctx.Value(recorderKey{}).(*recorder)
+	w.sent = append(w.sent, f)
+}
+
+// WriteHeader aborts an answer beyond the bound on clients without a token.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
+		done, ok := w.stranger.Answer()
+		if !ok {
+			panic(http.ErrAbortHandler)
+		}
+		w.sent = append(w.sent, done)
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -125,7 +143,7 @@ func (w *recorder) WriteHeader(status int) {
 
 func (w *recorder) Write(p []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	start := time.Now()
 	piece := max(streamBytes, int(minHeld*w.silence.Seconds()))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -131,7 +132,7 @@ func (s *server) register(h huma.API) {
 	handle(s, h, tenant.Annotate|tenant.Delete, operation{"get-segment", get, cparhttp.PathSegment,
 		"Fetch a segment of the active index", "", "The segment's bytes", stored}, s.segment)
 	handle(s, h, tenant.Push, operation{"put-segment", put, cparhttp.PathSegment,
-		"Upload a segment", "The segment's bytes, with the digest that the path names", "", with(index, cparhttp.CodeTooLarge, cparhttp.CodeQuota)}, s.upload)
+		"Upload a segment", "The segment's bytes, with the digest that the path names", "", with(index, cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeIncomplete)}, s.upload)
 	handle(s, h, tenant.Annotate, operation{"annotate", post, cparhttp.PathAnnotate,
 		"Find the records nearest to an encrypted request", "The request", "The reply", search}, s.annotate)
 	handle(s, h, tenant.Annotate, operation{"annotate-batch", post, cparhttp.PathAnnotateBatch,
@@ -151,6 +152,9 @@ func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
 	}
 	defer done()
 	infos, err := s.store.List(ctx, tenantOf(ctx))
+	if err == nil {
+		err = s.hold(ctx, s.gate.AcquireReply, int64(len(infos))*infoBytes)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -171,19 +175,24 @@ func (s *server) delete(ctx context.Context, in *IndexPath) (*none, error) {
 
 func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, error) {
 	b, err := s.store.Manifest(ctx, in.index(ctx))
+	if err == nil {
+		err = s.hold(ctx, s.gate.AcquireReply, int64(len(b)))
+	}
 	return &binaryOutput{cparhttp.TypeBinary, b}, err
 }
+
+// infoBytes is the memory of an entry of the list.
+const infoBytes = 512
 
 // manifestTimes is the memory of a manifest in multiples of its size: encoded,
 // decoded, by digest, and as text in the response.
 const manifestTimes = 8
 
 func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
-	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
+	b, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
 	done, err := s.gate.AcquireBuild(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, err
@@ -193,11 +202,10 @@ func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
 }
 
 func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, error) {
-	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
+	b, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
 	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, err
@@ -229,21 +237,17 @@ func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, 
 }
 
 func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, error) {
-	release, err := s.gate.AcquireBody(ctx, tenantOf(ctx), streamBytes)
-	if err != nil {
+	if err := s.hold(ctx, s.gate.AcquireBody, streamBytes); err != nil {
 		return nil, err
 	}
 	if err := s.load(ctx, in.index(ctx)); err != nil {
-		release()
 		return nil, err
 	}
 	r, err := s.store.OpenSegment(ctx, in.index(ctx), in.digest())
 	if err != nil {
-		release()
 		return nil, err
 	}
 	return &streamOutput{func(ctx huma.Context) {
-		defer release()
 		defer r.Close()
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(r.Size()))
@@ -254,14 +258,12 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 }
 
 func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
-	release, err := s.gate.AcquireBody(ctx, tenantOf(ctx), streamBytes)
-	if err != nil {
+	if err := s.hold(ctx, s.gate.AcquireBody, streamBytes); err != nil {
 		return nil, err
 	}
-	defer release()
-	if err := s.store.PutSegment(ctx, in.index(ctx), in.digest(), in.length, in.stream(s.o.StallTimeout, minStreamed)); err != nil {
-		return nil, err
+	err := s.store.PutSegment(ctx, in.index(ctx), in.digest(), in.length, in.stream(s.o.StallTimeout, minStreamed))
+	if !errors.Is(err, errBodyCut) {
+		in.drain(s.o.StallTimeout) // the store does not read what it has or refuses
 	}
-	in.drain(s.o.StallTimeout) // the store does not read a segment that it already has
-	return nil, nil
+	return nil, err
 }

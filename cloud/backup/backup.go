@@ -50,6 +50,9 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 		if err == nil {
 			err = durable.WriteFile(marker, []byte("cpard restore fills this folder\n"), 0o600)
 		}
+		if err == nil {
+			err = durable.RemoveTemps(durable.OS, data, 0, store.RestoringName)
+		}
 		if err != nil {
 			return store.Copied{}, fmt.Errorf("restoring: %w", err)
 		}
@@ -164,6 +167,7 @@ func free(data string) error {
 		switch name := e.Name(); {
 		case name == store.RestoringName:
 			return nil
+		case durable.IsTemp(name, store.RestoringName): // killed before the marker had its name
 		case name[0] != '.' && name != "lost+found": // present on an empty disk
 			held = name
 		}

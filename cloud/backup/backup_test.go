@@ -272,6 +272,24 @@ func TestRestoreResumes(t *testing.T) {
 	}
 }
 
+// A restore that was killed while it wrote its marker leaves a temporary file.
+func TestRestoreResumesBeforeItsMarker(t *testing.T) {
+	copy, data := filepath.Join(t.TempDir(), "c"), t.TempDir()
+	if err := built(t, 1, 1).push(open(t, copy), ""); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(data, store.RestoringName+"-ABCDEFGHIJKL.tmp")
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{}); err != nil || done.Indexes != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file stays: %v", err)
+	}
+}
+
 func TestBackupWhileServing(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data)

@@ -74,6 +74,9 @@ type Options struct {
 	Attempts int
 	// Silence is the longest silence during an attempt. The default is 30 s.
 	Silence time.Duration
+	// Wait bounds the time of all attempts without an answer or progress. The
+	// default is no bound besides Attempts.
+	Wait time.Duration
 }
 
 // A Bucket is a bucket, a container, or the objects under a prefix in one. It

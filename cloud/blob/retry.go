@@ -23,8 +23,8 @@ var errSilence = errors.New("nothing was heard for too long")
 // ErrAway. Waits double from 0.1 s to 6.4 s. While the storage is known to be
 // away, do tries only once.
 func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
-	err := b.attempts(ctx, func(ctx context.Context) error {
-		ctx, heard, end := b.listen(ctx)
+	err := b.attempts(ctx, func(p *patience) error {
+		ctx, heard, end := p.listen(ctx)
 		defer end()
 		err := request(ctx, heard)
 		return silent(ctx, err)
@@ -35,7 +35,9 @@ func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx co
 	return nil
 }
 
-func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) error) error {
+func (b *Bucket) attempts(ctx context.Context, attempt func(*patience) error) error {
+	p := &patience{o: b.o}
+	p.heard()
 	most := b.o.Attempts
 	if b.away.Load() {
 		most = 1
@@ -43,13 +45,17 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 	var err error
 	for i := range most {
 		if i > 0 {
+			delay := firstDelay << (i - 1)
+			if b.o.Wait > 0 && delay >= p.left() {
+				break
+			}
 			b.counts.retries.Add(1)
-			if parallel.Sleep(ctx, firstDelay<<(i-1)) != nil {
+			if parallel.Sleep(ctx, delay) != nil {
 				break
 			}
 		}
 		b.counts.requests.Add(1)
-		err = attempt(ctx)
+		err = attempt(p)
 		if ctx.Err() != nil && err != nil {
 			return ctx.Err()
 		}
@@ -69,10 +75,31 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 	return err
 }
 
-func (b *Bucket) listen(parent context.Context) (ctx context.Context, heard func(int), end func()) {
+// patience is the time that attempts of one request may still take.
+type patience struct {
+	o     Options
+	until atomic.Int64 // in Unix nanoseconds
+}
+
+func (p *patience) heard() { p.until.Store(time.Now().Add(p.o.Wait).UnixNano()) }
+
+// left returns the longest silence from now on.
+func (p *patience) left() time.Duration {
+	if p.o.Wait == 0 {
+		return p.o.Silence
+	}
+	return min(p.o.Silence, time.Until(time.Unix(0, p.until.Load())))
+}
+
+func (p *patience) listen(parent context.Context) (ctx context.Context, heard func(int), end func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	timer := time.AfterFunc(b.o.Silence, func() { cancel(errSilence) })
-	return ctx, func(int) { timer.Reset(b.o.Silence) }, func() { timer.Stop(); cancel(nil) }
+	timer := time.AfterFunc(p.left(), func() { cancel(errSilence) })
+	return ctx, func(n int) {
+		if n > 0 {
+			p.heard()
+			timer.Reset(p.left())
+		}
+	}, func() { timer.Stop(); cancel(nil) }
 }
 
 func silent(ctx context.Context, err error) error {
@@ -125,9 +152,9 @@ type stream struct {
 }
 
 func (s *stream) open() error {
-	err := s.b.attempts(s.ctx, func(context.Context) error {
+	err := s.b.attempts(s.ctx, func(p *patience) error {
 		// The context lasts as long as the body is read.
-		ctx, heard, done := s.b.listen(s.ctx)
+		ctx, heard, done := p.listen(s.ctx)
 		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at)
 		if err != nil {
 			err = silent(ctx, err)
@@ -137,6 +164,7 @@ func (s *stream) open() error {
 		if s.size < 0 || s.size > size {
 			s.size = size
 		}
+		heard(1)
 		s.body, s.heard, s.done = body, heard, done
 		return nil
 	})

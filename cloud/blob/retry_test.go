@@ -2,6 +2,7 @@ package blob_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -229,6 +230,33 @@ func TestUnreachableStorageIsAway(t *testing.T) {
 		}
 		if _, _, err := b.Get(t.Context(), "x"); !errors.Is(err, blob.ErrAway) || strings.Contains(err.Error(), "c2VjcmV0") {
 			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}
+
+// A storage that swallows requests counts as away once the wait is over,
+// whatever the silence and the number of attempts.
+func TestBlackHoleEndsWithWait(t *testing.T) {
+	for name, ask := range map[string]func(context.Context, *blob.Bucket) error{
+		"read": func(ctx context.Context, b *blob.Bucket) error { _, err := b.Read(ctx, "a", 10); return err },
+		"list": func(ctx context.Context, b *blob.Bucket) (err error) {
+			for _, err = range b.List(ctx, "") {
+			}
+			return err
+		},
+		"put": func(ctx context.Context, b *blob.Bucket) error { return b.PutIfAbsent(ctx, "a", []byte("b")) },
+	} {
+		b, _, _ := serve(t, blob.Options{Wait: 100 * time.Millisecond}, func(_ int64, _ http.ResponseWriter, r *http.Request) bool {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			return true
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+		defer cancel()
+		for range 2 {
+			if err := ask(ctx, b); !errors.Is(err, blob.ErrAway) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) error {
 	metrics, gate := telemetry.New(), admission.New(o.Admit)
 	defer gate.Ceiling(ctx)()
 	n := o.Network
-	n.Address, n.Tenants, n.Log = o.Listen, tenants.Needed(), o.Log
+	n.Address, n.Tenants, n.Log, n.Door = o.Listen, tenants.Needed(), o.Log, gate.Door
 	n.ACME.Cache = filepath.Join(o.Data, "acme")
 	n.ErrorLog, n.ConnState = telemetry.ServerLog(o.Log, o.LogClients), metrics.ConnState
 	// Validate first, so that a bad configuration creates nothing on disk.

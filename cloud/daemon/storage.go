@@ -36,7 +36,7 @@ func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Ch
 		c, err := cloud.New(o.Data, o.Store)
 		return c, nil, err
 	}
-	b, err := remote.OpenAddress(o.Objects.Address, o.Objects.Credentials, remote.Options{Data: o.Data, CacheBytes: o.Objects.CacheBytes, Log: o.Log})
+	b, err := remote.OpenAddress(o.Objects.Address, o.Objects.Credentials, remote.Options{Data: o.Data, CacheBytes: o.Objects.CacheBytes, Wait: o.Admit.Wait, Log: o.Log})
 	if err != nil {
 		return nil, nil, err
 	}

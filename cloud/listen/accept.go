@@ -1,6 +1,9 @@
 package listen
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -8,68 +11,110 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
-
+	"cpar/cloud/admission"
 	"cpar/cloud/tenant"
 )
 
-// A countingListener limits open connections and counts errors. The system
-// queues further connections.
-type countingListener struct {
+// A listener limits open connections, in all and per client network, and counts
+// errors. The system queues further connections.
+type listener struct {
 	net.Listener
-	inner  *perNetworkListener
+	slots  chan struct{}
+	each   int             // per client network, or 0
+	door   *admission.Door // for connections that cost much, or nil
 	log    *slog.Logger
 	errors atomic.Int64
-
-	mu   sync.Mutex // serializes Accept
-	told time.Time
-}
-
-// newCountingListener accepts at most most connections, and each per client
-// network, unless each is 0.
-func newCountingListener(l net.Listener, most, each int, log *slog.Logger) *countingListener {
-	inner := &perNetworkListener{Listener: l, each: each, held: map[netip.Prefix]int{}}
-	return &countingListener{Listener: netutil.LimitListener(inner, most), inner: inner, log: log}
-}
-
-// A perNetworkListener keeps the connection accepted last, because
-// LimitListener hides its CloseWrite. net/http uses CloseWrite so that a client
-// can read a response sent before the whole request arrived.
-type perNetworkListener struct {
-	net.Listener
-	last net.Conn
-	each int
+	done   chan struct{}
+	close  func() error
 
 	mu   sync.Mutex
 	held map[netip.Prefix]int // connections by client network
+	told time.Time
 }
 
-// Accept closes connections beyond the share of their network. Otherwise one
-// client without a token could occupy all connections.
-func (l *perNetworkListener) Accept() (net.Conn, error) {
+func newListener(l net.Listener, most, each int, door *admission.Door, log *slog.Logger) *listener {
+	x := &listener{Listener: l, slots: make(chan struct{}, most), each: each, door: door, log: log, done: make(chan struct{}), held: map[netip.Prefix]int{}}
+	x.close = sync.OnceValue(func() error { close(x.done); return l.Close() })
+	return x
+}
+
+func (l *listener) Close() error { return l.close() }
+
+// A conn frees its place in the limits when it is closed.
+type conn struct {
+	net.Conn
+	visitor *admission.Visitor
+	end     func()
+}
+
+func (c *conn) Close() error {
+	defer c.end()
+	c.visitor.Leave()
+	return c.Conn.Close()
+}
+
+// CloseWrite lets a client read a response sent before the whole request
+// arrived.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// Accept closes connections beyond the share of their network, because one
+// client without a token could occupy all. It returns errors to net/http, which
+// retries temporary ones such as too many open files.
+func (l *listener) Accept() (net.Conn, error) {
 	for {
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.done:
+			return nil, net.ErrClosed
+		}
 		c, err := l.Listener.Accept()
-		if l.last = c; err != nil {
+		if err != nil {
+			<-l.slots
+			l.failed(err)
 			return nil, err
 		}
-		from := tenant.ClientNetwork(c.RemoteAddr().String())
-		if l.each == 0 || from.Addr().IsLoopback() { // a loopback address may be a proxy's
-			return c, nil
-		}
-		l.mu.Lock()
-		full := l.held[from] >= l.each
-		if !full {
-			l.held[from]++
-		}
-		l.mu.Unlock()
-		if !full {
-			return &perNetworkConn{Conn: c, end: sync.OnceFunc(func() { l.left(from) })}, nil
+		if x := l.admit(c); x != nil {
+			return x, nil
 		}
 		c.Close()
+		<-l.slots
 	}
 }
 
-func (l *perNetworkListener) left(from netip.Prefix) {
+// admit returns nil for a connection that the limits refuse.
+func (l *listener) admit(c net.Conn) net.Conn {
+	from := tenant.ClientNetwork(c.RemoteAddr().String())
+	if !l.enter(from) {
+		return nil
+	}
+	x := &conn{Conn: c, end: sync.OnceFunc(func() { l.leave(from); <-l.slots })}
+	if l.door == nil {
+		return x
+	}
+	if x.visitor = l.door.Enter(from, func() { c.Close() }); x.visitor == nil {
+		l.leave(from)
+		return nil
+	}
+	return x
+}
+
+func (l *listener) enter(from netip.Prefix) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// A loopback address may be a proxy's.
+	if l.each > 0 && !from.Addr().IsLoopback() && l.held[from] >= l.each {
+		return false
+	}
+	l.held[from]++
+	return true
+}
+
+func (l *listener) leave(from netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held[from]--; l.held[from] == 0 {
@@ -77,48 +122,25 @@ func (l *perNetworkListener) left(from netip.Prefix) {
 	}
 }
 
-// A perNetworkConn counts against the limit of its network until it is closed.
-type perNetworkConn struct {
-	net.Conn
-	end func()
-}
-
-func (c *perNetworkConn) Close() error {
-	defer c.end()
-	return c.Conn.Close()
-}
-
-// Accept returns errors to net/http, which retries temporary ones such as too
-// many open files.
-func (l *countingListener) Accept() (net.Conn, error) {
+// failed logs at most once a minute, so that failing connections cannot fill
+// the log.
+func (l *listener) failed(err error) {
+	l.errors.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, err := l.Listener.Accept()
-	if err != nil {
-		l.errors.Add(1)
-		if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() {
-			l.tell(err)
-		}
-		return nil, err
-	}
-	if plain, ok := l.inner.last.(*net.TCPConn); ok {
-		return &tcp{plain, c}, nil
-	}
-	return c, nil
-}
-
-type tcp struct {
-	*net.TCPConn
-	limited net.Conn
-}
-
-func (c *tcp) Close() error { return c.limited.Close() }
-
-// tell logs at most once a minute, so that failing connections cannot fill the
-// log. The caller holds mu.
-func (l *countingListener) tell(err error) {
-	if now := time.Now(); now.Sub(l.told) > time.Minute {
-		l.told = now
+	if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() && time.Since(l.told) > time.Minute {
+		l.told = time.Now()
 		l.log.Warn("no connection can be accepted", "error", err)
 	}
+}
+
+// visit puts the visitor of a connection into the context of its requests.
+func visit(ctx context.Context, c net.Conn) context.Context {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	if c, ok := c.(*conn); ok && c.visitor != nil {
+		ctx = c.visitor.NewContext(ctx)
+	}
+	return ctx
 }

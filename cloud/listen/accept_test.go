@@ -31,7 +31,7 @@ func (l *strangers) Accept() (net.Conn, error) {
 
 func TestConnectionsPerNetworkAreLimited(t *testing.T) {
 	at := &strangers{from: make(chan string, 100)}
-	l := newCountingListener(at, 100, 2, slog.New(slog.DiscardHandler))
+	l := newListener(at, 100, 2, nil, slog.New(slog.DiscardHandler))
 	var held []net.Conn
 	take := func(from ...string) {
 		for _, f := range from {
@@ -60,7 +60,7 @@ func TestConnectionsPerNetworkAreLimited(t *testing.T) {
 	for _, c := range held {
 		c.Close()
 	}
-	if n := len(l.inner.held); n != 0 {
+	if n := len(l.held); n != 0 {
 		t.Errorf("%d neighbourhoods are remembered that have no connection", n)
 	}
 }

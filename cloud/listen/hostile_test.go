@@ -186,9 +186,9 @@ func (l *scarce) Accept() (net.Conn, error) {
 func TestAcceptResumesAfterDescriptorsRunOut(t *testing.T) {
 	var log logbook
 	s := serve(t, Options{Log: log.logger()}, nil, func(s *Server) {
-		l := &scarce{Listener: s.listener.inner.Listener}
+		l := &scarce{Listener: s.listener.Listener}
 		l.fails.Store(5)
-		s.listener.inner.Listener = l
+		s.listener.Listener = l
 	})
 	if err := answers(s, nil); err != nil {
 		t.Error(err)

@@ -6,8 +6,8 @@
 //	        ─▶ HTTP/1.1 and HTTP/2, bounded (server.go) ─▶ handler
 //
 // It bounds the resources of a connection before the handler runs: 16 KiB of
-// headers in ten seconds, 64 streams of HTTP/2, and 64 MiB of unread HTTP/2
-// bodies over all connections.
+// headers in ten seconds, 16 streams of HTTP/2, 64 MiB of unread HTTP/2 bodies
+// over all connections, and twenty seconds to show a token.
 package listen
 
 import (
@@ -27,6 +27,7 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 
 	"cpar"
+	"cpar/cloud/admission"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
 )
@@ -52,6 +53,9 @@ type Options struct {
 	// connections are closed. The default is DefaultConnections, or half the
 	// descriptors if that is less.
 	MaxConnections int
+	// Door bounds TLS connections whose clients have shown no token. Nil means
+	// no bound.
+	Door *admission.Door
 	// Tenants means that every request needs a token.
 	Tenants bool
 	// Log receives events. ErrorLog receives messages of net/http about
@@ -65,7 +69,7 @@ type Options struct {
 // A Server listens, and serves once it has a handler.
 type Server struct {
 	o         Options
-	listener  *countingListener
+	listener  *listener
 	http      *http.Server
 	transport *tlsReloader // nil for plain HTTP
 	done      chan struct{}
@@ -95,7 +99,11 @@ func Open(o Options) (*Server, error) {
 	if o.InsecureHTTP { // all connections come from the proxy
 		each = 0
 	}
-	s.listener = newCountingListener(l, o.MaxConnections, each, o.Log)
+	door := o.Door
+	if s.transport == nil { // HTTP/1.1 has one answer per connection
+		door = nil
+	}
+	s.listener = newListener(l, o.MaxConnections, each, door, o.Log)
 	s.http = s.newHTTP()
 	return s, nil
 }

@@ -13,10 +13,10 @@ const (
 	idleTime   = 2 * time.Minute
 	// headerBytes has room for a token, the longest header of a client.
 	headerBytes = 16 << 10
-	// streams bounds concurrent requests on an HTTP/2 connection. Go closes a
-	// connection on which four times as many wait for a handler, which stops
-	// rapid resets.
-	streams = 64
+	// streams bounds concurrent requests on an HTTP/2 connection, as many as a
+	// tenant may have by default. Go closes a connection on which four times as
+	// many wait for a handler, which stops rapid resets.
+	streams = 16
 	// unread bounds buffered HTTP/2 bodies over all connections. An HTTP/1.1
 	// connection buffers 4 KiB, and the rest waits at the sender.
 	unread = 64 << 20
@@ -42,6 +42,7 @@ func (s *Server) newHTTP() *http.Server {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     s.o.ErrorLog,
 		ConnState:                    s.o.ConnState,
+		ConnContext:                  visit,
 	}
 	if s.transport != nil {
 		srv.TLSConfig = s.transport.server()

@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -44,6 +45,8 @@ type Options struct {
 	Data string
 	// CacheBytes bounds the cache and running uploads. The default is 16 GiB.
 	CacheBytes int64
+	// Wait bounds the time without an answer of the storage (blob.Options).
+	Wait time.Duration
 	// Log receives events that no caller sees. Nil discards them.
 	Log *slog.Logger
 }
@@ -246,7 +249,7 @@ func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := blob.Open(address, blob.Options{Credential: get})
+	b, err := blob.Open(address, blob.Options{Credential: get, Wait: o.Wait})
 	if err != nil {
 		return nil, err
 	}

@@ -218,7 +218,8 @@ func readManifest(ctx context.Context, b Backend, k IndexRef) (*cpar.Manifest, e
 		err = fmt.Errorf("%w: it has the manifest of index %v", cpar.ErrCorrupt, m.ID)
 	}
 	switch {
-	case errors.Is(err, cpar.ErrCorrupt):
+	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
+		// The client cannot be at fault for a version that is stored.
 		return nil, hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, ErrDamaged, err), "push the index again")
 	case err != nil:
 		return nil, fmt.Errorf("index %v: %w", k.Index, err)

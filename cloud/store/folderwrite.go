@@ -13,6 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 )
 
@@ -26,6 +27,9 @@ func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r
 			out.Abort()
 			f.removeEmpty(k)
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = hint.Add(fmt.Errorf("index %v: %w: %w: it was deleted during the upload", k.Index, cpar.ErrInput, ErrIncomplete), "push the index again")
+		}
 	}()
 	n, err := io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{r}, make([]byte, 64<<10))
 	switch {
@@ -33,6 +37,13 @@ func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r
 		return fmt.Errorf("receiving segment %v: %w", d, err)
 	case size >= 0 && n != size:
 		return fmt.Errorf("receiving segment %v: %w: got %d bytes, %d were announced", d, cpar.ErrCorrupt, n, size)
+	}
+	// A folder in the place of a segment is damage.
+	path := indexdir.SegmentPath(f.folder(k), d)
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		if err := removeTree(f.fsys, path); err != nil {
+			return durable.StorageError("removing", path, 0, err)
+		}
 	}
 	_, err = out.Close()
 	return err

@@ -107,6 +107,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	if size > limit {
 		return tooLarge(d, limit)
 	}
+	ended := s.account(k.Tenant).uploadsEnded()
 	_, before, err := s.inspectSegment(ctx, k, d)
 	if err != nil || before == whole {
 		return err
@@ -123,7 +124,13 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 		return err
 	}
 	written, added := 0, int64(0)
-	defer func() { end(written, added) }()
+	defer func() { end(d, written, added) }()
+	if before == absent && s.account(k.Tenant).uploadsEnded() != ended {
+		// Another upload may have stored it meanwhile.
+		if _, now, err := s.inspectSegment(ctx, k, d); err != nil || now == whole {
+			return err
+		}
+	}
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
 	err = s.backend.Put(ctx, k, d, size, bounded)
 	switch {

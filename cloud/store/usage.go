@@ -31,6 +31,7 @@ type account struct {
 
 	mu      sync.Mutex
 	counted bool
+	ended   uint64 // uploads
 	indexes map[cpar.IndexID]*use
 	sum     Usage // of indexes, and Reserved
 	files   int   // of indexes, and reserved
@@ -51,6 +52,7 @@ type use struct {
 	lastUpload   time.Time
 
 	uploads       int
+	arrived       map[cpar.Digest]bool // by running uploads and those beside them
 	reservedFiles int
 	reservedBytes int64
 }
@@ -139,7 +141,7 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.change(k.Index, func(u *use) {
-		n.uploads, n.reservedFiles, n.reservedBytes = u.uploads, u.reservedFiles, u.reservedBytes
+		n.uploads, n.arrived, n.reservedFiles, n.reservedBytes = u.uploads, u.arrived, u.reservedFiles, u.reservedBytes
 		*u = n
 	})
 	return nil
@@ -176,9 +178,16 @@ func (sum *Usage) add(u *use, sign int64) {
 	}
 }
 
+func (a *account) uploadsEnded() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended
+}
+
 // reserve reserves space for an upload of at most n bytes in files files. end
-// ends the upload with the number of files and bytes added.
-func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(files int, added int64), err error) {
+// ends the upload of a segment with the number of files and bytes added. Several
+// uploads of one segment at once add it once.
+func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
 	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
 		return nil, err
@@ -204,17 +213,26 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 		return nil, hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
 	}
 	a.change(k.Index, func(u *use) { u.uploads++; u.reservedFiles += files; u.reservedBytes += n })
-	return func(written int, added int64) {
+	return func(d cpar.Digest, written int, added int64) {
 		s.release(e)
 		a.mu.Lock()
 		defer a.mu.Unlock()
+		a.ended++
 		a.change(k.Index, func(u *use) {
-			u.uploads--
 			u.reservedFiles -= files
 			u.reservedBytes -= n
-			u.files += written
-			u.bytes += added
 			u.lastUpload = time.Now()
+			if written > 0 && !u.arrived[d] {
+				u.files += written
+				u.bytes += added
+				if u.arrived == nil {
+					u.arrived = map[cpar.Digest]bool{}
+				}
+				u.arrived[d] = true
+			}
+			if u.uploads--; u.uploads == 0 {
+				u.arrived = nil
+			}
 		})
 	}, nil
 }

@@ -25,7 +25,7 @@ func (m *Metrics) Gate(stats func() admission.Stats) {
 		for _, q := range []struct {
 			what string
 			admission.QueueStats
-		}{{"bodies", st.Bodies}, {"replies", st.Replies}, {"turns", st.Turns}, {"checks", st.Checks}, {"builds", st.Builds}} {
+		}{{"bodies", st.Bodies}, {"replies", st.Replies}, {"turns", st.Turns}, {"checks", st.Checks}, {"builds", st.Builds}, {"strangers", st.Strangers}, {"answers", st.Answers}} {
 			s.put(queueWaiting, float64(q.Waiting), q.what)
 			s.put(queueSize, float64(q.Size), q.what)
 			s.put(queueUsed, float64(q.Used), q.what)

@@ -51,11 +51,11 @@ var (
 	tenantSeconds  = add("cpar_tenant_seconds_total", counter, "Time of a tenant's requests.", "tenant")
 
 	queueWaiting = polled("cpar_queue_waiting", gauge, "Requests that wait: for memory of bodies or replies (in bytes), for a turn to search, or to read what is stored (checks, builds).", "what")
-	queueSize    = polled("cpar_queue_size", gauge, "How much there is of what is waited for: bytes of the memory budget, or turns.", "what")
+	queueSize    = polled("cpar_queue_size", gauge, "How much there is of what is waited for: bytes of the memory budget, turns, connections without a token (strangers), or bytes of answers that these have not taken (answers).", "what")
 	queueUsed    = polled("cpar_queue_used", gauge, "How much of it is in use.", "what")
 	queueGranted = polled("cpar_queue_granted_total", counter, "Requests and passes that got what they waited for.", "what")
 	queueSeconds = polled("cpar_queue_wait_seconds_total", counter, "Time that they waited.", "what")
-	shedTotal    = polled("cpar_shed_total", counter, "Requests and passes that were sent away: the queue was full, the wait was too long, or the tenant is beyond its rate or concurrency (limit).", "what", "reason")
+	shedTotal    = polled("cpar_shed_total", counter, "Requests and passes that were sent away: the queue was full, the wait was too long, or the tenant is beyond its rate or concurrency (limit). Of strangers, the connections that were closed: there were too many, or no token came in time.", "what", "reason")
 	batchSize    = polled("cpar_pass_requests", histogram, "Requests that shared a pass over an index.")
 
 	indexesLoaded  = polled("cpar_indexes_loaded", gauge, "Indexes in memory.")

@@ -219,7 +219,7 @@ func TestLabelsAreAClosedList(t *testing.T) {
 		"scheme": {"cpar", "capia", "ivf", "sealed", "local", none},
 		"stage":  {"body", "queue", "load", "search", "encode", "send"},
 		"code":   nil, "check": nil, "tenant": nil, "version": nil, "go": nil, "state": {"new", "active", "idle"},
-		"what": {"bodies", "replies", "turns", "checks", "builds", "tenant"}, "reason": {"full", "wait", "limit"},
+		"what": {"bodies", "replies", "turns", "checks", "builds", "strangers", "answers", "tenant"}, "reason": {"full", "wait", "limit"},
 		"kind":      {"mapped", "copied", "bytes"},
 		"direction": {"received", "sent"}, "event": {"hit", "miss", "evicted"},
 	}

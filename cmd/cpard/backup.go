@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -10,6 +14,7 @@ import (
 	"cpar"
 	"cpar/cloud/backup"
 	"cpar/cloud/store"
+	"cpar/cloud/tenant"
 	"cpar/internal/exitcode"
 )
 
@@ -43,7 +48,7 @@ index is left out and named, with exit code 5, and the backup keeps its older co
 				return fmt.Errorf("backing up: %w", err)
 			}
 			defer b.Close()
-			return copied{"backed up", "back up", opt, asJSON}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
+			return copied{did: "backed up", would: "back up", CopyOptions: opt, asJSON: asJSON}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
 				return backup.Backup(c.Context(), b, o.Data, to, opt)
 			})
 		},
@@ -71,7 +76,9 @@ folder until it is complete.
 With --store indexes go into object storage, which may be served, and existing indexes stay
 as they are. The registry of tenants goes into --data, if that is given and has none. Any data
 folder can serve as the backup, even while it is served, so restore can also move a cloud
-into object storage.`,
+into object storage.
+
+Tokens that were removed after the backup are valid again: restore names them.`,
 		Example: `  $ cpard restore --from /mnt/backup --data ~/cpar-cloud
   restored 2 indexes: 14 segments, 72 MB; 0 B were there
 
@@ -85,12 +92,12 @@ into object storage.`,
 				if err := needData(o.Data); err != nil {
 					return err
 				}
-				return copied{"restored", "restore", opt, asJSON}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
+				return copied{did: "restored", would: "restore", CopyOptions: opt, asJSON: asJSON}.withTokens(o.Data).run(c, func(opt store.CopyOptions) (store.Copied, error) {
 					return backup.Restore(c.Context(), from, o.Data, opt)
 				})
 			}
 			return o.withBackend(func(b store.Backend) error {
-				return copied{"restored", "restore", opt, asJSON}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
+				return copied{did: "restored", would: "restore", CopyOptions: opt, asJSON: asJSON}.withTokens(o.Data).run(c, func(opt store.CopyOptions) (store.Copied, error) {
 					return backup.RestoreTo(c.Context(), from, b, o.Data, opt)
 				})
 			})
@@ -108,6 +115,27 @@ type copied struct {
 	did, would string
 	store.CopyOptions
 	asJSON bool
+	// tokens is the data folder whose registry is restored, or "".
+	tokens string
+}
+
+// withTokens notes the data folder unless it has a registry already.
+func (x copied) withTokens(data string) copied {
+	if _, err := os.Lstat(filepath.Join(data, tenant.FileName)); data != "" && errors.Is(err, fs.ErrNotExist) && !x.DryRun {
+		x.tokens = data
+	}
+	return x
+}
+
+// warn names the tokens that a restored registry admits again.
+func (x copied) warn(w io.Writer) error {
+	all, err := tenant.List(x.tokens)
+	for _, t := range all {
+		for _, k := range t.Tokens {
+			fmt.Fprintf(w, "token %s of tenant %s is valid again; if it was removed since the backup: cpard tenant rotate %s --label %s\n", k.Label, t.Name, t.Name, k.Label)
+		}
+	}
+	return err
 }
 
 func (x copied) run(c *cobra.Command, f func(store.CopyOptions) (store.Copied, error)) error {
@@ -115,6 +143,11 @@ func (x copied) run(c *cobra.Command, f func(store.CopyOptions) (store.Copied, e
 	done, err := f(x.CopyOptions)
 	if err != nil {
 		return stopped(c, err)
+	}
+	if x.tokens != "" {
+		if err := x.warn(c.ErrOrStderr()); err != nil {
+			return err
+		}
 	}
 	if err := x.print(c.OutOrStdout(), done); err != nil || len(done.Damaged) == 0 {
 		return err

@@ -67,6 +67,12 @@ func press(t *testing.T, megabytes int) *pressed {
 		t.Fatal(err)
 	}
 	p.push(t)
+	p.watch(t)
+	return p
+}
+
+// watch keeps the largest anonymous memory of the process in most.
+func (p *pressed) watch(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	watched := make(chan struct{})
 	go func() {
@@ -77,7 +83,18 @@ func press(t *testing.T, megabytes int) *pressed {
 		}
 	}()
 	t.Cleanup(func() { stop(); <-watched })
-	return p
+}
+
+// peak returns the largest anonymous memory, in kB, from now on for d.
+func (p *pressed) peak(d time.Duration) int64 {
+	p.mu.Lock()
+	p.most = 0
+	p.mu.Unlock()
+	time.Sleep(d)
+	p.look()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.most
 }
 
 func (p *pressed) push(t *testing.T) {

@@ -33,8 +33,8 @@ through port 443 of that name. ACME keys and certificates are stored in DIR/acme
 terminates TLS: name the hosts that clients use with --allowed-host. A socket passed by
 systemd replaces the address.
 
-Bodies, requests and replies take at most --max-memory, which is reserved before a body is
-read. Requests take turns, fairly across tenants. A request that cannot be served within
+Bodies, requests and replies take at most --max-memory, which is reserved as a body arrives.
+Requests take turns, fairly across tenants. A request that cannot be served within
 --max-wait gets status 503 and a time to retry.
 
 With --store indexes are kept in object storage. The data folder then holds tenants,

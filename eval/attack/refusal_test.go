@@ -9,35 +9,44 @@ import (
 	"cpar/eval/measure"
 	"cpar/eval/measure/measuretest"
 	"cpar/internal/lattice"
+	"cpar/model/profile"
 	"cpar/model/vector"
 	"cpar/user"
 )
 
 // The owner refuses every altered reply and accepts every correct one, so the
 // server can predict the refusal, which tells it nothing (check.go in the
-// owner's package sealed).
+// owner's package sealed). That includes an index with hidden clusters.
 func TestRefusalsRevealNothing(t *testing.T) {
-	c := measuretest.SyntheticCorpus(1, 200, 12)
-	for _, careful := range []bool{false, true} {
-		s, _, err := measure.OpenSealed(t.Context(), c.Train, user.Options{Careful: careful})
+	for _, opt := range []user.Options{{}, {Careful: true}, {Cells: 4, Profile: profile.Network}, {Cells: 4, Profile: profile.Network, Careful: true}} {
+		careful, c := opt.Careful, measuretest.SyntheticCorpus(1, 200, 12)
+		if opt.Cells > 1 { // profile paper has none
+			c = measuretest.Learnable(400, 6)
+			c.Test = c.Test[:2]
+		}
+		s, _, err := measure.OpenSealed(t.Context(), c.Train, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		p, err := lattice.DecodeParams(s.Files.Segment(cpar.SegmentParams))
+		sections, err := lattice.DecodeSections(s.Files.Segment(cpar.SegmentParams))
 		if err != nil {
 			t.Fatal(err)
 		}
+		if hidden := sections.Clustered != nil; hidden != (opt.Cells > 1) {
+			t.Fatalf("%d cells: hidden clusters %v", opt.Cells, hidden)
+		}
+		p := sections.Open
 		if want := map[bool]*lattice.Ring{false: lattice.Fast, true: lattice.Careful}[careful]; p.Ring() != want {
 			t.Fatalf("careful %v: a ring of degree %d", careful, p.Ring().N)
 		}
 		for i, v := range measure.VectorsOf(s.Owner, c, len(c.Test)) {
 			if err := answeredWith(t, s, v, p, func([]uint64) {}); err != nil {
-				t.Errorf("careful %v, photo %d: the right reply is refused: %v", careful, i, err)
+				t.Errorf("careful %v, %d cells, photo %d: the right reply is refused: %v", careful, opt.Cells, i, err)
 			}
 			for name, lie := range alterations(p, rand.New(rand.NewPCG(uint64(i), 9))) {
 				if err := answeredWith(t, s, v, p, lie); !errors.Is(err, cpar.ErrCloud) {
-					t.Errorf("careful %v, photo %d, %s: the owner takes it: %v", careful, i, name, err)
+					t.Errorf("careful %v, %d cells, photo %d, %s: the owner takes it: %v", careful, opt.Cells, i, name, err)
 				}
 			}
 		}
@@ -60,7 +69,7 @@ func alterations(p lattice.Params, rng *rand.Rand) map[string]func(words []uint6
 	return map[string]func([]uint64){
 		"half a unit of a score":           func(w []uint64) { toScore(w, 0, unit/2) },
 		"half a unit of a place left over": func(w []uint64) { toScore(w, len(w)-1, unit/2) },
-		"the least of a score":             func(w []uint64) { toScore(w, rng.IntN(200), 1) },
+		"the least of a score":             func(w []uint64) { toScore(w, rng.IntN(min(200, len(w))), 1) },
 		"one to a word":                    func(w []uint64) { i := rng.IntN(len(w)); w[i] = ring.Add(w[i], 1) },
 		"half a unit to a word":            func(w []uint64) { w[0] = ring.Add(w[0], unit/2) },
 		"half a unit, and back":            func(w []uint64) { toScore(w, 0, unit/2); toScore(w, 1, ring.Q-unit/2) },

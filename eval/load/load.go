@@ -42,7 +42,7 @@ type Options struct {
 	Clients []int
 	Length  time.Duration
 	// Fair also measures one client of a tenant beside many of another, at the
-	// first size.
+	// first size, and attacks.
 	Fair     bool
 	Done     func(Row)
 	Progress progress.Func
@@ -116,6 +116,7 @@ type Row struct {
 type Load struct {
 	Rows    []Row         `json:"rows"`
 	Fair    []FairnessRow `json:"-"`
+	Attacks []AttackRow   `json:"-"`
 	Machine string        `json:"-"`
 	Seconds float64       `json:"-"`
 	Photos  int           `json:"-"`
@@ -161,6 +162,9 @@ func Measure(ctx context.Context, o Options) (*Load, error) {
 	}
 	if o.Fair {
 		if out.Fair, err = b.fair(ctx, photos); err != nil {
+			return nil, err
+		}
+		if out.Attacks, err = b.attacks(ctx, work); err != nil {
 			return nil, err
 		}
 	}

@@ -24,7 +24,7 @@ func (l *Load) Tables() []measure.Table {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(r.Records), r.Scheme, measure.FormatThousands(r.Clients), paper.Digits(r.Rate), paper.Digits(r.P50), paper.Digits(r.P99),
 			measure.FormatThousands(r.Errors), measure.FormatThousands(r.Shed), paper.Digits(r.RSS)})
 	}
-	others := slices.DeleteFunc([]measure.Table{l.shared(), l.fair()}, func(t measure.Table) bool { return len(t.Rows) == 0 })
+	others := slices.DeleteFunc([]measure.Table{l.shared(), l.fair(), l.attacks()}, func(t measure.Table) bool { return len(t.Rows) == 0 })
 	return append([]measure.Table{t}, others...)
 }
 
@@ -54,6 +54,15 @@ func (l *Load) fair() measure.Table {
 	for _, f := range l.Fair {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(f.Records), f.Scheme, paper.Digits(f.AloneP50), paper.Digits(f.AloneP99), paper.Digits(f.BesideP50), paper.Digits(f.BesideP99),
 			paper.Digits(f.Wait), paper.Digits(f.Crowd), measure.FormatThousands(f.Errors), measure.FormatThousands(f.Shed)})
+	}
+	return t
+}
+
+func (l *Load) attacks() measure.Table {
+	t := measure.Table{Name: "load-attacks", Title: "Attacks: memory above the idle cloud (at most 64 MB), and the time of another tenant's request (at most 1 s)",
+		Columns: []string{"attack", "connections", "memory MB", "20 s later", "answer ms"}}
+	for _, a := range l.Attacks {
+		t.Rows = append(t.Rows, []string{a.Attack, paper.Digits(float64(a.Connections)), paper.Digits(a.Above), paper.Digits(a.After), paper.Digits(a.Answer)})
 	}
 	return t
 }

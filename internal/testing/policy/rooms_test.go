@@ -75,8 +75,8 @@ var cloudMay = []string{
 	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nkeys",
 	// placement of shards
 	"golang.org/x/crypto/blake2b",
-	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log
-	"crypto/tls", "crypto/x509", "encoding/pem", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
+	// TLS, certificates from files and from ACME, and net/http's log
+	"crypto/tls", "crypto/x509", "encoding/pem", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert",
 	// sockets from systemd, and notifications to it
 	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
 	// progress of a long command

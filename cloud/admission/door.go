@@ -1,0 +1,165 @@
+package admission
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// A Door bounds what clients hold before they show a token: their connections,
+// and the answers that they do not take. Opening a connection costs a client
+// little, and an HTTP/2 client with a closed window keeps every answer here.
+type Door struct {
+	connections, answers int           // of all strangers
+	patience             time.Duration // for the first token of a connection
+
+	mu                       sync.Mutex
+	strangers                map[netip.Prefix][]*Visitor // oldest first
+	here, sending            int
+	evicted, expired, unsent uint64
+}
+
+const (
+	// answerBytes is the memory of an answer on its way: a goroutine with its
+	// stack, the request and its headers, and a buffer.
+	answerBytes = 16 << 10
+	// answersEach bounds the answers of a connection without a token.
+	answersEach = 8
+	// maxStrangers leaves room for many devices that connect at once.
+	maxStrangers = 128
+	tokenTime    = 20 * time.Second
+)
+
+func newDoor(bytes int64) *Door {
+	return &Door{connections: maxStrangers, answers: max(answersEach, int(bytes/answerBytes)), patience: tokenTime, strangers: map[netip.Prefix][]*Visitor{}}
+}
+
+// A Visitor is a connection.
+type Visitor struct {
+	door    *Door
+	from    netip.Prefix
+	close   func()
+	timer   *time.Timer
+	known   bool
+	sending int
+}
+
+// Enter registers a connection, which counts as a stranger's until Leave. If there are too many, the oldest of the network that has most makes
+// way, or nil is returned if that is the network of the new one. Enter calls
+// close for a stranger that must go or shows no token in time.
+func (d *Door) Enter(from netip.Prefix, close func()) *Visitor {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.here >= d.connections {
+		most := d.strangers[from]
+		for _, list := range d.strangers {
+			if len(list) > len(most) {
+				most = list
+			}
+		}
+		d.evicted++
+		if len(d.strangers[from]) == len(most) {
+			return nil
+		}
+		oldest := most[0]
+		d.forget(oldest)
+		go oldest.close()
+	}
+	v := &Visitor{door: d, from: from, close: close}
+	v.timer = time.AfterFunc(d.patience, func() { d.expire(v) })
+	d.strangers[from] = append(d.strangers[from], v)
+	d.here++
+	return v
+}
+
+func (d *Door) expire(v *Visitor) {
+	d.mu.Lock()
+	stranger := d.forget(v)
+	if stranger {
+		d.expired++
+	}
+	d.mu.Unlock()
+	if stranger {
+		v.close()
+	}
+}
+
+// forget reports whether v was a stranger. The caller holds mu.
+func (d *Door) forget(v *Visitor) bool {
+	if v.known {
+		return false
+	}
+	v.known = true
+	v.timer.Stop()
+	d.here--
+	list := d.strangers[v.from]
+	for i, other := range list {
+		if other == v {
+			list = append(list[:i:i], list[i+1:]...)
+		}
+	}
+	if d.strangers[v.from] = list; len(list) == 0 {
+		delete(d.strangers, v.from)
+	}
+	return true
+}
+
+// Leave records that a connection has shown a token or ended. v may be nil.
+func (v *Visitor) Leave() {
+	if v != nil {
+		v.door.mu.Lock()
+		defer v.door.mu.Unlock()
+		v.door.forget(v)
+	}
+}
+
+// Answer reports whether an answer to a request without a token may be sent.
+// It counts until done. v may be nil.
+func (v *Visitor) Answer() (done func(), ok bool) {
+	if v == nil {
+		return func() {}, true
+	}
+	d := v.door
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.sending >= d.answers || !v.known && v.sending >= answersEach {
+		d.unsent++
+		return nil, false
+	}
+	d.sending++
+	v.sending++
+	return sync.OnceFunc(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.sending--
+		v.sending--
+	}), true
+}
+
+// crowded reports whether a quarter of the strangers' places is taken.
+func (d *Door) crowded() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.here > d.connections/4
+}
+
+type visitorKey struct{}
+
+// NewContext returns ctx with v.
+func (v *Visitor) NewContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, visitorKey{}, v)
+}
+
+// VisitorOf returns the connection of a request, or nil if it is not bounded.
+func VisitorOf(ctx context.Context) *Visitor {
+	v, _ := ctx.Value(visitorKey{}).(*Visitor)
+	return v
+}
+
+func (d *Door) stats() (connections, answers QueueStats) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return QueueStats{Size: int64(d.connections), Used: int64(d.here), Refused: d.evicted, Expired: d.expired},
+		QueueStats{Size: int64(d.answers) * answerBytes, Used: int64(d.sending) * answerBytes, Refused: d.unsent}
+}

@@ -1,0 +1,75 @@
+package admission
+
+import (
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func network(i int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf("192.0.2.%d/32", i)) }
+
+// A crowd from few networks makes way for a stranger from another.
+func TestCrowdMakesWay(t *testing.T) {
+	d := newDoor(1 << 20)
+	d.connections = 4
+	closed := make(chan int, 10)
+	enter := func(from, name int) *Visitor { return d.Enter(network(from), func() { closed <- name }) }
+	one := []*Visitor{enter(1, 0), enter(1, 1), enter(1, 2), enter(2, 3)}
+	if enter(1, 4) != nil {
+		t.Error("the network with most may have another")
+	}
+	if enter(3, 5) == nil || <-closed != 0 {
+		t.Error("the oldest of the network with most stays")
+	}
+	one[1].Leave() // shows a token
+	if enter(1, 6) == nil {
+		t.Error("a connection with a token counts as a stranger's")
+	}
+	strangers, _ := d.stats()
+	if strangers.Used != 4 || strangers.Refused != 2 || len(closed) != 0 {
+		t.Errorf("%+v, %d closed", strangers, len(closed))
+	}
+}
+
+func TestStrangersMustShowTokens(t *testing.T) {
+	d := newDoor(1 << 20)
+	d.patience = time.Millisecond
+	var closed atomic.Int64
+	known := d.Enter(network(1), func() { closed.Add(1) })
+	known.Leave()
+	d.Enter(network(1), func() { closed.Add(1) })
+	for closed.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if s, _ := d.stats(); s.Used != 0 || s.Expired != 1 || len(d.strangers) != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestAnswersToStrangersAreBounded(t *testing.T) {
+	d := newDoor(3 * answersEach * answerBytes / 2)
+	a, b := d.Enter(network(1), nil), d.Enter(network(2), nil)
+	take := func(v *Visitor) (got []func()) {
+		for range 2 * answersEach {
+			if done, ok := v.Answer(); ok {
+				got = append(got, done)
+			}
+		}
+		return got
+	}
+	first, second := take(a), take(b)
+	if len(first) != answersEach || len(second) != answersEach/2 {
+		t.Errorf("%d and %d answers", len(first), len(second))
+	}
+	for _, done := range append(first, first...) { // twice
+		done()
+	}
+	if _, s := d.stats(); s.Used != answersEach/2*answerBytes || s.Size != 3*answersEach/2*answerBytes {
+		t.Errorf("%+v", s)
+	}
+	if _, ok := (*Visitor)(nil).Answer(); !ok {
+		t.Error("a connection that is not bounded gets no answer")
+	}
+}
