@@ -358,7 +358,7 @@ func second(_ *Calibrated, _ Quality, err error) error { return err }
 const calHeader = calPreamble + 8*parameters + 4
 
 func TestCalibratedEncoding(t *testing.T) {
-	samples, collection := synthetic(50, 4)
+	samples, collection := synthetic(300, 4)
 	c, _ := calibrated(t, samples, collection)
 	data, _ := c.MarshalBinary()
 	var back Calibrated

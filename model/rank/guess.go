@@ -11,6 +11,9 @@ import (
 type Guess struct {
 	Words map[string]int // index of each word in Share, one map for all photos of a profile
 	Share []float32
+	// Alone marks a guess that needs no neighbours, because it estimates
+	// probabilities as well for the photos it was learnt from as for others.
+	Alone bool
 }
 
 // of returns the estimate for a word, 0 … 1, or false if there is none.
