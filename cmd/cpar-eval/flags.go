@@ -13,6 +13,7 @@ import (
 
 	"cpar"
 	networkflags "cpar/cmd/internal/encoderflags"
+	"cpar/encoder/bundled"
 	"cpar/eval/checkpoint"
 	"cpar/eval/cost"
 	"cpar/eval/measure"
@@ -72,7 +73,7 @@ func (f *flags) addShow(c *cobra.Command) {
 
 // addModel adds flags for measurements of profile network.
 func (f *flags) addModel(c *cobra.Command) {
-	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is skipped")
+	c.Flags().StringVar(&f.model, "model", bundled.Name, "`file` of an image network (ONNX) for profile network; \"none\" skips that profile")
 	f.network.Add(c.Flags())
 }
 
@@ -101,6 +102,9 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	identity, err := measure.Identity()
 	if err != nil {
 		return nil, err
+	}
+	if f.model == "none" {
+		f.model = ""
 	}
 	lab := &measure.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
 		Model: f.model, ModelOptions: f.network.Options(), Draw: f.draw}

@@ -161,13 +161,11 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 		to     *float64
 		ranker rank.Kind
 		k      int
-		rare   bool
 	}{
-		{&f.Paper, rank.KindPaper, paperNeighbours, false},
-		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours(), false},
-		{&f.Rare, rank.KindCalibrated, r.owner.Ranker().Neighbours(), true},
+		{&f.Paper, rank.KindPaper, paperNeighbours},
+		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours()},
 	} {
-		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: measure.StandardKeywords, Rare: by.rare})
+		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: measure.StandardKeywords})
 		if err != nil {
 			return f, err
 		}

@@ -40,9 +40,9 @@ type Profiles struct {
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is one profile, ranker and scheme, with five keywords per photo.
-// The calibrated ranker favours rare keywords, as P and R do. Scheme plain has
-// no index, so its bytes and times are 0.
+// A ProfileRow is one profile, ranker and scheme, with five keywords per photo
+// in the order of cpar annotate. Scheme plain has no index, so its bytes and
+// times are 0.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
@@ -86,13 +86,11 @@ type ProfileDetail struct {
 }
 
 // FoundKeywords are means over photos: the number of human keywords, and how
-// many of them W_t finds, the calibrated ranker in order of probability, as
-// cpar annotate does, and the same ranker in favour of rare keywords.
+// many of them W_t and the calibrated ranker find.
 type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
 	Probable float64 `json:"probable"`
-	Rare     float64 `json:"rare"`
 }
 
 // ProbableQuality is the quality of all keywords with at least a given
@@ -205,7 +203,7 @@ func (out *Profiles) quality(r *profileRun) error {
 	for _, ranker := range r.rankers() {
 		var plain ProfileRow
 		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords, Rare: ranker.kind == rank.KindCalibrated})
+			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords})
 			if err != nil {
 				return fmt.Errorf("scheme %s: %w", scheme, err)
 			}

@@ -78,7 +78,7 @@ func TestProfiles(t *testing.T) {
 		if d.OfPlain["sealed"] < 0.8 || d.OfPlain["ivf@100"] < 0.8 || d.Recall["ivf"] < 0.3 || d.Recall["rank"] < 0.3 || len(d.Bins) != reliabilityBins || words < 40*3 || !(d.ECE > 0 && d.ECE < 0.5) {
 			t.Errorf("%+v", d)
 		}
-		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 || f.Rare <= 0 {
+		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 {
 			t.Errorf("%+v", f)
 		}
 		if q := d.Probable; q.MinProbability != 0.5 || q.Keywords <= 0 || q.Keywords > 5 || q.Precision < 0.4 {
@@ -146,7 +146,7 @@ func checkPlainRows(t *testing.T, c *measure.Corpus, calibrated, paper ProfileRo
 				near = append(near, rank.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
 			}
 			slices.SortStableFunc(near, func(a, b rank.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
-			scored, err := b.Rank(near[:part.k], user.Ranking{MaxKeywords: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated, Guess: guesses[i]})
+			scored, err := b.Rank(near[:part.k], user.Ranking{MaxKeywords: 5, Ranker: part.ranker, Guess: guesses[i]})
 			if err != nil {
 				t.Fatal(err)
 			}

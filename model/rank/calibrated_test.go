@@ -409,10 +409,7 @@ func TestCalibratedOfVersion3(t *testing.T) {
 	samples, collection := synthetic(200, 6)
 	samples = guessing(samples, collection)
 	c, _ := calibrated(t, samples, collection)
-	if c.rareBonus == 0 {
-		t.Fatal("no bonus to lose")
-	}
-	c.onlyNeighbours = true
+	c.rareBonus, c.onlyNeighbours = 0.1, true
 	data, _ := c.MarshalBinary()
 	var old Calibrated
 	if err := old.UnmarshalBinary(data); err != nil || data[8] != oldVersion {
