@@ -81,8 +81,8 @@ type ProfileDetail struct {
 	// Found counts the human keywords found per photo in scheme capia with five
 	// keywords.
 	Found FoundKeywords `json:"found_per_photo"`
-	// Probable is the quality of the keywords with at least minProbability.
-	Probable ProbableQuality `json:"min_probability"`
+	// Likely describes what cpar annotate writes by default.
+	Likely Likely `json:"likely"`
 }
 
 // FoundKeywords are means over photos: the number of human keywords, and how
@@ -91,20 +91,6 @@ type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
 	Probable float64 `json:"probable"`
-}
-
-// ProbableQuality is the quality of all keywords with at least a given
-// probability.
-type ProbableQuality struct {
-	MinProbability float64 `json:"least"`
-	P              float64 `json:"P"`
-	R              float64 `json:"R"`
-	Nplus          int     `json:"Nplus"`
-	Keywords       float64 `json:"mean_keywords"`
-	// Precision is the share of the predicted keywords that are correct.
-	Precision float64 `json:"right"`
-	// WithoutKeywords is the share of the photos without predictions.
-	WithoutKeywords float64 `json:"without"`
 }
 
 // A ProfileLoss is the loss of quality by encryption for one ranker: plain
@@ -144,8 +130,6 @@ type SkippedProfile struct {
 const (
 	// paperNeighbours is k for the paper's ranker.
 	paperNeighbours = 10
-	// minProbability is the threshold of ProbableQuality.
-	minProbability  = 0.5
 	reliabilityBins = 10
 )
 

@@ -81,8 +81,8 @@ func TestProfiles(t *testing.T) {
 		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 {
 			t.Errorf("%+v", f)
 		}
-		if q := d.Probable; q.MinProbability != 0.5 || q.Keywords <= 0 || q.Keywords > 5 || q.Precision < 0.4 {
-			t.Errorf("%+v", q)
+		if l := d.Likely; l.Written <= 0 || l.Written > 5 || l.Right < 0.4 {
+			t.Errorf("%+v", l)
 		}
 	}
 	for _, s := range p.Samples {
@@ -200,10 +200,6 @@ func TestProfileProbabilities(t *testing.T) {
 	}
 	if bins, _, _ := reliability(said, truth, 1); bins[0].Count != 0 || bins[9].Count != 2 {
 		t.Errorf("of the first word alone: %+v", bins)
-	}
-	// Only sea is correct.
-	if q, want := probableQuality(said, truth), (ProbableQuality{MinProbability: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Precision: 0.3333, WithoutKeywords: 0.3333}); q != want {
-		t.Errorf("%+v, want %+v", q, want)
 	}
 	plain := ProfileRow{Profile: "x", Ranker: "y", P: 20, R: 40, Nplus: 100}
 	loss := lossOf(plain, ProfileRow{Profile: "x", Ranker: "y", Scheme: "z", P: 19, R: 41, Nplus: 98})

@@ -31,7 +31,7 @@ type SmallCollections struct {
 
 // A SmallRow is a profile fitted to a number of photos. Lists have one value per
 // draw. Errors are expected calibration errors in ten bins. Without photos, the
-// words are those of the network's own classes.
+// network's own classes give the words.
 type SmallRow struct {
 	Profile string `json:"profile"`
 	Records int    `json:"n"`
@@ -44,8 +44,8 @@ type SmallRow struct {
 	// effect.
 	Pooled float64 `json:"ece_five_pooled"`
 	All    float64 `json:"ece_all_words"` // mean over draws
-	// Found is the number of human keywords among five that are forced, and
-	// Quality that of the same five.
+	// Found is the number of human keywords among five that are forced. Quality
+	// measures the same five.
 	Found   []float64         `json:"found_of_five"`
 	Quality []measure.Quality `json:"quality_of_five"`
 	// Likely describes the keywords above the threshold of cpar annotate, by
@@ -303,7 +303,7 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	return sum, nil
 }
 
-// likelyCells returns means over draws. The share of right keywords is that of all
+// likelyCells returns means over draws. The share of right keywords is over all
 // draws together, followed by its range over the draws that write any.
 func likelyCells(draws []Likely) []string {
 	var right, written, found, without float64

@@ -304,8 +304,7 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns the keep words with the largest vote times due, in the order
-// of Keywords.
+// topWords returns the keep words with the largest vote times due, the largest first.
 func topWords(list []wordVote, due []float64, keep int) []wordVote {
 	top := make([]wordVote, 0, min(keep, len(list))+1)
 	for _, v := range list {
