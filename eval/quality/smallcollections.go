@@ -18,10 +18,9 @@ import (
 	"cpar/user"
 )
 
-// SmallCollections measures keywords after few photos, and after all for
-// comparison. Profiles are fitted to the first n photos of each draw and annotate
-// every test image in plaintext, with the ranking and the thresholds of cpar
-// annotate.
+// SmallCollections measures keywords after few photos, and after all. Profiles are
+// fitted to the first n photos of each draw and annotate every test image in
+// plaintext, with the ranking and the thresholds of cpar annotate.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
@@ -228,9 +227,8 @@ func firstKeywords(said [][]rank.Keyword, n int) [][]rank.Keyword {
 	return out
 }
 
-// probableKeywords builds an index of the training images and ranks all keywords
-// of the neighbours of every test image, as cpar annotate does, but searches in
-// plaintext.
+// probableKeywords builds an index and ranks all keywords of every test image as
+// cpar annotate does, but searches in plaintext.
 func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind) (x smallDraw, err error) {
 	fit, err := fitProfile(ctx, c, kind, nil)
 	if err != nil {

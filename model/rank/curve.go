@@ -104,8 +104,8 @@ func leastOfBest(list []wordVote) float64 {
 }
 
 // shareOfOthers returns a word's share of the photos other than the sample, which
-// has the word itself (own 1) or lacks it (0). A new photo also does not count
-// towards the share. Words that one photo has would otherwise seem always wrong.
+// has the word itself (own 1) or lacks it (0). Otherwise words of a single photo
+// would seem always wrong.
 func (c *Calibrated) shareOfOthers(share, own float64) float64 {
 	n := float64(c.photos)
 	return max(1, share*n-own) / max(1, n-1)
@@ -162,13 +162,11 @@ func (r *predictions) trust() float64 {
 	return at
 }
 
-// levelWords is the number of best words whose probabilities are compared with
-// usualLevel, and levelPhotos the weight of usualLevel, in photos.
+// levelPhotos is the weight of usualLevel, in photos.
 const levelWords, levelPhotos = 5, 50
 
-// usualLevel returns the share of the five best words that is right, after a
-// number of photos with this mean number of keywords. On two collections, the
-// best five found 0.33 of all keywords after 30 photos and 0.58 after 1,000.
+// usualLevel returns the share of the levelWords best words that is right. On two
+// collections, these found 0.33 of all keywords after 30 photos and 0.58 after 1,000.
 func usualLevel(photos, keywords float64) float64 {
 	return min(max(0.1, (0.08+0.0725*math.Log(photos))*keywords/levelWords), 0.5)
 }
