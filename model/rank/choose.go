@@ -25,7 +25,7 @@ func (c *Calibrated) chooseGuessShare(n *indexedSamples, keep int) (best Quality
 }
 
 // mostFoundLost is the share of the right words that rare words may displace.
-const mostFoundLost = 0.015
+const mostFoundLost = 0.03
 
 var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}
 
