@@ -140,7 +140,6 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	if _, d.ECEKept, err = reliability(all, r.truth, measure.StandardKeywords); err != nil {
 		return d, err
 	}
-	d.Likely = likely(all, r.truth, askedShares[0], r.owner.Threshold(askedShares[0]))
 	d.Validation = r.owner.Validation
 	d.Found, err = r.perPhoto()
 	return d, err

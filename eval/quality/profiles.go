@@ -81,8 +81,6 @@ type ProfileDetail struct {
 	// Found counts the human keywords found per photo in scheme capia with five
 	// keywords.
 	Found FoundKeywords `json:"found_per_photo"`
-	// Likely describes what cpar annotate writes by default.
-	Likely Likely `json:"likely"`
 }
 
 // FoundKeywords are means over photos: the number of human keywords, and how

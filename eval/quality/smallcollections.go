@@ -116,9 +116,9 @@ func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 		return nil, err
 	}
 	out := new(SmallCollections)
-	for _, n := range append(slices.Clone(smallSizes), 0) {
+	for i, n := range append(slices.Clone(smallSizes), 0) {
 		name := fmt.Sprintf("%s-%d", m.Name, n)
-		if len(out.Rows) == len(smallSizes) {
+		if i == len(smallSizes) {
 			name = m.Name + "-all"
 		}
 		x, err := measure.RunStep(ctx, r, name, []any{network, r.Draws}, func(ctx context.Context) (*SmallCollections, error) {
@@ -126,7 +126,7 @@ func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 			if err != nil {
 				return nil, err
 			}
-			if len(out.Rows) == len(smallSizes) {
+			if i == len(smallSizes) {
 				n = len(c.Train)
 			}
 			return MeasureSmallCollections(ctx, c, r.Draws, []int{n}, r.Lab.Progress)

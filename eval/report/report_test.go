@@ -72,7 +72,7 @@ func syntheticResults() *measure.Results {
 	sealed := &cost.Sealed{Records: 300, Requests: 20, Quality: []measure.QualityRow{{Scheme: "sealed", Neighbours: 5}}, Cost: &cost.SealedCost{Records: 20000},
 		Growth: []cost.SealedGrowthRow{{Records: 20000, Cloud: 26}}, Fits: []cost.Fit{{What: "cloud", Exponent: 1}}, Transfers: []cost.TransferRow{{Records: 1000, Requests: 1}}}
 	attacks := &attack.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &estimate.Estimate{Samples: 9}}}}
-	draw := quality.Draw{Number: 1, Records: 300, Requests: 20, Rows: []quality.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18}},
+	draw := quality.Draw{Number: 1, Records: 300, Requests: 20, Rows: []quality.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18, Likely: []quality.Likely{{Written: 1}}}},
 		Recalls: []quality.DrawRecall{{Search: "capia", Related: "one word", Admitted: 19, All: 45, Subsets: []float64{64, 65}}}}
 	growth := &cost.ProfileGrowth{Dim: 128, Rows: []cost.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
 	return &measure.Results{Machine: "a machine", Steps: []checkpoint.Record{{Name: "sweep", Seconds: 12}},
