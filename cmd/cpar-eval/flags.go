@@ -13,6 +13,7 @@ import (
 
 	"cpar"
 	networkflags "cpar/cmd/internal/encoderflags"
+	"cpar/encoder/bundled"
 	"cpar/eval/checkpoint"
 	"cpar/eval/cost"
 	"cpar/eval/measure"
@@ -62,7 +63,7 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 		c.Flags().IntVar(&f.draws, "draws", quality.DefaultDraws, "`number` of draws of key and order behind means and ranges of quality")
 	}
 	if needs&measure.NeedsModel != 0 {
-		c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is skipped")
+		c.Flags().StringVar(&f.model, "model", bundled.Name, "`file` of an image network (ONNX) for profile network; \"none\" skips that profile")
 		f.network.Add(c.Flags())
 	}
 }
@@ -92,6 +93,9 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	identity, err := measure.Identity()
 	if err != nil {
 		return nil, err
+	}
+	if f.model == "none" {
+		f.model = ""
 	}
 	lab := &measure.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
 		Model: f.model, ModelOptions: f.network.Options(), Draw: f.draw}

@@ -215,7 +215,7 @@ func TestSweep(t *testing.T) {
 // Without an image network the third profile is skipped, with advice.
 func TestProfiles(t *testing.T) {
 	data := collection(t, 40)
-	args := []string{"profiles", "--data", data, "--out", t.TempDir(), "--cache", "", "--n", "0"}
+	args := []string{"profiles", "--model", "none", "--data", data, "--out", t.TempDir(), "--cache", "", "--n", "0"}
 	text, err := invoke(t, append(args, "--json")...)
 	if err != nil {
 		t.Fatal(err)

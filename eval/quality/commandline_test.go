@@ -114,9 +114,9 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 	if err := dataset.WriteManifestFile(filepath.Join(dir, "photos"), train); err != nil {
 		t.Fatal(err)
 	}
-	shown, rare := askCommandLine(t, programs, dir, cache, kind, test)
+	shown := askCommandLine(t, programs, dir, cache, kind, test)
 	truth := measure.Keywords(c.Test)
-	q := measure.MeasureQuality(rare, truth)
+	q := measure.MeasureQuality(shown, truth)
 	for _, x := range []struct {
 		what       string
 		got, least float64
@@ -132,8 +132,8 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 }
 
 // askCommandLine runs cpar build, push and annotate, and returns the test
-// photos' keywords by probability and in favour of rare keywords.
-func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind, test []dataset.Photo) (shown, rare [][]string) {
+// photos' keywords.
+func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind, test []dataset.Photo) [][]string {
 	t.Helper()
 	home := t.TempDir()
 	command := func(name string, args ...string) *exec.Cmd {
@@ -176,31 +176,26 @@ func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind
 	if out, err := push.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	annotate := func(more ...string) [][]string {
-		t.Helper()
-		args := append([]string{"annotate", "new", "--cloud", url, "--json", "--min-probability", "0", "--most", fmt.Sprint(measure.StandardKeywords)}, more...)
-		byName := map[string][]string{}
-		for line := range bytes.Lines(cpar(args...)) {
-			var a struct {
-				Photo    string
-				Keywords []struct{ Word string }
-			}
-			if err := json.Unmarshal(line, &a); err != nil {
-				t.Fatal(err)
-			}
-			name := filepath.Base(a.Photo)
-			byName[name] = []string{}
-			for _, k := range a.Keywords {
-				byName[name] = append(byName[name], k.Word)
-			}
+	byName := map[string][]string{}
+	for line := range bytes.Lines(cpar("annotate", "new", "--cloud", url, "--json", "--min-probability", "0", "--most", fmt.Sprint(measure.StandardKeywords))) {
+		var a struct {
+			Photo    string
+			Keywords []struct{ Word string }
 		}
-		out := make([][]string, len(test))
-		for i, it := range test {
-			if out[i], ok = byName[it.Name]; !ok {
-				t.Fatalf("%s was not annotated", it.Name)
-			}
+		if err := json.Unmarshal(line, &a); err != nil {
+			t.Fatal(err)
 		}
-		return out
+		name := filepath.Base(a.Photo)
+		byName[name] = []string{}
+		for _, k := range a.Keywords {
+			byName[name] = append(byName[name], k.Word)
+		}
 	}
-	return annotate(), annotate("--rare")
+	out := make([][]string, len(test))
+	for i, it := range test {
+		if out[i], ok = byName[it.Name]; !ok {
+			t.Fatalf("%s was not annotated", it.Name)
+		}
+	}
+	return out
 }

@@ -35,8 +35,7 @@ type Draw struct {
 }
 
 // A DrawRow is one profile, ranker and scheme by the standard protocol, with
-// five keywords per photo. The calibrated ranker favours rare keywords, as P
-// and R do.
+// five keywords per photo, in the order of cpar annotate.
 type DrawRow struct {
 	Profile    string  `json:"profile"`
 	Ranker     string  `json:"ranker"`
@@ -45,9 +44,11 @@ type DrawRow struct {
 	P          float64 `json:"P"`
 	R          float64 `json:"R"`
 	Nplus      int     `json:"Nplus"`
-	// Found is the mean number of a photo's human keywords among its five, in
-	// the order of cpar annotate: by weight or by probability.
+	// Found is the mean number of a photo's human keywords among its five.
 	Found float64 `json:"found"`
+	// Likely describes what cpar annotate writes, by share asked for. It is
+	// empty without probabilities.
+	Likely []Likely `json:"likely,omitempty"`
 }
 
 // DefaultDraws is the number of draws. Other measurements use
@@ -181,18 +182,20 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	var out []DrawRow
 	for _, ranker := range r.rankers() {
 		for _, scheme := range schemes {
-			calibrated := ranker.kind == rank.KindCalibrated
-			rare, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords, Rare: calibrated})
+			said, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.AllKeywords})
 			if err != nil {
 				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
 			}
-			shown, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords})
-			if err != nil {
-				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
+			words := measure.KeywordsOf(firstKeywords(said, measure.StandardKeywords))
+			q := measure.MeasureQuality(words, r.truth)
+			row := DrawRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours,
+				P: q.P, R: q.R, Nplus: q.Nplus, Found: measure.RoundTo(measure.MeanKeywordsFound(words, r.truth), 3)}
+			if ranker.kind == rank.KindCalibrated {
+				for _, asked := range askedShares {
+					row.Likely = append(row.Likely, likely(said, r.truth, asked, r.owner.Threshold(asked)))
+				}
 			}
-			q := measure.MeasureQuality(measure.KeywordsOf(rare), r.truth)
-			out = append(out, DrawRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours,
-				P: q.P, R: q.R, Nplus: q.Nplus, Found: measure.RoundTo(measure.MeanKeywordsFound(measure.KeywordsOf(shown), r.truth), 3)})
+			out = append(out, row)
 		}
 	}
 	return out, nil
@@ -220,7 +223,7 @@ func (s valueRange) cells(digits int) []string {
 
 // Tables implements Result. Minimum and maximum follow each value.
 func (d *Draws) Tables() []measure.Table {
-	return []measure.Table{d.quality(), d.recalls()}
+	return []measure.Table{d.quality(), d.written(), d.recalls()}
 }
 
 // title names the number and size of the draws.
@@ -241,6 +244,22 @@ func (d *Draws) quality() measure.Table {
 		t.Rows = append(t.Rows, slices.Concat([]string{row.Profile, row.Ranker, row.Scheme},
 			of(func(r DrawRow) float64 { return r.P }).cells(1), of(func(r DrawRow) float64 { return r.R }).cells(1),
 			of(func(r DrawRow) float64 { return float64(r.Nplus) }).cells(0), of(func(r DrawRow) float64 { return r.Found }).cells(2)))
+	}
+	return t
+}
+
+// written has a row for each share of right keywords that can be asked for.
+func (d *Draws) written() measure.Table {
+	t := measure.Table{Name: "draws-written", Title: d.title("What cpar annotate writes for a share of right words (--right)"),
+		Columns: append([]string{"profile", "scheme", "asked"}, likelyColumns...)}
+	for i, row := range d.Draws[0].Rows {
+		for k, first := range row.Likely {
+			var draws []Likely
+			for _, draw := range d.Draws {
+				draws = append(draws, draw.Rows[i].Likely[k])
+			}
+			t.Rows = append(t.Rows, append([]string{row.Profile, row.Scheme, measure.FormatDecimal(first.Asked, 2)}, likelyCells(draws)...))
+		}
 	}
 	return t
 }

@@ -65,7 +65,8 @@ func TestDrawReordersItems(t *testing.T) {
 
 func TestDrawsTables(t *testing.T) {
 	draw := func(p float64, few []float64) Draw {
-		return Draw{Records: 9, Requests: 4, Rows: []DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: p, R: 2 * p, Nplus: int(p), Found: p / 10}},
+		return Draw{Records: 9, Requests: 4, Rows: []DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: p, R: 2 * p, Nplus: int(p), Found: p / 10,
+			Likely: []Likely{{Asked: 0.8, Written: p / 10, Right: 0.5, Found: p / 100}}}},
 			Recalls: []DrawRecall{{Search: "capia", Related: relatedByOneKeyword, Admitted: 400, All: 50, Subsets: []float64{50, 50}}, {Search: "cpar@10", Related: relatedByOneKeyword, Admitted: 400, All: p, Subsets: few}}}
 	}
 	d := &Draws{Draws: []Draw{draw(10, []float64{20, 40}), draw(20, []float64{30, 10}), draw(33, nil)}}
@@ -73,12 +74,15 @@ func TestDrawsTables(t *testing.T) {
 	if want := []string{"paper", "paper", "sealed", "21", "10", "33", "42", "20", "66", "21", "10", "33", "2.1", "1", "3.3"}; !slices.Equal(tables[0].Rows[0], want) {
 		t.Errorf("%q, want %q", tables[0].Rows[0], want)
 	}
-	// All: 10, 20 and 33 of 50. Subsets: 10 to 40 of 50, upper median.
-	if want := []string{"cpar@10", "one word", "400", "21", "10", "33", "42", "20", "66"}; !slices.Equal(tables[1].Rows[2], want) {
-		t.Errorf("%q, want %q", tables[1].Rows[2], want)
+	if want := []string{"paper", "sealed", "0.8", "2.1", "50", "50", "50", "21", "0"}; !slices.Equal(tables[1].Rows[0], want) {
+		t.Errorf("%q, want %q", tables[1].Rows[0], want)
 	}
-	if want := []string{"cpar@10", "one word", "50", "30", "10", "40", "60", "20", "80"}; !slices.Equal(tables[1].Rows[3], want) {
-		t.Errorf("%q, want %q", tables[1].Rows[3], want)
+	// All: 10, 20 and 33 of 50. Subsets: 10 to 40 of 50, upper median.
+	if want := []string{"cpar@10", "one word", "400", "21", "10", "33", "42", "20", "66"}; !slices.Equal(tables[2].Rows[2], want) {
+		t.Errorf("%q, want %q", tables[2].Rows[2], want)
+	}
+	if want := []string{"cpar@10", "one word", "50", "30", "10", "40", "60", "20", "80"}; !slices.Equal(tables[2].Rows[3], want) {
+		t.Errorf("%q, want %q", tables[2].Rows[3], want)
 	}
 	same := valueRange{22.35, 22.35, 22.35}
 	if got := meanRange(slices.Repeat([]float64{22.35}, 9)); got != same {

@@ -140,11 +140,6 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	if _, d.ECEKept, err = reliability(all, r.truth, measure.StandardKeywords); err != nil {
 		return d, err
 	}
-	probable, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: measure.AllKeywords, MinProbability: minProbability})
-	if err != nil {
-		return d, err
-	}
-	d.Probable = probableQuality(probable, r.truth)
 	d.Validation = r.owner.Validation
 	d.Found, err = r.perPhoto()
 	return d, err
@@ -161,13 +156,11 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 		to     *float64
 		ranker rank.Kind
 		k      int
-		rare   bool
 	}{
-		{&f.Paper, rank.KindPaper, paperNeighbours, false},
-		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours(), false},
-		{&f.Rare, rank.KindCalibrated, r.owner.Ranker().Neighbours(), true},
+		{&f.Paper, rank.KindPaper, paperNeighbours},
+		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours()},
 	} {
-		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: measure.StandardKeywords, Rare: by.rare})
+		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: measure.StandardKeywords})
 		if err != nil {
 			return f, err
 		}
@@ -192,24 +185,4 @@ func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []ran
 		bins[i].Predicted, bins[i].Observed = measure.RoundTo(bins[i].Predicted, 4), measure.RoundTo(bins[i].Observed, 4)
 	}
 	return bins, measure.RoundTo(ece, 4), err
-}
-
-func probableQuality(said [][]rank.Keyword, truth [][]string) ProbableQuality {
-	words := measure.KeywordsOf(said)
-	q := measure.MeasureQuality(words, truth)
-	all, right, none := 0, 0, 0
-	for i, list := range words {
-		all += len(list)
-		if len(list) == 0 {
-			none++
-		}
-		for _, w := range list {
-			if slices.Contains(truth[i], w) {
-				right++
-			}
-		}
-	}
-	n := float64(max(1, len(words)))
-	return ProbableQuality{MinProbability: minProbability, P: q.P, R: q.R, Nplus: q.Nplus,
-		Keywords: measure.RoundTo(float64(all)/n, 3), Precision: measure.RoundTo(float64(right)/float64(max(1, all)), 4), WithoutKeywords: measure.RoundTo(float64(none)/n, 4)}
 }

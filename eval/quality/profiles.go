@@ -40,9 +40,9 @@ type Profiles struct {
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is one profile, ranker and scheme, with five keywords per photo.
-// The calibrated ranker favours rare keywords, as P and R do. Scheme plain has
-// no index, so its bytes and times are 0.
+// A ProfileRow is one profile, ranker and scheme, with five keywords per photo
+// in the order of cpar annotate. Scheme plain has no index, so its bytes and
+// times are 0.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
@@ -81,32 +81,14 @@ type ProfileDetail struct {
 	// Found counts the human keywords found per photo in scheme capia with five
 	// keywords.
 	Found FoundKeywords `json:"found_per_photo"`
-	// Probable is the quality of the keywords with at least minProbability.
-	Probable ProbableQuality `json:"min_probability"`
 }
 
 // FoundKeywords are means over photos: the number of human keywords, and how
-// many of them W_t finds, the calibrated ranker in order of probability, as
-// cpar annotate does, and the same ranker in favour of rare keywords.
+// many of them W_t and the calibrated ranker find.
 type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
 	Probable float64 `json:"probable"`
-	Rare     float64 `json:"rare"`
-}
-
-// ProbableQuality is the quality of all keywords with at least a given
-// probability.
-type ProbableQuality struct {
-	MinProbability float64 `json:"least"`
-	P              float64 `json:"P"`
-	R              float64 `json:"R"`
-	Nplus          int     `json:"Nplus"`
-	Keywords       float64 `json:"mean_keywords"`
-	// Precision is the share of the predicted keywords that are correct.
-	Precision float64 `json:"right"`
-	// WithoutKeywords is the share of the photos without predictions.
-	WithoutKeywords float64 `json:"without"`
 }
 
 // A ProfileLoss is the loss of quality by encryption for one ranker: plain
@@ -146,8 +128,6 @@ type SkippedProfile struct {
 const (
 	// paperNeighbours is k for the paper's ranker.
 	paperNeighbours = 10
-	// minProbability is the threshold of ProbableQuality.
-	minProbability  = 0.5
 	reliabilityBins = 10
 )
 
@@ -205,7 +185,7 @@ func (out *Profiles) quality(r *profileRun) error {
 	for _, ranker := range r.rankers() {
 		var plain ProfileRow
 		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords, Rare: ranker.kind == rank.KindCalibrated})
+			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords})
 			if err != nil {
 				return fmt.Errorf("scheme %s: %w", scheme, err)
 			}

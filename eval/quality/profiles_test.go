@@ -77,11 +77,8 @@ func TestProfiles(t *testing.T) {
 		if d.OfPlain["sealed"] < 0.8 || d.OfPlain["ivf@100"] < 0.8 || d.Recall["ivf"] < 0.3 || d.Recall["rank"] < 0.3 || len(d.Bins) != reliabilityBins || words < 40*3 || !(d.ECE > 0 && d.ECE < 0.5) {
 			t.Errorf("%+v", d)
 		}
-		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 || f.Rare <= 0 {
+		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 {
 			t.Errorf("%+v", f)
-		}
-		if q := d.Probable; q.MinProbability != 0.5 || q.Keywords <= 0 || q.Keywords > 5 || q.Precision < 0.4 {
-			t.Errorf("%+v", q)
 		}
 	}
 	for _, s := range p.Samples {
@@ -145,7 +142,7 @@ func checkPlainRows(t *testing.T, c *measure.Corpus, calibrated, paper ProfileRo
 				near = append(near, rank.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
 			}
 			slices.SortStableFunc(near, func(a, b rank.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
-			scored, err := b.Rank(near[:part.k], user.Ranking{MaxKeywords: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated, Guess: guesses[i]})
+			scored, err := b.Rank(near[:part.k], user.Ranking{MaxKeywords: 5, Ranker: part.ranker, Guess: guesses[i]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +156,8 @@ func checkPlainRows(t *testing.T, c *measure.Corpus, calibrated, paper ProfileRo
 }
 
 // Another photo's neighbours show up as a loss of the paper's ranker, which has
-// no guess of the photo's own.
+// no guess of the photo's own. After so few photos, the guess may have the whole vote
+// of the calibrated ranker.
 func TestProfilesDetectWrongNeighbours(t *testing.T) {
 	run, err := runProfile(t.Context(), measuretest.Learnable(120, 40), profile.Network, nil)
 	if err != nil {
@@ -183,7 +181,7 @@ func TestProfilesDetectWrongNeighbours(t *testing.T) {
 		t.Errorf("with neighbours of other photos: %+v", loss)
 	}
 	a, b := right.Details[0], wrong.Details[0]
-	if b.OfPlain["capia"] > 0.5 || a.OfPlain["capia"] < 0.8 || b.OfPlain["sealed"] != a.OfPlain["sealed"] || b.Recall["ivf"] > a.Recall["ivf"]/2 || b.ECEKept < 1.2*a.ECEKept || b.Found.Paper > a.Found.Paper/2 {
+	if b.OfPlain["capia"] > 0.5 || a.OfPlain["capia"] < 0.8 || b.OfPlain["sealed"] != a.OfPlain["sealed"] || b.Recall["ivf"] > a.Recall["ivf"]/2 || b.Found.Paper > a.Found.Paper/2 {
 		t.Errorf("right %+v\nwrong %+v", a, b)
 	}
 }
@@ -199,10 +197,6 @@ func TestProfileProbabilities(t *testing.T) {
 	}
 	if bins, _, _ := reliability(said, truth, 1); bins[0].Count != 0 || bins[9].Count != 2 {
 		t.Errorf("of the first word alone: %+v", bins)
-	}
-	// Only sea is correct.
-	if q, want := probableQuality(said, truth), (ProbableQuality{MinProbability: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Precision: 0.3333, WithoutKeywords: 0.3333}); q != want {
-		t.Errorf("%+v, want %+v", q, want)
 	}
 	plain := ProfileRow{Profile: "x", Ranker: "y", P: 20, R: 40, Nplus: 100}
 	loss := lossOf(plain, ProfileRow{Profile: "x", Ranker: "y", Scheme: "z", P: 19, R: 41, Nplus: 98})

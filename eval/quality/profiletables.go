@@ -29,18 +29,17 @@ func (p *Profiles) Tables() []measure.Table {
 func (p *Profiles) detailTables() []measure.Table {
 	details := measure.Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, of the ten nearest in the clear, and how capia's time compares with that of profile paper",
 		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain", "capia over paper's", "set up in s"}}
-	probable := measure.Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error, and the keywords that are as probable as not",
-		Columns: []string{"profile", "ECE, all words", "ECE, five given", "P %", "R %", "N+", "keywords a photo", "right", "photos without"}}
-	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t, by probability, and with rare words given their due; and what cross-validation had said of the last, in tenths of the training images",
-		Columns: []string{"profile", "human", "W_t", "probable", "rare", "P %", "R %", "N+"}}
+	probable := measure.Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error",
+		Columns: []string{"profile", "ECE, all words", "ECE, five given"}}
+	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t and by the calibrated ranker; and what cross-validation had said of the last, in tenths of the training images",
+		Columns: []string{"profile", "human", "W_t", "probable", "P %", "R %", "N+"}}
 	bins := measure.Table{Name: "profile-reliability", Title: "Reliability of the probabilities of all words of all neighbours", Columns: []string{"profile", "said", "found", "words"}}
 	for _, d := range p.Details {
 		details.Rows = append(details.Rows, []string{d.Profile, measure.FormatDecimal(d.Recall["ivf"], 4), measure.FormatDecimal(d.Recall["rank"], 4), measure.FormatDecimal(d.OfPlain["capia"], 4), measure.FormatDecimal(d.OfPlain["sealed"], 4), measure.FormatDecimal(d.CapiaRatio, 4), measure.FormatDecimal(d.Fit, 1)})
-		q := d.Probable
-		probable.Rows = append(probable.Rows, []string{d.Profile, measure.FormatDecimal(d.ECE, 4), measure.FormatDecimal(d.ECEKept, 4), measure.FormatDecimal(q.P, 2), measure.FormatDecimal(q.R, 2), measure.FormatInt(q.Nplus), measure.FormatDecimal(q.Keywords, 2), measure.FormatDecimal(q.Precision, 3), measure.FormatDecimal(q.WithoutKeywords, 3)})
-		f := []string{d.Profile, measure.FormatDecimal(d.Found.Human, 2), measure.FormatDecimal(d.Found.Paper, 2), measure.FormatDecimal(d.Found.Probable, 2), measure.FormatDecimal(d.Found.Rare, 2), "", "", ""}
+		probable.Rows = append(probable.Rows, []string{d.Profile, measure.FormatDecimal(d.ECE, 4), measure.FormatDecimal(d.ECEKept, 4)})
+		f := []string{d.Profile, measure.FormatDecimal(d.Found.Human, 2), measure.FormatDecimal(d.Found.Paper, 2), measure.FormatDecimal(d.Found.Probable, 2), "", "", ""}
 		if v := d.Validation; v != nil {
-			f = append(f[:5], measure.FormatDecimal(v.P, 2), measure.FormatDecimal(v.R, 2), measure.FormatDecimal(v.Nplus, 1))
+			f = append(f[:4], measure.FormatDecimal(v.P, 2), measure.FormatDecimal(v.R, 2), measure.FormatDecimal(v.Nplus, 1))
 		}
 		found.Rows = append(found.Rows, f)
 		for _, b := range d.Bins {

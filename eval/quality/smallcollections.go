@@ -1,38 +1,40 @@
 package quality
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
-	"cpar/eval/distance"
+	"cpar/encoder/bundled"
+	"cpar/encoder/zeroshot"
 	"cpar/eval/measure"
 	"cpar/internal/parallel"
 	"cpar/model/profile"
 	"cpar/model/rank"
-	"cpar/model/vector"
+	"cpar/model/wordnet"
 	"cpar/user"
 )
 
-// SmallCollections measures calibration after few photos. Profiles are fitted
-// to the first n photos of each draw, and predict the five most probable
-// keywords of every test image, in plaintext.
+// SmallCollections measures keywords after few photos, and after all. Profiles are
+// fitted to the first n photos of each draw and annotate every test image in
+// plaintext, with the ranking and the thresholds of cpar annotate.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
-	Requests int              `json:"requests"`
-	Draws    int              `json:"draws"`
-	Rows     []SmallRow       `json:"rows"`
-	Skipped  []SkippedProfile `json:"skipped"`
+	Requests int        `json:"requests"`
+	Rows     []SmallRow `json:"rows"`
 }
 
-// A SmallRow is a profile fitted to a number of photos. Errors are expected
-// calibration errors in ten bins.
+// A SmallRow is a profile fitted to a number of photos. Lists have one value per
+// draw. Errors are expected calibration errors in ten bins. Without photos, the
+// network's own classes give the words.
 type SmallRow struct {
 	Profile string `json:"profile"`
 	Records int    `json:"n"`
-	// ECE holds the errors of the five most probable keywords, by draw.
+	// ECE holds the errors of the five most probable keywords.
 	ECE []float64 `json:"ece_five"`
 	// Chance is the mean error of exactly true probabilities on as few test
 	// images.
@@ -41,125 +43,175 @@ type SmallRow struct {
 	// effect.
 	Pooled float64 `json:"ece_five_pooled"`
 	All    float64 `json:"ece_all_words"` // mean over draws
-	// Found is the number of human keywords among five that are forced, by draw.
-	Found []float64 `json:"found_of_five"`
-	// Likely keywords are those above the threshold that cpar annotate uses by
-	// default.
-	Likely LikelyRow `json:"likely"`
+	// Found is the number of human keywords among five that are forced. Quality
+	// measures the same five.
+	Found   []float64         `json:"found_of_five"`
+	Quality []measure.Quality `json:"quality_of_five"`
+	// Likely describes the keywords above the threshold of cpar annotate, by
+	// share asked for.
+	Likely [][]Likely `json:"likely"`
 }
 
-// A LikelyRow describes the keywords that cpar annotate writes. Values are by
-// draw.
-type LikelyRow struct {
-	Threshold []float64 `json:"threshold"`
-	Written   []float64 `json:"written"` // keywords per photo
-	Right     []float64 `json:"right"`   // share of them; 0 if there are none
-	Found     []float64 `json:"found"`   // share of the human keywords
-	Without   []float64 `json:"without"` // share of photos without a keyword
+// Likely describes the keywords that cpar annotate writes in one draw.
+type Likely struct {
+	Asked     float64 `json:"asked"` // --right
+	Threshold float64 `json:"threshold"`
+	Written   float64 `json:"written"` // keywords per photo
+	Right     float64 `json:"right"`   // share of them; 0 if there are none
+	Found     float64 `json:"found"`   // share of the human keywords
+	Without   float64 `json:"without"` // share of photos without a keyword
 }
 
-// likelyShare is the default of cpar annotate --right.
-const likelyShare = 2.0 / 3
+// askedShares are values of cpar annotate --right, the default first.
+var askedShares = []float64{2.0 / 3, 0.8}
 
-func (r *LikelyRow) add(said [][]rank.Keyword, truth [][]string, threshold float64) {
-	var written, right, human, without float64
+// ownThreshold is the probability above which the network's own words are
+// counted.
+const ownThreshold = 0.7
+
+func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) Likely {
+	l := Likely{Asked: asked, Threshold: threshold}
+	n, human := float64(len(said)), 0.0
+	right, written := 0.0, 0.0
 	for i, list := range said {
-		none := true
+		before := written
 		for _, k := range list {
 			if k.Probability >= threshold {
-				none = false
 				written++
 				if slices.Contains(truth[i], k.Word) {
 					right++
 				}
 			}
 		}
-		if none {
-			without++
+		if written == before {
+			l.Without += 1 / n
 		}
 		human += float64(len(truth[i]))
 	}
-	n := float64(len(said))
-	r.Threshold, r.Written = append(r.Threshold, threshold), append(r.Written, written/n)
-	r.Right, r.Found = append(r.Right, right/max(1, written)), append(r.Found, right/human)
-	r.Without = append(r.Without, without/n)
+	l.Written, l.Right, l.Found = written/n, right/max(1, written), right/human
+	return l
 }
 
-// smallSizes are the numbers of tagged photos.
-var smallSizes = []int{30, 100, 300, 1000}
+// smallSizes are the numbers of tagged photos. The whole collection follows them.
+var smallSizes = []int{0, 30, 100, 300, 1000}
 
-// SmallStep runs a single step, because its fits take seconds.
+// manyPhotos have as many draws as asked for, and fewer photos, which are fast,
+// drawsOfFew for every nine.
+const manyPhotos, drawsOfFew = 1000, 20
+
+func smallDraws(photos, draws int) int {
+	switch {
+	case photos == 0: // nothing is drawn
+		return 1
+	case photos < manyPhotos:
+		return (draws*drawsOfFew + DefaultDraws - 1) / DefaultDraws
+	}
+	return draws
+}
+
+// SmallStep runs one step per number of photos.
 func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	network, err := r.Inputs(m.Needs)
 	if err != nil {
 		return nil, err
 	}
-	x, err := measure.RunStep(ctx, r, m.Name, []any{network, r.Draws}, func(ctx context.Context) (*SmallCollections, error) {
-		c, err := r.Lab.ReadCorpus(ctx)
+	out := new(SmallCollections)
+	for i, n := range append(slices.Clone(smallSizes), 0) {
+		name := fmt.Sprintf("%s-%d", m.Name, n)
+		if i == len(smallSizes) {
+			name = m.Name + "-all"
+		}
+		x, err := measure.RunStep(ctx, r, name, []any{network, r.Draws}, func(ctx context.Context) (*SmallCollections, error) {
+			c, err := r.Lab.ReadCorpus(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if i == len(smallSizes) {
+				n = len(c.Train)
+			}
+			return MeasureSmallCollections(ctx, c, r.Draws, []int{n}, r.Lab.Progress)
+		})
 		if err != nil {
 			return nil, err
 		}
-		return MeasureSmallCollections(ctx, c, r.Draws, smallSizes, r.Lab.Progress)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// MeasureSmallCollections measures the profiles that learn from keywords, for
-// draws 1 to draws. Sizes ascend, and sizes beyond the collection are left out.
-func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
-	out := &SmallCollections{Requests: len(c.Test), Draws: draws, Skipped: []SkippedProfile{}}
-	for _, kind := range []profile.Kind{profile.Learned, profile.Network} {
-		if kind == profile.Network && c.Train[0].Vectors.Embedding == nil {
-			out.Skipped = append(out.Skipped, SkippedProfile{kind.String(), "no image network was named (--model FILE)"})
-			continue
-		}
-		for _, n := range sizes {
-			if n > len(c.Train) {
-				break
-			}
-			told := measure.CountStage(progress, fmt.Sprintf("%v, %d photos", kind, n), draws)
-			row := SmallRow{Profile: kind.String(), Records: n}
-			if err := row.measure(ctx, c, kind, draws, told); err != nil {
-				return nil, fmt.Errorf("profile %v, %d photos: %w", kind, n, err)
-			}
-			out.Rows = append(out.Rows, row)
-		}
+		out.Requests, out.Rows = x.Requests, append(out.Rows, x.Rows...)
 	}
 	return out, nil
 }
 
-func (row *SmallRow) measure(ctx context.Context, c *measure.Corpus, kind profile.Kind, draws int, told func()) error {
-	truth := measure.Keywords(c.Test)
+// MeasureSmallCollections measures profile network, or learned for images without
+// embeddings. Sizes beyond the collection are left out, and 0 without embeddings.
+func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
+	out := &SmallCollections{Requests: len(c.Test)}
+	kind := profile.Network
+	if c.Train[0].Vectors.Embedding == nil {
+		kind = profile.Learned
+	}
+	for _, n := range sizes {
+		if n > len(c.Train) || n == 0 && kind == profile.Learned {
+			continue
+		}
+		row := SmallRow{Profile: kind.String(), Records: n}
+		if err := row.measure(ctx, c, kind, smallDraws(n, draws), progress); err != nil {
+			return nil, fmt.Errorf("profile %v, %d photos: %w", kind, n, err)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out, nil
+}
+
+// A smallDraw holds the keywords of the test images, best first, with the
+// thresholds for askedShares.
+type smallDraw struct {
+	said       [][]rank.Keyword
+	thresholds []float64
+}
+
+func (row *SmallRow) measure(ctx context.Context, c *measure.Corpus, kind profile.Kind, draws int, progress user.Progress) error {
+	told := measure.CountStage(progress, fmt.Sprintf("%s, %d photos", row.Profile, row.Records), draws)
+	all, errs := make([]smallDraw, draws), make([]error, draws)
+	parallel.For(draws, func(d int) {
+		if row.Records == 0 {
+			all[d], errs[d] = ownWords(c.Test)
+		} else {
+			part := *c.InOrderOf(d + 1)
+			part.Train, part.TrainItems = part.Train[:row.Records], nil
+			all[d], errs[d] = probableKeywords(ctx, &part, kind)
+		}
+		told()
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return row.summarise(all, measure.Keywords(c.Test))
+}
+
+func (row *SmallRow) summarise(draws []smallDraw, truth [][]string) error {
 	var all, chance []float64
 	var pooled [][]rank.Keyword
 	var pooledTruth [][]string
-	for d := 1; d <= draws; d++ {
-		said, threshold, err := probableKeywords(ctx, c.InOrderOf(d).Train[:row.Records], c.Test, kind)
-		if err != nil {
-			return err
-		}
-		_, off, err := reliability(said, truth, measure.AllKeywords)
+	row.Likely = make([][]Likely, len(draws[0].thresholds))
+	for d, x := range draws {
+		_, off, err := reliability(x.said, truth, measure.AllKeywords)
 		if err != nil {
 			return err
 		}
 		all = append(all, off)
-		row.Likely.add(said, truth, threshold)
-		for i := range said {
-			said[i] = said[i][:min(measure.StandardKeywords, len(said[i]))]
+		for i, threshold := range x.thresholds {
+			row.Likely[i] = append(row.Likely[i], likely(x.said, truth, askedShares[i], threshold))
 		}
-		if _, off, err = reliability(said, truth, measure.StandardKeywords); err != nil {
+		five := firstKeywords(x.said, measure.StandardKeywords)
+		if _, off, err = reliability(five, truth, measure.StandardKeywords); err != nil {
 			return err
 		}
 		row.ECE = append(row.ECE, off)
-		if off, err = chanceCalibrationError(said, d); err != nil {
+		if off, err = chanceCalibrationError(five, d+1); err != nil {
 			return err
 		}
-		chance, row.Found = append(chance, off), append(row.Found, measure.MeanKeywordsFound(measure.KeywordsOf(said), truth))
-		pooled, pooledTruth = append(pooled, said...), append(pooledTruth, truth...)
-		told()
+		words := measure.KeywordsOf(five)
+		chance, row.Found = append(chance, off), append(row.Found, measure.MeanKeywordsFound(words, truth))
+		row.Quality = append(row.Quality, measure.MeasureQuality(words, truth))
+		pooled, pooledTruth = append(pooled, five...), append(pooledTruth, truth...)
 	}
 	row.All, row.Chance = measure.RoundTo(measure.Mean(all), 4), measure.RoundTo(measure.Mean(chance), 4)
 	var err error
@@ -167,40 +219,61 @@ func (row *SmallRow) measure(ctx context.Context, c *measure.Corpus, kind profil
 	return err
 }
 
-// probableKeywords fits a profile to train, and returns all keywords of the
-// neighbours of test with their probabilities, in the order of cpar annotate,
-// and its default threshold.
-func probableKeywords(ctx context.Context, train, test []user.Photo, kind profile.Kind) ([][]rank.Keyword, float64, error) {
-	fit, err := fitProfile(ctx, &measure.Corpus{Train: train}, kind, nil)
-	if err != nil {
-		return nil, 0, err
+func firstKeywords(said [][]rank.Keyword, n int) [][]rank.Keyword {
+	out := make([][]rank.Keyword, len(said))
+	for i, list := range said {
+		out[i] = list[:min(n, len(list))]
 	}
-	vectors := func(images []user.Photo) (out []*vector.Vector, err error) {
-		out = make([]*vector.Vector, len(images))
-		for i := range images {
-			if out[i], err = fit.Profile.Vector(images[i].Vectors); err != nil {
-				return nil, fmt.Errorf("image %d: %w", i, err)
+	return out
+}
+
+// probableKeywords builds an index and ranks all keywords of every test image as
+// cpar annotate does, but searches in plaintext.
+func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind) (x smallDraw, err error) {
+	fit, err := fitProfile(ctx, c, kind, nil)
+	if err != nil {
+		return x, err
+	}
+	s, err := measure.OpenSession(ctx, c, user.Options{Fitted: fit, Ranker: rank.KindCalibrated})
+	if err != nil {
+		return x, err
+	}
+	defer s.Close()
+	near, err := s.PlainNearest(ctx, s.Builder.Ranker().Neighbours())
+	if err != nil {
+		return x, err
+	}
+	x.said = make([][]rank.Keyword, len(near))
+	for i, v := range s.Requests {
+		if x.said[i], err = s.Builder.Rank(near[i], user.Ranking{MaxKeywords: measure.AllKeywords, Guess: v.Guess}); err != nil {
+			return x, err
+		}
+	}
+	for _, share := range askedShares {
+		x.thresholds = append(x.thresholds, s.Builder.Threshold(share))
+	}
+	return x, nil
+}
+
+// ownWords returns the everyday words that are concepts above the network's
+// classes, with the probabilities of the classes below them.
+func ownWords(test []user.Photo) (x smallDraw, err error) {
+	x.thresholds = []float64{ownThreshold}
+	for i := range test {
+		classes, err := bundled.Classes(test[i].Vectors.Embedding.Values)
+		if err != nil {
+			return x, err
+		}
+		var list []rank.Keyword
+		for _, word := range zeroshot.Everyday() {
+			if p := wordnet.Probability(word, classes); p > 0 {
+				list = append(list, rank.Keyword{Word: word, Probability: min(float64(p), 1)})
 			}
 		}
-		return out, nil
+		slices.SortStableFunc(list, func(a, b rank.Keyword) int { return cmp.Compare(b.Probability, a.Probability) })
+		x.said = append(x.said, list)
 	}
-	records, err := vectors(train)
-	if err != nil {
-		return nil, 0, err
-	}
-	asked, err := vectors(test)
-	if err != nil {
-		return nil, 0, err
-	}
-	keywords, out := measure.Keywords(train), make([][]rank.Keyword, len(test))
-	parallel.For(len(test), func(i int) {
-		x, dis := measure.ToFloat64s(asked[i].X), make([]float64, len(records))
-		for j, r := range records {
-			dis[j] = distance.SquaredL2(measure.ToFloat64s(r.X), x)
-		}
-		out[i] = fit.Ranker.ByScore(measure.NearestRecords(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, measure.AllKeywords)
-	})
-	return out, fit.Ranker.Threshold(likelyShare), nil
+	return x, nil
 }
 
 // chanceCalibrationError returns the mean calibration error of true
@@ -228,42 +301,55 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	return sum, nil
 }
 
-func (r *LikelyRow) cells() []string {
-	mean := func(x []float64, times float64, digits int) string {
-		return measure.FormatDecimal(times*measure.Mean(x), digits)
-	}
-	return append([]string{mean(r.Written, 1, 2)}, append(r.rightCells(), mean(r.Found, 100, 0), mean(r.Without, 100, 0))...)
-}
-
-// rightCells returns the share of right keywords over all draws together, and
-// its range over the draws that write any.
-func (r *LikelyRow) rightCells() []string {
-	var right, written float64
+// likelyCells returns means over draws. The share of right keywords is over all
+// draws together, followed by its range over the draws that write any.
+func likelyCells(draws []Likely) []string {
+	var right, written, found, without float64
 	var shares []float64
-	for d, w := range r.Written {
-		right, written = right+w*r.Right[d], written+w
-		if w > 0 {
-			shares = append(shares, r.Right[d])
+	n := float64(len(draws))
+	for _, l := range draws {
+		right, written = right+l.Written*l.Right, written+l.Written
+		found, without = found+l.Found/n, without+l.Without/n
+		if l.Written > 0 {
+			shares = append(shares, l.Right)
 		}
 	}
-	if written == 0 {
-		return []string{"", "", ""}
-	}
 	percent := func(share float64) string { return measure.FormatDecimal(100*share, 0) }
-	return []string{percent(right / written), percent(slices.Min(shares)), percent(slices.Max(shares))}
+	out := []string{measure.FormatDecimal(written/n, 2), "", "", "", percent(found), percent(without)}
+	if written > 0 {
+		out[1], out[2], out[3] = percent(right/written), percent(slices.Min(shares)), percent(slices.Max(shares))
+	}
+	return out
 }
 
-// Tables implements Result. Minimum and maximum follow the error by draw.
+// likelyColumns names the columns of likelyCells.
+var likelyColumns = []string{"written", "right %", "low", "high", "human words %", "without a word %"}
+
+// Tables implements Result. Minimum and maximum follow a value by draw.
 func (s *SmallCollections) Tables() []measure.Table {
-	t := measure.Table{Name: "small", Title: fmt.Sprintf("What probabilities are worth after few photos, %d requests in the clear: calibration error of the five most probable words, mean, least and greatest of %d draws", s.Requests, s.Draws),
-		Columns: []string{"profile", "photos", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high",
-			"written", "right %", "low", "high", "human words %", "without a word %"}}
-	for _, x := range s.Skipped {
-		t.Title += fmt.Sprintf("; profile %s was left out: %s", x.Profile, x.Reason)
-	}
+	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and five that are forced; mean, least and greatest over draws", s.Requests),
+		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}
+	written := measure.Table{Name: "small-written", Title: "What cpar annotate writes for a share of right words (--right), and without photos of words above 0.7",
+		Columns: append([]string{"profile", "photos", "asked"}, likelyColumns...)}
 	for _, r := range s.Rows {
-		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, measure.FormatInt(r.Records)}, meanRange(r.ECE).cells(4),
-			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4)}, meanRange(r.Found).cells(2), r.Likely.cells()))
+		of := func(value func(measure.Quality) float64, digits int) string {
+			sum := 0.0
+			for _, q := range r.Quality {
+				sum += value(q) / float64(len(r.Quality))
+			}
+			return measure.FormatDecimal(sum, digits)
+		}
+		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, measure.FormatInt(r.Records), measure.FormatInt(len(r.ECE))}, meanRange(r.ECE).cells(4),
+			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4)}, meanRange(r.Found).cells(2),
+			[]string{of(func(q measure.Quality) float64 { return q.P }, 1), of(func(q measure.Quality) float64 { return q.R }, 1),
+				of(func(q measure.Quality) float64 { return float64(q.Nplus) }, 0), of(func(q measure.Quality) float64 { return q.F1 }, 1)}))
+		for _, draws := range r.Likely {
+			asked := measure.FormatDecimal(draws[0].Asked, 2)
+			if r.Records == 0 {
+				asked = ""
+			}
+			written.Rows = append(written.Rows, append([]string{r.Profile, measure.FormatInt(r.Records), asked}, likelyCells(draws)...))
+		}
 	}
-	return []measure.Table{t}
+	return []measure.Table{t, written}
 }

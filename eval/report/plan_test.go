@@ -48,7 +48,8 @@ func TestPlanAll(t *testing.T) {
 		"attacks": alone, "clusters": alone, "cost": 100, "letter": 30, "peers": 100, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
 		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200},
 		"sealed-size": []any{cost.TargetSizes{Million: 400, Paper: 100, Update: 200, Clusters: 8}, map[string]any{"N": 100, "Network": "", "Runtime": ""}},
-		"draws-1":     []any{alone, 1}, "draws-2": []any{alone, 2}, "small": []any{alone, 2}}
+		"draws-1":     []any{alone, 1}, "draws-2": []any{alone, 2},
+		"small-0": []any{alone, 2}, "small-30": []any{alone, 2}, "small-100": []any{alone, 2}, "small-300": []any{alone, 2}, "small-1000": []any{alone, 2}, "small-all": []any{alone, 2}}
 	for name, inputs := range steps {
 		if measured[name] != 1 || reused[name] != 0 {
 			t.Errorf("%s: measured %d times, reused %d times", name, measured[name], reused[name])

@@ -71,12 +71,12 @@ func syntheticResults() *measure.Results {
 	sealed := &cost.Sealed{Records: 300, Requests: 20, Quality: []measure.QualityRow{{Scheme: "sealed", Neighbours: 5}}, Cost: &cost.SealedCost{Records: 20000},
 		Growth: []cost.GrowthRow{{Records: 20000, Cloud: 26}}}
 	attacks := &attack.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &estimate.Estimate{Samples: 9}}}}
-	draw := quality.Draw{Number: 1, Records: 300, Requests: 20, Rows: []quality.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18}},
+	draw := quality.Draw{Number: 1, Records: 300, Requests: 20, Rows: []quality.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18, Likely: []quality.Likely{{Written: 1}}}},
 		Recalls: []quality.DrawRecall{{Search: "capia", Related: "one word", Admitted: 19, All: 45, Subsets: []float64{64, 65}}}}
 	growth := &cost.ProfileGrowth{Dim: 128, Rows: []cost.GrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
 	return &measure.Results{Machine: "a machine", Steps: []checkpoint.Record{{Name: "sweep", Seconds: 12}},
 		Failed: []measure.Failure{{Step: "none <really>", Error: "it & that"}},
-		Each: []measure.Result{sweep, measured, approximation, loss, sealed, syntheticProfiles(), &cost.Letter{Boxes: []cost.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &quality.Draws{Draws: []quality.Draw{draw, draw}}, &quality.SmallCollections{Draws: 1, Rows: []quality.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}, Found: []float64{1.5}, Likely: quality.LikelyRow{Written: []float64{1}, Right: []float64{0.7}, Found: []float64{0.3}, Without: []float64{0.2}}}}}, growth, structures, corel5k, samples, flann, scaling,
+		Each: []measure.Result{sweep, measured, approximation, loss, sealed, syntheticProfiles(), &cost.Letter{Boxes: []cost.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &quality.Draws{Draws: []quality.Draw{draw, draw}}, &quality.SmallCollections{Rows: []quality.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}, Found: []float64{1.5}, Likely: [][]quality.Likely{{{Written: 1, Right: 0.7, Found: 0.3, Without: 0.2}}}}}}, growth, structures, corel5k, samples, flann, scaling,
 			CollectNumbers(paper.Values(), measured, approximation, loss), &quality.Agreement{Records: 300, Requests: 20}, attacks,
 			&cost.SealedTargets{Million: cost.LargeIndex{Records: 1_000_000, CellCount: 8}}, &quality.Cells{Records: 300, Rows: []measure.CellRow{{Cells: 8, Copies: 1.72}}},
 			&cost.Baselines{Rows: []cost.BaselineRow{{Search: "sealed", Dim: 96}}}}}

@@ -114,7 +114,7 @@ func (k *KernelRidge) fit(ctx context.Context, rows [][]float32, keywords [][]st
 	k.photos, k.guess.rows = round16(spread(f, tagged, len(rows))), round16(transposed(spread(alpha, tagged, len(rows))))
 	out := make([]*rank.Guess, len(rows))
 	for t, i := range tagged {
-		out[i] = &rank.Guess{Words: y.column, Share: make([]float32, y.words)}
+		out[i] = &rank.Guess{Words: y.column, Share: make([]float32, y.words), Alone: true}
 		for w := range y.words {
 			out[i].Share[w] = float32(estimates[i][w] + residual.Data[t*maxWords+w] - alpha.Data[t*maxWords+w]/inverse.Data[t*inverse.Stride+t])
 		}
@@ -222,6 +222,7 @@ func (k *KernelRidge) estimate(values []float32, prior []float64) *rank.Guess {
 		x[i] = similarity(cosine)
 	}
 	out := k.guess.guess(x)
+	out.Alone = true
 	for w, p := range prior {
 		out.Share[w] += float32(p)
 	}

@@ -161,6 +161,7 @@ type indexedSamples struct {
 	truth      [][]int
 	folds      [][]int   // samples of every fold
 	share      []float64 // π of every word
+	alone      bool      // the guesses need no neighbours
 }
 
 func (c *Calibrated) number(samples []Sample) *indexedSamples {
@@ -209,9 +210,13 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		n.dis = append(n.dis, distances(near))
 		n.words = append(n.words, words)
 		n.guessVotes = append(n.guessVotes, n.guesses(s.Guess, words))
+		n.alone = n.alone || s.Guess != nil && s.Guess.Alone
 		var more []wordVote
 		for _, k := range s.Guess.best() {
-			more = append(more, wordVote{set([]string{k.Word})[0], k.Weight})
+			// Without this photo, a word that only it has would be unknown.
+			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
+				more = append(more, wordVote{set([]string{k.Word})[0], k.Weight})
+			}
 		}
 		n.candidates = append(n.candidates, more)
 		n.truth = append(n.truth, set(s.Truth))
@@ -299,8 +304,7 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns the keep words with the largest vote times due, in the order
-// of Keywords.
+// topWords returns the keep words with the largest vote times due, the largest first.
 func topWords(list []wordVote, due []float64, keep int) []wordVote {
 	top := make([]wordVote, 0, min(keep, len(list))+1)
 	for _, v := range list {

@@ -21,18 +21,19 @@ import (
 //	v_t = (1 − Own)·Σ a_I over the neighbours that have t + Own·g_t, 0 … 1
 //	π_t = the share of the collection's photos that have t
 //	λ_t = ∜(mean of v_t⁴ over the calibration photos), the loudness of t
-//	Weight_t = v_t / λ_t^Rarity             the order of Keywords
+//	Weight_t = v_t / λ_t^Rarity
 //	Probability_t = σ(c₀ + c₁·log v_t + c₂·v_t + c₃·v_t² + c₄·log π_t + c₅·log v_t·log π_t)
 //
-//	Score_t = Probability_t + Bonus·Weight_t                                the order of ByScore
+//	Score_t = Probability_t + Bonus·Weight_t
 //
 // corrected by isotonic regression (isotonic.go). Only ratios of distances
 // matter. g_t is the estimate of t from the photo's own features (Guess).
 // Without an estimate, the neighbours alone vote. λ_t grows about as a power of
 // π_t, and further if t's photos crowd together in the space of vectors.
 // Dividing by λ_t favours rare and isolated words, which precision and recall
-// as means over words reward. ByScore returns the words that are likely right, and
-// gives rare words as large a bonus as costs hardly any right word.
+// as means over words reward. Score puts words first that are likely right,
+// with as large a bonus for rare words as costs hardly any right word. All
+// published figures are by Score.
 //
 // Candidates are the words of the neighbours and the best words of the guess.
 //
@@ -64,32 +65,13 @@ const curveTerms = 6
 
 func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
-// Rank orders words by Keywords if rare is set, otherwise by ByScore.
-func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
-	if rare {
-		return c.Keywords(near, guess, n)
-	}
-	return c.ByScore(near, guess, n)
-}
-
 // Neighbours returns the number of nearest photos that vote.
 func (c *Calibrated) Neighbours() int { return c.neighbours }
 
-// Keywords ranks the words of the nearest Neighbours() of near by weight, which
-// favours rare words, and returns the first n, or all if there are fewer. It
-// treats ties, order and non-finite distances like the function Keywords.
-func (c *Calibrated) Keywords(near []Neighbour, guess *Guess, n int) []Keyword {
-	return c.ranked(near, guess, n, func(a, b Keyword) int { return cmp.Compare(b.Weight, a.Weight) })
-}
-
-// ByScore ranks like Keywords, but by probability with a bonus for rare words.
-func (c *Calibrated) ByScore(near []Neighbour, guess *Guess, n int) []Keyword {
-	return c.ranked(near, guess, n, func(a, b Keyword) int {
-		return cmp.Compare(b.Probability+c.rareBonus*b.Weight, a.Probability+c.rareBonus*a.Weight)
-	})
-}
-
-func (c *Calibrated) ranked(near []Neighbour, guess *Guess, n int, order func(a, b Keyword) int) []Keyword {
+// Rank ranks the words of the nearest Neighbours() of near by Score, or by Weight if
+// rare is set, and returns the first n, or all if there are fewer. It treats ties
+// and non-finite distances like Keywords.
+func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	sorted := nearest(near, c.neighbours)
 	words := tally(sorted, votes(distances(sorted), c.decay))
 	if c.guessShare > 0 && !c.onlyNeighbours {
@@ -103,7 +85,13 @@ func (c *Calibrated) ranked(near []Neighbour, guess *Guess, n int, order func(a,
 		words[i].Probability = applyIsotonic(sigmoid(dot(c.curve, terms(v, c.share(words[i].Word)))), c.isotonic)
 		words[i].Weight = v * math.Pow(c.loudness(words[i].Word), -c.loudnessExponent)
 	}
-	slices.SortStableFunc(words, order)
+	score := func(k Keyword) float64 {
+		if rare {
+			return k.Weight
+		}
+		return k.Probability + c.rareBonus*k.Weight
+	}
+	slices.SortStableFunc(words, func(a, b Keyword) int { return cmp.Compare(score(b), score(a)) })
 	return words[:max(0, min(n, len(words)))]
 }
 

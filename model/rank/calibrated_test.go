@@ -64,7 +64,7 @@ func TestProbabilitiesMatchFrequencies(t *testing.T) {
 	var p, raw []float64
 	var right []bool
 	for _, s := range samples[1500:] {
-		for _, k := range c.Keywords(s.Near, s.Guess, 1000) {
+		for _, k := range c.Rank(s.Near, s.Guess, 1000, true) {
 			p, right = append(p, k.Probability), append(right, slices.Contains(s.Truth, k.Word))
 			raw = append(raw, min(1, k.Weight*math.Pow(c.loudness(k.Word), c.loudnessExponent)))
 		}
@@ -102,7 +102,7 @@ func heard(c *Calibrated, samples []Sample) *Calibrated {
 	plain.loudnessExponent = 0
 	fourths := map[string]float64{}
 	for _, s := range samples {
-		for _, k := range plain.Keywords(s.Near, s.Guess, 1000) {
+		for _, k := range plain.Rank(s.Near, s.Guess, 1000, true) {
 			fourths[k.Word] += math.Pow(k.Weight, 4)
 		}
 	}
@@ -127,7 +127,7 @@ func qualityOfFold(c *Calibrated, samples []Sample, keep int) Quality {
 	said := make([][]string, len(samples))
 	vocabulary := map[string]bool{}
 	for i, s := range samples {
-		for _, k := range c.Keywords(s.Near, s.Guess, keep) {
+		for _, k := range c.Rank(s.Near, s.Guess, keep, true) {
 			said[i] = append(said[i], k.Word)
 		}
 		for _, w := range s.Truth {
@@ -196,7 +196,7 @@ func TestCalibratedByHand(t *testing.T) {
 		trend: [2]float64{0, 1}, // λ is π
 		curve: [curveTerms]float64{0.5, 1, 0, 0, 0.25, 0}}
 	near := []Neighbour{{Dis: 2, Keywords: []string{"sky"}}, {Dis: 1, Keywords: []string{"fox", "sky", "fox"}}, {Dis: 3, Keywords: []string{"tree"}}, {Dis: math.NaN(), Keywords: []string{"sun"}}}
-	got := c.Keywords(near, nil, 9)
+	got := c.Rank(near, nil, 9, true)
 	nearer := 1 / (1 + math.Exp(-0.5)) // exp(−½) and exp(−1)
 	if len(got) != 2 || got[0].Word != "fox" || math.Abs(got[0].Weight-nearer*10) > 1e-12 || math.Abs(got[1].Weight-2) > 1e-12 {
 		t.Fatalf("%+v", got)
@@ -205,14 +205,14 @@ func TestCalibratedByHand(t *testing.T) {
 	if want := 1 / (1 + math.Exp(-odds)); math.Abs(got[0].Probability-want) > 1e-12 {
 		t.Errorf("probability %g, want %g", got[0].Probability, want)
 	}
-	if len(c.Keywords(near, nil, -1)) != 0 || len(c.Keywords(near, nil, 1)) != 1 || len(c.Keywords(nil, nil, 5)) != 0 {
+	if len(c.Rank(near, nil, -1, true)) != 0 || len(c.Rank(near, nil, 1, true)) != 1 || len(c.Rank(nil, nil, 5, true)) != 0 {
 		t.Error("other numbers of keywords")
 	}
 	far := []Neighbour{{Dis: 2e9, Keywords: []string{"sky"}}, {Dis: 1e9, Keywords: []string{"fox", "sky"}}}
-	if again := c.Keywords(far, nil, 9); math.Abs(again[0].Weight-got[0].Weight) > 1e-9 {
+	if again := c.Rank(far, nil, 9, true); math.Abs(again[0].Weight-got[0].Weight) > 1e-9 {
 		t.Errorf("in another unit: %+v", again)
 	}
-	for _, k := range c.Keywords([]Neighbour{{Dis: -1, Keywords: []string{"a"}}, {Dis: 0, Keywords: []string{"b"}}}, nil, 9) {
+	for _, k := range c.Rank([]Neighbour{{Dis: -1, Keywords: []string{"a"}}, {Dis: 0, Keywords: []string{"b"}}}, nil, 9, true) {
 		if math.Abs(k.Weight-5) > 1e-12 || !(k.Probability > 0 && k.Probability < 1) {
 			t.Errorf("at distance 0: %+v", k)
 		}
@@ -222,19 +222,19 @@ func TestCalibratedByHand(t *testing.T) {
 func TestRareWordsArePreferred(t *testing.T) {
 	near := []Neighbour{{Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"rare"}}}
 	c := &Calibrated{neighbours: 3, photos: 1000, words: map[string]wordStats{"common": {500, 1}, "rare": {5, 1}}, trend: [2]float64{0, 1}}
-	if got := c.Keywords(near, nil, 1); got[0].Word != "common" {
+	if got := c.Rank(near, nil, 1, true); got[0].Word != "common" {
 		t.Errorf("without: %v", got)
 	}
 	c.loudnessExponent = 0.3
-	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
+	if got := c.Rank(near, nil, 1, true); got[0].Word != "rare" {
 		t.Errorf("with: %v", got)
 	}
 	c.words["rare"] = wordStats{500, 1e-2}
-	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
+	if got := c.Rank(near, nil, 1, true); got[0].Word != "rare" {
 		t.Errorf("lonely: %v", got)
 	}
 	c.curve = [curveTerms]float64{0, 1}
-	if got := c.ByScore(near, nil, 1); got[0].Word != "common" {
+	if got := c.Rank(near, nil, 1, false); got[0].Word != "common" {
 		t.Errorf("by probability: %v", got)
 	}
 }
@@ -358,14 +358,14 @@ func second(_ *Calibrated, _ Quality, err error) error { return err }
 const calHeader = calPreamble + 8*parameters + 4
 
 func TestCalibratedEncoding(t *testing.T) {
-	samples, collection := synthetic(50, 4)
+	samples, collection := synthetic(300, 4)
 	c, _ := calibrated(t, samples, collection)
 	data, _ := c.MarshalBinary()
 	var back Calibrated
 	if err := back.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(back.Keywords(samples[0].Near, nil, 9), c.Keywords(samples[0].Near, nil, 9)) {
+	if !slices.Equal(back.Rank(samples[0].Near, nil, 9, true), c.Rank(samples[0].Near, nil, 9, true)) {
 		t.Error("decoding gave another ranker")
 	}
 	first := calHeader + 16*len(c.isotonic) + 4 + 8*(levels-1) // of the words
@@ -409,10 +409,7 @@ func TestCalibratedOfVersion3(t *testing.T) {
 	samples, collection := synthetic(200, 6)
 	samples = guessing(samples, collection)
 	c, _ := calibrated(t, samples, collection)
-	if c.rareBonus == 0 {
-		t.Fatal("no bonus to lose")
-	}
-	c.onlyNeighbours = true
+	c.rareBonus, c.onlyNeighbours = 0.1, true
 	data, _ := c.MarshalBinary()
 	var old Calibrated
 	if err := old.UnmarshalBinary(data); err != nil || data[8] != oldVersion {
@@ -447,7 +444,7 @@ func FuzzCalibrated(f *testing.F) {
 		if again, _ := c.MarshalBinary(); !bytes.Equal(again, data) {
 			t.Error("encoding again gives other bytes")
 		}
-		for _, k := range c.Keywords(samples[0].Near, nil, 9) {
+		for _, k := range c.Rank(samples[0].Near, nil, 9, true) {
 			if !(k.Probability > 0 && k.Probability < 1) || k.Weight-k.Weight != 0 {
 				t.Errorf("%+v", k)
 			}
@@ -459,7 +456,7 @@ func BenchmarkCalibrated(b *testing.B) {
 	samples, collection := synthetic(100, 5)
 	c, _ := calibrated(b, samples, collection)
 	for b.Loop() {
-		c.Keywords(samples[0].Near, nil, 5)
+		c.Rank(samples[0].Near, nil, 5, true)
 	}
 }
 

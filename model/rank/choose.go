@@ -7,15 +7,19 @@ import (
 
 // chooseGuessShare chooses the guess's share, and the rarity again.
 func (c *Calibrated) chooseGuessShare(n *indexedSamples, keep int) (best Quality) {
-	quality := make([]Quality, len(guessShareChoices))
+	choices := guessShareChoices
+	if n.alone {
+		choices = slices.Insert(slices.Clone(choices), 0, 1)
+	}
+	quality := make([]Quality, len(choices))
 	most := 0.0
-	for i, own := range guessShareChoices {
+	for i, own := range choices {
 		quality[i], _ = n.bestExponent(n.vote(c.neighbours, c.decay, own), keep)
 		most = max(most, quality[i].Merit())
 	}
 	least := most * (1 - fewSamples/float64(len(n.dis)))
 	chosen := slices.IndexFunc(quality, func(q Quality) bool { return q.Merit() >= least })
-	c.guessShare = guessShareChoices[chosen]
+	c.guessShare = choices[chosen]
 	best, c.loudnessExponent = n.bestExponent(n.vote(c.neighbours, c.decay, c.guessShare), keep)
 	return best
 }

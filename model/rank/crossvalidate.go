@@ -69,7 +69,7 @@ func NewValidation(photos, keep int, folds []Quality) *Validation {
 func measureFold(fold []Sample, ranker Ranker, keep int) Quality {
 	given, truth := make([][]string, len(fold)), make([][]string, len(fold))
 	for i, s := range fold {
-		for _, k := range ranker.Rank(s.Near[:min(ranker.Neighbours(), len(s.Near))], s.Guess, keep, true) {
+		for _, k := range ranker.Rank(s.Near[:min(ranker.Neighbours(), len(s.Near))], s.Guess, keep, false) {
 			given[i] = append(given[i], k.Word)
 		}
 		truth[i] = s.Truth

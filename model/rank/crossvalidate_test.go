@@ -81,11 +81,11 @@ func testOtherFolds(t *testing.T, unlike bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		say := func(of []Sample) Quality {
+		say := func(of []Sample, rare bool) Quality {
 			var said, truth [][]string
 			for _, s := range of {
 				var words []string
-				for _, k := range c.Keywords(s.Near, s.Guess, 3) {
+				for _, k := range c.Rank(s.Near, s.Guess, 3, rare) {
 					words = append(words, k.Word)
 				}
 				said, truth = append(said, words), append(truth, s.Truth)
@@ -93,7 +93,7 @@ func testOtherFolds(t *testing.T, unlike bool) {
 			return Measure(said, truth)
 		}
 		own := slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return !in(fold)(s) })
-		if want := say(own); math.Abs(got.folds[fold].P-want.P) > 1e-12 || math.Abs(got.folds[fold].R-want.R) > 1e-12 {
+		if want := say(own, false); math.Abs(got.folds[fold].P-want.P) > 1e-12 || math.Abs(got.folds[fold].R-want.R) > 1e-12 {
 			t.Errorf("fold %d: %+v, want %+v", fold, got.folds[fold], want)
 		}
 		if unlike {
@@ -101,7 +101,7 @@ func testOtherFolds(t *testing.T, unlike bool) {
 		}
 		var p, r, nplus float64
 		for other := range 2 {
-			q := say(slices.DeleteFunc(slices.Clone(others), func(s Sample) bool { return s.Fold != other }))
+			q := say(slices.DeleteFunc(slices.Clone(others), func(s Sample) bool { return s.Fold != other }), true)
 			p, r, nplus = p+q.P/2, r+q.R/2, nplus+q.Nplus/2
 		}
 		if math.Abs(p-quality.P) > 1e-9 || math.Abs(r-quality.R) > 1e-9 || nplus != quality.Nplus {

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -48,22 +49,68 @@ func TestTrustIsEstimated(t *testing.T) {
 	}
 }
 
+// To a new photo, the share of a word is that of all photos, and to a sample it is
+// that of the others. A word that only the sample has would not be known.
+func TestSamplesDoNotCountThemselves(t *testing.T) {
+	c := &Calibrated{photos: 5, words: map[string]wordStats{"sea": {count: 3}, "owl": {count: 1}}}
+	for _, x := range []struct{ share, own, want float64 }{{0.6, 1, 0.5}, {0.6, 0, 0.75}, {0.2, 0, 0.25}, {0.2, 1, 0.25}} {
+		if got := c.shareOfOthers(x.share, x.own); math.Abs(got-x.want) > 1e-9 {
+			t.Errorf("share %g of 5, own %g: %g, want %g", x.share, x.own, got, x.want)
+		}
+	}
+	guess := &Guess{Words: map[string]int{"sea": 0, "owl": 1}, Share: []float32{0.5, 0.4}}
+	n := c.number([]Sample{{Truth: []string{"sea", "owl"}, Guess: guess}, {Truth: []string{"sea"}, Guess: guess}})
+	for i, want := range [][]string{{"sea"}, {"sea", "owl"}} {
+		var got []string
+		for _, v := range n.candidates[i] {
+			got = append(got, n.names[v.word])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("sample %d: candidates %q, want %q", i, got, want)
+		}
+	}
+}
+
+// Fifty photos move the level half of the way to the usual one.
+func TestLevelOfFewPhotos(t *testing.T) {
+	c := &Calibrated{curve: [curveTerms]float64{0, 0, 1}}
+	n := &indexedSamples{}
+	var lists [][]wordVote
+	var seen predictions
+	for i := range levelPhotos {
+		n.truth = append(n.truth, []int{0, 1})
+		lists = append(lists, nil)
+		for w := range 7 {
+			v := float64(i%5+w) / 20
+			lists[i] = append(lists[i], wordVote{w, v})
+			seen.add(v, 0.1, 0, 1)
+		}
+	}
+	mean := func() (sum float64) {
+		rest := seen.x
+		for range lists {
+			for _, x := range rest[2:7] { // the five best
+				sum += sigmoid(dot(c.curve, x)) / (5 * levelPhotos)
+			}
+			rest = rest[7:]
+		}
+		return sum
+	}
+	before, usual := mean(), usualLevel(levelPhotos, 2)
+	if usual < 0.1 || usual > 0.2 || before < 0.5 {
+		t.Fatalf("the level is %g before, and usually %g", before, usual)
+	}
+	c.shiftLevel(n, lists, seen.x)
+	if got, want := mean(), (before+usual)/2; math.Abs(got-want) > 1e-4 {
+		t.Errorf("level %g, want %g", got, want)
+	}
+}
+
 func TestPriorFadesAway(t *testing.T) {
 	samples, collection := synthetic(500, 3)
 	c, _ := calibrated(t, samples, collection)
 	n := c.number(samples)
-	var seen predictions
-	for i, list := range n.vote(c.neighbours, c.decay, c.guessShare) {
-		for _, v := range list {
-			right := 0.0
-			for _, w := range n.truth[i] {
-				if w == v.word {
-					right = 1
-				}
-			}
-			seen.add(v.vote, n.share[v.word], right, 1)
-		}
-	}
+	seen := c.predictions(n, n.vote(c.neighbours, c.decay, c.guessShare))
 	without, err := logistic(t.Context(), &seen)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +123,7 @@ func TestPriorFadesAway(t *testing.T) {
 		t.Errorf("it moves probabilities by %g on average", mean)
 	}
 	var none predictions
-	if none.addPrior(); len(none.x) != 0 {
+	if none.addPrior(false); len(none.x) != 0 {
 		t.Error("a prior of nothing")
 	}
 }

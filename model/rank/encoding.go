@@ -110,7 +110,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 		}
 	}
 	out.decay, out.loudnessExponent, out.guessShare, out.rareBonus = values[0], values[1], values[2], values[bonusAt]
-	if out.decay < 0 || out.loudnessExponent < 0 || out.loudnessExponent > maxRarity || !(out.guessShare >= 0 && out.guessShare < 1) || out.rareBonus < 0 {
+	if out.decay < 0 || out.loudnessExponent < 0 || out.loudnessExponent > maxRarity || !(out.guessShare >= 0 && out.guessShare <= 1) || out.rareBonus < 0 {
 		return corrupt(fmt.Sprintf("decay %v, rarity %v, own %v, bonus %v", out.decay, out.loudnessExponent, out.guessShare, out.rareBonus))
 	}
 	copy(out.curve[:], values[4:])

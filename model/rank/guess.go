@@ -11,6 +11,10 @@ import (
 type Guess struct {
 	Words map[string]int // index of each word in Share, one map for all photos of a profile
 	Share []float32
+	// Alone marks a guess that needs no neighbours. Its estimates for the
+	// collection's photos were made without the photo, and mean the same as those
+	// for new photos.
+	Alone bool
 }
 
 // of returns the estimate for a word, 0 … 1, or false if there is none.

@@ -64,12 +64,12 @@ func TestGuessIsBlended(t *testing.T) {
 	near := []Neighbour{{Dis: 1, Keywords: []string{"sea", "sky"}}, {Dis: 2, Keywords: []string{"sea", "sun"}}, {Dis: 3, Keywords: []string{"car"}}, {Dis: 4, Keywords: []string{"car"}}}
 	guess := &Guess{Words: map[string]int{"sea": 0, "car": 1, "sun": 2, "lost": 3}, Share: []float32{0.9, -3, float32(math.NaN())}}
 	want := map[string]float64{"sea": 0.75*0.5 + 0.25*0.9, "car": 0.75 * 0.5, "sky": 0.25, "sun": 0.25}
-	for _, k := range c.Keywords(near, guess, 9) {
+	for _, k := range c.Rank(near, guess, 9, true) {
 		if math.Abs(k.Weight-want[k.Word]) > 1e-6 {
 			t.Errorf("%s weighs %g, want %g", k.Word, k.Weight, want[k.Word])
 		}
 	}
-	for _, k := range c.Keywords(near, nil, 9) {
+	for _, k := range c.Rank(near, nil, 9, true) {
 		if w := map[string]float64{"sea": 0.5, "car": 0.5, "sky": 0.25, "sun": 0.25}[k.Word]; math.Abs(k.Weight-w) > 1e-9 {
 			t.Errorf("without a guess %s weighs %g, want %g", k.Word, k.Weight, w)
 		}
@@ -83,7 +83,7 @@ func TestGuessIsBlended(t *testing.T) {
 func TestGuessAddsCandidates(t *testing.T) {
 	c := &Calibrated{neighbours: 1, guessShare: 0.5, photos: 4, words: map[string]wordStats{}}
 	guess := &Guess{Words: map[string]int{"fox": 0, "sea": 1, "owl": 2}, Share: []float32{0.8, 0.6, 0}}
-	got := c.Keywords([]Neighbour{{Keywords: []string{"sea"}}}, guess, 9)
+	got := c.Rank([]Neighbour{{Keywords: []string{"sea"}}}, guess, 9, true)
 	if len(got) != 2 || got[0].Word != "sea" || got[1].Word != "fox" || math.Abs(got[1].Weight-0.4) > 1e-6 {
 		t.Errorf("%+v", got)
 	}

@@ -12,6 +12,7 @@ import (
 const (
 	maxKnots    = 24
 	minExpected = 60
+	fewGroups   = 10 // fewer groups show only the curve's level
 )
 
 type knot struct{ predicted, observed float64 }
@@ -22,15 +23,22 @@ type group struct{ predicted, observed, count float64 }
 // adjacent violators (Ayer and others, Annals of Mathematical Statistics 1955).
 // It corrects deviations that a curve of few terms cannot follow.
 func fitIsotonic(p []float64, right []bool) []knot {
+	expected := 0.0
+	for _, v := range p {
+		expected += v
+	}
+	if expected < fewGroups*minExpected {
+		return nil
+	}
 	groups := pooled(p, right)
 	var line []knot
 	for _, g := range groups {
 		line = rising(line, knot{g.predicted / g.count, g.observed / g.count})
 	}
-	// Beyond the last group's mean, keep the slope from 0 to the mean.
+	// Beyond the last group's mean, keep its ratio of right or of wrong words.
 	if n := len(line); n > 0 {
 		last, most := line[n-1], slices.Max(p)
-		line = rising(line, knot{most, min(last.observed/last.predicted*most, (1+last.observed)/2)})
+		line = rising(line, knot{most, min(last.observed/last.predicted*most, 1-(1-last.observed)/(1-last.predicted)*(1-most))})
 	}
 	return line
 }

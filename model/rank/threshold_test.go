@@ -18,7 +18,7 @@ func TestThreshold(t *testing.T) {
 		}
 		last = least
 		for _, s := range samples[1500:] {
-			for _, k := range c.Keywords(s.Near, s.Guess, 1000) {
+			for _, k := range c.Rank(s.Near, s.Guess, 1000, true) {
 				if k.Probability >= least {
 					words++
 					if slices.Contains(s.Truth, k.Word) {
