@@ -26,8 +26,9 @@ type Space interface {
 type Order uint8
 
 const (
-	// DepthFirst is the paper's order: down to the request's cell, then its
-	// records from the leaf upwards, each followed by its far side.
+	// DepthFirst is the paper's order: descend to the request's cell, then walk
+	// back up. At each node, visit its record first and then the subtree on the
+	// far side of its plane.
 	DepthFirst Order = iota
 	// ByRank visits the records whose cells are fewest ranks away, summed over
 	// all trees, by order comparisons alone (byrank.go). It needs a Ranker.
@@ -47,8 +48,9 @@ type Metric interface {
 	// L1.
 	Distance(plane uint32) float64
 
-	// Reach converts a score into that unit: behind planes that add up to more
-	// than Reach(worst), no record scores worst or less. It must not decrease
+	// Reach converts a score into that unit. If the distances of the planes in
+	// front of a record add up to more than Reach(worst), the record's score is
+	// greater than worst. It must not decrease
 	// as the score grows. It is called only if Options.Prune is set.
 	Reach(worst int64) float64
 }

@@ -67,7 +67,8 @@ type grant struct {
 }
 
 // Open reads the registry of a data folder. Every request needs a token if there
-// is a registry, even without tenants, or data of tenants, or if needed is set.
+// is a registry, even one without tenants, if there are data of tenants, or if
+// needed is set.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	r.reload()
@@ -132,8 +133,9 @@ func (r *Registry) find(d cpar.Digest) (p Principal, found bool, damaged error) 
 	return p, found, r.damaged
 }
 
-// shelf returns the lookup key of a digest, at which an attacker cannot aim. The
-// digests are compared in constant time.
+// shelf returns the map key of a digest: its first eight bytes. Finding a key
+// need not take constant time, because an attacker cannot choose the digest of a
+// guess. Digests are compared in constant time.
 func shelf(d cpar.Digest) uint64 { return binary.BigEndian.Uint64(d[:]) }
 
 func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
@@ -161,8 +163,8 @@ func (r *Registry) refresh(now bool) {
 	r.reload()
 }
 
-// reload reads the file. A damaged one refuses all requests, because it may have
-// revoked a token.
+// reload reads the file. If it is damaged, all requests are refused, because the
+// unreadable part may have revoked a token.
 func (r *Registry) reload() {
 	before := r.damaged
 	r.looked, r.grants, r.read, r.damaged, r.tenants, r.storage = r.now(), nil, nil, nil, 0, nil
@@ -191,8 +193,8 @@ func (r *Registry) reload() {
 	r.log.Info("the registry of tenants was read", "tenants", r.tenants)
 }
 
-// Storage returns a tenant's storage limit in bytes, 0 for none. A removed tenant
-// has no space.
+// Storage returns a tenant's storage limit in bytes, where 0 means unlimited. A
+// removed tenant gets 1, which is too little to store anything.
 func (r *Registry) Storage(tenant string) int64 {
 	if tenant == "" {
 		return 0

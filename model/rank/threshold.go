@@ -3,8 +3,8 @@ package rank
 // levels divides probabilities into steps of 1/levels.
 const levels = 50
 
-// A level counts the words of the calibration photos that have at least a
-// probability.
+// A level counts the words that were predicted for the calibration photos with
+// at least the level's probability, and how many of them are right.
 type level struct{ words, right uint32 }
 
 // evidence holds the levels 1/levels … (levels−1)/levels, and the number of
@@ -33,33 +33,39 @@ func (e *evidence) count(photos int, probability []float64, right []bool) {
 func levelOf(k int) float64 { return float64(k+1) / levels }
 
 const (
-	// fewWords is the number of words above a threshold that tells anything.
+	// fewWords is the smallest number of words from which a level is judged.
 	fewWords = 8
-	// doubtfulPhotos is the weight of the careful threshold, in photos.
+	// doubtfulPhotos is the number of photos that the careful threshold counts
+	// for, beside the photos that were measured.
 	doubtfulPhotos = 50
 	careful        = 0.5
-	// strictest bounds what a few photos can demand.
+	// strictest is the measured threshold if no level qualifies.
 	strictest = 0.8
 )
 
-// Threshold returns the least probability such that the share right of all
-// words above it is right. It was counted on photos of the collection, each
-// annotated by the others. Few photos could give any threshold by chance, so it
-// is shrunk towards 0.5. A ranker of version 3 returns 0.5.
+// Threshold returns the lowest probability at which at least the given share of
+// the words with that probability or more are right. The counts come from the
+// collection's own photos, each annotated with the help of the others. Between
+// two levels, the share is interpolated. A few photos could give any threshold by
+// chance, so the result is shrunk towards 0.5. A ranker of version 3 returns 0.5.
 func (c *Calibrated) Threshold(right float64) float64 {
 	if c.onlyNeighbours {
 		return careful
 	}
-	least := strictest
+	least, above := strictest, 0.0 // above is the share of the last level that qualified
 	for k := len(c.evidence.levels) - 1; k >= 0; k-- {
 		l := c.evidence.levels[k]
 		if l.words < fewWords {
 			continue
 		}
-		if float64(l.right) < right*float64(l.words) {
+		share := float64(l.right) / float64(l.words)
+		if share < right {
+			if above > 0 {
+				least -= (above - right) / (above - share) / levels
+			}
 			break
 		}
-		least = levelOf(k)
+		least, above = levelOf(k), share
 	}
 	n := float64(c.evidence.photos)
 	return (n*least + doubtfulPhotos*careful) / (n + doubtfulPhotos)

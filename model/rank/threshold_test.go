@@ -36,11 +36,12 @@ func TestThreshold(t *testing.T) {
 func TestThresholdByHand(t *testing.T) {
 	var c Calibrated
 	c.evidence.photos = 50
-	for k := range c.evidence.levels { // 49 … 1 words, of which those above 0.6 are right
+	for k := range c.evidence.levels { // 49 … 1 words, of which at most 20 are right
 		words := uint32(levels - 1 - k)
 		c.evidence.levels[k] = level{words, min(words, 20)}
 	}
-	for _, x := range []struct{ right, least float64 }{{1, 0.6}, {0.9, 0.56}, {0.5, 0.2}, {0, 0.02}} {
+	// 0.9 lies between 20 of 22 words (0.56) and 20 of 23 (0.54).
+	for _, x := range []struct{ right, least float64 }{{1, 0.6}, {0.9, 0.5554}, {0.5, 0.2}, {0, 0.02}} {
 		if got, want := c.Threshold(x.right), (x.least+0.5)/2; math.Abs(got-want) > 1e-9 {
 			t.Errorf("for %g: %g, want %g", x.right, got, want)
 		}

@@ -74,8 +74,9 @@ func readSidecar(name string) (string, []byte, error) {
 	return name, data, err
 }
 
-// open opens a regular file and returns its size. It looks before and after,
-// because a pipe would block.
+// open opens a regular file and returns its size. It checks the type
+// before opening, because opening a pipe would block, and again afterwards, in
+// case the file was replaced.
 func open(name string) (*os.File, int64, error) {
 	info, err := os.Stat(name)
 	var f *os.File
@@ -94,7 +95,8 @@ func open(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// readRegular reads a file of at most maxXMP bytes. A device would never end.
+// readRegular reads a file of at most maxXMP bytes. The limit
+// also holds if the file grows while it is read.
 func readRegular(name string) ([]byte, error) {
 	f, size, err := open(name)
 	if err != nil {
