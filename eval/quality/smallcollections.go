@@ -18,9 +18,8 @@ import (
 	"cpar/user"
 )
 
-// SmallCollections measures keywords after few photos, and after all. Profiles are
-// fitted to the first n photos of each draw and annotate every test image in
-// plaintext, with the ranking and the thresholds of cpar annotate.
+// SmallCollections measures keywords after few photos, and after all, in plaintext,
+// with the ranking and the thresholds of cpar annotate.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
@@ -160,8 +159,7 @@ func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, 
 	return out, nil
 }
 
-// A smallDraw holds the keywords of the test images, best first, with the
-// thresholds for askedShares.
+// A smallDraw holds the keywords of the test images and thresholds for askedShares.
 type smallDraw struct {
 	said       [][]rank.Keyword
 	thresholds []float64

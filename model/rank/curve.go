@@ -10,8 +10,8 @@ import (
 // of votes and shares unseen, where six unconstrained terms may give any value
 // (after 80 photos, a word with a thousandth of the votes got probability
 // 0.82). A prior constrains them: additional predictions all over the plane,
-// right as often as a simpler curve predicts. A Guess that stands alone means the
-// same in every collection, so its prior is a curve from other collections.
+// right as often as a simpler curve predicts. For a Guess that stands alone, the
+// curve is from other collections.
 
 // aloneCurve was fitted to collections of 30 and 100 photos that were drawn from
 // the training part of Corel-5k.
@@ -27,8 +27,8 @@ var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 
 
 const priorShares = 8
 
-// Each photo has dozens of words that are never shown. After few photos, the curve
-// fits the bestVoted words better if the others have the weight restWeight.
+// After few photos, the curve fits the bestVoted words of a photo better if the
+// others, which are never shown, have the weight restWeight.
 const bestVoted, restWeight = 8, 0.1
 
 // predictions are votes with the shares of their words, their outcomes (1 for
@@ -171,9 +171,8 @@ func usualLevel(photos, keywords float64) float64 {
 	return min(max(0.1, (0.08+0.0725*math.Log(photos))*keywords/levelWords), 0.5)
 }
 
-// shiftLevel moves the curve towards usualLevel. Chance makes the common words of
-// few photos too common, in the samples and in the votes alike, so the samples
-// cannot reveal it.
+// shiftLevel moves the curve towards usualLevel. If chance makes words of few photos
+// too common, the samples cannot reveal it.
 func (c *Calibrated) shiftLevel(n *indexedSamples, lists [][]wordVote, x [][curveTerms]float64) {
 	photos, keywords := float64(len(lists)), 0.0
 	for _, words := range n.truth {

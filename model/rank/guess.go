@@ -11,9 +11,8 @@ import (
 type Guess struct {
 	Words map[string]int // index of each word in Share, one map for all photos of a profile
 	Share []float32
-	// Alone marks a guess that needs no neighbours. Its estimates for the
-	// collection's photos were made without the photo, and mean the same as those
-	// for new photos.
+	// Alone marks a guess that needs no neighbours, because its estimates mean the
+	// same for the collection's photos as for new ones.
 	Alone bool
 }
 
