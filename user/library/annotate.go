@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -122,17 +123,26 @@ func Ask(ctx context.Context, x *device.Index, list []photo.Photo, o Options, ea
 	return annotate(ctx, nil, x, list, o, each)
 }
 
+// Suggest is Annotate without an index: it sends nothing and writes the words of
+// o.Suggest alone.
+func (l *Library) Suggest(ctx context.Context, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
+	return l.Annotate(ctx, nil, list, o, each)
+}
+
 func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	key, err := keyOf(x, o)
-	if err != nil {
-		return Summary{}, err
+	w := &annotator{l: l, x: x, o: o, list: list, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	if x != nil {
+		var err error
+		if w.key, err = keyOf(x, o); err != nil {
+			return Summary{}, err
+		}
+		w.owner = x.Owner
 	}
-	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
-	w.want = w.wanted(key)
-	err = w.annotateAll(ctx)
+	w.want = w.wanted(w.key)
+	err := w.annotateAll(ctx)
 	for i := range w.results {
 		if w.told[i] {
 			w.sum.count(&w.results[i])
@@ -199,9 +209,9 @@ func shortDigest(parts ...any) string {
 }
 
 type annotator struct {
-	l         *Library // nil without a journal
-	x         *device.Index
-	owner     *user.Owner // as first opened, for the features
+	l         *Library      // nil without a journal
+	x         *device.Index // nil without an index
+	owner     *user.Owner   // as first opened, for the features
 	o         Options
 	list      []photo.Photo
 	key, want string
@@ -258,7 +268,11 @@ func (w *annotator) annotateAll(ctx context.Context) error {
 			wrong = w.flush()
 		}
 	})
-	err = w.ask(ctx, todo, groups)
+	if w.x != nil {
+		err = w.ask(ctx, todo, groups)
+	} else {
+		err = w.suggest(ctx, todo, groups)
+	}
 	close(groups)
 	writer.Wait()
 	if wrong != nil {
@@ -333,6 +347,28 @@ func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) e
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// suggest sends photos to groups without asking an index.
+func (w *annotator) suggest(ctx context.Context, todo []*job, groups chan<- group) error {
+	for some := range slices.Chunk(todo, 16) {
+		var g group
+		for _, j := range some {
+			if err := w.prepare(j); err != nil {
+				w.fail(j, err)
+			} else {
+				g.jobs = append(g.jobs, j)
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case w.tooMany():
+			return ErrStopped
+		}
+		groups <- g
 	}
 	return nil
 }
