@@ -33,6 +33,7 @@ type uiFlags struct {
 	write  placeFlags
 	page   ui.LibraryOptions
 	likely likelyFlags
+	words  wordsFlags
 	port   int
 	open   bool
 	dryRun bool
@@ -57,7 +58,10 @@ the next cpar add learns from them. Rejected keywords are not suggested again.
 The page is part of this program and loads nothing from a network. It listens only on
 127.0.0.1. The printed address ends in a secret, which the page removes from the address
 bar at once. Anyone with the secret can see the photos below the folders and write
-keywords, so do not pass it on. End the page with ^C, which makes the secret worthless.`,
+keywords, so do not pass it on. End the page with ^C, which makes the secret worthless.
+
+Without photos that have keywords, --own-words shows words of the image network's own
+vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar init).`,
 		Example: `  $ cpar ui photos/ --cloud http://127.0.0.1:8080
   open http://127.0.0.1:41873/#token=…
   end with ^C`,
@@ -71,6 +75,7 @@ keywords, so do not pass it on. End the page with ^C, which makes the secret wor
 	f.model.add(c)
 	f.write.add(c, string(metadata.Sidecar), "where to write keywords: sidecar, or embedded in JPEG files")
 	f.likely.add(c)
+	f.words.add(c)
 	c.Flags().IntVar(&f.port, "port", 0, "port of the page, 0 for any free port")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
 	dryRunFlag(c, &f.dryRun)
@@ -103,7 +108,10 @@ func (f *uiFlags) check(cmd *cobra.Command, folders []string) error {
 	if err := f.cache.check(); err != nil {
 		return err
 	}
-	return f.model.Check()
+	if err := f.model.Check(); err != nil || !f.words.own {
+		return err
+	}
+	return f.words.parse(cmd, &f.model, false)
 }
 
 func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
@@ -113,20 +121,34 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	if f.dryRun {
 		return f.wouldServe(cmd, folders)
 	}
-	client, err := f.cloud.client()
+	f.page.Folders = folders
+	open := f.indexed
+	if f.words.own {
+		open = f.ownWords
+	}
+	owner, err := open(cmd)
 	if err != nil {
 		return err
+	}
+	return f.serve(cmd, owner)
+}
+
+// indexed returns the backend of an index at a cloud.
+func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
+	client, err := f.cloud.client()
+	if err != nil {
+		return nil, err
 	}
 	opening, err := f.cloud.opening()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key, this, err := f.keys.read()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.cache.opening(this, key, &opening); err != nil {
-		return err
+		return nil, err
 	}
 	opening.Progress = bar.On(cmd.ErrOrStderr())
 	opening.Ready = func(o *user.Owner) error {
@@ -136,24 +158,27 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	}
 	x, err := this.Open(cmd.Context(), client, key, opening)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := library.Open(key, this)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f.page.Folders, f.page.Cloud = folders, client.URL()
+	f.page.Cloud = client.URL()
 	f.page.Params = func(x *device.Index) (cpar.Params, error) {
 		return f.search.params(x.Manifest, x.Ranker().Neighbours())
 	}
+	return ui.NewLibraryBackend(l, x, f.page), nil
+}
+
+func (f *uiFlags) serve(cmd *cobra.Command, owner ui.Backend) (err error) {
 	opened := ""
 	defer func() {
 		if opened != "" {
 			os.RemoveAll(opened)
 		}
 	}()
-	owner := ui.NewLibraryBackend(l, x, f.page)
-	err = ui.Serve(cmd.Context(), ui.Options{Folders: folders, Port: f.port, Backend: owner,
+	return ui.Serve(cmd.Context(), ui.Options{Folders: f.page.Folders, Port: f.port, Backend: owner,
 		Ready: func(address string) error {
 			err := output(cmd, f.asJSON, struct {
 				Address string `json:"address"`
@@ -166,7 +191,6 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 			}
 			return nil
 		}})
-	return err
 }
 
 // wouldServe prints a dry run.
