@@ -131,8 +131,8 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 			return err
 		}
 		o.Encoder = classifier
-		f.photos = zeroshot.PrepareClasses(o)
-		return nil
+		f.photos, err = zeroshot.PrepareClasses(o)
+		return err
 	}
 	image, err := m.open(notes)
 	if err != nil {

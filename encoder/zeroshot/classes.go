@@ -12,13 +12,16 @@ import (
 // classifier of ImageNet (encoder.OpenClassifier), and WordNet relates its
 // classes to words. Without o.Asked, it offers the words of Everyday that are
 // concepts above some class. The score of a word is the sum over its classes.
-func PrepareClasses(o Options) *Annotator {
+func PrepareClasses(o Options) (*Annotator, error) {
+	if err := wordnet.Check(); err != nil {
+		return nil, err
+	}
 	words := o.Asked
 	if len(words) == 0 {
 		words = Everyday()
 	}
 	return &Annotator{opt: o, ranker: classRanker(words),
-		name: fmt.Sprintf("classes %x %q %d %g", o.Encoder.Digest(), words, o.MaxKeywords, o.MinScore)}
+		name: fmt.Sprintf("classes %x %q %d %g", o.Encoder.Digest(), words, o.MaxKeywords, o.MinScore)}, nil
 }
 
 // classRanker ranks its words by the classes of ImageNet.

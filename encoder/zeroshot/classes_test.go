@@ -25,7 +25,11 @@ func (c classifier) Embed(*decode.Image) ([]float32, error) { return c, nil }
 func wordsOf(t *testing.T, values []float32, o Options) []Score {
 	t.Helper()
 	o.Encoder = classifier(values)
-	found, err := PrepareClasses(o).Keywords(paint(t, t.TempDir(), "a.png", color.White), []string{"Cat"})
+	p, err := PrepareClasses(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := p.Keywords(paint(t, t.TempDir(), "a.png", color.White), []string{"Cat"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +58,11 @@ func TestClassesGiveWords(t *testing.T) {
 }
 
 func TestClassesOfAnotherNumberAreRefused(t *testing.T) {
-	if _, err := PrepareClasses(Options{Encoder: classifier(make([]float32, 10))}).Keywords(paint(t, t.TempDir(), "a.png", color.White), nil); !errors.Is(err, cpar.ErrInput) {
+	p, err := PrepareClasses(Options{Encoder: classifier(make([]float32, 10))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Keywords(paint(t, t.TempDir(), "a.png", color.White), nil); !errors.Is(err, cpar.ErrInput) {
 		t.Error(err)
 	}
 }

@@ -48,6 +48,9 @@ func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prio
 	if !p.classifies() {
 		return row, nil, nil
 	}
+	if err := wordnet.Check(); err != nil {
+		return nil, nil, err
+	}
 	classes, err := bundled.Classes(photo.Embedding.Values)
 	if err != nil {
 		return nil, nil, err
