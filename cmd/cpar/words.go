@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,12 +12,14 @@ import (
 
 	"cpar"
 	"cpar/encoder"
+	"cpar/encoder/bundled"
 	"cpar/encoder/zeroshot"
 	"cpar/internal/hint"
 	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
 	"cpar/model/feature"
+	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/user/library"
 )
@@ -45,13 +48,37 @@ const (
 )
 
 func (f *wordsFlags) add(c *cobra.Command) {
+	f.addHalf(c, "to suggest words from outside the collection")
 	c.Flags().BoolVar(&f.own, "own-words", false, "without an index or a cloud: suggest words that the image network or its text half knows")
-	c.Flags().StringVar(&f.model, "text-model", "", "text half of the image network, an ONNX `file`, to suggest words from outside the collection")
-	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder (default: the one beside it)")
 	c.Flags().StringVar(&f.list, "words", "", "comma-separated `words` to suggest, instead of everyday words")
 	c.Flags().StringVar(&f.file, "words-file", "", "`file` with words to suggest, one per line")
 	c.Flags().IntVar(&f.maxKeywords, "words-most", maxWords, "maximum number of such words per photo")
 	c.Flags().Float64Var(&f.least, "words-score", minWord, "minimum score of a word, 0 to 1 (0.2 by default with --own-words without a text half)")
+}
+
+func (f *wordsFlags) addHalf(c *cobra.Command, use string) {
+	c.Flags().StringVar(&f.model, "text-model", "", "text half of the image network, an ONNX `file`, "+use)
+	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder (default: the one beside it)")
+}
+
+// vectors returns the text half for profile network, nil if there is none. The
+// network inside cpar has none.
+func (f *wordsFlags) vectors(ctx context.Context, m *modelFlags, cache *feature.Cache, report progress.Func) (profile.TextVectors, error) {
+	if f.model == "" || m.path == "" || m.path == bundled.Name {
+		return nil, nil
+	}
+	half, err := zeroshot.Open(f.model, f.tokenizer) // finds errors before the long work
+	if err != nil {
+		return nil, err
+	}
+	return func(words []string) ([][]float32, error) {
+		half, err := zeroshot.Open(f.model, f.tokenizer)
+		if err != nil {
+			return nil, err
+		}
+		defer half.Close()
+		return zeroshot.Vectors(ctx, words, half, cache, report)
+	}, half.Close()
 }
 
 func (f *wordsFlags) addWrite(c *cobra.Command) {
