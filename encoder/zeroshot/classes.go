@@ -3,6 +3,7 @@ package zeroshot
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"cpar"
 	"cpar/model/wordnet"
@@ -39,26 +40,23 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
 }
 
-// probabilities returns the softmax of values. Values of networks that end in a
-// softmax add up to 1 and are only scaled.
+// probabilities returns the softmax of values, or values if the network ends in a
+// softmax, so that they add up to 1.
 func probabilities(values []float32) []float32 {
-	sum, smallest, largest := 0.0, math.Inf(1), math.Inf(-1)
+	sum, largest := 0.0, slices.Max(values)
 	for _, x := range values {
-		sum, smallest, largest = sum+float64(x), min(smallest, float64(x)), max(largest, float64(x))
+		sum += float64(x)
+	}
+	if slices.Min(values) >= 0 && math.Abs(sum-1) < 0.01 {
+		return values
 	}
 	out := make([]float32, len(values))
-	if smallest >= 0 && math.Abs(sum-1) < 0.01 {
-		for i, x := range values {
-			out[i] = x / float32(sum)
-		}
-		return out
-	}
 	sum = 0
 	for _, x := range values {
-		sum += math.Exp(float64(x) - largest)
+		sum += math.Exp(float64(x - largest))
 	}
 	for i, x := range values {
-		out[i] = float32(math.Exp(float64(x)-largest) / sum)
+		out[i] = float32(math.Exp(float64(x-largest)) / sum)
 	}
 	return out
 }

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -26,8 +29,8 @@ type TextVectors func(words []string) ([][]float32, error)
 // It is immutable.
 type TextPrior struct {
 	words       []string // sorted
-	vectors     []int16  // t_w, in units of 1/32,767
-	mean        []float32
+	mean        []int16  // m, like t_w in units of 1/32,767
+	vectors     [][]int16
 	temperature float32 // τ
 	perPhoto    float32
 }
@@ -35,6 +38,7 @@ type TextPrior struct {
 // Bounds of a TextPrior. Package learn estimates no more words.
 const (
 	maxTextWords, maxTextWordBytes = 512, 128
+	textNames                      = maxTextWords * (maxTextWordBytes + 1)
 	maxTemperature                 = 1000
 )
 
@@ -47,45 +51,43 @@ func FitTextPrior(embeddings [][]float32, keywords [][]string, text TextVectors)
 	if err != nil || len(p.words) == 0 {
 		return nil, err
 	}
+	dim := len(embeddings[0])
 	for _, v := range vectors {
-		if len(v) != len(embeddings[0]) {
-			return nil, hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d", cpar.ErrInput, len(embeddings[0]), len(v)),
+		if len(v) != dim {
+			return nil, hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d", cpar.ErrInput, dim, len(v)),
 				"pass the text half that came with --model, or leave --text-model out")
 		}
-		for _, x := range unit(v) {
-			p.vectors = append(p.vectors, int16(math.RoundToEven(float64(x)*math.MaxInt16)))
-		}
+		p.vectors = append(p.vectors, rounded(unit(v)))
 	}
-	p.mean = make([]float32, len(embeddings[0]))
-	var tagged []int
+	mean, tagged := make([]float64, dim), 0.0
 	for i, list := range keywords {
 		if len(list) > 0 {
-			tagged = append(tagged, i)
+			floats.Add(mean, unit(embeddings[i]))
+			tagged++
+			p.perPhoto += float32(len(list))
 		}
 	}
-	for _, i := range tagged {
-		for k, x := range unit(embeddings[i]) {
-			p.mean[k] += x / float32(len(tagged))
+	floats.Scale(1/tagged, mean)
+	p.mean, p.perPhoto = rounded(mean), p.perPhoto/float32(tagged)
+	var cosines [][]float64
+	own := 0.0 // sum of the mean cosines of photos and their words
+	for i, list := range keywords {
+		if len(list) == 0 {
+			continue
 		}
-		p.perPhoto += float32(len(keywords[i])) / float32(len(tagged))
-	}
-	cosines, mine := make([][]float64, len(tagged)), make([]float64, len(tagged)) // mine is the mean of a photo's own words
-	for t, i := range tagged {
-		cosines[t] = p.cosines(embeddings[i])
-		for _, word := range keywords[i] {
+		z := p.cosines(embeddings[i])
+		cosines = append(cosines, z)
+		for _, word := range list {
 			if w, ok := slices.BinarySearch(p.words, word); ok {
-				mine[t] += cosines[t][w] / float64(len(keywords[i]))
+				own += z[w] / float64(len(list))
 			}
 		}
 	}
 	low, high := 0.0, float64(maxTemperature)
-	for range 40 { // τ where the derivative is 0
-		middle, slope := (low+high)/2, 0.0
-		for t, z := range cosines {
-			slope += mine[t]
-			for w, share := range softmax(z, middle) {
-				slope -= share * z[w]
-			}
+	for range 40 { // bisects the zero of the derivative
+		middle, slope := (low+high)/2, own
+		for _, z := range cosines {
+			slope -= floats.Dot(softmax(z, middle), z)
 		}
 		if slope > 0 {
 			low = middle
@@ -102,11 +104,9 @@ func FitTextPrior(embeddings [][]float32, keywords [][]string, text TextVectors)
 // commonWords returns the most frequent words, sorted.
 func commonWords(keywords [][]string) []string {
 	count := map[string]int{}
-	for _, list := range keywords {
-		for _, word := range list {
-			if len(word) <= maxTextWordBytes {
-				count[word]++
-			}
+	for _, word := range slices.Concat(keywords...) {
+		if len(word) <= maxTextWordBytes {
+			count[word]++
 		}
 	}
 	words := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], cmp.Compare(a, b)) })
@@ -115,14 +115,21 @@ func commonWords(keywords [][]string) []string {
 	return words
 }
 
-func unit(v []float32) []float32 {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	out := make([]float32, len(v))
+func unit(v []float32) []float64 {
+	out := make([]float64, len(v))
 	for i, x := range v {
-		out[i] = float32(float64(x) / math.Sqrt(max(sum, math.SmallestNonzeroFloat64)))
+		out[i] = float64(x)
+	}
+	if norm := floats.Norm(out, 2); norm > 0 {
+		floats.Scale(1/norm, out)
+	}
+	return out
+}
+
+func rounded(v []float64) []int16 {
+	out := make([]int16, len(v))
+	for i, x := range v {
+		out[i] = int16(math.RoundToEven(x * math.MaxInt16))
 	}
 	return out
 }
@@ -130,23 +137,23 @@ func unit(v []float32) []float32 {
 // cosines returns t_w·(x − m) for every word.
 func (p *TextPrior) cosines(embedding []float32) []float64 {
 	x := unit(embedding)
+	for k, m := range p.mean {
+		x[k] -= float64(m) / math.MaxInt16
+	}
 	out := make([]float64, len(p.words))
-	for w := range out {
-		for k, t := range p.vectors[w*len(x):][:len(x)] {
-			out[w] += float64(t) / math.MaxInt16 * float64(x[k]-p.mean[k])
+	for w, vector := range p.vectors {
+		for k, t := range vector {
+			out[w] += float64(t) / math.MaxInt16 * x[k]
 		}
 	}
 	return out
 }
 
 func softmax(z []float64, temperature float64) []float64 {
-	out, sum, largest := make([]float64, len(z)), 0.0, slices.Max(z)
-	for i, x := range z {
-		out[i] = math.Exp(temperature * (x - largest))
-		sum += out[i]
-	}
-	for i := range out {
-		out[i] /= sum
+	out := floats.ScaleTo(make([]float64, len(z)), temperature, z)
+	sum := floats.LogSumExp(out)
+	for i, x := range out {
+		out[i] = math.Exp(x - sum)
 	}
 	return out
 }
@@ -155,63 +162,57 @@ func softmax(z []float64, temperature float64) []float64 {
 func (p *TextPrior) Prior(embedding []float32) learn.Prior {
 	shares := softmax(p.cosines(embedding), float64(p.temperature))
 	return func(word string) float64 {
-		w, ok := slices.BinarySearch(p.words, word)
-		if !ok {
-			return 0
+		if w, ok := slices.BinarySearch(p.words, word); ok {
+			return min(1, shares[w]*float64(p.perPhoto))
 		}
-		return min(1, shares[w]*float64(p.perPhoto))
+		return 0
 	}
 }
 
 // MarshalBinary encodes p. The length depends on the embedding alone, so that it
 // does not reveal the number of words.
 func (p *TextPrior) MarshalBinary() ([]byte, error) {
-	le, dim := binary.LittleEndian, len(p.mean)
-	b := le.AppendUint16(nil, uint16(dim))
-	b = le.AppendUint16(b, uint16(len(p.words)))
-	for _, x := range append([]float32{p.temperature, p.perPhoto}, p.mean...) {
-		b = le.AppendUint32(b, math.Float32bits(x))
-	}
-	for w, word := range p.words {
-		b = append(append(b, byte(len(word))), word...)
-		b = append(b, make([]byte, maxTextWordBytes-len(word))...)
-		for _, t := range p.vectors[w*dim:][:dim] {
-			b = le.AppendUint16(b, uint16(t))
+	le, names := binary.LittleEndian, strings.Join(p.words, "\n")
+	b := le.AppendUint16(nil, uint16(len(p.mean)))
+	b = le.AppendUint32(b, math.Float32bits(p.temperature))
+	b = le.AppendUint32(b, math.Float32bits(p.perPhoto))
+	b = le.AppendUint32(b, uint32(len(names)))
+	b = append(append(b, names...), make([]byte, textNames-len(names))...)
+	for _, row := range append([][]int16{p.mean}, p.vectors...) {
+		for _, x := range row {
+			b = le.AppendUint16(b, uint16(x))
 		}
 	}
-	return append(b, make([]byte, (maxTextWords-len(p.words))*(1+maxTextWordBytes+2*dim))...), nil
+	return append(b, make([]byte, 2*len(p.mean)*(maxTextWords-len(p.words)))...), nil
 }
 
 // UnmarshalBinary decodes p. Errors wrap cpar.ErrCorrupt.
 func (p *TextPrior) UnmarshalBinary(b []byte) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
-	dim, words := int(r.U16("values of an embedding")), int(r.U16("words"))
-	float := func(what string, least, most float64) float32 {
-		x := math.Float32frombits(r.U32(what))
-		if r.Err() == nil && !(float64(x) >= least && float64(x) <= most) {
-			r.Fail("%s %g", what, x)
+	dim := int(r.U16("values of an embedding"))
+	p.temperature, p.perPhoto = math.Float32frombits(r.U32("temperature")), math.Float32frombits(r.U32("keywords of a photo"))
+	n := int(r.U32("length of the words"))
+	if n > textNames {
+		r.Fail("%d bytes of words", n)
+		return r.Err()
+	}
+	p.words = strings.Split(string(r.Bytes(n, "words")), "\n")
+	r.Zeros(textNames-n, "padding of the words")
+	sorted := slices.IsSortedFunc(p.words, func(a, b string) int { return cmp.Or(cmp.Compare(a, b), -1) })
+	if !(p.temperature >= 1 && p.temperature <= maxTemperature && p.perPhoto >= 0 && p.perPhoto <= 1<<16) || len(p.words) > maxTextWords || !sorted {
+		r.Fail("temperature %g, %g keywords a photo, or %d words", p.temperature, p.perPhoto, len(p.words))
+	}
+	p.vectors = nil
+	for i := 0; i <= len(p.words) && r.Err() == nil; i++ {
+		row := make([]int16, dim)
+		for k := range row {
+			row[k] = int16(r.U16("vector"))
 		}
-		return x
+		p.vectors = append(p.vectors, row)
 	}
-	*p = TextPrior{temperature: float("temperature", 1, maxTemperature), perPhoto: float("keywords of a photo", 0, 1<<16)}
-	if words < 1 || words > maxTextWords {
-		r.Fail("%d words", words)
+	if r.Err() == nil {
+		p.mean, p.vectors = p.vectors[0], p.vectors[1:]
 	}
-	for i := 0; i < dim && r.Err() == nil; i++ {
-		p.mean = append(p.mean, float("mean", -1, 1))
-	}
-	for w := 0; w < words && r.Err() == nil; w++ {
-		n := int(r.U8("length of a word"))
-		word := string(r.Bytes(min(n, maxTextWordBytes), "word"))
-		r.Zeros(maxTextWordBytes-len(word), "padding of a word")
-		if n > maxTextWordBytes || w > 0 && word <= p.words[w-1] {
-			r.Fail("word %d", w)
-		}
-		p.words = append(p.words, word)
-		for range dim {
-			p.vectors = append(p.vectors, int16(r.U16("vector")))
-		}
-	}
-	r.Zeros((maxTextWords-words)*(1+maxTextWordBytes+2*dim), "padding of the words")
+	r.Zeros(2*dim*(maxTextWords-len(p.words)), "padding of the vectors")
 	return r.Close()
 }

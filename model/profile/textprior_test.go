@@ -233,7 +233,7 @@ func TestTextPriorEncoding(t *testing.T) {
 			t.Errorf("cut to %d bytes: %v", cut, err)
 		}
 	}
-	for name, at := range map[string]int{"words": 3, "temperature": 7, "length of a word": 12 + 4*pairDim, "padding": len(b) - 1} {
+	for name, at := range map[string]int{"temperature": 5, "length of the words": 12, "order of the words": 14, "padding": len(b) - 1} {
 		c := bytes.Clone(b)
 		c[at] ^= 0xff
 		if err := new(profile.TextPrior).UnmarshalBinary(c); !errors.Is(err, cpar.ErrCorrupt) {

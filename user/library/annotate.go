@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -121,12 +120,6 @@ func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Ph
 func Ask(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	o.Where = ""
 	return annotate(ctx, nil, x, list, o, each)
-}
-
-// Suggest is Annotate without an index: it sends nothing and writes the words of
-// o.Suggest alone.
-func (l *Library) Suggest(ctx context.Context, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
-	return l.Annotate(ctx, nil, list, o, each)
 }
 
 func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
@@ -347,28 +340,6 @@ func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) e
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// suggest sends photos to groups without asking an index.
-func (w *annotator) suggest(ctx context.Context, todo []*job, groups chan<- group) error {
-	for some := range slices.Chunk(todo, 16) {
-		var g group
-		for _, j := range some {
-			if err := w.prepare(j); err != nil {
-				w.fail(j, err)
-			} else {
-				g.jobs = append(g.jobs, j)
-			}
-		}
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case w.tooMany():
-			return ErrStopped
-		}
-		groups <- g
 	}
 	return nil
 }

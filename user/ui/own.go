@@ -60,17 +60,16 @@ func (w *OwnBackend) Annotate(ctx context.Context, paths []string) (answers []An
 			return answers, err
 		}
 		data, err := decode.ReadFile(path)
-		var a Answer
+		var words []rank.Keyword
 		if err == nil {
-			a, _ = w.AnnotateData(ctx, data)
-			err = a.Err
+			words, err = w.words(data)
 		}
-		if a.Err = err; err == nil {
+		if err == nil {
 			w.mu.Lock()
-			w.found[path] = a.Keywords
+			w.found[path] = words
 			w.mu.Unlock()
 		}
-		answers = append(answers, a)
+		answers = append(answers, Answer{Keywords: words, Err: err})
 	}
 	return answers, nil
 }
