@@ -46,6 +46,9 @@ type Options struct {
 	Ranker  rank.Kind
 	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
 	PCA int
+	// Text is the text half of the network of profile `network`, nil if it has
+	// none.
+	Text profile.TextVectors
 	// Fitted supplies a profile and ranker. Indexes that share them contain
 	// information about the collection they were fitted to.
 	Fitted *profile.Fitted

@@ -91,6 +91,11 @@ score. The score is a share among all words, not a probability: it ranks the wor
 does not tell whether they fit. --words-write makes --write include them. The first run
 with a text half takes a minute or more to read all words, which the cache keeps.
 
+If none of your photos has keywords yet, --own-words suggests words that the network
+itself knows, by its text half or by the classes that it was trained on. This needs no
+index, key or cloud, and nothing is sent. Many of these words are wrong. --json lists
+them as "maybe" with their "source", and --write needs --words-write and the key.
+
 An index of scheme sealed returns a number for every photo, which only the key can read.
 annotate fetches the keywords and decryption data once and keeps them encrypted in the
 cache folder. An index of scheme local is fetched once and searched on this device, so
@@ -110,6 +115,8 @@ need only the key and, for an index of profile network, the same image network (
     sea    81 %
     beach  74 %
 
+  $ cpar annotate new/ --own-words
+
   $ cpar annotate photos/ --write sidecar --exclude 'private*'
   wrote 5412 words for 1843 photos into 1901 files
   $ cpar undo --last
@@ -122,6 +129,7 @@ need only the key and, for an index of profile network, the same image network (
 	f.write.add(c)
 	f.search.add(c)
 	f.words.add(c)
+	f.words.addWrite(c)
 	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit (10 by default if they have weights)")
 	c.Flags().IntVar(&f.maxKeywords, "keywords", maxKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")
@@ -145,6 +153,9 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	list, err := f.photos(cmd, args)
 	if err != nil {
 		return err
+	}
+	if f.words.own {
+		return f.suggest(cmd, args, list)
 	}
 	a, err := f.asker(cmd)
 	if err != nil {
@@ -182,21 +193,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if !x.Scheme().CloudSearches() && broken == nil && !f.asJSON {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
 	}
-	if err := p.lookForWords(report); broken == nil {
-		broken = err
-	}
-	// Print the results even if a later step failed, because the requests have
-	// already been sent.
-	if err := p.end(sum, broken); err != nil {
-		return err
-	}
-	if errors.Is(broken, library.ErrStopped) {
-		return hint.Add(fmt.Errorf("%w: %w", broken, partly(p.failed, len(list), p.first)), "pass --on-errors continue to name them and continue")
-	}
-	if broken != nil {
-		return broken
-	}
-	return partly(p.failed, len(p.all), p.first)
+	return p.finish(sum, broken, len(list))
 }
 
 // commandLine returns the command for the journal, without defaults.
@@ -260,7 +257,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if err := f.write.parse(f.options.DryRun); err != nil {
 		return err
 	}
-	if err := f.words.parse(&f.model, f.write.to != ""); err != nil {
+	if err := f.words.parse(cmd, &f.model, f.write.to != ""); err != nil {
 		return err
 	}
 	return f.search.parse()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,18 +11,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/encoder/zeroshot"
+	"cpar/internal/hint"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
 	"cpar/model/rank"
 	"cpar/user/library"
 )
 
+// maybe is a keyword that is not written. Source is network or text for a word
+// of the network's classes or its text half, not learnt from the collection.
+type maybe struct {
+	rank.Keyword
+	Source string `json:"source,omitempty"`
+}
+
 // annotated is the JSON output of annotate for one photo.
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
 	Keywords []rank.Keyword   `json:"keywords"` // likely, what --write writes
-	Maybe    []rank.Keyword   `json:"maybe"`    // the others
+	Maybe    []maybe          `json:"maybe"`    // the others
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
 	Error    string           `json:"error,omitempty"`
@@ -41,9 +50,12 @@ type annotated struct {
 }
 
 func annotatedOf(r *library.Result) annotated {
-	a := annotated{Photo: r.Path, Also: r.Also, Keywords: append([]rank.Keyword{}, r.Keywords...), Maybe: append([]rank.Keyword{}, r.Maybe...), Sent: r.Asked.Sent, Received: r.Asked.Received,
+	a := annotated{Photo: r.Path, Also: r.Also, Keywords: append([]rank.Keyword{}, r.Keywords...), Maybe: []maybe{}, Sent: r.Asked.Sent, Received: r.Asked.Received,
 		Visited: r.Asked.Visited, Touched: r.Asked.Touched, CloudMS: float64(r.Asked.Took.Answer.Microseconds()) / 1000,
 		Known: r.Known, Added: r.Added, Files: r.Files, Run: r.Run}
+	for _, k := range r.Maybe {
+		a.Maybe = append(a.Maybe, maybe{Keyword: k})
+	}
 	if r.Err != nil {
 		a.Error = r.Err.Error()
 	}
@@ -100,6 +112,24 @@ func (p *annotatePrinter) written() []photoWords {
 	return p.words
 }
 
+// finish prints the results of n photos even if a later step failed, because the
+// requests have already been sent.
+func (p *annotatePrinter) finish(sum library.Summary, broken error, n int) error {
+	if err := p.lookForWords(p.o.Progress); broken == nil {
+		broken = err
+	}
+	if err := p.end(sum, broken); err != nil {
+		return err
+	}
+	if errors.Is(broken, library.ErrStopped) {
+		return hint.Add(fmt.Errorf("%w: %w", broken, partly(p.failed, n, p.first)), "pass --on-errors continue to name them and continue")
+	}
+	if broken != nil {
+		return broken
+	}
+	return partly(p.failed, len(p.all), p.first)
+}
+
 func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	out := p.cmd.OutOrStdout()
 	if p.f.asJSON {
@@ -111,6 +141,9 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 			}
 			if len(a.Words) > 0 {
 				a.Doubt = p.f.words.doubt()
+			}
+			if p.f.words.own {
+				a.Maybe, a.Words = p.f.words.offered(w.words), nil
 			}
 			if err := writeLine(out, a); err != nil {
 				return err
@@ -149,10 +182,10 @@ func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	default:
 		fmt.Fprintln(out, sanitize.Text(r.Path))
 		printKeywords(p.cmd, r.Keywords, "")
-		if len(r.Keywords) == 0 {
+		if len(r.Keywords) == 0 && (!p.f.words.own || len(w.words) == 0) {
 			fmt.Fprintln(out, "  no keyword is likely")
 		}
-		w.print(p.cmd)
+		w.print(p.cmd, p.f.words.label())
 	}
 }
 
@@ -176,7 +209,7 @@ func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	}
 	printKeywords(p.cmd, new, "+ ")
 	if !p.f.words.write {
-		w.print(p.cmd)
+		w.print(p.cmd, p.f.words.label())
 	}
 }
 
@@ -206,6 +239,9 @@ func (p *annotatePrinter) close(sum library.Summary) {
 		if sum.Known > 0 {
 			fmt.Fprintf(notes, "note: the answers for %s were known; --again asks once more\n", photosOf(sum.Known))
 		}
+	}
+	if p.f.words.own {
+		fmt.Fprintln(notes, "note: "+ownNote)
 	}
 	if p.beside > 0 {
 		fmt.Fprintf(notes, "note: %s cannot hold keywords; they are in sidecars\n", photosOf(p.beside))

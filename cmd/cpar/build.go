@@ -28,6 +28,7 @@ type buildFlags struct {
 	keys            keyFlags
 	model           modelFlags
 	cache           cacheFlags
+	text            wordsFlags
 	out, name       string
 	scheme, orderBy string
 	profile, ranker string
@@ -126,6 +127,7 @@ until the new one is.
 	}
 	f.keys.add(c)
 	f.model.add(c)
+	f.text.addHalf(c, "by which words are found after few photos (not with --profile auto)")
 	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network, auto (try them and choose), or default (depends on the collection)")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (paper for profile paper, otherwise calibrated)")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
@@ -194,7 +196,7 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 	if err := o.Check(); err != nil {
 		return o, err
 	}
-	if err := f.model.Check(); err != nil {
+	if err := errors.Join(f.model.Check(), f.text.findHalf()); err != nil {
 		return o, err
 	}
 	if o.Suited && f.model.path != "" { // a network that the user names is used
@@ -284,6 +286,9 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	}
 	if f.dryRun {
 		reading.Cache = reading.Cache.ReadOnly()
+	}
+	if o.Text, err = f.text.vectors(cmd.Context(), &f.model, reading.Cache, o.Progress); err != nil {
+		return err
 	}
 	result, err := f.build(cmd.Context(), this, key, collection, o, reading)
 	if err != nil {

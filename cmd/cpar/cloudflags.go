@@ -50,7 +50,11 @@ func (f *cloudFlags) add(c *cobra.Command) {
 // access returns the credentials for the cloud.
 func (f *cloudFlags) access() (a access.Access, err error) {
 	if f.url == "" {
-		return a, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "pass --cloud http://127.0.0.1:8080 (or the address of your cpard)")
+		advice := "pass --cloud http://127.0.0.1:8080 (or the address of your cpard)"
+		if f.cmd.Flags().Lookup("own-words") != nil {
+			advice += ", or --own-words, which needs neither a cloud nor photos with keywords"
+		}
+		return a, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "%s", advice)
 	}
 	a = access.Access{Cloud: f.url, CA: f.ca, Cert: f.cert, Key: f.key}
 	a.Token, err = f.token()

@@ -101,6 +101,8 @@ func runCloud() int {
 //	immichserve FOLDER          start an Immich test double with a folder's photos
 //	immichphotos                print its photos with their tags, and all tags
 //	immichtag NAME TAG…         set the tags of one of its photos
+//	older                       write the key, indexes and journals of an earlier version
+//	sameanswers THEN NOW        compare the keywords of two runs of annotate --json
 //	leaks CANARIES PATH…        fail unless a file, name or folder contains a canary (! inverts)
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -128,6 +130,7 @@ func TestStories(t *testing.T) {
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"files": serveFiles, "sumof": sumOf,
+			"older": older, "sameanswers": sameAnswers,
 			"immichserve": immichServe, "immichphotos": immichPhotos, "immichtag": immichTag,
 		},
 	})

@@ -28,6 +28,7 @@ type uiFlags struct {
 	search searchFlags
 	write  placeFlags
 	page   ui.LibraryOptions
+	words  wordsFlags
 	port   int
 	open   bool
 	dryRun bool
@@ -52,7 +53,10 @@ the next cpar add learns from them. Rejected keywords are not suggested again.
 The page is part of this program and loads nothing from a network. It listens only on
 127.0.0.1. The printed address ends in a secret, which the page removes from the address
 bar at once. Anyone with the secret can see the photos below the folders and write
-keywords, so do not pass it on. End the page with ^C, which makes the secret worthless.`,
+keywords, so do not pass it on. End the page with ^C, which makes the secret worthless.
+
+Without photos that have keywords, --own-words shows words of the image network's own
+vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar init).`,
 		Example: `  $ cpar ui photos/ --cloud http://127.0.0.1:8080
   open http://127.0.0.1:41873/#token=…
   end with ^C`,
@@ -61,6 +65,7 @@ keywords, so do not pass it on. End the page with ^C, which makes the secret wor
 	}
 	f.askFlags.add(c)
 	f.write.add(c, string(metadata.Sidecar), "where to write keywords: sidecar, or embedded in JPEG files")
+	f.words.add(c)
 	c.Flags().IntVar(&f.port, "port", 0, "port of the page, 0 for any free port")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
 	dryRunFlag(c, &f.dryRun)
@@ -87,7 +92,10 @@ func (f *uiFlags) parse(cmd *cobra.Command, folders []string) error {
 	if err := f.search.parse(); err != nil {
 		return err
 	}
-	return f.askFlags.check(cmd)
+	if err := f.check(cmd); err != nil || !f.words.own {
+		return err
+	}
+	return f.words.parse(cmd, &f.model, false)
 }
 
 func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
@@ -97,9 +105,23 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	if f.dryRun {
 		return f.wouldServe(cmd, folders)
 	}
-	a, err := f.asker(cmd)
+	f.page.Folders = folders
+	open := f.indexed
+	if f.words.own {
+		open = f.ownWords
+	}
+	owner, err := open(cmd)
 	if err != nil {
 		return err
+	}
+	return f.serve(cmd, owner)
+}
+
+// indexed returns the backend of an index at a cloud.
+func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
+	a, err := f.asker(cmd)
+	if err != nil {
+		return nil, err
 	}
 	x, err := a.open(cmd.Context(), func(o *user.Owner) error {
 		f.page.Threshold = f.likely.minProbability(o)
@@ -107,24 +129,27 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := library.Open(a.key, a.this)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f.page.Folders, f.page.Cloud = folders, a.client.URL()
+	f.page.Cloud = a.client.URL()
 	f.page.Params = func(x *device.Index) (cpar.Params, error) {
 		return f.search.params(x.Manifest, x.Ranker().Neighbours())
 	}
+	return ui.NewLibraryBackend(l, x, f.page), nil
+}
+
+func (f *uiFlags) serve(cmd *cobra.Command, owner ui.Backend) (err error) {
 	opened := ""
 	defer func() {
 		if opened != "" {
 			os.RemoveAll(opened)
 		}
 	}()
-	owner := ui.NewLibraryBackend(l, x, f.page)
-	err = ui.Serve(cmd.Context(), ui.Options{Folders: folders, Port: f.port, Backend: owner,
+	return ui.Serve(cmd.Context(), ui.Options{Folders: f.page.Folders, Port: f.port, Backend: owner,
 		Ready: func(address string) error {
 			err := output(cmd, f.asJSON, struct {
 				Address string `json:"address"`
@@ -137,7 +162,6 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 			}
 			return nil
 		}})
-	return err
 }
 
 // wouldServe prints a dry run.

@@ -27,9 +27,11 @@ type Options struct {
 
 // An Annotator finds keywords for photos. It is safe for concurrent use.
 type Annotator struct {
-	ranker *Ranker
-	opt    Options
-	name   string
+	ranker interface {
+		Rank(embedding []float32, most int, least float64, known []string) ([]Score, error)
+	}
+	opt  Options
+	name string
 	// ColourMatches counts the single-colour images, out of ColourCount, that
 	// the two halves name correctly. Doubtful reports a result close to chance.
 	ColourMatches, ColourCount int
@@ -75,6 +77,11 @@ func (p *Annotator) Keywords(path string, known []string) ([]Score, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.KeywordsOf(data, known)
+}
+
+// KeywordsOf is Keywords of the file's contents.
+func (p *Annotator) KeywordsOf(data []byte, known []string) ([]Score, error) {
 	n := p.opt.Encoder
 	embedding, err := p.opt.Cache.Embedding(decode.ContentDigest(data), n.Digest(), func() ([]float32, error) {
 		decoded, err := decode.Decode(data)

@@ -65,20 +65,24 @@ func (r *Ranker) Rank(embedding []float32, most int, least float64, known []stri
 	if err != nil {
 		return nil, fmt.Errorf("ranking words: %w", err)
 	}
-	shares := softmax(photo, r.vectors)
+	return best(r.words[:r.offered], softmax(photo, r.vectors), most, least, known), nil
+}
+
+// best returns the words of the largest shares, as Rank does.
+func best(words []string, shares []float64, most int, least float64, known []string) []Score {
 	leave := map[string]bool{}
 	for _, word := range known {
 		leave[metadata.Fold(word)] = true
 	}
 	var out []Score
-	for i, word := range r.words[:r.offered] {
+	for i, word := range words {
 		if shares[i] >= least && !leave[metadata.Fold(word)] {
 			out = append(out, Score{word, shares[i]})
 		}
 	}
 	// A stable sort keeps the result deterministic.
 	slices.SortStableFunc(out, func(a, b Score) int { return cmp.Compare(b.Score, a.Score) })
-	return out[:min(len(out), most)], nil
+	return out[:min(len(out), most)]
 }
 
 func dimMismatch(photo, text int) error {

@@ -45,8 +45,15 @@ func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prio
 	for _, part := range [][]float32{photo.Embedding.Values, photo.RGB, photo.HSV, photo.Lab} {
 		row = append(row, part...)
 	}
+	if p.text != nil {
+		prior := p.text.Prior(photo.Embedding.Values)
+		return row, func(word string) float64 { return priorShare * prior(word) }, nil
+	}
 	if !p.classifies() {
 		return row, nil, nil
+	}
+	if err := wordnet.Check(); err != nil {
+		return nil, nil, err
 	}
 	classes, err := bundled.Classes(photo.Embedding.Values)
 	if err != nil {
@@ -61,8 +68,18 @@ const keepNumber = 5
 
 // fitFewTags replaces the projection's guesses by a kernel ridge regression,
 // unless cross-validation finds clearly fewer words with it. All photos must be
-// samples of choice.
-func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vectors, keywords [][]string, choice *learn.Choice) error {
+// samples of choice. text may be nil.
+func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vectors, keywords [][]string, text TextVectors, choice *learn.Choice) error {
+	if text != nil && !p.classifies() {
+		embeddings := make([][]float32, len(photos))
+		for i, photo := range photos {
+			embeddings[i] = photo.Embedding.Values
+		}
+		var err error
+		if p.text, err = FitTextPrior(embeddings, keywords, text); err != nil {
+			return err
+		}
+	}
 	rows, priors := make([][]float32, len(photos)), make([]learn.Prior, len(photos))
 	for i, photo := range photos {
 		var err error
@@ -85,6 +102,8 @@ func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vecto
 	}
 	if quality.Found >= choice.Quality.Found*(1-1/math.Sqrt(float64(len(samples)))) {
 		p.ridge, choice.Ranker, choice.Samples, choice.Quality = ridge, ranker, samples, quality
+	} else {
+		p.text = nil
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ type LearnedProfile struct {
 	projection *learn.Projection
 	// ridge replaces the projection's guesses after few photos, otherwise nil.
 	ridge *learn.KernelRidge
+	// text is the prior of the ridge regression, nil if the network has no text
+	// half.
+	text *TextPrior
 	// dim is the length to which vectors are zero-padded, because the number of
 	// directions would reveal a small number of keywords.
 	dim int
@@ -70,7 +73,7 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 		return nil, hint.Add(fmt.Errorf("learning from the collection's keywords: %w", err), "profile paper needs no keywords to learn from")
 	}
 	if kind == Network && len(choice.Samples) == len(photos) && len(photos) <= learn.MaxRidgePhotos {
-		if err := p.fitFewTags(ctx, photos, keywords, choice); err != nil {
+		if err := p.fitFewTags(ctx, photos, keywords, opt.Text, choice); err != nil {
 			return nil, err
 		}
 	}
@@ -204,16 +207,20 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// hasRidge marks the dimensions of a profile with a kernel ridge regression.
-const hasRidge = 1 << 15
+// hasRidge marks the dimensions of a profile with a kernel ridge regression,
+// hasText those with a text prior, too.
+const hasRidge, hasText = 1 << 15, 1 << 14
 
 // AppendBinary appends the dimensions, the network if any, the projection, and
-// the kernel ridge regression if any.
+// the kernel ridge regression and its text prior if any.
 func (p *LearnedProfile) AppendBinary(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	dim := uint16(p.dim)
 	if p.ridge != nil {
 		dim |= hasRidge
+	}
+	if p.text != nil {
+		dim |= hasText
 	}
 	b = le.AppendUint16(b, dim)
 	if p.kind == Network {
@@ -224,12 +231,15 @@ func (p *LearnedProfile) AppendBinary(b []byte) ([]byte, error) {
 	if err != nil || p.ridge == nil {
 		return b, err
 	}
-	return wire.AppendEncoded(b, p.ridge)
+	if b, err = wire.AppendEncoded(b, p.ridge); err != nil || p.text == nil {
+		return b, err
+	}
+	return wire.AppendEncoded(b, p.text)
 }
 
 func readLearned(r *wire.Reader, kind Kind) (*LearnedProfile, error) {
 	dim := r.U16("dimensions")
-	p := &LearnedProfile{kind: kind, dim: int(dim &^ hasRidge), projection: new(learn.Projection)}
+	p := &LearnedProfile{kind: kind, dim: int(dim &^ (hasRidge | hasText)), projection: new(learn.Projection)}
 	if kind == Network {
 		copy(p.network[:], r.Bytes(len(p.network), "digest of the network"))
 		p.embedding = int(r.U32("length of embeddings"))
@@ -238,6 +248,10 @@ func readLearned(r *wire.Reader, kind Kind) (*LearnedProfile, error) {
 	if err == nil && dim&hasRidge != 0 {
 		p.ridge = new(learn.KernelRidge)
 		err = r.Encoded("kernel ridge regression", p.ridge)
+	}
+	if err == nil && dim&hasText != 0 {
+		p.text = new(TextPrior)
+		err = r.Encoded("text prior", p.text)
 	}
 	return p, err
 }
@@ -252,6 +266,9 @@ func (p *LearnedProfile) Validate() error {
 	}
 	if p.projection.In() != want {
 		return fmt.Errorf("a projection of %d values, not %d", p.projection.In(), want)
+	}
+	if p.text != nil && (p.ridge == nil || len(p.text.mean) != p.embedding) {
+		return fmt.Errorf("a text prior of %d values for embeddings of %d", len(p.text.mean), p.embedding)
 	}
 	if p.ridge != nil && (p.kind != Network || p.ridge.In() != p.ridgeIn()) {
 		return fmt.Errorf("a kernel ridge regression of %d values, not %d, for profile %v", p.ridge.In(), p.ridgeIn(), p.kind)

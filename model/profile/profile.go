@@ -110,7 +110,10 @@ type Options struct {
 	// MaxValidationPhotos bounds the photos of a cross-validation, 0 for the
 	// default of package learn.
 	MaxValidationPhotos int
-	Progress            progress.Func
+	// Text is the text half of the network of profile `network`, nil if it has
+	// none.
+	Text     TextVectors
+	Progress progress.Func
 }
 
 // A Fitted is a fitted profile with the by-products of fitting.

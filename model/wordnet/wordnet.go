@@ -11,6 +11,7 @@
 package wordnet
 
 import (
+	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -22,6 +23,19 @@ import (
 
 //go:embed nouns.txt
 var nouns string
+
+const digest = "68e5804187c7f05f6f53f371ddb21869a5e47c995c0a818a57c0b0e47a452719" // SHA-256 of nouns.txt
+
+// Check returns an error if the embedded table is damaged. The other functions
+// assume that it is not.
+var Check = sync.OnceValue(check)
+
+func check() error {
+	if fmt.Sprintf("%x", sha256.Sum256([]byte(nouns))) != digest {
+		return fmt.Errorf("the table of nouns inside this program (nouns.txt) is damaged; install the program again")
+	}
+	return nil
+}
 
 // Classes is the number of classes of ImageNet, in the order of their WordNet
 // identifiers.

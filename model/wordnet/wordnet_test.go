@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -61,6 +62,19 @@ func TestNodes(t *testing.T) {
 	}
 	if above < 8 { // tiger, big cat, feline, carnivore, placental, mammal, vertebrate, animal
 		t.Errorf("%d concepts above a tiger", above)
+	}
+}
+
+// A build with a damaged table fails this test, and a damaged program names it.
+func TestDamageIsNamed(t *testing.T) {
+	if err := Check(); err != nil {
+		t.Fatal(err)
+	}
+	whole := nouns
+	defer func() { nouns = whole }()
+	nouns = "1" + whole[1:]
+	if err := check(); err == nil || !strings.Contains(err.Error(), "nouns.txt") {
+		t.Errorf("a byte changed: %v", err)
 	}
 }
 

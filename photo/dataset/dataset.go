@@ -172,8 +172,13 @@ func (c *Collection) nothingFound(dir string) error {
 		return hint.Add(fmt.Errorf("reading the collection %s: it holds no annotated image: %w%s", shown, cpar.ErrInput, instead),
 			"name a folder of photos that have keywords, or put a %s with the columns path,keywords into it", ManifestName)
 	}
+	advice := "repair these first"
+	if !slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Kind != NoKeywords }) {
+		advice = "give at least twenty of these photos keywords in a photo program, or list them in a " + ManifestName +
+			" with the columns path,keywords; until then, the image network suggests words of its own: cpar annotate --own-words FOLDER"
+	}
 	return hint.Add(fmt.Errorf("reading the collection %s: no usable image: %w\n%s",
-		shown, cpar.ErrInput, c.Summary()), "repair these first")
+		shown, cpar.ErrInput, c.Summary()), "%s", advice)
 }
 
 func (r *reading) resolveRows() {

@@ -125,13 +125,16 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Pho
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	key, err := keyOf(x, o)
-	if err != nil {
-		return Summary{}, err
+	w := &annotator{l: l, x: x, o: o, list: list, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	if x != nil {
+		var err error
+		if w.key, err = keyOf(x, o); err != nil {
+			return Summary{}, err
+		}
+		w.owner = x.Owner
 	}
-	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
-	w.want = w.wanted(key)
-	err = w.annotateAll(ctx)
+	w.want = w.wanted(w.key)
+	err := w.annotateAll(ctx)
 	for i := range w.results {
 		if w.told[i] {
 			w.sum.count(&w.results[i])
@@ -198,9 +201,9 @@ func shortDigest(parts ...any) string {
 }
 
 type annotator struct {
-	l         *Library // nil without a journal
-	x         *device.Index
-	owner     *user.Owner // as first opened, for the features
+	l         *Library      // nil without a journal
+	x         *device.Index // nil without an index
+	owner     *user.Owner   // as first opened, for the features
 	o         Options
 	list      []photo.Photo
 	key, want string
@@ -244,7 +247,11 @@ func (w *annotator) annotateAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	groups, err := w.ask(ctx, todo)
+	ask := w.ask
+	if w.x == nil {
+		ask = w.suggest
+	}
+	groups, err := ask(ctx, todo)
 	for i, g := range groups {
 		if err == nil && ctx.Err() != nil { // interrupted while writing
 			err = context.Cause(ctx)

@@ -104,6 +104,10 @@ func (w *annotator) known(j *job) bool {
 }
 
 func (w *annotator) recall(j *job) bool {
+	if w.x == nil { // the answer without an index is empty
+		j.answer = new(answer)
+		return true
+	}
 	if w.l == nil || w.o.Again {
 		return false
 	}
@@ -125,7 +129,7 @@ func (w *annotator) stored(content digest, key string) (*answer, bool) {
 func (w *annotator) tell(j *job) {
 	r := &w.results[j.at]
 	w.told[j.at] = true
-	r.Known = !j.fresh
+	r.Known = !j.fresh && w.x != nil
 	all := j.answer.keywords()
 	for _, k := range all {
 		if len(r.Keywords) < w.o.MaxKeywords && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {

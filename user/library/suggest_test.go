@@ -56,3 +56,42 @@ func TestSuggestedWordsAreWrittenAndUndone(t *testing.T) {
 		t.Error("not as before")
 	}
 }
+
+// Without an index, the suggested words alone are written and undone, and no
+// request is sent.
+func TestSuggestNeedsNoIndex(t *testing.T) {
+	w := newWorld(t, 3)
+	before := w.tree()
+	o := sidecars()
+	o.Suggests = "own"
+	o.Suggest = func(path string, known []rank.Keyword) ([]string, error) {
+		if len(known) > 0 {
+			t.Errorf("%s has %v", path, known)
+		}
+		if path == w.list[1].Path {
+			return nil, cpar.ErrInput
+		}
+		return []string{"pier"}, nil
+	}
+	suggest := func() (all []Result, sum Summary) {
+		w.lib = w.open()
+		sum, err := w.lib.Suggest(t.Context(), w.list, o, func(r Result) { all = append(all, r) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all, sum
+	}
+	all, sum := suggest()
+	if sum.Written != 2 || sum.Failed != 1 || sum.Known != 0 || all[1].Err == nil || !slices.Equal(w.words(w.list[0].Path), []string{"pier"}) {
+		t.Errorf("%+v, %+v", sum, all)
+	}
+	if _, sum := suggest(); sum.Written != 0 || sum.Run != "" {
+		t.Errorf("a second run: %+v", sum)
+	}
+	if w.undo(""); !maps.Equal(before, w.tree()) {
+		t.Error("not as before")
+	}
+	if n := w.questions(); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}

@@ -61,6 +61,9 @@ type Settings struct {
 	Threshold int    `json:"threshold"` // in percent, the minimum probability of a sure keyword
 	Where     string `json:"where"`     // sidecar or embedded
 	Style     string `json:"style"`
+	// Own is set without an index: suggestions are words of the network's own
+	// vocabulary.
+	Own bool `json:"own"`
 }
 
 // Known holds the keywords of a photo.

@@ -170,19 +170,24 @@ func (f *fake) Find(_ context.Context, word string) (paths []string, err error) 
 // start serves a fake and returns the server and its address.
 func start(t testing.TB, f *fake) (s *Server, address string) {
 	t.Helper()
-	photos, err := openShelf([]string{f.dir})
+	return startBackend(t, f, f.dir)
+}
+
+func startBackend(t testing.TB, b Backend, dir string) (s *Server, address string) {
+	t.Helper()
+	photos, err := openShelf([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(photos.close)
-	if err := photos.fill(t.Context(), f); err != nil {
+	if err := photos.fill(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = newServer(listener.Addr().String(), f, photos)
+	s = newServer(listener.Addr().String(), b, photos)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.serve(ctx, listener) }()

@@ -206,24 +206,8 @@ func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*W
 		return nil, err
 	}
 	out := &Written{Added: []string{}}
-	take := func(r library.Result) error {
-		if r.Err != nil {
-			return r.Err
-		}
-		if len(r.Files) > 0 {
-			out.Run, out.File = r.Run, filepath.Base(r.Files[0])
-		}
-		out.Added = append(out.Added, r.Added...)
-		return nil
-	}
-	if !d.empty() {
-		r, err := w.library.Decide(ctx, path, w.o.Where, w.o.Style, w.o.KeepMtime, d.Accept, d.Reject, d.Add)
-		if err == nil {
-			err = take(r)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := w.decide(ctx, path, d, out); err != nil {
+		return nil, err
 	}
 	known, err := w.Look(path)
 	if err != nil || !known.Asked || w.o.Threshold == 0 {
@@ -233,8 +217,31 @@ func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*W
 	o.Stored = true // the cloud must not see when the user writes
 	o.Where, o.Style, o.KeepMtime, o.MinProbability = w.o.Where, w.o.Style, w.o.KeepMtime, w.o.Threshold
 	var wrong error
-	_, err = w.library.Annotate(ctx, w.state.Load(), w.shots(path), o, func(r library.Result) { wrong = take(r) })
+	_, err = w.library.Annotate(ctx, w.state.Load(), w.shots(path), o, func(r library.Result) { wrong = out.take(r) })
 	return out, errors.Join(err, wrong)
+}
+
+// decide writes a decision.
+func (w *LibraryBackend) decide(ctx context.Context, path string, d Decision, out *Written) error {
+	if d.empty() {
+		return nil
+	}
+	r, err := w.library.Decide(ctx, path, w.o.Where, w.o.Style, w.o.KeepMtime, d.Accept, d.Reject, d.Add)
+	if err != nil {
+		return err
+	}
+	return out.take(r)
+}
+
+func (out *Written) take(r library.Result) error {
+	if r.Err != nil {
+		return r.Err
+	}
+	if len(r.Files) > 0 {
+		out.Run, out.File = r.Run, filepath.Base(r.Files[0])
+	}
+	out.Added = append(out.Added, r.Added...)
+	return nil
 }
 
 // Runs lists the runs that wrote files, newest first.

@@ -30,6 +30,7 @@ type view struct {
 	Near     []neighbour  `json:"near"`
 	Problems []string     `json:"problems"`
 	Pending  bool         `json:"pending"` // a decision is not written yet
+	Own      bool         `json:"own"`     // see Settings
 }
 
 type suggestion struct {
@@ -71,7 +72,7 @@ func (s *Server) view(id string) (*view, error) {
 		}
 	}
 	d := s.decided.of(id)
-	v.Asked, v.Pending = known.Asked, !d.empty()
+	v.Asked, v.Pending, v.Own = known.Asked, !d.empty(), s.backend.Settings().Own
 	v.Yours, v.Machine, v.Rejected = listed(known.Yours), listed(known.Machine), listed(known.Rejected)
 	v.Added, v.Problems = listed(d.Add), listed(known.Problems)
 	v.Words = s.suggestions(known, d)

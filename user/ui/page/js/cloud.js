@@ -10,7 +10,7 @@ export async function cloud(view) {
   const section = h('section', { class: 'cloud', 'aria-labelledby': 'cloud-title' }, h('h2', { id: 'cloud-title' }, 'What the cloud saw'));
   const { saw } = view.asked ? await get(`cloud/${view.id}`) : {};
   if (!saw) {
-    section.append(h('p', { class: 'soft' }, view.asked
+    section.append(h('p', { class: 'soft' }, view.own ? 'Nothing. The words were found on this machine.' : view.asked
       ? 'No request is shown: the keywords come from an earlier request or from a search on this machine.'
       : 'Nothing so far. The photo itself is never sent.'));
     return section;

@@ -5,6 +5,10 @@ import { h, bar } from './element.js';
 
 export async function near(view) {
   const title = h('h2', { id: 'near-title' }, 'Where these keywords come from');
+  if (view.own && view.asked) {
+    return h('section', { class: 'near', 'aria-labelledby': 'near-title' }, title,
+      h('p', { class: 'soft' }, 'The image network knows these words. They were not learnt from your photos.'));
+  }
   if (!view.near.length) {
     return h('section', { class: 'near', 'aria-labelledby': 'near-title' }, title,
       h('p', { class: 'soft' }, view.asked ? 'The nearest photos were not stored.' : 'No request yet.'));

@@ -28,7 +28,7 @@ export async function settings(main, signal) {
     ]),
     group('Writing', [
       ['Keywords are written', where[s.where] ?? s.where], s.where === 'sidecar' ? ['Sidecar name', style[s.style] ?? s.style] : null,
-      ['Sure keywords', s.threshold ? `at least ${s.threshold} % likely` : 'every suggestion'],
+      ['Sure keywords', s.own ? 'none: accept a suggestion to have it written' : s.threshold ? `at least ${s.threshold} % likely` : 'every suggestion'],
     ]),
     group('Folders', s.folders.map((f) => ['Open', f.name]).concat([['Photos', count(s.photos, 'photo'), s.skipped]])),
     h('section', { class: 'facts', 'aria-labelledby': 'this-page' }, h('h2', { id: 'this-page' }, 'This page'),

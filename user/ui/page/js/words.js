@@ -21,7 +21,7 @@ export function words(decide) {
       v.yours.length + v.added.length ? group('Yours', 'yours', h('ul', { class: 'chips' },
         v.yours.map((w) => h('li', {}, w)), v.added.map(own))) : null,
       sure.length ? group('Sure', 'sure', h('ul', { class: 'rows' }, sure.map(row))) : null,
-      maybe.length ? group('Maybe', 'maybe', h('ul', { class: 'rows' }, maybe.map(row)), 'written only if you accept it') : null,
+      maybe.length ? group('Maybe', 'maybe', h('ul', { class: 'rows' }, maybe.map(row)), `${v.own ? 'from the network\'s own vocabulary, not from your photos; ' : ''}written only if you accept it`) : null,
       v.asked && !v.words.length ? h('p', { class: 'soft' }, 'No keyword is likely enough to suggest.') : null,
       !v.asked && !v.words.length && !asking ? h('p', { class: 'soft' }, 'No request yet.') : null,
       adding());

@@ -1,0 +1,62 @@
+package zeroshot
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+	"cpar/model/wordnet"
+)
+
+// PrepareClasses returns an Annotator that needs no text half. o.Encoder is a
+// classifier of ImageNet (encoder.OpenClassifier), and WordNet relates its
+// classes to words. Without o.Asked, it offers the words of Everyday that are
+// concepts above some class. The score of a word is the sum over its classes.
+func PrepareClasses(o Options) (*Annotator, error) {
+	if err := wordnet.Check(); err != nil {
+		return nil, err
+	}
+	words := o.Asked
+	if len(words) == 0 {
+		words = Everyday()
+	}
+	return &Annotator{opt: o, ranker: classRanker(words),
+		name: fmt.Sprintf("classes %x %q %d %g", o.Encoder.Digest(), words, o.MaxKeywords, o.MinScore)}, nil
+}
+
+// classRanker ranks its words by the classes of ImageNet.
+type classRanker []string
+
+func (r classRanker) Rank(values []float32, most int, least float64, known []string) ([]Score, error) {
+	if n := len(values); n != wordnet.Classes && n != wordnet.Classes+1 {
+		return nil, fmt.Errorf("ranking words: %w: %d classes, want %d", cpar.ErrInput, n, wordnet.Classes)
+	}
+	classes := probabilities(values[len(values)-wordnet.Classes:]) // without "background"
+	shares := make([]float64, len(r))
+	for i, word := range r {
+		shares[i] = float64(wordnet.Probability(word, classes))
+	}
+	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
+}
+
+// probabilities returns the softmax of values, or values if the network ends in a
+// softmax, so that they add up to 1.
+func probabilities(values []float32) []float32 {
+	sum, largest := 0.0, slices.Max(values)
+	for _, x := range values {
+		sum += float64(x)
+	}
+	if slices.Min(values) >= 0 && math.Abs(sum-1) < 0.01 {
+		return values
+	}
+	out := make([]float32, len(values))
+	sum = 0
+	for _, x := range values {
+		sum += math.Exp(float64(x - largest))
+	}
+	for i, x := range values {
+		out[i] = float32(math.Exp(float64(x-largest)) / sum)
+	}
+	return out
+}

@@ -1,0 +1,105 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/model/rank"
+	"cpar/photo/decode"
+	"cpar/user/library"
+)
+
+// An OwnBackend is the Backend of an owner without an index. An image network
+// suggests words of its own vocabulary, and nothing is sent.
+type OwnBackend struct {
+	LibraryBackend
+	words func(photo []byte) ([]rank.Keyword, error)
+
+	mu    sync.Mutex
+	found map[string][]rank.Keyword // by path
+}
+
+// NewOwnBackend returns the backend of the words that words finds in the
+// contents of a photo's file. They have no probabilities, so none is written
+// unless accepted. Without a key l is nil, and nothing can be written.
+func NewOwnBackend(l *library.Library, words func(photo []byte) ([]rank.Keyword, error), o LibraryOptions) *OwnBackend {
+	w := &OwnBackend{words: words, found: map[string][]rank.Keyword{}}
+	w.library, w.o, w.also = l, o, map[string][]string{}
+	return w
+}
+
+func (w *OwnBackend) Settings() Settings {
+	return Settings{Index: "none", Scheme: "none", Protects: "nothing is sent", Profile: "none", Cloud: "none",
+		Where: string(w.o.Where), Style: string(w.o.Style), Own: true}
+}
+
+func (w *OwnBackend) Look(path string) (*Known, error) {
+	if err := w.inside(path); err != nil {
+		return nil, err
+	}
+	var machine []string
+	if w.library != nil {
+		machine = w.library.Machine(path)
+	}
+	known, err := lookAt(path, machine)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known.Keywords, known.Asked = w.found[path]
+	return known, nil
+}
+
+func (w *OwnBackend) Annotate(ctx context.Context, paths []string) (answers []Answer, _ error) {
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return answers, err
+		}
+		data, err := decode.ReadFile(path)
+		var words []rank.Keyword
+		if err == nil {
+			words, err = w.words(data)
+		}
+		if err == nil {
+			w.mu.Lock()
+			w.found[path] = words
+			w.mu.Unlock()
+		}
+		answers = append(answers, Answer{Keywords: words, Err: err})
+	}
+	return answers, nil
+}
+
+func (w *OwnBackend) AnnotateData(_ context.Context, data []byte) (Answer, error) {
+	words, err := w.words(data)
+	return Answer{Keywords: words, Err: err}, nil
+}
+
+func (w *OwnBackend) Write(ctx context.Context, path string, d Decision) (*Written, error) {
+	if w.library == nil {
+		return nil, hint.Add(fmt.Errorf("writing keywords: %w: there is none to encrypt the record of what is written", cpar.ErrKey), "make a key with cpar init, and start cpar ui again")
+	}
+	if err := w.inside(path); err != nil {
+		return nil, err
+	}
+	out := &Written{Added: []string{}}
+	return out, w.decide(ctx, path, d, out)
+}
+
+func (w *OwnBackend) Runs() ([]library.Run, error) {
+	if w.library == nil {
+		return nil, nil
+	}
+	return w.LibraryBackend.Runs()
+}
+
+func (w *OwnBackend) Find(ctx context.Context, word string) ([]string, error) {
+	if w.library == nil {
+		return nil, nil
+	}
+	return w.LibraryBackend.Find(ctx, word)
+}
