@@ -176,7 +176,7 @@ func (r *Registry) reload() {
 	if err != nil {
 		r.damaged = err
 		if before == nil || before.Error() != err.Error() {
-			r.log.Error("nobody may come in: the registry of tenants cannot be read", "error", err)
+			r.log.Error("every request is refused: the registry of tenants cannot be read", "error", err)
 		}
 		return
 	}
