@@ -29,7 +29,10 @@ func TestSecurityQuotesSlopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("Three or four requests for one photo give the secret scale of its distances exactly (%s and %s %% of photos", rate["3"], rate["4"])
+	want := fmt.Sprintf("Requests for one photo also reveal the secret scale of its distances exactly: three requests suffice for %s %% of photos, and four for all that were tested", rate["3"])
+	if rate["4"] != "100" {
+		t.Errorf("four requests suffice for %s %% of photos, not for all", rate["4"])
+	}
 	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
 		t.Errorf("SECURITY.md lacks %q", want)
 	}
