@@ -128,7 +128,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
-	if want := 2 * len(Figures(r)); plots != want || want < 38 {
+	if want := len(Figures(r)); plots != want || want < 12 {
 		t.Errorf("%d files of plots, want %d", plots, want)
 	}
 }
