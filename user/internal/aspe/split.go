@@ -2,7 +2,6 @@ package aspe
 
 import (
 	"context"
-
 	"encoding/binary"
 	"fmt"
 	"math"
