@@ -265,8 +265,8 @@ func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[
 	answers, panicked, err := p.execute(ctx, key, all)
 	if err != nil && p.o.RetryAlone(err) && (len(parts) > 1 || len(all) < len(parts[0].m.requests)) {
 		for _, t := range parts {
-			// Run the whole client batch again, so that request numbers in errors
-			// are those of the client's batch.
+			// Run the whole client batch again, so that errors number requests as
+			// the client's batch does.
 			t.answers, t.panicked, t.err = p.execute(ctx, key, t.m.requests)
 			t.whole = true
 		}
