@@ -42,9 +42,9 @@ with an example: ` + "`cpar COMMAND --help`" + `. Manual pages: ` + "`cpar man F
 	b.WriteString(`
 ## Settings
 
-What applies is, in this order: the flag, the environment, the file, the default. The file is ` + "`cpar/config.toml`" + ` in the
-configuration folder (on Linux ` + "`~/.config`" + `), or what ` + "`" + table.Environment("config") + "`" + ` names. A name that it does not know is an error. Paths in it may begin with
-` + "`~/`" + `, and count from its own folder. ` + "`cpar config`" + ` shows what applies, and from where.
+A flag overrides the environment, which overrides the configuration file. The file is ` + "`cpar/config.toml`" + ` in the
+configuration folder (on Linux ` + "`~/.config`" + `), or the one named by ` + "`" + table.Environment("config") + "`" + `. An unknown name in the file is an error. Paths in the file may begin with
+` + "`~/`" + ` and are relative to its folder. ` + "`cpar config`" + ` shows the effective settings and their origins.
 
 | flag, and name in the file | environment | what | default |
 |---|---|---|---|
@@ -58,7 +58,7 @@ configuration folder (on Linux ` + "`~/.config`" + `), or what ` + "`" + table.E
 	}
 	b.WriteString(`
 The token of a cloud comes from the flag's file, ` + "`$CPAR_TOKEN`, `$CPAR_TOKEN_FILE`" + ` or the configuration file, in this order, and is never an
-argument. Where the environment or the file names a cloud beside the token, that cloud alone is shown it; a token on the way to another machine
+argument. If the environment or the file names a cloud beside the token, cpar sends the token to this cloud only. Sending a token to another machine
 needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` + "`--token-file`" + `, the flag is ` + "`--cloud-token-file`" + `.
 `)
 	b.WriteString(`

@@ -26,10 +26,10 @@ func pageOfCommands() string {
 			}
 		}
 	}
-	b.WriteString("\n## Settings\n\nWhat applies is, in this order: the flag, the environment, the file, the default. The file is the one that `--config` or\n" +
-		"`" + table.Environment("config") + "` names (`none` for no file), else `cpard/cpard.toml` in the configuration folder (on Linux `~/.config`) if it is there,\n" +
-		"else `/etc/cpard/cpard.toml`. A name that it does not know is an error. Paths in it may begin with `~/`, and count from its own folder. Sizes are\n" +
-		"written like `512MB` or `4GiB`, durations like `90s` or `24h`. `cpard config` shows what applies, and from where.\n\n" +
+	b.WriteString("\n## Settings\n\nA flag overrides the environment, which overrides the configuration file. The file is the one named by `--config` or\n" +
+		"`" + table.Environment("config") + "` (`none` for no file). By default it is `cpard/cpard.toml` in the configuration folder (on Linux `~/.config`) if it exists,\n" +
+		"and `/etc/cpard/cpard.toml` otherwise. An unknown name in the file is an error. Paths in the file may begin with `~/` and are relative to its folder. Sizes are\n" +
+		"written like `512MB` or `4GiB`, durations like `90s` or `24h`. `cpard config` shows the effective settings and their origins.\n\n" +
 		"| flag, and name in the file | environment | what | default |\n|---|---|---|---|\n")
 	for _, s := range table.Settings {
 		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.Name, table.Environment(s.Name), s.What, s.None)

@@ -90,16 +90,16 @@ type Code struct {
 // this table.
 func All() []Code {
 	return []Code{
-		{OK, "done", "all was done, or there was nothing to do"},
-		{Other, "another failure", "a failure that no other code names, such as a mistake in the program"},
+		{OK, "done", "everything was done, or there was nothing to do"},
+		{Other, "another failure", "a failure without a code of its own, such as a bug in the program"},
 		{Usage, "usage", "the command line or the configuration file is malformed"},
-		{Input, "unusable input", "a photo, a folder or a value cannot be used; of several photos, some failed and the others were done"},
+		{Input, "unusable input", "a photo, a folder or a value cannot be used; if there were several photos, the others were done"},
 		{Key, "wrong key", "the key, its passphrase or its file is missing, wrong or damaged"},
-		{Corrupt, "damaged data", "an index, a request or what was kept is damaged"},
-		{Version, "unknown format version", "written by another version of the program: build it again, or update"},
-		{Cloud, "cloud failure", "the cloud cannot be reached, fails, or offers what it must not"},
-		{Storage, "storage failure", "a disk is full or cannot be written, also the one that the output goes to"},
-		{Interrupted, "interrupted", "^C or a request to end; nothing was left half done"},
+		{Corrupt, "damaged data", "an index, a request or a stored file is damaged"},
+		{Version, "unknown format version", "the file was written by another version of the program; update cpar, or build the index again"},
+		{Cloud, "cloud failure", "the cloud is unreachable, failed, or sent something that it must not send"},
+		{Storage, "storage failure", "a disk is full or cannot be written, including the disk of the output"},
+		{Interrupted, "interrupted", "the command was stopped by ^C or a signal and left nothing half done"},
 	}
 }
 
