@@ -29,7 +29,7 @@ func TestSecurityQuotesSlopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("Requests for one photo also reveal the secret scale of its distances exactly: three requests suffice for %s %% of photos, and four for all that were tested", rate["3"])
+	want := fmt.Sprintf("Several requests for one photo also reveal exactly the secret scale by which each request multiplies distances: three requests suffice for %s %% of photos, and four for all that were tested", rate["3"])
 	if rate["4"] != "100" {
 		t.Errorf("four requests suffice for %s %% of photos, not for all", rate["4"])
 	}
