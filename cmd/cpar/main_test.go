@@ -56,7 +56,8 @@ func runCloud() int {
 	}))
 }
 
-// TestStories runs the stories of testdata, which have additional commands:
+// TestStories runs the stories in testdata, which are scripts with additional
+// commands:
 //
 //	exits N COMMAND…            run a command that must exit with code N
 //	serve DATA LOG [FLAGS]      start a cloud and set $CLOUD to its address
@@ -67,7 +68,7 @@ func runCloud() int {
 //	scenes FOLDER N [FIRST]     paint a collection of N scenes, from number FIRST
 //	model FILE SEED             make a tiny image network from a seed
 //	network FILE IN… to OUT…    make a network with these inputs and outputs
-//	sets FILE NAME PART=FILE…   write a table of a set for $STORY_SETS, with addresses at $FILES
+//	sets FILE NAME PART=FILE…   write the table of one set of networks for $STORY_SETS, with addresses at $FILES
 //	files FOLDER [BYTES]        serve a folder's files at $FILES, the first answer breaking after BYTES
 //	sumof NAME FILE             set $NAME to the SHA-256 of a file
 //	pair FOLDER                 make both halves of a CLIP-like network, and their tokenizer
@@ -84,8 +85,8 @@ func runCloud() int {
 //	byname                      call the cloud localhost in $CLOUD
 //	wordof NAME FILE            set variable NAME to the contents of a file
 //	copytree FROM TO            copy a folder to a new one
-//	limited BLOCKS COMMAND…     run a command with a file size limit that exits 8
-//	fulldisk COMMAND…           run a command with output to a full disk that exits 8
+//	limited BLOCKS COMMAND…     run a command under a file size limit, which must make it exit with code 8
+//	fulldisk COMMAND…           run a command with output to a full disk, which must make it exit with code 8
 //	json FILE PATH…             print a value of a JSON file, whose lines form an array
 //	plant FOLDER PHOTO          make files with terminal escapes and a newline in their names: $GOOD, $JUNK
 //	terminal CODE ANSWERS COMMAND…  run a command on a terminal and answer its prompts with the
@@ -112,7 +113,7 @@ func TestStories(t *testing.T) {
 				e.Setenv(v, filepath.Join(e.WorkDir, "home"))
 			}
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, "temp"))
-			e.Setenv("CPAR_MODEL", "none") // bundled.txt has the default
+			e.Setenv("CPAR_MODEL", "none") // bundled.txt tests the default
 			e.Setenv("ORT", os.Getenv(onnxruntime.Variable))
 			e.Values["cloud"], e.Values["vision"], e.Values["immich"] = new(process), new(process), new(*immichtest.Server)
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)

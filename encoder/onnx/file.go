@@ -78,7 +78,7 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 		return nil, errors.New("not a regular file")
 	}
 	if info.Size() > x.limits.FileBytes-x.bytes {
-		return nil, hint.Add(fmt.Errorf("a model of more than the %d bytes accepted", x.limits.FileBytes), "if you trust it, pass --limit-file")
+		return nil, hint.Add(fmt.Errorf("the model has more than the %d bytes accepted", x.limits.FileBytes), "if you trust it, pass --limit-file")
 	}
 	// Hashing by reading detects a failing disk early and keeps unused pages
 	// out of the process's memory.
@@ -106,7 +106,7 @@ func (x *File) External(name string) ([]byte, error) {
 		return nil, err
 	}
 	if x.memory {
-		return nil, fmt.Errorf("it names the file %.80q and is not in a folder", name)
+		return nil, fmt.Errorf("it names the file %.80q, but was not read from a folder", name)
 	}
 	if len(x.others) >= maxFiles {
 		return nil, fmt.Errorf("it names more than %d other files", maxFiles)
@@ -178,8 +178,8 @@ func (x *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Guard calls f, which reads mapped files in its own goroutine. It turns the
-// fault of a shrinking file or failing disk into an error.
+// Guard calls f, which must read mapped files on the calling goroutine only. It
+// turns the fault of a shrinking file or failing disk into an error.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -228,7 +228,7 @@ func (l *location) entry(b []byte) error {
 func number(key, value string) (int64, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("its %s in another file is %.40q", key, value)
+		return 0, fmt.Errorf("its %s in another file is %.40q, want a non-negative integer", key, value)
 	}
 	return n, nil
 }

@@ -24,8 +24,8 @@ type Limits struct {
 	Work      int64 // multiply-adds per image
 }
 
-// DefaultLimits admit common image networks up to both halves of CLIP ViT-L,
-// with some seconds per image.
+// DefaultLimits admit common image networks, up to both halves of CLIP ViT-L
+// and some seconds of work per image.
 var DefaultLimits = Limits{FileBytes: 1 << 31, Nodes: 20_000, Elements: 1 << 27, Memory: 1 << 31, Work: 1 << 38}
 
 // OrDefault replaces zero fields.
@@ -34,7 +34,7 @@ func (l Limits) OrDefault() Limits {
 	return Limits{cmp.Or(l.FileBytes, d.FileBytes), cmp.Or(l.Nodes, d.Nodes), cmp.Or(l.Elements, d.Elements), cmp.Or(l.Memory, d.Memory), cmp.Or(l.Work, d.Work)}
 }
 
-// A Model is a parsed file with its own names.
+// A Model is a parsed file with the names that the file uses.
 type Model struct {
 	Opset     int64 // of the standard operators
 	Graph     *Graph
@@ -125,7 +125,7 @@ const (
 	KindInts   Kind = 7
 )
 
-// An Attribute is a setting of a node. Outlines have none.
+// An Attribute is a setting of a node. ReadOutline returns none.
 type Attribute struct {
 	Name   string
 	Kind   Kind
@@ -151,7 +151,8 @@ type Function struct {
 	Nodes        []*Node
 }
 
-// A ValueInfo describes an input or output of a graph. An open dimension is -1.
+// A ValueInfo describes an input or output of a graph. A dimension without a
+// fixed size is -1.
 type ValueInfo struct {
 	Name     string
 	Type     Type

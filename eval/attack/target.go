@@ -12,10 +12,11 @@ import (
 	"cpar/user"
 )
 
-// A Collection is the plaintext: the photos to index and to request.
+// A Collection is the plaintext: the photos to index, and the photos to send
+// requests for.
 type Collection struct {
-	// Train is indexed in an order that the cloud does not know. Test is
-	// requested, and also provides the candidates of attacks.
+	// Train is indexed in an order that the cloud does not know. Test holds the
+	// photos of the requests, and also provides the candidates of attacks.
 	Train, Test []user.Photo
 	// Changed, if not nil, returns test photo i after cropping and
 	// recompression.
@@ -24,8 +25,8 @@ type Collection struct {
 
 // An Owner makes requests.
 type Owner interface {
-	// Request returns the bytes of a request for a photo, and what its owner
-	// needs to read the reply, which is used for judging only and may be nil.
+	// Request returns the bytes of a request for a photo, and the state for
+	// reading the reply. The state is used for judging only and may be nil.
 	// With planes, the request reveals plane distances if the scheme has any.
 	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
 }
@@ -104,7 +105,8 @@ func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// complement returns those of 0…n−1 that are not in at, which is ascending.
+// complement returns the numbers 0…n−1 that are missing from at, a sorted
+// slice.
 func complement(n int, at []int) (out []int) {
 	for i := range n {
 		if _, found := slices.BinarySearch(at, i); !found {
@@ -114,7 +116,8 @@ func complement(n int, at []int) (out []int) {
 	return out
 }
 
-// sample returns k of 0…n−1, drawn by seed, ascending.
+// sample draws at most k of the numbers 0…n−1 by seed and returns them in
+// ascending order.
 func sample(n, k int, seed uint64) []int {
 	list := rand.New(rand.NewPCG(seed, 0x6b6e6f77)).Perm(n)[:min(k, n)] // "know"
 	slices.Sort(list)

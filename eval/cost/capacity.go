@@ -205,7 +205,7 @@ var capacitySizes = []int{10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1
 // per tenant and day.
 func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 	t := measure.Table{Name: "plan-growth", Title: fmt.Sprintf("`%v`, profile `%v`", n.Scheme, n.Profile),
-		Columns: []string{"records of an index", "cloud", "owner", "sent", "received", "kept", "machines for one index asked once a second", "machines for 10⁹ records of many, each asked ten times a day"}}
+		Columns: []string{"records of an index", "cloud", "owner", "sent", "received", "kept", "machines for one index asked once a second", "machines for 10⁹ records in many indexes, each asked ten times a day"}}
 	for _, records := range capacitySizes {
 		n.Records, n.Tenants, n.Rate = records, 1, 1
 		one := PlanCapacity(n, h, c)

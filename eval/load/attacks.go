@@ -58,8 +58,8 @@ func (b *builder) attacks(ctx context.Context, work string) (out []AttackRow, er
 	one := func(int) string { return "127.0.0.1" }
 	ninety := func(i int) string { return fmt.Sprintf("127.0.0.%d", 2+i%90) }
 	for i, a := range []attack{
-		{"answers not taken, one address", 900, one, "h2", takeNothing},
-		{"answers not taken, ninety addresses", 900, ninety, "h2", takeNothing},
+		{"clients that read no answers, one address", 900, one, "h2", takeNothing},
+		{"clients that read no answers, ninety addresses", 900, ninety, "h2", takeNothing},
 		{"slow manifests of two tenants", 12, one, "http/1.1", sendSlowly},
 	} {
 		row, err := b.measureAttack(ctx, filepath.Join(work, fmt.Sprint("attack-", i)), a)

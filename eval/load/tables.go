@@ -18,7 +18,7 @@ import (
 )
 
 func (l *Load) Tables() []measure.Table {
-	t := measure.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", paper.Digits(l.Seconds)),
+	t := measure.Table{Name: "load", Title: fmt.Sprintf("Concurrent clients, each with one request at a time, %s s per row", paper.Digits(l.Seconds)),
 		Columns: []string{"records", "scheme", "clients", "answers/s", "p50 ms", "p99 ms", "errors", "shed", "memory MB"}}
 	for _, r := range l.Rows {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(r.Records), r.Scheme, measure.FormatThousands(r.Clients), paper.Digits(r.Rate), paper.Digits(r.P50), paper.Digits(r.P99),
@@ -36,7 +36,7 @@ const (
 )
 
 func (l *Load) shared() measure.Table {
-	t := measure.Table{Name: "load-shared", Title: fmt.Sprintf("Answers of capia a second at %d clients over those at one (at least %d)", sharingClients, sharingGoal),
+	t := measure.Table{Name: "load-shared", Title: fmt.Sprintf("Answers per second of capia with %d clients, divided by the rate with one (target: at least %d)", sharingClients, sharingGoal),
 		Columns: []string{"records", "one client", fmt.Sprintf("%d clients", sharingClients), "times"}}
 	for _, many := range l.Rows {
 		for _, one := range l.Rows {
@@ -49,7 +49,7 @@ func (l *Load) shared() measure.Table {
 }
 
 func (l *Load) fair() measure.Table {
-	t := measure.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
+	t := measure.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant. *Wait* is p50 beside, divided by twice p50 alone (target: at most %d)", crowdClients, fairWait),
 		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
 	for _, f := range l.Fair {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(f.Records), f.Scheme, paper.Digits(f.AloneP50), paper.Digits(f.AloneP99), paper.Digits(f.BesideP50), paper.Digits(f.BesideP99),
@@ -81,17 +81,15 @@ func (r Row) String() string {
 
 const page = `# A cloud under load
 
-A command writes this page: it starts a real ` + "`cpard`" + ` on loopback, pushes indexes of Corel-5k to it (of %s photos, and others
-mixed from their features) and asks them by many connections at once.
+A command writes this page. It starts a real ` + "`cpard`" + ` on loopback, pushes indexes to it (of %s photos of Corel-5k, and of records
+mixed from their features) and sends requests over many connections at once.
 
     go run ./cmd/cpar-eval load --data ../shared/data/corel5k --docs docs/cloud.md
 
 Measured on %s, on a machine with %s. The clients share its cores with the cloud.
 
 Every answer is compared, byte for byte, with the one that the same request got when it was alone. *Shed* are requests that were refused
-because the cloud had enough to do (503 with Retry-After, which the client waited); *errors* is everything else that was not a full and
-right answer. Times are of right answers, from the first byte sent to the last received. Requests under way when a row ended count
-nowhere. *Memory* is the greatest anonymous memory of the process; mapped files come on top, and the system may drop them.
+because the cloud was overloaded (503 with Retry-After, which the client obeyed). *Errors* are all other answers that were incomplete or wrong. Times are measured for correct answers, from the first byte sent to the last byte received. Requests in flight when the measurement of a row ended are not counted. *Memory* is the maximum anonymous memory of the process. It excludes mapped files, which the system may drop.
 `
 
 // WritePage writes the tables as a Markdown page, including the table of a soak

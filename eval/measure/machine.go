@@ -34,7 +34,7 @@ func processor() string {
 			name = strings.TrimSpace(value)
 		case "cache size":
 			if kb, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " KB")); err == nil {
-				cache = fmt.Sprintf(" (%d MB of last-level cache, perhaps shared with others)", kb>>10)
+				cache = fmt.Sprintf(" (%d MB of last-level cache, perhaps shared with other virtual machines)", kb>>10)
 			}
 		}
 	}

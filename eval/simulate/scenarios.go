@@ -39,7 +39,7 @@ var Scenarios = []Scenario{
 		}
 		f.changed()
 	}},
-	{"one in twenty is ten times slower", func(f *cluster) {
+	{"one node in twenty is ten times slower", func(f *cluster) {
 		for _, n := range f.sorted()[:f.o.Nodes/20] {
 			n.slow = 10
 		}
@@ -134,7 +134,7 @@ type Result struct {
 func (r *Result) Tables() []measure.Table {
 	t := measure.Table{
 		Name: "fleet",
-		Title: fmt.Sprintf("%d nodes in racks of %d, %s indexes of %d shards of %d MiB, each on two nodes, busy for %g of their time, %v: simulated",
+		Title: fmt.Sprintf("Simulation of %[7]v: %[1]d nodes in racks of %[2]d, busy for %[6]g of their time, hold %[3]s indexes of %[4]d shards of %[5]d MiB, each shard on two nodes",
 			r.Nodes, r.PerRack, measure.FormatThousands(r.Indexes), r.Shards, r.ShardBytes>>20, r.Busy, r.Length),
 		Columns: []string{"what happens", "questions", "failed", "over 2 s", "p50 ms", "p99 ms", "p99.9 ms", "longest ms", "asked twice", "asked again", "moved, of the ideal", "fullest holds", "fullest reads"},
 	}

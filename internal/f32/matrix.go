@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// A tile is one kernel call: depth k of packed a, rows wide, and of packed b,
-// vectors·lanes wide.
+// A tile describes one kernel call, the product of a strip of packed a (depth
+// k, width rows) and a strip of packed b (depth k, width vectors·lanes).
 type tile struct {
 	k, rows, vectors int
 	a, b             []float32
 	c                []float32
 	ldc              int
 	from             []float32 // the product is added to these values
-	step             int       // distance of rows of from, or oneEach for one value per row
+	step             int       // distance between the rows in from, or oneEach for one value per row
 	lo, hi           float32
 }
 
@@ -33,7 +33,8 @@ var zeros [64]float32
 
 var infinity = float32(math.Inf(1))
 
-// A block is one product of packed blocks, m×k by k×n, into c.
+// A block describes the product of a packed m×k and a packed k×n block, which
+// is written to c.
 type block struct {
 	tiling
 	level   level
@@ -47,7 +48,8 @@ type block struct {
 	own     []float32 // memory of one tile
 }
 
-// begin returns the block at index depth of a product with an epilogue.
+// begin returns the block for index depth of a product that is cut into depths
+// blocks along k. Only the first adds the bias of e, and only the last clips.
 func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {
@@ -62,8 +64,9 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 	return p
 }
 
-// multiply has a's strips in the inner loop: a strip of b stays in the
-// first-level cache, and a's strips come from the second.
+// multiply computes the block with a's strips in the inner loop, so that a
+// strip of b stays in the first-level cache and a's strips come from the
+// second.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
@@ -103,8 +106,8 @@ func (p *block) inner(t *tile, i, j int) {
 	p.level.tile(t)
 }
 
-// edge multiplies a tile of which only wide columns belong to c, in separate
-// memory.
+// edge multiplies a tile of width whole in p.own and copies only its first wide
+// columns to c.
 func (p *block) edge(t *tile, i, j, wide, whole int) {
 	own, c := p.own[:t.rows*whole], p.c[i*p.ldc+j:]
 	t.c, t.ldc = own, whole
@@ -140,6 +143,6 @@ func checkMatrix[T float32 | float64](name string, x []T, ld, m, n int) {
 
 func checkBias(e *Epilogue, n int) {
 	if e != nil && e.Bias != nil && len(e.Bias) != n {
-		panic(fmt.Sprintf("f32: a bias of %d values for %d", len(e.Bias), n))
+		panic(fmt.Sprintf("f32: a bias of %d values, want %d", len(e.Bias), n))
 	}
 }

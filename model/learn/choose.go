@@ -75,7 +75,7 @@ func (s Grid) filled(photos int) Grid {
 
 func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	if s.Folds < 2 || s.Keep < 1 || s.MaxPhotos < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
-		return nil, fmt.Errorf("%w: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
+		return nil, fmt.Errorf("%w: the grid is empty or too small: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
 			cpar.ErrInput, s.Folds, len(rows), s.Keep, s.MaxPhotos, len(s.Ridges), len(s.Dims), len(s.Landmarks), len(s.Skips))
 	}
 	o := s.Base
@@ -107,8 +107,8 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // and the most dimensions, then all pairs of ridge and dimensions for the best
 // of these, and finally squared correlations. Principal components and
 // landmarks come from all photos, test photos included, because they do not
-// depend on keywords. The result depends only on the arguments. Choose returns
-// within a trial of ctx ending. Errors wrap cpar.ErrInput.
+// depend on keywords. The result depends only on the arguments. After ctx ends,
+// Choose returns within one trial. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows [][]float32, keywords [][]string, space Grid) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
 	if err != nil {
@@ -154,7 +154,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 		}
 		trial := Trial{o, quality}
 		best.Trials = append(best.Trials, trial)
-		// Of equals take the first: fewer blocks, a smaller ridge, fewer
+		// Among equals, take the first: fewer blocks, a smaller ridge, fewer
 		// dimensions.
 		if best.Ranker == nil || quality.Distances > best.Quality.Distances {
 			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions

@@ -33,7 +33,7 @@ func (b *Basis) AppendBinary(data []byte) ([]byte, error) {
 		data = binary.LittleEndian.AppendUint32(data, uint32(n))
 	}
 	for _, values := range [][]float32{b.mean, b.components} {
-		data, _ = binary.Append(data, binary.LittleEndian, values) // a slice of numbers has no error
+		data, _ = binary.Append(data, binary.LittleEndian, values) // cannot fail for a slice of numbers
 	}
 	return data, nil
 }

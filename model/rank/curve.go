@@ -6,20 +6,21 @@ import (
 	"slices"
 )
 
-// The curve maps votes to probabilities. A few photos leave most of the plane
-// of votes and shares unseen, where six unconstrained terms may give any value
-// (after 80 photos, a word with a thousandth of the votes got probability
-// 0.82). A prior constrains them: additional predictions all over the plane,
-// right as often as a simpler curve predicts. For a Guess that stands alone, the
-// curve is from other collections.
+// The curve maps a word's vote, and its share of the photos, to a probability.
+// A few photos leave most of the plane of votes and shares unseen, where six
+// unconstrained terms may give any value (after 80 photos, a word with a
+// thousandth of the votes got probability 0.82). A prior constrains them. It
+// adds predictions all over the plane that are right as often as a simpler
+// curve predicts. For a Guess with Alone set, the simpler curve is aloneCurve.
 
 // aloneCurve was fitted to collections of 30 and 100 photos that were drawn from
 // the training part of Corel-5k.
 var aloneCurve = [curveTerms]float64{-0.8530, 1.1112, 2.4733, 0.4606, -0.5613, -0.1790}
 
 // priorWords is the total weight of the prior's predictions: a twentieth of the
-// predictions of 80 photos, and a thousandth of those from 4,500. 100 to 1,000
-// do as well. aloneWords, for aloneCurve, is the weight of about a hundred photos.
+// predictions of 80 photos, and a thousandth of those from 4,500. Weights of
+// 100 to 1,000 work equally well. With aloneCurve, the weight is aloneWords, as
+// much as about a hundred photos have.
 const priorWords, aloneWords = 200, 1500
 
 // The prior's predictions form a grid of priorVotes and priorShares shares.
@@ -27,8 +28,8 @@ var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 
 
 const priorShares = 8
 
-// After few photos, the curve fits the bestVoted words of a photo better if the
-// others, which are never shown, have the weight restWeight.
+// With few photos, the curve fits the bestVoted words of a photo better if the
+// other words, which are never shown, have the weight restWeight.
 const bestVoted, restWeight = 8, 0.1
 
 // predictions are votes with the shares of their words, their outcomes (1 for
@@ -69,7 +70,7 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 	return p, y, nil
 }
 
-// predictions returns the votes with the words' shares of the other photos.
+// predictions returns each vote with its word's share of the other photos.
 func (c *Calibrated) predictions(n *indexedSamples, lists [][]wordVote) (seen predictions) {
 	for i, list := range lists {
 		least := 0.0
@@ -90,7 +91,7 @@ func (c *Calibrated) predictions(n *indexedSamples, lists [][]wordVote) (seen pr
 	return seen
 }
 
-// leastOfBest returns the vote of the last of the bestVoted words.
+// leastOfBest returns the lowest vote among the bestVoted best words.
 func leastOfBest(list []wordVote) float64 {
 	if len(list) <= bestVoted {
 		return 0
@@ -103,9 +104,9 @@ func leastOfBest(list []wordVote) float64 {
 	return votes[len(votes)-bestVoted]
 }
 
-// shareOfOthers returns a word's share of the photos other than the sample, which
-// has the word itself (own 1) or lacks it (0). Otherwise words of a single photo
-// would seem always wrong.
+// shareOfOthers returns a word's share of the photos other than the sample,
+// which has the word itself (own 1) or lacks it (0). If the sample counted,
+// words of a single photo would always seem wrong.
 func (c *Calibrated) shareOfOthers(share, own float64) float64 {
 	n := float64(c.photos)
 	return max(1, share*n-own) / max(1, n-1)
@@ -165,14 +166,15 @@ func (r *predictions) trust() float64 {
 // levelPhotos is the weight of usualLevel, in photos.
 const levelWords, levelPhotos = 5, 50
 
-// usualLevel returns the share of the levelWords best words that is right. On two
-// collections, these found 0.33 of all keywords after 30 photos and 0.58 after 1,000.
+// usualLevel returns the usual share of right words among the levelWords best.
+// On two collections, the best words found 0.33 of all keywords with 30 photos
+// and 0.58 with 1,000.
 func usualLevel(photos, keywords float64) float64 {
 	return min(max(0.1, (0.08+0.0725*math.Log(photos))*keywords/levelWords), 0.5)
 }
 
-// shiftLevel moves the curve towards usualLevel. If chance makes words of few photos
-// too common, the samples cannot reveal it.
+// shiftLevel moves the curve towards usualLevel. In a small collection, chance
+// can make some words too common, which the samples cannot reveal.
 func (c *Calibrated) shiftLevel(n *indexedSamples, lists [][]wordVote, x [][curveTerms]float64) {
 	photos, keywords := float64(len(lists)), 0.0
 	for _, words := range n.truth {

@@ -9,10 +9,10 @@ import (
 
 // This file decodes large JPEGs at reduced size.
 //
-// Features are averages over some 30×30 pixels of a phone's photo, and networks
-// use small images. The mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in
-// the coefficients of a block (jpegfold.go), so the decoder transforms
-// coefficients to cells, which leaves far fewer values to convert to RGB.
+// A feature averages about 30×30 pixels of a phone's photo, and networks use
+// small images. The mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in the
+// coefficients of a block (jpegfold.go), so the decoder transforms coefficients
+// to cells, which leaves far fewer values to convert to RGB.
 //
 // A cell equals the mean of the fully decoded pixels with three differences:
 // pixels that quantisation drove out of 0 … 255 are not clipped, chroma is
@@ -25,8 +25,9 @@ import (
 // errIrregular sends a file to image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// Minimum sides of a reduced image: three times the feature resolution, 256
-// pixels on the longer side for colours and 128 on both for grey.
+// Minimum sides of a reduced image in pixels, three times the feature
+// resolution. Colour features use 256 pixels on the longer side, grey features
+// 128 on both.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128

@@ -73,7 +73,7 @@ type run struct {
 	*Library
 	o       Options
 	x       Index
-	key     string // of answers: generation of the index and ranking
+	key     string // identifies reusable answers by index generation and ranking
 	tagger  *tagger
 	summary Summary
 }
@@ -96,8 +96,8 @@ func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, er
 	return r.summary, cmp.Or(err, cloud)
 }
 
-// begin returns the photos to finish, with the answers of earlier runs, and
-// records the start of the run unless there are none.
+// begin returns the photos to finish, with the answers of earlier runs. It
+// records the start of the run unless no photos remain or it is a dry run.
 func (r *run) begin(ctx context.Context) ([]*photo, error) {
 	all, _, err := r.journal.Runs("")
 	if err != nil {
@@ -140,8 +140,8 @@ type photo struct {
 	result Result
 }
 
-// askAll asks about the photos without an answer. cloud is a failure of the
-// cloud, which leaves photos without a result.
+// askAll asks about the photos without an answer. It returns an error of the
+// cloud as cloud, because photos that have a result can still be tagged.
 func (r *run) askAll(ctx context.Context, photos []*photo) (cloud, err error) {
 	photos = slices.DeleteFunc(slices.Clone(photos), func(p *photo) bool { return p.told })
 	done := 0
@@ -151,7 +151,8 @@ func (r *run) askAll(ctx context.Context, photos []*photo) (cloud, err error) {
 			return nil, e
 		}
 		cloud = r.ask(ctx, some, features)
-		// A full disk ends the run after the last request.
+		// A journal error, such as a full disk, ends the run only after the
+		// last request.
 		err = cmp.Or(err, r.keep(some))
 		if cloud != nil {
 			break
