@@ -8,6 +8,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,13 +36,20 @@ func Backup(ctx context.Context, from store.Backend, data, to string, o store.Co
 	return done, nil
 }
 
-// Restore fills a new data folder from a backup and checks every digest.
+// Restore fills a new data folder from a backup and checks every digest. A
+// folder that equals the backup is restored already.
 func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
 		return store.Copied{}, fmt.Errorf("restoring: %w", err)
 	}
-	if err := errors.Join(apart(from, data), free(data)); err != nil {
+	if err := apart(from, data); err != nil {
+		return store.Copied{}, fmt.Errorf("restoring: %w", err)
+	}
+	if err := free(data); err != nil {
+		if done, same := equal(ctx, src, from, data, o.Progress); same {
+			return done, nil
+		}
 		return store.Copied{}, fmt.Errorf("restoring: %w", err)
 	}
 	marker := filepath.Join(data, store.RestoringName)
@@ -151,6 +159,30 @@ func apart(a, b string) error {
 		return fmt.Errorf("%w: %s and %s are the same folder", cpar.ErrInput, a, b)
 	}
 	return nil
+}
+
+// equal reports whether data holds the indexes and the registry of the backup
+// and nothing else, as after a restore that was killed once its marker was gone.
+func equal(ctx context.Context, src store.Backend, from, data string, progress func(done, total int)) (store.Copied, bool) {
+	dst, err := store.OpenBeside(data)
+	if err != nil {
+		return store.Copied{}, false
+	}
+	done, err := store.Copy(ctx, src, dst, store.CopyOptions{DryRun: true, Prune: true, Verify: true, Progress: progress})
+	if err != nil || done.Segments+done.Pruned+len(done.Damaged) > 0 {
+		return done, false
+	}
+	keys, err := store.AllKeys(ctx, src)
+	for _, k := range keys {
+		a, err1 := src.Manifest(ctx, k)
+		b, err2 := dst.Manifest(ctx, k)
+		if !bytes.Equal(a, b) || (err1 == nil) != (err2 == nil) {
+			return done, false
+		}
+	}
+	a, err1 := os.ReadFile(filepath.Join(from, tenant.FileName))
+	b, err2 := os.ReadFile(filepath.Join(data, tenant.FileName))
+	return done, err == nil && bytes.Equal(a, b) && (err1 == nil) == (err2 == nil)
 }
 
 // free refuses a folder with contents, except an interrupted restore.

@@ -264,11 +264,55 @@ func TestRestoreResumes(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	same(t, "gone on", copy, data)
-	if _, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{}); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("over what is there: %v", err)
-	}
 	if _, err := backUp(t.Context(), data, data, store.CopyOptions{}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("onto itself: %v", err)
+	}
+}
+
+// A restore that was killed between the removal of its marker and its end is
+// complete. Any difference from the backup is refused.
+func TestRestoreRecognisesItsOwnWork(t *testing.T) {
+	copy := filepath.Join(t.TempDir(), "c")
+	s := open(t, copy)
+	mine, next, theirs := built(t, 1, 1), built(t, 1, 3), built(t, 2, 2)
+	if err := errors.Join(mine.push(s, ""), os.WriteFile(filepath.Join(copy, "tenants.json"), []byte(registry), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join("indexes", mine.m.ID.String(), "manifest")
+	segment := indexdir.SegmentPath(filepath.Join("indexes", mine.m.ID.String()), mine.m.Segments[0].Digest)
+	push := func(o owner) func(string) error {
+		return func(data string) error {
+			s := open(t, data)
+			defer s.Close()
+			return o.push(s, "")
+		}
+	}
+	write := func(name, content string) func(string) error {
+		return func(data string) error { return os.WriteFile(filepath.Join(data, name), []byte(content), 0o600) }
+	}
+	remove := func(name string) func(string) error {
+		return func(data string) error { return os.Remove(filepath.Join(data, name)) }
+	}
+	for what, change := range map[string]func(data string) error{
+		"": func(string) error { return nil }, "served since": func(data string) error { return open(t, data).Close() },
+		"another generation": push(next), "one more index": push(theirs), "no manifest": remove(manifest),
+		"a damaged segment": write(segment, "damaged"), "other tenants": write("tenants.json", registry+" "), "no tenants": remove("tenants.json"),
+	} {
+		data := filepath.Join(t.TempDir(), "d")
+		if _, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := change(data); err != nil {
+			t.Fatal(err)
+		}
+		done, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{})
+		if what == "" || what == "served since" {
+			if err != nil || done.Indexes != 1 || done.Segments != 0 || done.Kept != int64(mine.m.Bytes()) {
+				t.Errorf("%s: %+v, %v", what, done, err)
+			}
+		} else if !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %+v, %v", what, done, err)
+		}
 	}
 }
 

@@ -70,8 +70,8 @@ func newRestore() *cobra.Command {
 		Use:   "restore --from DIR2 --data DIR",
 		Short: "restore a backup into a data folder or object storage",
 		Long: `restore fills a new data folder from a backup and checks every byte. It refuses a folder that
-is not empty. An interrupted restore continues when it is run again, and nothing serves the
-folder until it is complete.
+is not empty, unless it equals the backup. An interrupted restore continues when it is run
+again, and nothing serves the folder until it is complete.
 
 With --store indexes go into object storage, which may be served, and existing indexes stay
 as they are. The registry of tenants goes into --data, if that is given and has none. Any data
@@ -92,7 +92,7 @@ Tokens that were removed after the backup are valid again: restore names them.`,
 				if err := needData(o.Data); err != nil {
 					return err
 				}
-				return copied{did: "restored", would: "restore", CopyOptions: opt, asJSON: asJSON}.withTokens(o.Data).run(c, func(opt store.CopyOptions) (store.Copied, error) {
+				return copied{did: "restored", would: "restore", CopyOptions: opt, asJSON: asJSON, tokens: o.Data}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
 					return backup.Restore(c.Context(), from, o.Data, opt)
 				})
 			}
@@ -121,7 +121,7 @@ type copied struct {
 
 // withTokens notes the data folder unless it has a registry already.
 func (x copied) withTokens(data string) copied {
-	if _, err := os.Lstat(filepath.Join(data, tenant.FileName)); data != "" && errors.Is(err, fs.ErrNotExist) && !x.DryRun {
+	if _, err := os.Lstat(filepath.Join(data, tenant.FileName)); data != "" && errors.Is(err, fs.ErrNotExist) {
 		x.tokens = data
 	}
 	return x
@@ -144,7 +144,7 @@ func (x copied) run(c *cobra.Command, f func(store.CopyOptions) (store.Copied, e
 	if err != nil {
 		return stopped(c, err)
 	}
-	if x.tokens != "" {
+	if x.tokens != "" && !x.DryRun {
 		if err := x.warn(c.ErrOrStderr()); err != nil {
 			return err
 		}

@@ -113,17 +113,23 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if advice := hint.Of(err); errors.Is(err, cpar.ErrInput) && advice != "" {
-			if said := fmt.Sprintf("%v; %s", err, advice); !slices.Contains(out.Skipped, said) {
-				out.Skipped = append(out.Skipped, said)
-			}
-			continue
-		}
-		if err != nil {
+		if err != nil && !out.skip(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// skip notes the error of a missing library, and reports whether err is one.
+func (out *Baselines) skip(err error) bool {
+	advice := hint.Of(err)
+	if advice == "" || !errors.Is(err, cpar.ErrInput) {
+		return false
+	}
+	if said := fmt.Sprintf("%v; %s", err, advice); !slices.Contains(out.Skipped, said) {
+		out.Skipped = append(out.Skipped, said)
+	}
+	return true
 }
 
 // lay takes the integers of the index from its twin.

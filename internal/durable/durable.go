@@ -29,6 +29,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -157,14 +158,10 @@ func (w *Writer) Abort() {
 // IsTemp reports whether name is the name of a temporary file that Create made
 // for one of whats.
 func IsTemp(name string, whats ...string) bool {
-	for _, what := range whats {
-		rest, ok := strings.CutPrefix(name, what+"-")
-		random, isTemp := strings.CutSuffix(rest, tempSuffix)
-		if ok && isTemp && len(random) == tempRandom && strings.Trim(random, tempDigits) == "" {
-			return true
-		}
-	}
-	return false
+	stem, isTemp := strings.CutSuffix(name, tempSuffix)
+	at := strings.LastIndexByte(stem, '-')
+	return isTemp && at >= 0 && len(stem)-at-1 == tempRandom && strings.Trim(stem[at+1:], tempDigits) == "" &&
+		slices.Contains(whats, stem[:at])
 }
 
 // RemoveTemps removes temporary files in folder that a killed process left,

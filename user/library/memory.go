@@ -29,6 +29,7 @@ type run struct {
 	began
 	files, words int
 	ended        bool // it has stopped writing
+	undoing      bool // an undo has begun, and may have been killed
 	undone       bool
 	left         []string // photos with files that an undo could not revert
 }
@@ -98,12 +99,16 @@ func (m *memory) take(r *record) {
 		p.decided = append(p.decided, r.Decided)
 	case r.Undone != nil:
 		if run := m.runs[r.Undone.Run]; run != nil {
-			run.undone, run.left = len(r.Undone.Left) == 0, r.Undone.Left
+			run.undoing, run.undone, run.left = false, len(r.Undone.Left) == 0, r.Undone.Left
 		}
 		delete(m.pending, r.Undone.Run)
+	case r.Undoing != "":
+		if run := m.runs[r.Undoing]; run != nil {
+			run.undoing = true
+		}
 	case r.Ended != "":
 		if run := m.runs[r.Ended]; run != nil {
-			run.ended = true
+			run.ended, run.undoing = true, false
 		}
 	case r.Bound > 0:
 		m.bound = r.Bound

@@ -23,8 +23,10 @@ type record struct {
 	Done    *done    `json:"done,omitempty"`
 	Decided *decided `json:"decided,omitempty"`
 	// Ended is the id of a run that has stopped writing.
-	Ended  string  `json:"ended,omitempty"`
-	Undone *undone `json:"undone,omitempty"`
+	Ended string `json:"ended,omitempty"`
+	// Undoing is the id of a run whose undo begins.
+	Undoing string  `json:"undoing,omitempty"`
+	Undone  *undone `json:"undone,omitempty"`
 	// Bound is the journal size that triggers the next compaction.
 	Bound int64 `json:"bound,omitempty"`
 }

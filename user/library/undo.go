@@ -63,6 +63,11 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 		return u, err
 	}
 	u.Damaged = h.damaged
+	if !dryRun {
+		if err := l.remember(record{Undoing: r.Run}); err != nil {
+			return u, err
+		}
+	}
 	for n, i := range slices.Backward(h.intents) {
 		if ctx.Err() != nil {
 			return u, context.Cause(ctx)
@@ -178,36 +183,55 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 	return nil
 }
 
-// settle completes the runs of killed processes. The caller holds the exclusive
-// lock.
+// settle completes the runs and undos of killed processes. The caller holds
+// the exclusive lock.
 func (l *Library) settle() error {
 	l.mu.Lock()
-	pending := l.mem.pending
 	var records []record
-	for run, all := range pending {
+	var undoing []string
+	for _, id := range l.mem.order {
+		if r := l.mem.runs[id]; !r.ended || r.undoing {
+			records = append(records, record{Ended: id})
+		}
+		if l.mem.runs[id].undoing {
+			undoing = append(undoing, id)
+		}
+	}
+	for run, all := range l.mem.pending {
+		removeTemps(all)
 		byPhoto := map[string][]*intent{}
 		for _, i := range all {
 			byPhoto[i.Photo] = append(byPhoto[i.Photo], i)
 		}
 		for photo, intents := range byPhoto {
-			for _, i := range intents {
-				// Under the exclusive lock, temporary files belong to killed
-				// processes.
-				_ = durable.RemoveTemps(durable.OS, filepath.Dir(i.Path), 0, filepath.Base(i.Path))
-			}
 			if i := intents[0]; i.Want != "" && !slices.ContainsFunc(intents, func(i *intent) bool { return !i.made() }) {
 				// The zero stat makes the next run read the photo again.
 				records = append(records, record{Done: &done{Photo: photo, Also: l.also(photo), Content: i.Content, Want: i.Want, Run: run}})
 			}
 		}
 	}
-	for _, id := range l.mem.order {
-		if !l.mem.runs[id].ended {
-			records = append(records, record{Ended: id})
-		}
-	}
 	l.mu.Unlock()
+	for _, id := range undoing {
+		h, err := l.history(id)
+		if err != nil {
+			return err
+		}
+		removeTemps(h.intents)
+	}
 	return l.remember(records...)
+}
+
+// removeTemps removes the temporary files of changes. Under the exclusive lock
+// they belong to killed processes.
+func removeTemps(intents []*intent) {
+	names := map[string][]string{} // by folder
+	for _, i := range intents {
+		folder := filepath.Dir(i.Path)
+		names[folder] = append(names[folder], filepath.Base(i.Path))
+	}
+	for folder, all := range names {
+		_ = durable.RemoveTemps(durable.OS, folder, 0, all...)
+	}
 }
 
 func (l *Library) also(photo string) []string {
