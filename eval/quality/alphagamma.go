@@ -21,6 +21,9 @@ var (
 )
 
 const (
+	// jlSeeds is the number of projections for measuring the error.
+	jlSeeds = 5
+
 	panelRequests = 200
 	panelRecords  = 2000
 )

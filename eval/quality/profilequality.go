@@ -134,10 +134,10 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	if err != nil {
 		return d, err
 	}
-	if d.Bins, d.ECE, err = reliability(all, r.truth, measure.AllKeywords); err != nil {
+	if d.ECE, err = reliability(all, r.truth, measure.AllKeywords); err != nil {
 		return d, err
 	}
-	if _, d.ECEKept, err = reliability(all, r.truth, measure.StandardKeywords); err != nil {
+	if d.ECEKept, err = reliability(all, r.truth, measure.StandardKeywords); err != nil {
 		return d, err
 	}
 	d.Validation = r.owner.Validation
@@ -169,9 +169,9 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 	return f, nil
 }
 
-// reliability compares the probabilities of the first keywords of each photo
-// with the truth.
-func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []rank.Bin, ece float64, err error) {
+// reliability returns the expected calibration error of the first keywords of
+// each photo.
+func reliability(said [][]rank.Keyword, truth [][]string, first int) (float64, error) {
 	var p []float64
 	var right []bool
 	for i, list := range said {
@@ -180,9 +180,6 @@ func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []ran
 			right = append(right, slices.Contains(truth[i], k.Word))
 		}
 	}
-	bins, ece, err = rank.Reliability(p, right, reliabilityBins)
-	for i := range bins {
-		bins[i].Predicted, bins[i].Observed = measure.RoundTo(bins[i].Predicted, 4), measure.RoundTo(bins[i].Observed, 4)
-	}
-	return bins, measure.RoundTo(ece, 4), err
+	_, ece, err := rank.Reliability(p, right, reliabilityBins)
+	return measure.RoundTo(ece, 4), err
 }

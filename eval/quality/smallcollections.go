@@ -190,7 +190,7 @@ func (row *SmallRow) summarise(draws []smallDraw, truth [][]string) error {
 	var pooledTruth [][]string
 	row.Likely = make([][]Likely, len(draws[0].thresholds))
 	for d, x := range draws {
-		_, off, err := reliability(x.said, truth, measure.AllKeywords)
+		off, err := reliability(x.said, truth, measure.AllKeywords)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (row *SmallRow) summarise(draws []smallDraw, truth [][]string) error {
 			row.Likely[i] = append(row.Likely[i], likely(x.said, truth, askedShares[i], threshold))
 		}
 		five := firstKeywords(x.said, measure.StandardKeywords)
-		if _, off, err = reliability(five, truth, measure.StandardKeywords); err != nil {
+		if off, err = reliability(five, truth, measure.StandardKeywords); err != nil {
 			return err
 		}
 		row.ECE = append(row.ECE, off)
@@ -213,7 +213,7 @@ func (row *SmallRow) summarise(draws []smallDraw, truth [][]string) error {
 	}
 	row.All, row.Chance = measure.RoundTo(measure.Mean(all), 4), measure.RoundTo(measure.Mean(chance), 4)
 	var err error
-	_, row.Pooled, err = reliability(pooled, pooledTruth, measure.StandardKeywords)
+	row.Pooled, err = reliability(pooled, pooledTruth, measure.StandardKeywords)
 	return err
 }
 
