@@ -130,7 +130,7 @@ func costRows(s *measure.Session, ctx context.Context, progress user.Progress) (
 			return nil, 0, fmt.Errorf("%s: %w", conf.Name, err)
 		}
 	}
-	times, err := s.TimeSearches(ctx, prepared, func(done, total int) { progress.Report("searches", done, total) }, nil)
+	times, err := s.TimeSearches(ctx, prepared, progress, nil)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -231,9 +231,7 @@ func (s *StageClock) Progress(stage string, done, total int) {
 	s.last = now
 	s.Spans[stage] = now.Sub(s.begun)
 	s.mu.Unlock()
-	if s.Report != nil {
-		s.Report(stage, done, total)
-	}
+	s.Report.Report(stage, done, total)
 }
 
 func (l *Lab) dropSession() {

@@ -50,9 +50,7 @@ func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if progress != nil {
-			progress("pca", i, len(factors))
-		}
+		progress.Report("pca", i, len(factors))
 		train, test, err := measure.PlainVectors(c, factor)
 		if err != nil {
 			return nil, err

@@ -57,9 +57,7 @@ func MeasureStructures(ctx context.Context, c *measure.Corpus, progress user.Pro
 		}
 	}
 	for i, opt := range options {
-		if progress != nil {
-			progress("structures", i, len(options))
-		}
+		progress.Report("structures", i, len(options))
 		rows, err := measureStructure(ctx, c, opt)
 		if err != nil {
 			return nil, fmt.Errorf("split %v, place %v, %d lists: %w", opt.Split, opt.Place, opt.Lists, err)

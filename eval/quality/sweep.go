@@ -62,21 +62,14 @@ func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, pr
 		if prepared[j], err = s.Prepare(ctx, conf.P, len(s.Requests)); err != nil {
 			return nil, fmt.Errorf("%s: %w", conf.Name, err)
 		}
-		if progress != nil {
-			progress("requests", j+1, len(configs))
-		}
+		progress.Report("requests", j+1, len(configs))
 	}
 	w := &sweeper{s: s, judge: measure.NewJudge(measure.Keywords(c.Test), measure.Keywords(c.Train)), truth: measure.Keywords(c.Test), prepared: prepared}
 	w.replies = make([][]*cpar.Reply, len(configs))
 	for j := range w.replies {
 		w.replies[j] = make([]*cpar.Reply, len(s.Requests))
 	}
-	tell := func(done, total int) {
-		if progress != nil {
-			progress("searches", done, total)
-		}
-	}
-	times, err := s.TimeSearches(ctx, prepared, tell, func(j, i int, reply *cpar.Reply) { w.replies[j][i] = reply })
+	times, err := s.TimeSearches(ctx, prepared, progress, func(j, i int, reply *cpar.Reply) { w.replies[j][i] = reply })
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +105,7 @@ func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, pr
 			}
 		}
 		out.Rows = append(out.Rows, row)
-		if progress != nil {
-			progress("judging", j+1, len(configs))
-		}
+		progress.Report("judging", j+1, len(configs))
 	}
 	return out, nil
 }
