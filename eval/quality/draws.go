@@ -201,24 +201,17 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	return out, nil
 }
 
-// A valueRange is a mean or median, with a range around it.
-type valueRange struct{ mid, low, high float64 }
-
 // meanRange returns the mean, the minimum and the maximum. The mean of equal
 // values is exactly that value.
-func meanRange(x []float64) valueRange {
-	return valueRange{measure.RoundTo(measure.Mean(x), 6), slices.Min(x), slices.Max(x)}
+func meanRange(x []float64) measure.Interval {
+	return measure.Interval{Value: measure.RoundTo(measure.Mean(x), 6), Low: slices.Min(x), High: slices.Max(x)}
 }
 
 // medianRange returns the median and the 5th and 95th percentiles.
-func medianRange(x []float64) valueRange {
+func medianRange(x []float64) measure.Interval {
 	y := slices.Sorted(slices.Values(x))
 	at := func(percent int) float64 { return y[min(len(y)-1, len(y)*percent/100)] }
-	return valueRange{at(50), at(5), at(95)}
-}
-
-func (s valueRange) cells(digits int) []string {
-	return []string{measure.FormatDecimal(s.mid, digits), measure.FormatDecimal(s.low, digits), measure.FormatDecimal(s.high, digits)}
+	return measure.Interval{Value: at(50), Low: at(5), High: at(95)}
 }
 
 // Tables implements Result. Minimum and maximum follow each value.
@@ -240,10 +233,10 @@ func (d *Draws) quality() measure.Table {
 	t := measure.Table{Name: "draws", Title: d.title("What is found, five keywords a photo"),
 		Columns: []string{"profile", "ranker", "scheme", "P %", "low", "high", "R %", "low", "high", "N+", "low", "high", "words found", "low", "high"}}
 	for i, row := range d.Draws[0].Rows {
-		of := func(value func(DrawRow) float64) valueRange { return d.of(i, value) }
+		of := func(value func(DrawRow) float64) measure.Interval { return d.of(i, value) }
 		t.Rows = append(t.Rows, slices.Concat([]string{row.Profile, row.Ranker, row.Scheme},
-			of(func(r DrawRow) float64 { return r.P }).cells(1), of(func(r DrawRow) float64 { return r.R }).cells(1),
-			of(func(r DrawRow) float64 { return float64(r.Nplus) }).cells(0), of(func(r DrawRow) float64 { return r.Found }).cells(2)))
+			of(func(r DrawRow) float64 { return r.P }).Cells(1), of(func(r DrawRow) float64 { return r.R }).Cells(1),
+			of(func(r DrawRow) float64 { return float64(r.Nplus) }).Cells(0), of(func(r DrawRow) float64 { return r.Found }).Cells(2)))
 	}
 	return t
 }
@@ -265,7 +258,7 @@ func (d *Draws) written() measure.Table {
 }
 
 // of returns the range of a value of row i over the draws.
-func (d *Draws) of(i int, value func(DrawRow) float64) valueRange {
+func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	var x []float64
 	for _, draw := range d.Draws {
 		x = append(x, value(draw.Rows[i]))
@@ -293,8 +286,8 @@ func (d *Draws) recalls() measure.Table {
 			fewOf = append(fewOf, measure.Ratios(x.Subsets, capia.Subsets)...)
 		}
 		t.Rows = append(t.Rows,
-			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(row.Admitted)}, meanRange(all).cells(1), meanRange(allOf).cells(1)),
-			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(min(fewRequests, row.Admitted))}, medianRange(few).cells(1), medianRange(fewOf).cells(1)))
+			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(row.Admitted)}, meanRange(all).Cells(1), meanRange(allOf).Cells(1)),
+			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(min(fewRequests, row.Admitted))}, medianRange(few).Cells(1), medianRange(fewOf).Cells(1)))
 	}
 	return t
 }

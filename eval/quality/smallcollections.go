@@ -337,8 +337,8 @@ func (s *SmallCollections) Tables() []measure.Table {
 			}
 			return measure.FormatDecimal(sum, digits)
 		}
-		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, measure.FormatInt(r.Records), measure.FormatInt(len(r.ECE))}, meanRange(r.ECE).cells(4),
-			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4)}, meanRange(r.Found).cells(2),
+		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, measure.FormatInt(r.Records), measure.FormatInt(len(r.ECE))}, meanRange(r.ECE).Cells(4),
+			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4)}, meanRange(r.Found).Cells(2),
 			[]string{of(func(q measure.Quality) float64 { return q.P }, 1), of(func(q measure.Quality) float64 { return q.R }, 1),
 				of(func(q measure.Quality) float64 { return float64(q.Nplus) }, 0), of(func(q measure.Quality) float64 { return q.F1 }, 1)}))
 		for _, draws := range r.Likely {

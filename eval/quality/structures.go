@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/eval/measure"
+	"cpar/kdforest"
 	"cpar/model/kmeans"
 	"cpar/user"
 	"cpar/user/scorevector"
@@ -129,11 +130,7 @@ func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Photo, p cpar.Pa
 	if err != nil {
 		return nil, err
 	}
-	records := make([]uint32, len(hits))
-	for i, h := range hits {
-		records[i] = h.Record
-	}
-	return records, nil
+	return measure.Map(hits, func(h kdforest.Hit) uint32 { return h.Record }), nil
 }
 
 func (s *Structures) Tables() []measure.Table {
