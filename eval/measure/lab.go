@@ -156,6 +156,7 @@ func (c *Corpus) Kind(n int) string {
 // A Built is an index with the cost of building it.
 type Built struct {
 	*Session
+	Kind string // the origin of the images, see Corpus.Kind
 	Cost BuildCost
 }
 
@@ -182,7 +183,11 @@ type BuildCost struct {
 // Build builds an index of n images, with a forest and an inverted file. The
 // caller must close it.
 func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
-	c, err := l.Collection(ctx, n)
+	own, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := own.Mixed(ctx, n, l.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +198,7 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 		return nil, err
 	}
 	m := s.Cloud.Manifest
-	return &Built{Session: s, Cost: BuildCost{
+	return &Built{Session: s, Kind: own.Kind(n), Cost: BuildCost{
 		PCA:     clock.Spans["pca"].Seconds(),
 		Vectors: clock.Spans["vectors"].Seconds(),
 		Project: clock.Spans["project"].Seconds(),
