@@ -36,20 +36,9 @@ type Corpus struct {
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadCorpus reads the collection in dir, divided by its split.csv, or with a
-// tenth held out. It caches features in cacheDir, which must be outside the
-// collection, unless cacheDir is "". A non-nil network adds an embedding to
-// every image. Errors wrap cpar.ErrInput.
-func LoadCorpus(ctx context.Context, dir, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
-	train, test, err := itemsOf(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	return ReadCorpus(ctx, train, test, cacheDir, network, progress)
-}
-
-// LoadSample is like LoadCorpus, but keeps at most the given numbers of
-// training and test images, evenly spaced over the collection.
+// LoadSample reads the collection in dir, divided by its split.csv, or with a
+// tenth held out, and keeps at most the given numbers of training and test
+// images, evenly spaced over the collection.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -105,7 +94,9 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 	return &out, nil
 }
 
-// ReadCorpus reads the images of a divided collection.
+// ReadCorpus reads the images of a divided collection. It caches features in
+// cacheDir, which must be outside the collection, unless cacheDir is "". A
+// non-nil network adds an embedding to every image. Errors wrap cpar.ErrInput.
 func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error
 	opt := user.ReadOptions{Progress: progress, Network: network}

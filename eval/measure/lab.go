@@ -111,11 +111,13 @@ func (l *Lab) ReadCorpus(ctx context.Context) (*Corpus, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := LoadCorpus(ctx, l.Data, l.Cache, network, l.Progress)
+		train, test, err := itemsOf(ctx, l.Data)
 		if err != nil {
 			return nil, err
 		}
-		l.corpus = c
+		if l.corpus, err = ReadCorpus(ctx, train, test, l.Cache, network, l.Progress); err != nil {
+			return nil, err
+		}
 	}
 	return l.corpus, nil
 }

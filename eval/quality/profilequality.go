@@ -17,7 +17,6 @@ import (
 type profileRun struct {
 	// owner has the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
-	fit   float64 // seconds
 	truth [][]string
 	// requests are the vectors of the test images, with the guesses of their
 	// own features.
@@ -54,7 +53,7 @@ func runProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progr
 		return nil, err
 	}
 	defer s.Close()
-	r := &profileRun{owner: s.Builder, fit: measure.RoundTo((s.BuildTime - s.EncryptTime).Seconds(), 1), truth: measure.Keywords(c.Test), requests: s.Requests,
+	r := &profileRun{owner: s.Builder, truth: measure.Keywords(c.Test), requests: s.Requests,
 		near: map[string][][]rank.Neighbour{}, found: map[cpar.Search][][]rank.Neighbour{}, dims: map[string]int{}}
 	if r.near["plain"], err = s.PlainNearest(ctx, r.maxNeighbours()); err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 }
 
 func (r *profileRun) detail() (d ProfileDetail, err error) {
-	d = ProfileDetail{Profile: r.name(), Fit: r.fit, Recall: map[string]float64{}, OfPlain: map[string]float64{}}
+	d = ProfileDetail{Profile: r.name(), Recall: map[string]float64{}, OfPlain: map[string]float64{}}
 	for how, near := range r.found {
 		d.Recall[how.String()] = measure.RoundTo(measure.RecallAt10(measure.TopRecords(near), measure.TopRecords(r.near["capia"])), 4)
 	}
@@ -140,7 +139,6 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	if d.ECEKept, err = reliability(all, r.truth, measure.StandardKeywords); err != nil {
 		return d, err
 	}
-	d.Validation = r.owner.Validation
 	d.Found, err = r.perPhoto()
 	return d, err
 }

@@ -7,7 +7,6 @@ import (
 
 	"cpar/eval/measure"
 	"cpar/model/profile"
-	"cpar/model/rank"
 	"cpar/user"
 )
 
@@ -22,14 +21,11 @@ type Profiles struct {
 	Requests int `json:"requests"`
 	// CostRecords is the size of the indexes for bytes and times, CostKind the
 	// origin of their images.
-	CostRecords int          `json:"cost_records"`
-	CostKind    string       `json:"cost_images"`
-	Rows        []ProfileRow `json:"rows"`
-	// CapiaRatio is the server's time for capia with profile learned divided by
-	// the time with profile paper, in one run, or 0 if either is missing.
-	CapiaRatio float64         `json:"capia_ratio"`
-	Details    []ProfileDetail `json:"profiles"`
-	Costs      []ProfileCost   `json:"costs"`
+	CostRecords int             `json:"cost_records"`
+	CostKind    string          `json:"cost_images"`
+	Rows        []ProfileRow    `json:"rows"`
+	Details     []ProfileDetail `json:"profiles"`
+	Costs       []ProfileCost   `json:"costs"`
 	// Skipped are profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
 	// Network identifies the image network, Runtime its runtime.
@@ -58,11 +54,7 @@ type ProfileRow struct {
 
 // A ProfileDetail holds the other properties of one profile.
 type ProfileDetail struct {
-	Profile string  `json:"profile"`
-	Fit     float64 `json:"fit_s"` // setting up an index, all cores: mostly fitting
-	// CapiaRatio is the server's time for capia divided by the time with
-	// profile paper.
-	CapiaRatio float64 `json:"capia_ratio"`
+	Profile string `json:"profile"`
 	// Recall is the share of capia's ten nearest that AP-10 finds, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain is the share of the ten nearest by exact distances that a scheme
@@ -72,8 +64,6 @@ type ProfileDetail struct {
 	// in scheme capia, ECEKept the error over the five keywords returned.
 	ECE     float64 `json:"ece"`
 	ECEKept float64 `json:"ece_kept"`
-	// Validation is the result of cross-validation on the training images.
-	Validation *rank.Validation `json:"cross_validation,omitempty"`
 	// Found counts the human keywords found per photo in scheme capia with five
 	// keywords.
 	Found FoundKeywords `json:"found_per_photo"`
@@ -163,25 +153,13 @@ func (out *Profiles) quality(r *profileRun) error {
 	return err
 }
 
-// withCosts fills in the rows' costs and computes their ratios.
+// withCosts fills in the rows' costs.
 func (out *Profiles) withCosts() {
-	capia := map[string]float64{}
 	for _, cost := range out.Costs {
-		if cost.Scheme == "capia" {
-			capia[cost.Profile] = cost.Cloud
-		}
 		for i := range out.Rows {
 			if row := &out.Rows[i]; row.Profile == cost.Profile && row.Scheme == cost.Scheme {
 				row.IndexBytes, row.Cloud, row.Owner = cost.IndexBytes, cost.Cloud, cost.owner()
 			}
 		}
-	}
-	paper := capia[profile.Paper.String()]
-	if paper == 0 {
-		return
-	}
-	out.CapiaRatio = measure.RoundTo(capia[profile.Learned.String()]/paper, 4)
-	for i := range out.Details {
-		out.Details[i].CapiaRatio = measure.RoundTo(capia[out.Details[i].Profile]/paper, 4)
 	}
 }

@@ -21,20 +21,16 @@ func (p *Profiles) Tables() []measure.Table {
 }
 
 func (p *Profiles) detailTables() []measure.Table {
-	details := measure.Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, of the ten nearest in the clear, and how capia's time compares with that of profile paper",
-		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain", "capia over paper's", "set up in s"}}
+	details := measure.Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, and of the ten nearest in the clear",
+		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain"}}
 	probable := measure.Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error",
 		Columns: []string{"profile", "ECE, all words", "ECE, five given"}}
-	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t and by the calibrated ranker; and what cross-validation had said of the last, in tenths of the training images",
-		Columns: []string{"profile", "human", "W_t", "probable", "P %", "R %", "N+"}}
+	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t and by the calibrated ranker",
+		Columns: []string{"profile", "human", "W_t", "probable"}}
 	for _, d := range p.Details {
-		details.Rows = append(details.Rows, []string{d.Profile, measure.FormatDecimal(d.Recall["ivf"], 4), measure.FormatDecimal(d.Recall["rank"], 4), measure.FormatDecimal(d.OfPlain["capia"], 4), measure.FormatDecimal(d.OfPlain["sealed"], 4), measure.FormatDecimal(d.CapiaRatio, 4), measure.FormatDecimal(d.Fit, 1)})
+		details.Rows = append(details.Rows, []string{d.Profile, measure.FormatDecimal(d.Recall["ivf"], 4), measure.FormatDecimal(d.Recall["rank"], 4), measure.FormatDecimal(d.OfPlain["capia"], 4), measure.FormatDecimal(d.OfPlain["sealed"], 4)})
 		probable.Rows = append(probable.Rows, []string{d.Profile, measure.FormatDecimal(d.ECE, 4), measure.FormatDecimal(d.ECEKept, 4)})
-		f := []string{d.Profile, measure.FormatDecimal(d.Found.Human, 2), measure.FormatDecimal(d.Found.Paper, 2), measure.FormatDecimal(d.Found.Probable, 2), "", "", ""}
-		if v := d.Validation; v != nil {
-			f = append(f[:4], measure.FormatDecimal(v.P, 2), measure.FormatDecimal(v.R, 2), measure.FormatDecimal(v.Nplus, 1))
-		}
-		found.Rows = append(found.Rows, f)
+		found.Rows = append(found.Rows, []string{d.Profile, measure.FormatDecimal(d.Found.Human, 2), measure.FormatDecimal(d.Found.Paper, 2), measure.FormatDecimal(d.Found.Probable, 2)})
 	}
 	costs := measure.Table{Name: "profile-cost", Title: fmt.Sprintf("What each profile costs at n = %d, milliseconds on one core", p.CostRecords),
 		Columns: []string{"profile", "scheme", "index MB", "of it profile MB", "request B", "reply B", "cloud ms", "features ms", "vector ms", "request ms", "reply ms"}}

@@ -82,7 +82,7 @@ func syntheticResults() *measure.Results {
 }
 
 func syntheticProfiles() *quality.Profiles {
-	p := &quality.Profiles{Records: 300, Requests: 20, CostRecords: 20000, CostKind: "augmented", CapiaRatio: 0.0987,
+	p := &quality.Profiles{Records: 300, Requests: 20, CostRecords: 20000, CostKind: "augmented",
 		Skipped: []quality.SkippedProfile{{Profile: "network", Reason: "no <model>"}}}
 	for i, profile := range []string{"paper", "learned"} {
 		for _, ranker := range []string{"paper", "calibrated"} {
