@@ -180,14 +180,8 @@ func (s *Session) load() (err error) {
 	if s.Cloud, err = score.Load(s.Manifest, s.Files.Segments()); err != nil {
 		return err
 	}
-	for i, im := range s.Corpus.Test {
-		v, err := s.Builder.Vector(im.Vectors)
-		if err != nil {
-			return fmt.Errorf("test image %d: %w", i, err)
-		}
-		s.Requests = append(s.Requests, v)
-	}
-	return nil
+	s.Requests, err = s.Corpus.TestVectors(s.Builder.Owner)
+	return err
 }
 
 // DeviceIndex returns the index as the owner's device sees it.
@@ -211,6 +205,17 @@ func (c *Corpus) InOrderOf(draw int) *Corpus {
 		}
 	})
 	return &out
+}
+
+// TestVectors returns the vectors of the test images.
+func (c *Corpus) TestVectors(o *user.Owner) ([]*vector.Vector, error) {
+	out := make([]*vector.Vector, len(c.Test))
+	return out, Each(context.Background(), len(out), func(i int) (err error) {
+		if out[i], err = o.Vector(c.Test[i].Vectors); err != nil {
+			return fmt.Errorf("test image %d: %w", i, err)
+		}
+		return nil
+	})
 }
 
 // TestName returns the name of a test image within the collection.

@@ -97,7 +97,7 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 				t.Fatal(err)
 			}
 		}
-		run, err := drawProfile(t.Context(), c.InOrderOf(d), fit, nil, nil)
+		run, err := drawProfile(t.Context(), c.InOrderOf(d), fit, []string{"sealed"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

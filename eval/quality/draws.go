@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"cpar/eval/measure"
-	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/user"
@@ -139,11 +138,7 @@ func (d *Draw) add(ctx context.Context, c *measure.Corpus, kind profile.Kind, fi
 // fitProfile fits a profile as user.Setup does, but without cross-validation,
 // which takes a sixth of the time and does not affect search.
 func fitProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profile.Fitted, error) {
-	features := make([]*feature.Vectors, len(c.Train))
-	for i, im := range c.Train {
-		features[i] = im.Vectors
-	}
-	fit, err := profile.Fit(ctx, kind, features, measure.Keywords(c.Train), profile.Options{Progress: progress})
+	fit, err := profile.Fit(ctx, kind, measure.FeaturesOf(c.Train), measure.Keywords(c.Train), profile.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +155,7 @@ func drawProfile(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, se
 	}
 	defer s.Close()
 	r := &profileRun{owner: s.Builder, truth: measure.Keywords(c.Test), requests: s.Requests,
-		near: map[string][][]rank.Neighbour{}, dims: map[string]int{}}
+		near: map[string][][]rank.Neighbour{}, dims: map[string]int{"plain": s.Builder.Profile().Dimensions() + len(s.Requests[0].KL)}}
 	if slices.Contains(searches, "plain") {
 		if r.near["plain"], err = s.PlainNearest(ctx, r.maxNeighbours()); err != nil {
 			return nil, err
@@ -170,12 +165,15 @@ func drawProfile(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, se
 		if !slices.Contains(searches, conf.Name) {
 			continue
 		}
-		conf.P.L = uint16(r.maxNeighbours())
+		conf.P.L, r.dims[conf.Name] = uint16(r.maxNeighbours()), int(s.Cloud.Manifest.Dim)
 		if r.near[conf.Name], err = s.NearestAll(ctx, conf.P, measure.CountStage(progress, r.name()+", "+conf.Name, len(c.Test))); err != nil {
 			return nil, fmt.Errorf("%s: %w", conf.Name, err)
 		}
 	}
-	return r, r.sealed(ctx, c, s.Requests, progress)
+	if slices.Contains(searches, "sealed") {
+		err = r.sealed(ctx, c, s.Requests, progress)
+	}
+	return r, err
 }
 
 func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {

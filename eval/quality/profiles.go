@@ -7,7 +7,7 @@ import (
 
 	"cpar/eval/measure"
 	"cpar/model/profile"
-	"cpar/user"
+	"cpar/model/rank"
 )
 
 // Profiles compares the profiles of an index: their quality in plaintext and
@@ -137,18 +137,21 @@ func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, err
 
 // quality adds the rows and the details of a profile.
 func (out *Profiles) quality(r *profileRun) error {
-	for _, ranker := range r.rankers() {
-		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords})
-			if err != nil {
-				return fmt.Errorf("scheme %s: %w", scheme, err)
-			}
-			q := measure.MeasureQuality(measure.KeywordsOf(words), r.truth)
-			out.Rows = append(out.Rows, ProfileRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours, Dim: r.dims[scheme],
-				P: q.P, R: q.R, Nplus: q.Nplus})
-		}
+	rows, err := r.drawRows(append([]string{"plain"}, profileSchemes...))
+	if err != nil {
+		return err
 	}
 	d, err := r.detail()
+	for _, x := range rows {
+		out.Rows = append(out.Rows, ProfileRow{Profile: x.Profile, Ranker: x.Ranker, Scheme: x.Scheme, Neighbours: x.Neighbours, Dim: r.dims[x.Scheme], P: x.P, R: x.R, Nplus: x.Nplus})
+		switch {
+		case x.Scheme != "capia":
+		case x.Ranker == rank.KindPaper.String():
+			d.Found.Paper = x.Found
+		default:
+			d.Found.Probable = x.Found
+		}
+	}
 	out.Details = append(out.Details, d)
 	return err
 }

@@ -232,25 +232,15 @@ func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind)
 	if err != nil {
 		return x, err
 	}
-	s, err := measure.OpenSession(ctx, c, user.Options{Fitted: fit, Ranker: rank.KindCalibrated})
+	r, err := drawProfile(ctx, c, fit, []string{"plain"}, nil)
 	if err != nil {
 		return x, err
-	}
-	defer s.Close()
-	near, err := s.PlainNearest(ctx, s.Builder.Ranker().Neighbours())
-	if err != nil {
-		return x, err
-	}
-	x.said = make([][]rank.Keyword, len(near))
-	for i, v := range s.Requests {
-		if x.said[i], err = s.Builder.Rank(near[i], user.Ranking{MaxKeywords: measure.AllKeywords, Guess: v.Guess}); err != nil {
-			return x, err
-		}
 	}
 	for _, share := range askedShares {
-		x.thresholds = append(x.thresholds, s.Builder.Threshold(share))
+		x.thresholds = append(x.thresholds, r.owner.Threshold(share))
 	}
-	return x, nil
+	x.said, err = r.annotate("plain", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: measure.AllKeywords})
+	return x, err
 }
 
 // ownWords returns the everyday words that are concepts above the network's
