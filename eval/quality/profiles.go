@@ -21,11 +21,14 @@ type Profiles struct {
 	Requests int `json:"requests"`
 	// CostRecords is the size of the indexes for bytes and times, CostKind the
 	// origin of their images.
-	CostRecords int             `json:"cost_records"`
-	CostKind    string          `json:"cost_images"`
-	Rows        []ProfileRow    `json:"rows"`
-	Details     []ProfileDetail `json:"profiles"`
-	Costs       []ProfileCost   `json:"costs"`
+	CostRecords int          `json:"cost_records"`
+	CostKind    string       `json:"cost_images"`
+	Rows        []ProfileRow `json:"rows"`
+	// CapiaRatio is the server's time for capia with profile learned divided by
+	// the time with profile paper, in one run, or 0 if either is missing.
+	CapiaRatio float64         `json:"capia_ratio"`
+	Details    []ProfileDetail `json:"profiles"`
+	Costs      []ProfileCost   `json:"costs"`
 	// Skipped are profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
 	// Network identifies the image network, Runtime its runtime.
@@ -156,13 +159,20 @@ func (out *Profiles) quality(r *profileRun) error {
 	return err
 }
 
-// withCosts fills in the rows' costs.
+// withCosts fills in the rows' costs and computes their ratio.
 func (out *Profiles) withCosts() {
+	capia := map[string]float64{}
 	for _, cost := range out.Costs {
+		if cost.Scheme == "capia" {
+			capia[cost.Profile] = cost.Cloud
+		}
 		for i := range out.Rows {
 			if row := &out.Rows[i]; row.Profile == cost.Profile && row.Scheme == cost.Scheme {
 				row.IndexBytes, row.Cloud, row.Owner = cost.IndexBytes, cost.Cloud, cost.owner()
 			}
 		}
+	}
+	if paper := capia[profile.Paper.String()]; paper > 0 {
+		out.CapiaRatio = measure.RoundTo(capia[profile.Learned.String()]/paper, 4)
 	}
 }

@@ -66,6 +66,9 @@ func TestProfiles(t *testing.T) {
 	if a, b := rows["learned paper capia"], rows["paper paper capia"]; a.Dim >= b.Dim || a.IndexBytes == b.IndexBytes {
 		t.Errorf("a short vector costs as much as a long one: %+v, %+v", a, b)
 	}
+	if want := measure.RoundTo(rows["learned paper capia"].Cloud/rows["paper paper capia"].Cloud, 4); p.CapiaRatio != want {
+		t.Errorf("ratio %g, want %g", p.CapiaRatio, want)
+	}
 	for _, d := range p.Details {
 		if d.OfPlain["sealed"] < 0.8 || d.OfPlain["ivf@100"] < 0.8 || d.Recall["ivf"] < 0.3 || d.Recall["rank"] < 0.3 || !(d.ECE > 0 && d.ECE < 0.5) {
 			t.Errorf("%+v", d)
