@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
-	"sync"
 )
 
 // In the order ByRank all trees vote before a record is scored. In one tree, a
@@ -74,23 +73,6 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	}
 	return dst
 }
-
-// Candidates appends to dst, ascending, the records that a search by rank
-// scores with this number of visits, all if visits ≥ n. Errors wrap ErrInput.
-func (b *Ballots) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, error) {
-	if visits < 1 {
-		return dst, fmt.Errorf("%w: searching with %d visits", ErrInput, visits)
-	}
-	fields := space.Fields()
-	if err := b.check(b.records, b.planes, fields); err != nil {
-		return dst, err
-	}
-	e := elections.Get().(*election)
-	defer elections.Put(e)
-	return e.run(b, fields, visits, dst), nil
-}
-
-var elections = sync.Pool{New: func() any { return new(election) }}
 
 // check refuses ballots of another forest, record numbers that collide with the
 // leaf mark, and planes without a field, whose distances would come from an

@@ -61,7 +61,7 @@ func TestByRankCountsPlanes(t *testing.T) {
 	f, space := sevenRecords(1)
 	for visits, want := range map[int][]uint32{1: {2}, 2: {0, 2}, 3: {0, 1, 2}, 5: {0, 1, 2, 3, 4}, 6: {0, 1, 2, 3, 4, 5}, 7: {0, 1, 2, 3, 4, 5, 6}} {
 		wantOrder(t, visitOrder(t, f, space, Options{Visits: visits, L: 1, Order: ByRank}), want...)
-		got, err := NewBallots(f).Candidates(space, visits, []uint32{9})
+		got, _, err := f.Candidates(space, Options{Visits: visits, L: 1, Order: ByRank}, []uint32{9})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,14 +95,14 @@ func TestByRankAddsUpTrees(t *testing.T) {
 		if visits == 0 {
 			continue
 		}
-		got, err := NewBallots(f).Candidates(space, visits, nil)
+		got, _, err := f.Candidates(space, Options{Visits: visits, L: 1, Order: ByRank}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantOrder(t, got, want...)
 	}
 	f.Trees = f.Trees[:1]
-	got, err := NewBallots(f).Candidates(space, 1, nil)
+	got, _, err := f.Candidates(space, Options{Visits: 1, L: 1, Order: ByRank}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestByRankMatchesLists(t *testing.T) {
 		if ballotSize(visits, n) < n {
 			bounded++
 		}
-		got, err := NewBallots(f).Candidates(space, visits, nil)
+		got, _, err := f.Candidates(space, Options{Visits: visits, L: 1, Order: ByRank}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,14 +155,14 @@ func TestFieldsMustCoverPlanes(t *testing.T) {
 	f, space := sevenRecords(1)
 	for _, fields := range [][]Field{nil, {{0, 2, 0}}, {{1, 3, 0}}, {{0, 4, 0}}, {{0, 2, 0}, {1, 3, 0}}, {{0, 2, 3}, {2, 3, 0}}, {{0, 3, 0}, {3, 2, 0}}} {
 		wrong := fielded{space, fields}
-		if _, err := NewBallots(f).Candidates(wrong, 2, nil); !errors.Is(err, ErrInput) {
+		if _, _, err := f.Candidates(wrong, Options{Visits: 2, L: 1, Order: ByRank}, nil); !errors.Is(err, ErrInput) {
 			t.Errorf("%v: %v", fields, err)
 		}
 		if _, _, err := f.Search(wrong, Options{Visits: 2, L: 1, Order: ByRank}); !errors.Is(err, ErrInput) {
 			t.Errorf("searching, %v: %v", fields, err)
 		}
 	}
-	if _, err := NewBallots(f).Candidates(space, 0, nil); !errors.Is(err, ErrInput) {
+	if _, _, err := f.Candidates(space, Options{Visits: 0, L: 1, Order: ByRank}, nil); !errors.Is(err, ErrInput) {
 		t.Errorf("no visits: %v", err)
 	}
 	other, _ := mustBuild(t, [][]uint16{{1}, {2}}, BuildOptions{})

@@ -290,8 +290,9 @@ func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, S
 	case opt.Prune:
 		return dst, Stats{}, fmt.Errorf("%w: candidates of a search that prunes", ErrInput)
 	case opt.Order == ByRank:
-		dst, err = opt.Ballots.Candidates(space.(Ranker), opt.Visits, dst)
-		return dst, Stats{}, err
+		s := searchers.Get().(*searcher)
+		defer searchers.Put(s)
+		return s.election.run(opt.Ballots, opt.fields, opt.Visits, dst), Stats{}, nil
 	}
 	s := searchers.Get().(*searcher)
 	defer searchers.Put(s)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cpar"
+	"cpar/internal/progress"
 	"cpar/kdforest"
 	"cpar/model/embed"
 	"cpar/user/ope"
@@ -88,8 +89,8 @@ type Prepared struct {
 }
 
 // Setup is System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It reports the
-// number of encrypted nodes to progress, if not nil. Errors wrap cpar.ErrInput.
-func Setup(ctx context.Context, images []Image, o Options, progress func(done, total int)) (*User, *Cloud, error) {
+// number of encrypted nodes. Errors wrap cpar.ErrInput.
+func Setup(ctx context.Context, images []Image, o Options, report progress.Func) (*User, *Cloud, error) {
 	u, err := newUser(images, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("setting up: %w", err)
@@ -112,7 +113,7 @@ func Setup(ctx context.Context, images []Image, o Options, progress func(done, t
 		c.SS, c.SSPlane = u.L1.Evaluations()
 		c.SSKL = u.KL.Evaluation()
 	}
-	return u, c, u.encrypt(ctx, c, images, forest, planes, progress)
+	return u, c, u.encrypt(ctx, c, images, forest, planes, report)
 }
 
 func newUser(images []Image, o Options) (*User, error) {
@@ -191,7 +192,7 @@ func (u *User) fields(s int) (l1, kl int) {
 	return none, s - u.mL1
 }
 
-func (u *User) encrypt(ctx context.Context, c *Cloud, images []Image, f *kdforest.Forest, planes []kdforest.Plane[uint16], progress func(done, total int)) error {
+func (u *User) encrypt(ctx context.Context, c *Cloud, images []Image, f *kdforest.Forest, planes []kdforest.Plane[uint16], report progress.Func) error {
 	leaves := make([]Node, len(images))
 	for i := range images {
 		var err error
@@ -213,9 +214,8 @@ func (u *User) encrypt(ctx context.Context, c *Cloud, images []Image, f *kdfores
 					return fmt.Errorf("encrypting the hyperplane of image %d: %w", n.Record, err)
 				}
 			}
-			if done++; progress != nil {
-				progress(done, total)
-			}
+			done++
+			report.Report("encrypt the forest", done, total)
 		}
 		c.Trees = append(c.Trees, nodes)
 	}

@@ -109,13 +109,12 @@ func (r *run) offers(ctx context.Context) error {
 	}
 	defer os.RemoveAll(folder)
 	o := &offers{run: r, folder: folder, key: user.NewKey(cpar.Schemes()...)}
-	if err := o.make(ctx); err != nil {
-		return err
+	for _, stage := range []func(context.Context) error{o.make, o.rollback, o.downgrade, o.trust} {
+		if err := stage(ctx); err != nil {
+			return err
+		}
 	}
-	if err := o.rollback(ctx); err != nil {
-		return err
-	}
-	return o.downgrade(ctx)
+	return nil
 }
 
 type offers struct {
@@ -181,11 +180,16 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-func (o *offers) offered(ctx context.Context, attack string, known int, seen []*servedIndex, others []*servedIndex) error {
+// offered offers others to devices that have each seen the state in seen. before,
+// if not nil, runs on the device in between.
+func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string
 	for i, other := range others {
 		d, err := o.device(ctx, seen[i])
+		if err == nil && before != nil {
+			err = before(ctx, d, other)
+		}
 		if err != nil {
 			return err
 		}
@@ -200,11 +204,14 @@ func (o *offers) offered(ctx context.Context, attack string, known int, seen []*
 		}
 		said = append(said, kindOf(err))
 	}
+	o.refusals(proportion(attack, cpar.SchemeSealed.String(), known, opened, len(others), 0), said)
+	return nil
+}
+
+func (o *offers) refusals(row Row, said []string) {
 	slices.Sort(said)
-	row := proportion(attack, cpar.SchemeSealed.String(), known, opened, len(others), 0)
 	row.Refused = strings.Join(slices.Compact(said), ", ")
 	o.run.add(row)
-	return nil
 }
 
 func kindOf(err error) string {
@@ -232,13 +239,13 @@ func (o *offers) rollback(ctx context.Context) error {
 			first = append(first, slices.Repeat([]*servedIndex{before}, len(some))...)
 		}
 	}
-	if err := o.offered(ctx, "rollback", len(o.generations), seen, older); err != nil {
+	if err := o.offered(ctx, "rollback", len(o.generations), seen, older, nil); err != nil {
 		return err
 	}
-	if err := o.offered(ctx, "rollback-fork", 2, o.generations[1:2], []*servedIndex{o.fork}); err != nil {
+	if err := o.offered(ctx, "rollback-fork", 2, o.generations[1:2], []*servedIndex{o.fork}, nil); err != nil {
 		return err
 	}
-	return o.offered(ctx, "rollback-mixed", len(o.generations), first, mixed)
+	return o.offered(ctx, "rollback-mixed", len(o.generations), first, mixed, nil)
 }
 
 func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
@@ -293,7 +300,7 @@ func (o *offers) downgrade(ctx context.Context) error {
 		name   string
 		offers []*servedIndex
 	}{{"downgrade-version", versions}, {"downgrade-scheme", schemes}, {"downgrade-parameters", weaker}} {
-		if err := o.offered(ctx, attack.name, 0, slices.Repeat([]*servedIndex{now}, len(attack.offers)), attack.offers); err != nil {
+		if err := o.offered(ctx, attack.name, 0, slices.Repeat([]*servedIndex{now}, len(attack.offers)), attack.offers, nil); err != nil {
 			return err
 		}
 	}

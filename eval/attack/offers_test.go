@@ -83,7 +83,7 @@ func TestOffersAreRefused(t *testing.T) {
 	if err := o.make(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.offered(t.Context(), "newer", 0, o.generations[:1], o.generations[1:2]); err != nil {
+	if err := o.offered(t.Context(), "newer", 0, o.generations[:1], o.generations[1:2], nil); err != nil {
 		t.Fatal(err)
 	}
 	if r := o.run.rows[0]; r.Success != 1 || r.Refused != "" {

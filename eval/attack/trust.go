@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"cpar"
 	"cpar/user"
@@ -21,26 +20,17 @@ import (
 // of version 7 told from a successor.
 const longBranch = 17
 
-func (r *run) trust(ctx context.Context) error {
-	folder, err := os.MkdirTemp("", "cpar-attack-")
-	if err != nil {
-		return fmt.Errorf("making a folder for the indexes: %w: %w", cpar.ErrStorage, err)
-	}
-	defer os.RemoveAll(folder)
-	o := &offers{run: r, folder: folder, key: user.NewKey(cpar.Schemes()...)}
-	if err := o.make(ctx); err != nil {
-		return err
-	}
+func (o *offers) trust(ctx context.Context) error {
 	branch, err := o.branch(ctx, len(o.generations)+longBranch+2)
 	if err != nil {
 		return err
 	}
 	// The device has seen the second generation, and the branch left the first.
-	if err := o.offeredAfter(ctx, "fork-by-card", 1, branch[1:4], o.card); err != nil {
+	seen := slices.Repeat(o.generations[1:2], len(branch))
+	if err := o.offered(ctx, "fork-by-card", 1, seen, branch[1:4], o.card); err != nil {
 		return err
 	}
-	nothing := func(context.Context, *device.Device, *servedIndex) error { return nil }
-	if err := o.offeredAfter(ctx, "branch-17", longBranch, branch[longBranch:], nothing); err != nil {
+	if err := o.offered(ctx, "branch-17", longBranch, seen, branch[longBranch:], nil); err != nil {
 		return err
 	}
 	return o.swapKeys()
@@ -73,35 +63,6 @@ func (o *offers) card(ctx context.Context, d *device.Device, branch *servedIndex
 		return err
 	}
 	return d.AcceptCard(o.key, its, false)
-}
-
-// offeredAfter offers states to devices that have seen the second generation.
-func (o *offers) offeredAfter(ctx context.Context, attack string, known int, states []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
-	opened := 0
-	var said []string
-	for _, state := range states {
-		d, err := o.device(ctx, o.generations[1])
-		if err == nil {
-			err = before(ctx, d, state)
-		}
-		if err != nil {
-			return err
-		}
-		cloud := &offering{servedIndex: state}
-		if _, err = d.Open(ctx, cloud, o.key, device.OpenOptions{}); err == nil || cloud.calls > 0 {
-			opened++
-			continue
-		}
-		said = append(said, kindOf(err))
-	}
-	o.refusals(proportion(attack, cpar.SchemeSealed.String(), known, opened, len(states), 0), said)
-	return ctx.Err()
-}
-
-func (o *offers) refusals(row Row, said []string) {
-	slices.Sort(said)
-	row.Refused = strings.Join(slices.Compact(said), ", ")
-	o.run.add(row)
 }
 
 // swapKeys replaces key files by others of the attacker, who can write to the

@@ -9,7 +9,7 @@ import (
 // A device takes neither a branch nor another's key, and what a run finds does
 // not show in its traffic.
 func TestDeviceTrustsNoReplacement(t *testing.T) {
-	all := rowsOf(t, synthetic(4, 30, 4), func(r *run) error { return r.trust(t.Context()) })
+	all := rowsOf(t, synthetic(4, 30, 4), func(r *run) error { return r.offers(t.Context()) })
 	for attack, want := range map[string]Row{
 		"fork-by-card": {Trials: 3, Refused: cpar.ErrCloud.Error()},
 		"branch-17":    {Trials: 5, Refused: cpar.ErrCloud.Error()},

@@ -95,11 +95,7 @@ func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 		return nil, err
 	}
 	defer b.Close()
-	c, err := l.Corpus(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &Cost{Records: n, Kind: c.Kind(n), Build: b.Cost}
+	out := &Cost{Records: n, Kind: b.Kind, Build: b.Cost}
 	if out.Rows, out.Requests, err = costRows(b.Session, ctx, l.Progress); err != nil {
 		return nil, err
 	}
@@ -111,7 +107,7 @@ func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 		return nil, fmt.Errorf("measuring batches: %w", err)
 	}
 	out.Rows = append(out.Rows, out.Roofline.row(out.Rows[0].Bytes, out.Rows[0].NS, uint32(n)))
-	if out.Request, err = requestCost(b, ctx, c); err != nil {
+	if out.Request, err = requestCost(ctx, b); err != nil {
 		return nil, fmt.Errorf("measuring a request: %w", err)
 	}
 	if out.Primitives, err = primitiveCost(ctx, int(b.Cost.Fields)); err != nil {
@@ -130,7 +126,7 @@ func costRows(s *measure.Session, ctx context.Context, progress user.Progress) (
 			return nil, 0, fmt.Errorf("%s: %w", conf.Name, err)
 		}
 	}
-	times, err := s.TimeSearches(ctx, prepared, func(done, total int) { progress.Report("searches", done, total) }, nil)
+	times, err := s.TimeSearches(ctx, prepared, progress, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -153,13 +149,13 @@ func costRows(s *measure.Session, ctx context.Context, progress user.Progress) (
 	return rows, n, nil
 }
 
-func requestCost(b *measure.Built, ctx context.Context, c *measure.Corpus) (r RequestCost, err error) {
+func requestCost(ctx context.Context, b *measure.Built) (r RequestCost, err error) {
 	const times = 25
 	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
-	if len(c.TestItems) > 0 {
-		data := make([][]byte, min(times+1, len(c.TestItems)))
+	if photos := b.Corpus.TestItems; len(photos) > 0 {
+		data := make([][]byte, min(times+1, len(photos)))
 		for i := range data {
-			if data[i], err = os.ReadFile(c.TestItems[i].Path); err != nil {
+			if data[i], err = os.ReadFile(photos[i].Path); err != nil {
 				return r, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 			}
 		}

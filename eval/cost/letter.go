@@ -70,19 +70,16 @@ func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64,
 	if err != nil {
 		return nil, err
 	}
-	tell := func(what string) func(done, total int) {
-		return func(done, total int) { progress.Report(what, done, total) }
-	}
 	images := letterImages(train, few.Train)
-	tell("keys")(0, 1)
-	u, cloud, err := letter.Setup(ctx, images, letter.Options{OneKey: true, Alpha: alpha, Secret: [32]byte{'l'}}, tell("encrypt the forest"))
+	progress.Report("keys", 0, 1)
+	u, cloud, err := letter.Setup(ctx, images, letter.Options{OneKey: true, Alpha: alpha, Secret: [32]byte{'l'}}, progress)
 	if err != nil {
 		return nil, err
 	}
 	l := new(Letter)
 	x := &letterCosts{ctx: ctx, user: u, cloud: cloud, images: images, out: l}
 	requests := letterImages(test, few.Test)
-	if err := x.search(requests, tell("search")); err != nil {
+	if err := x.search(requests, progress); err != nil {
 		return nil, err
 	}
 	if err := x.boxes(requests[0]); err != nil {
@@ -114,7 +111,7 @@ func (x *letterCosts) dims() (v, h, kl int64) {
 	return m + 3, 2*m + 2, 2*bins + 2
 }
 
-func (x *letterCosts) search(requests []letter.Image, tell func(done, total int)) error {
+func (x *letterCosts) search(requests []letter.Image, progress user.Progress) error {
 	v, h, kl := x.dims()
 	places, same := 0, 0
 	for _, ap := range []float64{0.1, 1} {
@@ -124,7 +121,7 @@ func (x *letterCosts) search(requests []letter.Image, tell func(done, total int)
 			if err := x.ctx.Err(); err != nil {
 				return err
 			}
-			tell(i, len(requests))
+			progress.Report("search", i, len(requests))
 			how := letter.Search{L: letterL, AP: ap}
 			q, memory, err := x.user.Request(image)
 			if err != nil {

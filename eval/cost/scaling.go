@@ -69,11 +69,7 @@ func MeasureScale(ctx context.Context, l *measure.Lab, n int) (*ScalingRow, erro
 		return nil, err
 	}
 	defer b.Close()
-	c, err := l.Corpus(ctx)
-	if err != nil {
-		return nil, err
-	}
-	row := &ScalingRow{Records: n, Kind: c.Kind(n), PCA: b.Cost.PCA, Forest: b.Cost.Forest, Encrypt: b.Cost.Encrypt,
+	row := &ScalingRow{Records: n, Kind: b.Kind, PCA: b.Cost.PCA, Forest: b.Cost.Forest, Encrypt: b.Cost.Encrypt,
 		Build: b.Cost.PCA + b.Cost.Vectors + b.Cost.Forest + b.Cost.Encrypt, IndexBytes: b.Cost.IndexBytes}
 	fixed := uint16(min(1000, max(1, 1000*fixedVisits/n)))
 	row.FixedAP = float64(fixed) / 10

@@ -75,12 +75,8 @@ func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.S
 		return err
 	}
 	twin, _ := plain.Twin.Rows()
-	for i, im := range c.Test {
-		v, err := b.Vector(im.Vectors)
-		if err != nil {
-			return fmt.Errorf("request %d: %w", i, err)
-		}
-		plain.Requests = append(plain.Requests, v)
+	if plain.Requests, err = c.TestVectors(b.Owner); err != nil {
+		return err
 	}
 	train, truth := plain.Keywords(), measure.Keywords(c.Test)
 	unquantised, err := plain.ProjectedDistances(ctx)

@@ -68,12 +68,9 @@ func Embedded(images ...[]user.Photo) bool {
 }
 
 func (m *cellRun) score() error {
-	for _, im := range m.corpus.Test {
-		v, err := m.Owner.Vector(im.Vectors)
-		if err != nil {
-			return fmt.Errorf("reading a test image: %w", err)
-		}
-		m.vectors = append(m.vectors, v)
+	var err error
+	if m.vectors, err = m.corpus.TestVectors(m.Owner.Owner); err != nil {
+		return err
 	}
 	x, err := IntegersOf(m.Owner, len(m.corpus.Train), m.vectors)
 	if err != nil {

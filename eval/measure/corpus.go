@@ -36,20 +36,9 @@ type Corpus struct {
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadCorpus reads the collection in dir, divided by its split.csv, or with a
-// tenth held out. It caches features in cacheDir, which must be outside the
-// collection, unless cacheDir is "". A non-nil network adds an embedding to
-// every image. Errors wrap cpar.ErrInput.
-func LoadCorpus(ctx context.Context, dir, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
-	train, test, err := itemsOf(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	return ReadCorpus(ctx, train, test, cacheDir, network, progress)
-}
-
-// LoadSample is like LoadCorpus, but keeps at most the given numbers of
-// training and test images, evenly spaced over the collection.
+// LoadSample reads the collection in dir, divided by its split.csv, or with a
+// tenth held out, and keeps at most the given numbers of training and test
+// images, evenly spaced over the collection.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -105,7 +94,9 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 	return &out, nil
 }
 
-// ReadCorpus reads the images of a divided collection.
+// ReadCorpus reads the images of a divided collection. It caches features in
+// cacheDir, which must be outside the collection, unless cacheDir is "". A
+// non-nil network adds an embedding to every image. Errors wrap cpar.ErrInput.
 func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error
 	opt := user.ReadOptions{Progress: progress, Network: network}
@@ -189,14 +180,8 @@ func (s *Session) load() (err error) {
 	if s.Cloud, err = score.Load(s.Manifest, s.Files.Segments()); err != nil {
 		return err
 	}
-	for i, im := range s.Corpus.Test {
-		v, err := s.Builder.Vector(im.Vectors)
-		if err != nil {
-			return fmt.Errorf("test image %d: %w", i, err)
-		}
-		s.Requests = append(s.Requests, v)
-	}
-	return nil
+	s.Requests, err = s.Corpus.TestVectors(s.Builder.Owner)
+	return err
 }
 
 // DeviceIndex returns the index as the owner's device sees it.
@@ -220,6 +205,17 @@ func (c *Corpus) InOrderOf(draw int) *Corpus {
 		}
 	})
 	return &out
+}
+
+// TestVectors returns the vectors of the test images.
+func (c *Corpus) TestVectors(o *user.Owner) ([]*vector.Vector, error) {
+	out := make([]*vector.Vector, len(c.Test))
+	return out, Each(context.Background(), len(out), func(i int) (err error) {
+		if out[i], err = o.Vector(c.Test[i].Vectors); err != nil {
+			return fmt.Errorf("test image %d: %w", i, err)
+		}
+		return nil
+	})
 }
 
 // TestName returns the name of a test image within the collection.

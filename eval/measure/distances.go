@@ -30,15 +30,9 @@ func (s *Session) Keywords() [][]string { return Keywords(s.Records()) }
 // AnnotatePlain ranks the keywords of the k nearest records of each row and
 // returns the first kept ones.
 func AnnotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
-	out := make([][]string, len(dis))
-	for i, row := range dis {
-		var near []rank.Neighbour
-		for _, j := range ascending(row)[:min(k, len(row))] {
-			near = append(near, rank.Neighbour{Dis: row[j], Keywords: keywords[j]})
-		}
-		out[i] = KeywordStrings(rank.Keywords(near, kept))
-	}
-	return out
+	return Map(dis, func(row []float64) []string {
+		return KeywordStrings(rank.Keywords(NearestRecords(row, keywords, k), kept))
+	})
 }
 
 // ascending returns the indices of the values in ascending order, ties by index.

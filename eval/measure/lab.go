@@ -111,11 +111,13 @@ func (l *Lab) ReadCorpus(ctx context.Context) (*Corpus, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := LoadCorpus(ctx, l.Data, l.Cache, network, l.Progress)
+		train, test, err := itemsOf(ctx, l.Data)
 		if err != nil {
 			return nil, err
 		}
-		l.corpus = c
+		if l.corpus, err = ReadCorpus(ctx, train, test, l.Cache, network, l.Progress); err != nil {
+			return nil, err
+		}
 	}
 	return l.corpus, nil
 }
@@ -156,6 +158,7 @@ func (c *Corpus) Kind(n int) string {
 // A Built is an index with the cost of building it.
 type Built struct {
 	*Session
+	Kind string // the origin of the images, see Corpus.Kind
 	Cost BuildCost
 }
 
@@ -182,7 +185,11 @@ type BuildCost struct {
 // Build builds an index of n images, with a forest and an inverted file. The
 // caller must close it.
 func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
-	c, err := l.Collection(ctx, n)
+	own, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := own.Mixed(ctx, n, l.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +200,7 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 		return nil, err
 	}
 	m := s.Cloud.Manifest
-	return &Built{Session: s, Cost: BuildCost{
+	return &Built{Session: s, Kind: own.Kind(n), Cost: BuildCost{
 		PCA:     clock.Spans["pca"].Seconds(),
 		Vectors: clock.Spans["vectors"].Seconds(),
 		Project: clock.Spans["project"].Seconds(),
@@ -231,9 +238,7 @@ func (s *StageClock) Progress(stage string, done, total int) {
 	s.last = now
 	s.Spans[stage] = now.Sub(s.begun)
 	s.mu.Unlock()
-	if s.Report != nil {
-		s.Report(stage, done, total)
-	}
+	s.Report.Report(stage, done, total)
 }
 
 func (l *Lab) dropSession() {

@@ -131,6 +131,11 @@ func (x Interval) String() string {
 	return FormatDecimal(x.Value, 1) + " (" + FormatDecimal(x.Low, 1) + "–" + FormatDecimal(x.High, 1) + ")"
 }
 
+// Cells returns the value and its bounds for a table.
+func (x Interval) Cells(digits int) []string {
+	return []string{FormatDecimal(x.Value, digits), FormatDecimal(x.Low, digits), FormatDecimal(x.High, digits)}
+}
+
 // Resamples is the number of reweightings behind an interval.
 const Resamples = 1000
 

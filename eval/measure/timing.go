@@ -136,7 +136,7 @@ type timing struct {
 // one goroutine. Configurations take turns with different requests, so that a
 // slow period of the machine affects all of them and none benefits from data
 // that the previous one left in the cache. A non-nil keep receives every reply.
-func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest, progress func(done, total int), keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
+func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest, progress user.Progress, keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
 	n, m := len(prepared[0]), len(prepared)
 	out := make([]timing, m)
 	for j := range out {
@@ -160,9 +160,7 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 					keep(j, i, reply)
 				}
 			}
-			if progress != nil {
-				progress(round, n)
-			}
+			progress.Report("searches", round, n)
 			if round%32 == 31 {
 				runtime.GC() // replies of this many rounds are small
 			}

@@ -21,6 +21,9 @@ var (
 )
 
 const (
+	// jlSeeds is the number of projections for measuring the error.
+	jlSeeds = 5
+
 	panelRequests = 200
 	panelRecords  = 2000
 )
@@ -80,9 +83,8 @@ func MeasureAlphaGamma(ctx context.Context, c *measure.Corpus, progress user.Pro
 	a := &AlphaGamma{Pairs: len(train) * len(test)}
 	total, done := len(alphas)*len(gammas)+jlSeeds, 0
 	step := func() {
-		if done++; progress != nil {
-			progress("alpha, gamma", done, total)
-		}
+		done++
+		progress.Report("alpha, gamma", done, total)
 	}
 	for _, alpha := range alphas {
 		for _, gamma := range gammas {

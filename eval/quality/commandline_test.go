@@ -97,7 +97,7 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 				t.Fatal(err)
 			}
 		}
-		run, err := drawProfile(t.Context(), c.InOrderOf(d), fit, nil, nil)
+		run, err := drawProfile(t.Context(), c.InOrderOf(d), fit, []string{"sealed"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,9 +123,9 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 		of         []float64
 	}{{"P", q.P, 1, p}, {"R", q.R, 1, r}, {"N+", float64(q.Nplus), 1, nplus}, {"words found a photo", measure.MeanKeywordsFound(shown, truth), 0.1, found}} {
 		s := meanRange(x.of)
-		width := widened * max(s.high-s.low, x.least)
-		t.Logf("%s: %.2f by the command line, %.2f to %.2f in %d draws", x.what, x.got, s.low, s.high, rangeDraws)
-		if x.got < s.low-width || x.got > s.high+width {
+		width := widened * max(s.High-s.Low, x.least)
+		t.Logf("%s: %.2f by the command line, %.2f to %.2f in %d draws", x.what, x.got, s.Low, s.High, rangeDraws)
+		if x.got < s.Low-width || x.got > s.High+width {
 			t.Errorf("%s is %.2f by the command line, and %v in %d draws", x.what, x.got, x.of, rangeDraws)
 		}
 	}

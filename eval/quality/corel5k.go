@@ -5,29 +5,14 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/eval/distance"
 	"cpar/eval/measure"
 	"cpar/internal/paper"
-	"cpar/internal/parallel"
-	"cpar/model/embed"
-	"cpar/model/profile"
-	"cpar/model/vector"
 	"cpar/user"
 )
-
-// A JLError is the mean relative error of the L1 distance through the unary map
-// and the projection, over all pairs of a test and a training image.
-type JLError struct {
-	Seeds []float64 `json:"seeds_percent"`
-	Mean  float64   `json:"mean_percent"`
-	// Theory is √(4/(π·m̂)).
-	Theory float64 `json:"theory_percent"`
-}
 
 // Corel5k is the standard protocol on one collection.
 type Corel5k struct {
 	Rows []measure.QualityRow `json:"rows"`
-	JL   JLError              `json:"jl_error"`
 }
 
 // MeasureCorel5k measures P, R and N+ with exact distances, through the
@@ -64,50 +49,7 @@ func MeasureCorel5k(ctx context.Context, s *measure.Session, c *measure.Corpus, 
 			r.Rows = append(r.Rows, row)
 		}
 	}
-	r.JL, err = jlError(s, ctx, progress)
-	return r, err
-}
-
-// jlSeeds is the number of projections for measuring the error.
-const jlSeeds = 5
-
-func jlError(s *measure.Session, ctx context.Context, progress user.Progress) (JLError, error) {
-	records, err := s.Unrounded(s.Records())
-	if err != nil {
-		return JLError{}, err
-	}
-	requests, err := s.Unrounded(s.Corpus.Test)
-	if err != nil {
-		return JLError{}, err
-	}
-	exact := make([][]float64, len(requests))
-	parallel.For(len(exact), func(i int) {
-		for _, r := range records {
-			exact[i] = append(exact[i], distance.L1(r.L1, requests[i].L1))
-		}
-	})
-	profile := s.Builder.Profile().(*profile.PaperProfile)
-	mhat := profile.Layout().JL
-	e := JLError{Theory: measure.RoundTo(theoryError(mhat), 2)}
-	errors := make([]float64, jlSeeds)
-	for seed := range jlSeeds {
-		if err := ctx.Err(); err != nil {
-			return e, err
-		}
-		p, err := embed.New([32]byte{'j', 'l', byte(seed)}, profile.Dimensions(), vector.Beta, mhat, profile.Baselines())
-		if err != nil {
-			return e, err
-		}
-		if errors[seed], err = relativeError(p, measure.Levels(measure.Quantized(records)), measure.Levels(measure.Quantized(requests)), exact); err != nil {
-			return e, err
-		}
-		e.Seeds = append(e.Seeds, measure.RoundTo(errors[seed], 3))
-		if progress != nil {
-			progress("JL error", seed+1, jlSeeds)
-		}
-	}
-	e.Mean = measure.RoundTo(measure.Mean(errors), 3)
-	return e, nil
+	return r, nil
 }
 
 // Tables implements Result, with the published results below ours.
@@ -120,12 +62,7 @@ func (r *Corel5k) Tables() []measure.Table {
 	for _, row := range published() {
 		t.Rows = append(t.Rows, []string{row.Scheme + " (published)", "", "", measure.FormatDecimal(row.P, 0), measure.FormatDecimal(row.R, 0), measure.FormatDecimal(row.F1, 1), measure.FormatInt(row.Nplus)})
 	}
-	jl := measure.Table{Name: "jl", Title: fmt.Sprintf("L1 through the projection, all pairs; theory says %s %%", measure.FormatDecimal(r.JL.Theory, 2)), Columns: []string{"secret", "error %"}}
-	for i, e := range r.JL.Seeds {
-		jl.Rows = append(jl.Rows, []string{measure.FormatInt(i + 1), measure.FormatDecimal(e, 3)})
-	}
-	jl.Rows = append(jl.Rows, []string{"mean", measure.FormatDecimal(r.JL.Mean, 3)})
-	return []measure.Table{t, jl}
+	return []measure.Table{t}
 }
 
 // A PublishedRow is the annotation quality of a method in the literature.

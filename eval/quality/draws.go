@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"cpar/eval/measure"
-	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/user"
@@ -139,11 +138,7 @@ func (d *Draw) add(ctx context.Context, c *measure.Corpus, kind profile.Kind, fi
 // fitProfile fits a profile as user.Setup does, but without cross-validation,
 // which takes a sixth of the time and does not affect search.
 func fitProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profile.Fitted, error) {
-	features := make([]*feature.Vectors, len(c.Train))
-	for i, im := range c.Train {
-		features[i] = im.Vectors
-	}
-	fit, err := profile.Fit(ctx, kind, features, measure.Keywords(c.Train), profile.Options{Progress: progress})
+	fit, err := profile.Fit(ctx, kind, measure.FeaturesOf(c.Train), measure.Keywords(c.Train), profile.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +155,7 @@ func drawProfile(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, se
 	}
 	defer s.Close()
 	r := &profileRun{owner: s.Builder, truth: measure.Keywords(c.Test), requests: s.Requests,
-		near: map[string][][]rank.Neighbour{}, dims: map[string]int{}}
+		near: map[string][][]rank.Neighbour{}, dims: map[string]int{"plain": s.Builder.Profile().Dimensions() + len(s.Requests[0].KL)}}
 	if slices.Contains(searches, "plain") {
 		if r.near["plain"], err = s.PlainNearest(ctx, r.maxNeighbours()); err != nil {
 			return nil, err
@@ -170,12 +165,15 @@ func drawProfile(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, se
 		if !slices.Contains(searches, conf.Name) {
 			continue
 		}
-		conf.P.L = uint16(r.maxNeighbours())
+		conf.P.L, r.dims[conf.Name] = uint16(r.maxNeighbours()), int(s.Cloud.Manifest.Dim)
 		if r.near[conf.Name], err = s.NearestAll(ctx, conf.P, measure.CountStage(progress, r.name()+", "+conf.Name, len(c.Test))); err != nil {
 			return nil, fmt.Errorf("%s: %w", conf.Name, err)
 		}
 	}
-	return r, r.sealed(ctx, c, s.Requests, progress)
+	if slices.Contains(searches, "sealed") {
+		err = r.sealed(ctx, c, s.Requests, progress)
+	}
+	return r, err
 }
 
 func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
@@ -201,24 +199,17 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	return out, nil
 }
 
-// A valueRange is a mean or median, with a range around it.
-type valueRange struct{ mid, low, high float64 }
-
 // meanRange returns the mean, the minimum and the maximum. The mean of equal
 // values is exactly that value.
-func meanRange(x []float64) valueRange {
-	return valueRange{measure.RoundTo(measure.Mean(x), 6), slices.Min(x), slices.Max(x)}
+func meanRange(x []float64) measure.Interval {
+	return measure.Interval{Value: measure.RoundTo(measure.Mean(x), 6), Low: slices.Min(x), High: slices.Max(x)}
 }
 
 // medianRange returns the median and the 5th and 95th percentiles.
-func medianRange(x []float64) valueRange {
+func medianRange(x []float64) measure.Interval {
 	y := slices.Sorted(slices.Values(x))
 	at := func(percent int) float64 { return y[min(len(y)-1, len(y)*percent/100)] }
-	return valueRange{at(50), at(5), at(95)}
-}
-
-func (s valueRange) cells(digits int) []string {
-	return []string{measure.FormatDecimal(s.mid, digits), measure.FormatDecimal(s.low, digits), measure.FormatDecimal(s.high, digits)}
+	return measure.Interval{Value: at(50), Low: at(5), High: at(95)}
 }
 
 // Tables implements Result. Minimum and maximum follow each value.
@@ -240,10 +231,10 @@ func (d *Draws) quality() measure.Table {
 	t := measure.Table{Name: "draws", Title: d.title("What is found, five keywords a photo"),
 		Columns: []string{"profile", "ranker", "scheme", "P %", "low", "high", "R %", "low", "high", "N+", "low", "high", "words found", "low", "high"}}
 	for i, row := range d.Draws[0].Rows {
-		of := func(value func(DrawRow) float64) valueRange { return d.of(i, value) }
+		of := func(value func(DrawRow) float64) measure.Interval { return d.of(i, value) }
 		t.Rows = append(t.Rows, slices.Concat([]string{row.Profile, row.Ranker, row.Scheme},
-			of(func(r DrawRow) float64 { return r.P }).cells(1), of(func(r DrawRow) float64 { return r.R }).cells(1),
-			of(func(r DrawRow) float64 { return float64(r.Nplus) }).cells(0), of(func(r DrawRow) float64 { return r.Found }).cells(2)))
+			of(func(r DrawRow) float64 { return r.P }).Cells(1), of(func(r DrawRow) float64 { return r.R }).Cells(1),
+			of(func(r DrawRow) float64 { return float64(r.Nplus) }).Cells(0), of(func(r DrawRow) float64 { return r.Found }).Cells(2)))
 	}
 	return t
 }
@@ -265,7 +256,7 @@ func (d *Draws) written() measure.Table {
 }
 
 // of returns the range of a value of row i over the draws.
-func (d *Draws) of(i int, value func(DrawRow) float64) valueRange {
+func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	var x []float64
 	for _, draw := range d.Draws {
 		x = append(x, value(draw.Rows[i]))
@@ -293,8 +284,8 @@ func (d *Draws) recalls() measure.Table {
 			fewOf = append(fewOf, measure.Ratios(x.Subsets, capia.Subsets)...)
 		}
 		t.Rows = append(t.Rows,
-			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(row.Admitted)}, meanRange(all).cells(1), meanRange(allOf).cells(1)),
-			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(min(fewRequests, row.Admitted))}, medianRange(few).cells(1), medianRange(fewOf).cells(1)))
+			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(row.Admitted)}, meanRange(all).Cells(1), meanRange(allOf).Cells(1)),
+			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(min(fewRequests, row.Admitted))}, medianRange(few).Cells(1), medianRange(fewOf).Cells(1)))
 	}
 	return t
 }

@@ -84,7 +84,7 @@ func TestDrawsTables(t *testing.T) {
 	if want := []string{"cpar@10", "one word", "50", "30", "10", "40", "60", "20", "80"}; !slices.Equal(tables[2].Rows[3], want) {
 		t.Errorf("%q, want %q", tables[2].Rows[3], want)
 	}
-	same := valueRange{22.35, 22.35, 22.35}
+	same := measure.Interval{Value: 22.35, Low: 22.35, High: 22.35}
 	if got := meanRange(slices.Repeat([]float64{22.35}, 9)); got != same {
 		t.Errorf("of equal values: %v", got)
 	}

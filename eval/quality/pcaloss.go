@@ -3,6 +3,7 @@ package quality
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"cpar/eval/measure"
 	"cpar/internal/parallel"
@@ -50,9 +51,7 @@ func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if progress != nil {
-			progress("pca", i, len(factors))
-		}
+		progress.Report("pca", i, len(factors))
 		train, test, err := measure.PlainVectors(c, factor)
 		if err != nil {
 			return nil, err
@@ -93,11 +92,8 @@ func (p *PCALoss) Tables() []measure.Table {
 	t := measure.Table{Name: "pca", Title: fmt.Sprintf("Accuracy in the clear by PCA, ten neighbours, %d requests", p.Requests),
 		Columns: []string{"pca", "m_L1", "paper's recall %", "low", "high", "lost", "low", "high", "standard R %", "low", "high", "P %", "N+"}}
 	for _, r := range p.Rows {
-		t.Rows = append(t.Rows, []string{PCAName(r.Factor), measure.FormatInt(r.Dimension),
-			measure.FormatDecimal(r.Paper.Value, 2), measure.FormatDecimal(r.Paper.Low, 2), measure.FormatDecimal(r.Paper.High, 2),
-			measure.FormatDecimal(r.Lost.Value, 2), measure.FormatDecimal(r.Lost.Low, 2), measure.FormatDecimal(r.Lost.High, 2),
-			measure.FormatDecimal(r.Standard.Value, 2), measure.FormatDecimal(r.Standard.Low, 2), measure.FormatDecimal(r.Standard.High, 2),
-			measure.FormatDecimal(r.Quality.P, 2), measure.FormatInt(r.Quality.Nplus)})
+		t.Rows = append(t.Rows, slices.Concat([]string{PCAName(r.Factor), measure.FormatInt(r.Dimension)}, r.Paper.Cells(2), r.Lost.Cells(2), r.Standard.Cells(2),
+			[]string{measure.FormatDecimal(r.Quality.P, 2), measure.FormatInt(r.Quality.Nplus)}))
 	}
 	return []measure.Table{t}
 }

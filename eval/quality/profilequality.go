@@ -2,7 +2,6 @@ package quality
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"cpar"
@@ -17,7 +16,6 @@ import (
 type profileRun struct {
 	// owner has the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
-	fit   float64 // seconds
 	truth [][]string
 	// requests are the vectors of the test images, with the guesses of their
 	// own features.
@@ -25,9 +23,7 @@ type profileRun struct {
 	// near holds the neighbours of every test image, by scheme. Record is the
 	// image number, because record numbers differ between indexes.
 	near map[string][][]rank.Neighbour
-	// found holds the neighbours at AP-10, by search.
-	found map[cpar.Search][][]rank.Neighbour
-	dims  map[string]int
+	dims map[string]int
 }
 
 // A profileRanker is a ranker with its number of neighbours.
@@ -47,43 +43,13 @@ func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.R
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
 
 // runProfile fits a profile on the training images and requests the neighbours
-// of every test image in every scheme. It closes the indexes.
+// of every test image in every scheme.
 func runProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profileRun, error) {
-	s, err := measure.NewSession(ctx, c, user.Options{WithLists: true, Profile: kind, Ranker: rank.KindCalibrated, Progress: progress})
+	fit, err := fitProfile(ctx, c, kind, progress)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	r := &profileRun{owner: s.Builder, fit: measure.RoundTo((s.BuildTime - s.EncryptTime).Seconds(), 1), truth: measure.Keywords(c.Test), requests: s.Requests,
-		near: map[string][][]rank.Neighbour{}, found: map[cpar.Search][][]rank.Neighbour{}, dims: map[string]int{}}
-	if r.near["plain"], err = s.PlainNearest(ctx, r.maxNeighbours()); err != nil {
-		return nil, err
-	}
-	r.dims["plain"] = s.Builder.Profile().Dimensions() + len(s.Requests[0].KL)
-	l := r.maxNeighbours()
-	for _, part := range []struct {
-		scheme string
-		p      cpar.Params
-	}{
-		{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: uint16(l), Approx: 1000}},
-		{"ivf@100", measure.SearchParams(cpar.SearchIVF, 1000, l)},
-	} {
-		if r.near[part.scheme], err = s.NearestAll(ctx, part.p, measure.CountStage(progress, r.name()+", "+part.scheme, len(c.Test))); err != nil {
-			return nil, fmt.Errorf("scheme %s: %w", part.scheme, err)
-		}
-	}
-	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchIVF} {
-		p := measure.SearchParams(how, 100, l)
-		name := measure.ConfigurationName(p)
-		if r.found[how], err = s.NearestAll(ctx, p, measure.CountStage(progress, r.name()+", "+name, len(c.Test))); err != nil {
-			return nil, fmt.Errorf("search %v: %w", how, err)
-		}
-		r.near[name] = r.found[how]
-	}
-	for _, scheme := range profileSchemes {
-		r.dims[scheme] = int(s.Cloud.Manifest.Dim)
-	}
-	return r, r.sealed(ctx, c, s.Requests, progress)
+	return drawProfile(ctx, c, fit, append([]string{"plain"}, profileSchemes...), progress)
 }
 
 // sealed searches an index of scheme sealed, with the fitted profile.
@@ -123,8 +89,9 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 }
 
 func (r *profileRun) detail() (d ProfileDetail, err error) {
-	d = ProfileDetail{Profile: r.name(), Fit: r.fit, Recall: map[string]float64{}, OfPlain: map[string]float64{}}
-	for how, near := range r.found {
+	d = ProfileDetail{Profile: r.name(), Recall: map[string]float64{}, OfPlain: map[string]float64{}}
+	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchIVF} {
+		near := r.near[measure.ConfigurationName(measure.SearchParams(how, 100, 1))]
 		d.Recall[how.String()] = measure.RoundTo(measure.RecallAt10(measure.TopRecords(near), measure.TopRecords(r.near["capia"])), 4)
 	}
 	for _, scheme := range profileSchemes {
@@ -134,44 +101,20 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	if err != nil {
 		return d, err
 	}
-	if d.Bins, d.ECE, err = reliability(all, r.truth, measure.AllKeywords); err != nil {
+	if d.ECE, err = reliability(all, r.truth, measure.AllKeywords); err != nil {
 		return d, err
 	}
-	if _, d.ECEKept, err = reliability(all, r.truth, measure.StandardKeywords); err != nil {
-		return d, err
+	for _, words := range r.truth {
+		d.Found.Human += float64(len(words))
 	}
-	d.Validation = r.owner.Validation
-	d.Found, err = r.perPhoto()
+	d.Found.Human = measure.RoundTo(d.Found.Human/float64(len(r.truth)), 3)
+	d.ECEKept, err = reliability(all, r.truth, measure.StandardKeywords)
 	return d, err
 }
 
-// perPhoto counts the keywords that also have a human source.
-func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
-	n := float64(len(r.truth))
-	for _, words := range r.truth {
-		f.Human += float64(len(words))
-	}
-	f.Human = measure.RoundTo(f.Human/n, 3)
-	for _, by := range []struct {
-		to     *float64
-		ranker rank.Kind
-		k      int
-	}{
-		{&f.Paper, rank.KindPaper, paperNeighbours},
-		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours()},
-	} {
-		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: measure.StandardKeywords})
-		if err != nil {
-			return f, err
-		}
-		*by.to = measure.RoundTo(measure.MeanKeywordsFound(measure.KeywordsOf(said), r.truth), 3)
-	}
-	return f, nil
-}
-
-// reliability compares the probabilities of the first keywords of each photo
-// with the truth.
-func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []rank.Bin, ece float64, err error) {
+// reliability returns the expected calibration error of the first keywords of
+// each photo.
+func reliability(said [][]rank.Keyword, truth [][]string, first int) (float64, error) {
 	var p []float64
 	var right []bool
 	for i, list := range said {
@@ -180,9 +123,6 @@ func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []ran
 			right = append(right, slices.Contains(truth[i], k.Word))
 		}
 	}
-	bins, ece, err = rank.Reliability(p, right, reliabilityBins)
-	for i := range bins {
-		bins[i].Predicted, bins[i].Observed = measure.RoundTo(bins[i].Predicted, 4), measure.RoundTo(bins[i].Observed, 4)
-	}
-	return bins, measure.RoundTo(ece, 4), err
+	_, ece, err := rank.Reliability(p, right, reliabilityBins)
+	return measure.RoundTo(ece, 4), err
 }

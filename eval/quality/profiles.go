@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"cpar/eval/measure"
 	"cpar/model/profile"
 	"cpar/model/rank"
-	"cpar/user"
 )
 
 // Profiles compares the profiles of an index: their quality in plaintext and
@@ -30,9 +28,7 @@ type Profiles struct {
 	// the time with profile paper, in one run, or 0 if either is missing.
 	CapiaRatio float64         `json:"capia_ratio"`
 	Details    []ProfileDetail `json:"profiles"`
-	Losses     []ProfileLoss   `json:"losses"`
 	Costs      []ProfileCost   `json:"costs"`
-	Samples    []ProfileSample `json:"samples"`
 	// Skipped are profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
 	// Network identifies the image network, Runtime its runtime.
@@ -61,11 +57,7 @@ type ProfileRow struct {
 
 // A ProfileDetail holds the other properties of one profile.
 type ProfileDetail struct {
-	Profile string  `json:"profile"`
-	Fit     float64 `json:"fit_s"` // setting up an index, all cores: mostly fitting
-	// CapiaRatio is the server's time for capia divided by the time with
-	// profile paper.
-	CapiaRatio float64 `json:"capia_ratio"`
+	Profile string `json:"profile"`
 	// Recall is the share of capia's ten nearest that AP-10 finds, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain is the share of the ten nearest by exact distances that a scheme
@@ -73,11 +65,8 @@ type ProfileDetail struct {
 	OfPlain map[string]float64 `json:"of_plain_top10"`
 	// ECE is the expected calibration error over all keywords of all neighbours
 	// in scheme capia, ECEKept the error over the five keywords returned.
-	ECE     float64    `json:"ece"`
-	ECEKept float64    `json:"ece_kept"`
-	Bins    []rank.Bin `json:"reliability"` // behind ECE
-	// Validation is the result of cross-validation on the training images.
-	Validation *rank.Validation `json:"cross_validation,omitempty"`
+	ECE     float64 `json:"ece"`
+	ECEKept float64 `json:"ece_kept"`
 	// Found counts the human keywords found per photo in scheme capia with five
 	// keywords.
 	Found FoundKeywords `json:"found_per_photo"`
@@ -89,34 +78,6 @@ type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
 	Probable float64 `json:"probable"`
-}
-
-// A ProfileLoss is the loss of quality by encryption for one ranker: plain
-// minus the scheme.
-type ProfileLoss struct {
-	Profile string  `json:"profile"`
-	Ranker  string  `json:"ranker"`
-	Scheme  string  `json:"scheme"`
-	P       float64 `json:"P_points"`
-	R       float64 `json:"R_points"`
-	Nplus   int     `json:"Nplus"`
-	// Percentages of plain. Negative values are gains.
-	RelativeP     float64 `json:"P_percent"`
-	RelativeR     float64 `json:"R_percent"`
-	RelativeNplus float64 `json:"Nplus_percent"`
-}
-
-// A ProfileSample is a test image with the keywords of each profile, in scheme
-// capia and by the calibrated ranker.
-type ProfileSample struct {
-	Name  string             `json:"name"`
-	Human []string           `json:"human"`
-	Words []ProfileAnnotated `json:"words"`
-}
-
-type ProfileAnnotated struct {
-	Profile  string          `json:"profile"`
-	Keywords []SampleKeyword `json:"words"`
 }
 
 // A SkippedProfile could not be measured.
@@ -166,9 +127,6 @@ func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, err
 		}
 		runs = append(runs, run)
 	}
-	if out.Samples, err = profileSamples(c, runs); err != nil {
-		return nil, err
-	}
 	large, err := l.Collection(ctx, n)
 	if err != nil {
 		return nil, err
@@ -180,46 +138,28 @@ func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, err
 	return out, nil
 }
 
-// quality adds the rows of a profile, their losses and its details.
+// quality adds the rows and the details of a profile.
 func (out *Profiles) quality(r *profileRun) error {
-	for _, ranker := range r.rankers() {
-		var plain ProfileRow
-		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords})
-			if err != nil {
-				return fmt.Errorf("scheme %s: %w", scheme, err)
-			}
-			q := measure.MeasureQuality(measure.KeywordsOf(words), r.truth)
-			row := ProfileRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours, Dim: r.dims[scheme],
-				P: q.P, R: q.R, Nplus: q.Nplus}
-			out.Rows = append(out.Rows, row)
-			if scheme == "plain" {
-				plain = row
-				continue
-			}
-			out.Losses = append(out.Losses, lossOf(plain, row))
-		}
+	rows, err := r.drawRows(append([]string{"plain"}, profileSchemes...))
+	if err != nil {
+		return err
 	}
 	d, err := r.detail()
+	for _, x := range rows {
+		out.Rows = append(out.Rows, ProfileRow{Profile: x.Profile, Ranker: x.Ranker, Scheme: x.Scheme, Neighbours: x.Neighbours, Dim: r.dims[x.Scheme], P: x.P, R: x.R, Nplus: x.Nplus})
+		switch {
+		case x.Scheme != "capia":
+		case x.Ranker == rank.KindPaper.String():
+			d.Found.Paper = x.Found
+		default:
+			d.Found.Probable = x.Found
+		}
+	}
 	out.Details = append(out.Details, d)
 	return err
 }
 
-// lossOf compares a row with the one in the clear.
-func lossOf(plain, row ProfileRow) ProfileLoss {
-	relative := func(a, b float64) float64 {
-		if a == 0 {
-			return 0
-		}
-		return measure.RoundTo(100*(a-b)/a, 2)
-	}
-	return ProfileLoss{Profile: row.Profile, Ranker: row.Ranker, Scheme: row.Scheme,
-		P: measure.RoundTo(plain.P-row.P, 2), R: measure.RoundTo(plain.R-row.R, 2), Nplus: plain.Nplus - row.Nplus,
-		RelativeP: relative(plain.P, row.P), RelativeR: relative(plain.R, row.R),
-		RelativeNplus: relative(float64(plain.Nplus), float64(row.Nplus))}
-}
-
-// withCosts fills in the rows' costs and computes their ratios.
+// withCosts fills in the rows' costs and computes their ratio.
 func (out *Profiles) withCosts() {
 	capia := map[string]float64{}
 	for _, cost := range out.Costs {
@@ -232,38 +172,7 @@ func (out *Profiles) withCosts() {
 			}
 		}
 	}
-	paper := capia[profile.Paper.String()]
-	if paper == 0 {
-		return
+	if paper := capia[profile.Paper.String()]; paper > 0 {
+		out.CapiaRatio = measure.RoundTo(capia[profile.Learned.String()]/paper, 4)
 	}
-	out.CapiaRatio = measure.RoundTo(capia[profile.Learned.String()]/paper, 4)
-	for i := range out.Details {
-		out.Details[i].CapiaRatio = measure.RoundTo(capia[out.Details[i].Profile]/paper, 4)
-	}
-}
-
-// profileSamples returns the keywords of evenly spaced test images, like
-// MeasureSamples.
-func profileSamples(c *measure.Corpus, runs []*profileRun) ([]ProfileSample, error) {
-	n := min(sampleCount, len(c.Test))
-	out := make([]ProfileSample, n)
-	said := make([][][]rank.Keyword, len(runs))
-	for j, r := range runs {
-		var err error
-		if said[j], err = r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: measure.StandardKeywords}); err != nil {
-			return nil, err
-		}
-	}
-	for k := range out {
-		i := measure.SampleAt(k, n, len(c.Test))
-		out[k] = ProfileSample{Name: c.TestName(i), Human: c.Test[i].Keywords}
-		for j, r := range runs {
-			words := ProfileAnnotated{Profile: r.name()}
-			for _, w := range said[j][i] {
-				words.Keywords = append(words.Keywords, SampleKeyword{w.Word, slices.Contains(c.Test[i].Keywords, w.Word)})
-			}
-			out[k].Words = append(out[k].Words, words)
-		}
-	}
-	return out, nil
 }

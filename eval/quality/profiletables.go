@@ -2,7 +2,6 @@ package quality
 
 import (
 	"fmt"
-	"strings"
 
 	"cpar/eval/measure"
 	"cpar/eval/plot"
@@ -18,35 +17,20 @@ func (p *Profiles) Tables() []measure.Table {
 		rows.Rows = append(rows.Rows, []string{r.Profile, r.Ranker, r.Scheme, measure.FormatInt(r.Neighbours), measure.FormatInt(r.Dim), measure.FormatDecimal(r.P, 2), measure.FormatDecimal(r.R, 2), measure.FormatInt(r.Nplus),
 			measure.FormatNonZero(float64(r.IndexBytes)/1e6, 2), measure.FormatNonZero(r.Cloud, 3), measure.FormatNonZero(r.Owner, 1)})
 	}
-	losses := measure.Table{Name: "profile-losses", Title: "What encryption costs: in the clear less encrypted",
-		Columns: []string{"profile", "ranker", "scheme", "P, points", "R, points", "N+", "P, % of plain", "R, % of plain", "N+, % of plain"}}
-	for _, l := range p.Losses {
-		losses.Rows = append(losses.Rows, []string{l.Profile, l.Ranker, l.Scheme, measure.FormatDecimal(l.P, 2), measure.FormatDecimal(l.R, 2), measure.FormatInt(l.Nplus), measure.FormatDecimal(l.RelativeP, 2), measure.FormatDecimal(l.RelativeR, 2), measure.FormatDecimal(l.RelativeNplus, 2)})
-	}
-	return append([]measure.Table{rows, losses}, p.detailTables()...)
+	return append([]measure.Table{rows}, p.detailTables()...)
 }
 
 func (p *Profiles) detailTables() []measure.Table {
-	details := measure.Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, of the ten nearest in the clear, and how capia's time compares with that of profile paper",
-		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain", "capia over paper's", "set up in s"}}
+	details := measure.Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, and of the ten nearest in the clear",
+		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain"}}
 	probable := measure.Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error",
 		Columns: []string{"profile", "ECE, all words", "ECE, five given"}}
-	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t and by the calibrated ranker; and what cross-validation had said of the last, in tenths of the training images",
-		Columns: []string{"profile", "human", "W_t", "probable", "P %", "R %", "N+"}}
-	bins := measure.Table{Name: "profile-reliability", Title: "Reliability of the probabilities of all words of all neighbours", Columns: []string{"profile", "said", "found", "words"}}
+	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t and by the calibrated ranker",
+		Columns: []string{"profile", "human", "W_t", "probable"}}
 	for _, d := range p.Details {
-		details.Rows = append(details.Rows, []string{d.Profile, measure.FormatDecimal(d.Recall["ivf"], 4), measure.FormatDecimal(d.Recall["rank"], 4), measure.FormatDecimal(d.OfPlain["capia"], 4), measure.FormatDecimal(d.OfPlain["sealed"], 4), measure.FormatDecimal(d.CapiaRatio, 4), measure.FormatDecimal(d.Fit, 1)})
+		details.Rows = append(details.Rows, []string{d.Profile, measure.FormatDecimal(d.Recall["ivf"], 4), measure.FormatDecimal(d.Recall["rank"], 4), measure.FormatDecimal(d.OfPlain["capia"], 4), measure.FormatDecimal(d.OfPlain["sealed"], 4)})
 		probable.Rows = append(probable.Rows, []string{d.Profile, measure.FormatDecimal(d.ECE, 4), measure.FormatDecimal(d.ECEKept, 4)})
-		f := []string{d.Profile, measure.FormatDecimal(d.Found.Human, 2), measure.FormatDecimal(d.Found.Paper, 2), measure.FormatDecimal(d.Found.Probable, 2), "", "", ""}
-		if v := d.Validation; v != nil {
-			f = append(f[:4], measure.FormatDecimal(v.P, 2), measure.FormatDecimal(v.R, 2), measure.FormatDecimal(v.Nplus, 1))
-		}
-		found.Rows = append(found.Rows, f)
-		for _, b := range d.Bins {
-			if b.Count > 0 {
-				bins.Rows = append(bins.Rows, []string{d.Profile, measure.FormatDecimal(b.Predicted, 3), measure.FormatDecimal(b.Observed, 3), measure.FormatInt(b.Count)})
-			}
-		}
+		found.Rows = append(found.Rows, []string{d.Profile, measure.FormatDecimal(d.Found.Human, 2), measure.FormatDecimal(d.Found.Paper, 2), measure.FormatDecimal(d.Found.Probable, 2)})
 	}
 	costs := measure.Table{Name: "profile-cost", Title: fmt.Sprintf("What each profile costs at n = %d, milliseconds on one core", p.CostRecords),
 		Columns: []string{"profile", "scheme", "index MB", "of it profile MB", "request B", "reply B", "cloud ms", "features ms", "vector ms", "request ms", "reply ms"}}
@@ -54,24 +38,7 @@ func (p *Profiles) detailTables() []measure.Table {
 		costs.Rows = append(costs.Rows, []string{c.Profile, c.Scheme, measure.FormatDecimal(float64(c.IndexBytes)/1e6, 2), measure.FormatDecimal(float64(c.ProfileBytes)/1e6, 2), measure.FormatInt(c.Request), measure.FormatInt(c.Reply), measure.FormatDecimal(c.Cloud, 3),
 			measure.FormatDecimal(c.Features, 2), measure.FormatDecimal(c.Project, 3), measure.FormatDecimal(c.Encrypt, 3), measure.FormatDecimal(c.Read, 3)})
 	}
-	return []measure.Table{details, found, probable, bins, costs, p.sampleTable()}
-}
-
-// sampleTable shows correct words in capitals.
-func (p *Profiles) sampleTable() measure.Table {
-	t := measure.Table{Name: "profile-samples", Title: "Sample annotations by profile; IN CAPITALS what a person said too", Columns: []string{"image"}}
-	for _, d := range p.Details {
-		t.Columns = append(t.Columns, d.Profile)
-	}
-	t.Columns = append(t.Columns, "human")
-	for _, s := range p.Samples {
-		row := []string{s.Name}
-		for _, w := range s.Words {
-			row = append(row, capitals(w.Keywords))
-		}
-		t.Rows = append(t.Rows, append(row, strings.Join(s.Human, ", ")))
-	}
-	return t
+	return []measure.Table{details, found, probable, costs}
 }
 
 // Figures implements Drawn: quality and cost of each profile.

@@ -190,7 +190,7 @@ func (row *SmallRow) summarise(draws []smallDraw, truth [][]string) error {
 	var pooledTruth [][]string
 	row.Likely = make([][]Likely, len(draws[0].thresholds))
 	for d, x := range draws {
-		_, off, err := reliability(x.said, truth, measure.AllKeywords)
+		off, err := reliability(x.said, truth, measure.AllKeywords)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (row *SmallRow) summarise(draws []smallDraw, truth [][]string) error {
 			row.Likely[i] = append(row.Likely[i], likely(x.said, truth, askedShares[i], threshold))
 		}
 		five := firstKeywords(x.said, measure.StandardKeywords)
-		if _, off, err = reliability(five, truth, measure.StandardKeywords); err != nil {
+		if off, err = reliability(five, truth, measure.StandardKeywords); err != nil {
 			return err
 		}
 		row.ECE = append(row.ECE, off)
@@ -213,7 +213,7 @@ func (row *SmallRow) summarise(draws []smallDraw, truth [][]string) error {
 	}
 	row.All, row.Chance = measure.RoundTo(measure.Mean(all), 4), measure.RoundTo(measure.Mean(chance), 4)
 	var err error
-	_, row.Pooled, err = reliability(pooled, pooledTruth, measure.StandardKeywords)
+	row.Pooled, err = reliability(pooled, pooledTruth, measure.StandardKeywords)
 	return err
 }
 
@@ -232,25 +232,15 @@ func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind)
 	if err != nil {
 		return x, err
 	}
-	s, err := measure.OpenSession(ctx, c, user.Options{Fitted: fit, Ranker: rank.KindCalibrated})
+	r, err := drawProfile(ctx, c, fit, []string{"plain"}, nil)
 	if err != nil {
 		return x, err
-	}
-	defer s.Close()
-	near, err := s.PlainNearest(ctx, s.Builder.Ranker().Neighbours())
-	if err != nil {
-		return x, err
-	}
-	x.said = make([][]rank.Keyword, len(near))
-	for i, v := range s.Requests {
-		if x.said[i], err = s.Builder.Rank(near[i], user.Ranking{MaxKeywords: measure.AllKeywords, Guess: v.Guess}); err != nil {
-			return x, err
-		}
 	}
 	for _, share := range askedShares {
-		x.thresholds = append(x.thresholds, s.Builder.Threshold(share))
+		x.thresholds = append(x.thresholds, r.owner.Threshold(share))
 	}
-	return x, nil
+	x.said, err = r.annotate("plain", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: measure.AllKeywords})
+	return x, err
 }
 
 // ownWords returns the everyday words that are concepts above the network's
@@ -337,8 +327,8 @@ func (s *SmallCollections) Tables() []measure.Table {
 			}
 			return measure.FormatDecimal(sum, digits)
 		}
-		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, measure.FormatInt(r.Records), measure.FormatInt(len(r.ECE))}, meanRange(r.ECE).cells(4),
-			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4)}, meanRange(r.Found).cells(2),
+		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, measure.FormatInt(r.Records), measure.FormatInt(len(r.ECE))}, meanRange(r.ECE).Cells(4),
+			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4)}, meanRange(r.Found).Cells(2),
 			[]string{of(func(q measure.Quality) float64 { return q.P }, 1), of(func(q measure.Quality) float64 { return q.R }, 1),
 				of(func(q measure.Quality) float64 { return float64(q.Nplus) }, 0), of(func(q measure.Quality) float64 { return q.F1 }, 1)}))
 		for _, draws := range r.Likely {

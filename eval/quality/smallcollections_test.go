@@ -61,23 +61,28 @@ func TestProbableKeywordsMatchPlaintextIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := drawProfile(t.Context(), c, fit, []string{"plain"}, nil)
+	s, err := measure.OpenSession(t.Context(), c, user.Options{Fitted: fit, Ranker: rank.KindCalibrated})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := r.annotate("plain", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: measure.AllKeywords})
+	defer s.Close()
+	near, err := s.PlainNearest(t.Context(), s.Builder.Ranker().Neighbours())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range want {
-		same := slices.EqualFunc(got.said[i], want[i], func(a, b rank.Keyword) bool {
+	for i, v := range s.Requests {
+		want, err := s.Builder.Rank(near[i], user.Ranking{MaxKeywords: measure.AllKeywords, Guess: v.Guess})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := slices.EqualFunc(got.said[i], want, func(a, b rank.Keyword) bool {
 			return a.Word == b.Word && math.Abs(a.Probability-b.Probability) < 1e-9
 		})
 		if !same {
-			t.Errorf("test image %d: %v, want %v", i, got.said[i], want[i])
+			t.Errorf("test image %d: %v, want %v", i, got.said[i], want)
 		}
 	}
-	if len(got.thresholds) != 2 || got.thresholds[0] != r.owner.Threshold(2.0/3) || got.thresholds[1] != r.owner.Threshold(0.8) {
+	if len(got.thresholds) != 2 || got.thresholds[0] != s.Builder.Threshold(2.0/3) || got.thresholds[1] != s.Builder.Threshold(0.8) {
 		t.Errorf("thresholds %v", got.thresholds)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/eval/measure"
+	"cpar/kdforest"
 	"cpar/model/kmeans"
 	"cpar/user"
 	"cpar/user/scorevector"
@@ -57,9 +58,7 @@ func MeasureStructures(ctx context.Context, c *measure.Corpus, progress user.Pro
 		}
 	}
 	for i, opt := range options {
-		if progress != nil {
-			progress("structures", i, len(options))
-		}
+		progress.Report("structures", i, len(options))
 		rows, err := measureStructure(ctx, c, opt)
 		if err != nil {
 			return nil, fmt.Errorf("split %v, place %v, %d lists: %w", opt.Split, opt.Place, opt.Lists, err)
@@ -131,11 +130,7 @@ func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Photo, p cpar.Pa
 	if err != nil {
 		return nil, err
 	}
-	records := make([]uint32, len(hits))
-	for i, h := range hits {
-		records[i] = h.Record
-	}
-	return records, nil
+	return measure.Map(hits, func(h kdforest.Hit) uint32 { return h.Record }), nil
 }
 
 func (s *Structures) Tables() []measure.Table {

@@ -3,6 +3,7 @@ package quality
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/eval/measure"
@@ -62,21 +63,14 @@ func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, pr
 		if prepared[j], err = s.Prepare(ctx, conf.P, len(s.Requests)); err != nil {
 			return nil, fmt.Errorf("%s: %w", conf.Name, err)
 		}
-		if progress != nil {
-			progress("requests", j+1, len(configs))
-		}
+		progress.Report("requests", j+1, len(configs))
 	}
 	w := &sweeper{s: s, judge: measure.NewJudge(measure.Keywords(c.Test), measure.Keywords(c.Train)), truth: measure.Keywords(c.Test), prepared: prepared}
 	w.replies = make([][]*cpar.Reply, len(configs))
 	for j := range w.replies {
 		w.replies[j] = make([]*cpar.Reply, len(s.Requests))
 	}
-	tell := func(done, total int) {
-		if progress != nil {
-			progress("searches", done, total)
-		}
-	}
-	times, err := s.TimeSearches(ctx, prepared, tell, func(j, i int, reply *cpar.Reply) { w.replies[j][i] = reply })
+	times, err := s.TimeSearches(ctx, prepared, progress, func(j, i int, reply *cpar.Reply) { w.replies[j][i] = reply })
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +106,7 @@ func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, pr
 			}
 		}
 		out.Rows = append(out.Rows, row)
-		if progress != nil {
-			progress("judging", j+1, len(configs))
-		}
+		progress.Report("judging", j+1, len(configs))
 	}
 	return out, nil
 }
@@ -186,8 +178,8 @@ func (s *Sweep) speedups() measure.Table {
 	t := measure.Table{Name: "speedup", Title: fmt.Sprintf("cpar and ivf over capia, n = %d, %d requests, one core", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "ms", "visits", "MB read", "speedup", "low", "high", "visits allow", "memory leaves"}}
 	for _, r := range s.Rows {
-		t.Rows = append(t.Rows, []string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(float64(r.NS)/1e6, 3), measure.FormatDecimal(r.Visits, 0), measure.FormatDecimal(r.Bytes/1e6, 2),
-			measure.FormatDecimal(r.Speedup.Value, 2), measure.FormatDecimal(r.Speedup.Low, 2), measure.FormatDecimal(r.Speedup.High, 2), measure.FormatDecimal(r.Bound, 1), measure.FormatNonZero(r.Memory, 2)})
+		t.Rows = append(t.Rows, slices.Concat([]string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(float64(r.NS)/1e6, 3), measure.FormatDecimal(r.Visits, 0), measure.FormatDecimal(r.Bytes/1e6, 2)},
+			r.Speedup.Cells(2), []string{measure.FormatDecimal(r.Bound, 1), measure.FormatNonZero(r.Memory, 2)}))
 	}
 	return t
 }
@@ -196,11 +188,8 @@ func (s *Sweep) recalls() measure.Table {
 	t := measure.Table{Name: "recall", Title: fmt.Sprintf("Accuracy against AP, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "recall@10 %", "low", "high", "paper's recall %", "low", "high", "over all words %", "low", "high", "standard R %", "low", "high", "P %", "F1 %", "N+"}}
 	for _, r := range s.Rows {
-		row := []string{r.Name, measure.FormatNonZero(r.Approx, 1)}
-		for _, x := range []measure.Interval{r.Recall10, r.Paper, r.PaperAll, r.Standard} {
-			row = append(row, measure.FormatDecimal(x.Value, 2), measure.FormatDecimal(x.Low, 2), measure.FormatDecimal(x.High, 2))
-		}
-		t.Rows = append(t.Rows, append(row, measure.FormatDecimal(r.Quality.P, 2), measure.FormatDecimal(r.Quality.F1, 2), measure.FormatInt(r.Quality.Nplus)))
+		t.Rows = append(t.Rows, slices.Concat([]string{r.Name, measure.FormatNonZero(r.Approx, 1)}, r.Recall10.Cells(2), r.Paper.Cells(2), r.PaperAll.Cells(2), r.Standard.Cells(2),
+			[]string{measure.FormatDecimal(r.Quality.P, 2), measure.FormatDecimal(r.Quality.F1, 2), measure.FormatInt(r.Quality.Nplus)}))
 	}
 	return t
 }
@@ -209,11 +198,8 @@ func (s *Sweep) tradeoff() measure.Table {
 	t := measure.Table{Name: "tradeoff", Title: fmt.Sprintf("Speedup against accuracy, both relative to capia, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "speedup", "low", "high", "visits allow", "relative, paper's %", "low", "high", "relative, all words %", "low", "high", "relative, standard %", "low", "high"}}
 	for _, r := range s.Rows {
-		row := []string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(r.Speedup.Value, 2), measure.FormatDecimal(r.Speedup.Low, 2), measure.FormatDecimal(r.Speedup.High, 2), measure.FormatDecimal(r.Bound, 1)}
-		for _, x := range []measure.Interval{r.Relative, r.RelativeAll, r.RelativeStandard} {
-			row = append(row, measure.FormatDecimal(x.Value, 1), measure.FormatDecimal(x.Low, 1), measure.FormatDecimal(x.High, 1))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, slices.Concat([]string{r.Name, measure.FormatNonZero(r.Approx, 1)}, r.Speedup.Cells(2), []string{measure.FormatDecimal(r.Bound, 1)},
+			r.Relative.Cells(1), r.RelativeAll.Cells(1), r.RelativeStandard.Cells(1)))
 	}
 	return t
 }

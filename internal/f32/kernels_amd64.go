@@ -80,102 +80,51 @@ func (l level) pack(dst, b []float32, offsets []int, wide int) {
 	}
 }
 
-func (l level) taps(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {
-	to, from, at, w := unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(offsets), unsafe.SliceData(weights)
-	switch l {
-	case withAVX512:
-		tapsAVX512(to, from, at, w, len(offsets), len(out)/16, bias, lo, hi)
-	case withAVX2:
-		tapsAVX2(to, from, at, w, len(offsets), len(out)/8, bias, lo, hi)
-	default:
-		tapsPlain(out, x, offsets, weights, bias, lo, hi)
-	}
-}
-
-func (l level) dot(x, y []float32) float32 {
-	switch l {
-	case withAVX512:
-		return dotAVX512(unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
-	case withAVX2:
-		return dotAVX2(unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
-	}
-	return dotPlain(x, y)
-}
-
-func (l level) axpy(a float32, x, y []float32) {
-	switch l {
-	case withAVX512:
-		axpyAVX512(a, unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
-	case withAVX2:
-		axpyAVX2(a, unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
-	default:
-		axpyPlain(a, x, y)
-	}
-}
-
-func (l level) line(out, in []float32, by, plus, lo, hi float32) {
-	switch l {
-	case withAVX512:
-		lineAVX512(unsafe.SliceData(out), unsafe.SliceData(in), by, plus, lo, hi, len(in)/16)
-	case withAVX2:
-		lineAVX2(unsafe.SliceData(out), unsafe.SliceData(in), by, plus, lo, hi, len(in)/8)
-	default:
-		linePlain(out, in, by, plus, lo, hi)
-	}
-}
-
-func (l level) times(out, x, y []float32) {
-	switch l {
-	case withAVX512:
-		timesAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
-	case withAVX2:
-		timesAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
-	default:
-		timesPlain(out, x, y)
-	}
-}
-
-func (l level) larger(out, x, y []float32) {
-	switch l {
-	case withAVX512:
-		largerAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
-	case withAVX2:
-		largerAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
-	default:
-		largerPlain(out, x, y)
-	}
-}
-
-func (l level) largest(x []float32) float32 {
-	switch l {
-	case withAVX512:
-		return largestAVX512(unsafe.SliceData(x), len(x)/16)
-	case withAVX2:
-		return largestAVX2(unsafe.SliceData(x), len(x)/8)
-	}
-	return largestPlain(x)
-}
-
-func (l level) widen(sum []float64, x []float32) {
-	switch l {
-	case withAVX512:
-		widenAVX512(unsafe.SliceData(sum), unsafe.SliceData(x), len(x)/16)
-	case withAVX2:
-		widenAVX2(unsafe.SliceData(sum), unsafe.SliceData(x), len(x)/8)
-	default:
-		widenPlain(sum, x)
-	}
-}
-
-func (l level) centre(out, x []float32, mean []float64, scale float64) {
-	switch l {
-	case withAVX512:
-		centreAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(mean), scale, len(x)/16)
-	case withAVX2:
-		centreAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(mean), scale, len(x)/8)
-	default:
-		centrePlain(out, x, mean, scale)
-	}
+// Assembly counts registers, of eight or sixteen values.
+var vectorKernels = [...]vectorFunctions{
+	plain: plainVectors,
+	withAVX2: {
+		dot:  func(x, y []float32) float32 { return dotAVX2(unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8) },
+		axpy: func(a float32, x, y []float32) { axpyAVX2(a, unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8) },
+		line: func(out, in []float32, by, plus, lo, hi float32) {
+			lineAVX2(unsafe.SliceData(out), unsafe.SliceData(in), by, plus, lo, hi, len(in)/8)
+		},
+		times: func(out, x, y []float32) {
+			timesAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
+		},
+		larger: func(out, x, y []float32) {
+			largerAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
+		},
+		largest: func(x []float32) float32 { return largestAVX2(unsafe.SliceData(x), len(x)/8) },
+		widen:   func(sum []float64, x []float32) { widenAVX2(unsafe.SliceData(sum), unsafe.SliceData(x), len(x)/8) },
+		centre: func(out, x []float32, mean []float64, scale float64) {
+			centreAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(mean), scale, len(x)/8)
+		},
+		taps: func(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {
+			tapsAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(offsets), unsafe.SliceData(weights), len(offsets), len(out)/8, bias, lo, hi)
+		},
+	},
+	withAVX512: {
+		dot:  func(x, y []float32) float32 { return dotAVX512(unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16) },
+		axpy: func(a float32, x, y []float32) { axpyAVX512(a, unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16) },
+		line: func(out, in []float32, by, plus, lo, hi float32) {
+			lineAVX512(unsafe.SliceData(out), unsafe.SliceData(in), by, plus, lo, hi, len(in)/16)
+		},
+		times: func(out, x, y []float32) {
+			timesAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
+		},
+		larger: func(out, x, y []float32) {
+			largerAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
+		},
+		largest: func(x []float32) float32 { return largestAVX512(unsafe.SliceData(x), len(x)/16) },
+		widen:   func(sum []float64, x []float32) { widenAVX512(unsafe.SliceData(sum), unsafe.SliceData(x), len(x)/16) },
+		centre: func(out, x []float32, mean []float64, scale float64) {
+			centreAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(mean), scale, len(x)/16)
+		},
+		taps: func(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {
+			tapsAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(offsets), unsafe.SliceData(weights), len(offsets), len(out)/16, bias, lo, hi)
+		},
+	},
 }
 
 func (l level) apply(f function, out, in []float32) {

@@ -40,7 +40,11 @@ type strips struct{ n, count int }
 
 func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }
 
-func (s strips) start(i int) int { return i * s.n / s.count }
+// part returns the first row and the height of strip i.
+func (s strips) part(i int) (first, size int) {
+	first = i * s.n / s.count
+	return first, (i+1)*s.n/s.count - first
+}
 
 func (t tiling) depths(k int) strips { return stripsOf(k, t.depth) }
 

@@ -77,8 +77,8 @@ func (p *block) multiply() {
 			t := tile{k: p.k, vectors: (wide + p.lanes - 1) / p.lanes, lo: p.lo, hi: p.hi}
 			t.b = p.b[j*p.k:][:t.vectors*p.lanes*p.k]
 			for i := first; i < last; i++ {
-				row := s.start(i)
-				t.rows = s.start(i+1) - row
+				var row int
+				row, t.rows = s.part(i)
 				t.a = p.a[row*p.k:][:t.rows*p.k]
 				if whole := t.vectors * p.lanes; whole > wide {
 					p.edge(&t, row, j, wide, whole)
@@ -139,6 +139,14 @@ func checkMatrix[T float32 | float64](name string, x []T, ld, m, n int) {
 	if m < 1 || n < 1 || ld < n || (m-1)*ld+n > len(x) {
 		panic(fmt.Sprintf("f32: %s has %d values, too few for %d rows of %d, %d apart", name, len(x), m, n, ld))
 	}
+}
+
+// checkRight checks the k×n matrix b, or its transpose.
+func checkRight(b []float32, ldb, k, n int, trans bool) {
+	if trans {
+		k, n = n, k
+	}
+	checkMatrix("b", b, ldb, k, n)
 }
 
 func checkBias(e *Epilogue, n int) {

@@ -5,8 +5,7 @@ package f32
 func (t tiling) packLeft(dst, a []float32, lda, m, k int) {
 	s := stripsOf(m, t.rows)
 	for i := range s.count {
-		first := s.start(i)
-		rows := s.start(i+1) - first
+		first, rows := s.part(i)
 		packAcross(dst[first*k:][:rows*k], a[first*lda:], lda, rows, k, rows)
 	}
 }

@@ -13,11 +13,7 @@ func Scratch(m, n, k int) int {
 func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB bool, scratch []float32) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
-	if transB {
-		checkMatrix("b", b, ldb, n, k)
-	} else {
-		checkMatrix("b", b, ldb, k, n)
-	}
+	checkRight(b, ldb, k, n, transB)
 	l, t := active, active.tiling()
 	own, scratch := take(scratch, t.ownTile())
 	left, right := take(scratch, min(m, blockRows)*min(k, t.depth))
@@ -26,8 +22,7 @@ func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n,
 	for j := 0; j < n; j += blockColumns {
 		wide := min(blockColumns, n-j)
 		for d := range depths.count {
-			first := depths.start(d)
-			deep := depths.start(d+1) - first
+			first, deep := depths.part(d)
 			if transB {
 				t.packRightTransposed(right, b[j*ldb+first:], ldb, wide, deep)
 			} else {
@@ -37,8 +32,7 @@ func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n,
 				l.packRight(right, b[first*ldb+j:], offsets[:deep], wide)
 			}
 			for h := range heights.count {
-				row := heights.start(h)
-				high := heights.start(h+1) - row
+				row, high := heights.part(h)
 				t.packLeft(left, a[row*lda+first:], lda, high, deep)
 				p := l.begin(c[row*ldc+j:], ldc, nil, nothing, d, depths.count, own)
 				p.a, p.b, p.m, p.n, p.k = left, right, high, wide, deep
@@ -67,8 +61,8 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 	t := active.tiling()
 	depths := t.depths(k)
 	for d := range depths.count {
-		first, end := depths.start(d), depths.start(d+1)
-		t.packLeft(l.data[first*m:], a[first:], lda, m, end-first)
+		first, deep := depths.part(d)
+		t.packLeft(l.data[first*m:], a[first:], lda, m, deep)
 	}
 	return l
 }
@@ -108,8 +102,7 @@ func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int
 	for j := 0; j < n; j += blockColumns {
 		wide := min(blockColumns, n-j)
 		for d := range depths.count {
-			first := depths.start(d)
-			deep := depths.start(d+1) - first
+			first, deep := depths.part(d)
 			for i := range deep {
 				offsets[i] = offset(first + i)
 			}
@@ -132,18 +125,13 @@ type Right struct {
 // PackRight packs k rows of n values, ldb apart, or with trans the columns of n
 // rows of k.
 func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
-	if trans {
-		checkMatrix("b", b, ldb, n, k)
-	} else {
-		checkMatrix("b", b, ldb, k, n)
-	}
+	checkRight(b, ldb, k, n, trans)
 	t := active.tiling()
 	r := &Right{active, k, n, make([]float32, k*roundUp(n, t.lanes))}
 	depths := t.depths(k)
 	var offsets [maxDepth]int
 	for d := range depths.count {
-		first := depths.start(d)
-		deep := depths.start(d+1) - first
+		first, deep := depths.part(d)
 		to := r.data[first*roundUp(n, t.lanes):][:deep*roundUp(n, t.lanes)]
 		if trans {
 			t.packRightTransposed(to, b[first:], ldb, n, deep)
@@ -173,11 +161,9 @@ func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, 
 	padded := roundUp(r.n, t.lanes)
 	depths, heights := t.depths(r.k), stripsOf(m, blockRows)
 	for h := range heights.count {
-		row := heights.start(h)
-		high := heights.start(h+1) - row
+		row, high := heights.part(h)
 		for d := range depths.count {
-			first := depths.start(d)
-			deep := depths.start(d+1) - first
+			first, deep := depths.part(d)
 			t.packLeft(left, a[row*lda+first:], lda, high, deep)
 			p := r.level.begin(c[row*ldc:], ldc, e, eachColumn, d, depths.count, own)
 			p.a, p.b, p.m, p.n, p.k = left, r.data[first*padded:], high, r.n, deep

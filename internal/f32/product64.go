@@ -76,16 +76,14 @@ func packWide[T float32 | float64](p *wideBlock, b []T, ldb, n int, transB bool)
 func (p *wideBlock) multiply(c []float64, ldc int, a []float64, lda, m, n int) {
 	s := stripsOf(m, p.wideRows)
 	for i := range s.count {
-		first := s.start(i)
-		rows := s.start(i+1) - first
+		first, rows := s.part(i)
 		packAcross(p.a[first*p.k:][:rows*p.k], a[first*lda:], lda, rows, p.k, rows)
 	}
 	for j := 0; j < n; j += p.wideWidth {
 		wide := min(p.wideWidth, n-j)
 		b := p.b[j*p.k:][:p.k*p.wideWidth]
 		for i := range s.count {
-			first := s.start(i)
-			rows := s.start(i+1) - first
+			first, rows := s.part(i)
 			packed, to := p.a[first*p.k:][:rows*p.k], c[first*ldc+j:]
 			if wide == p.wideWidth {
 				p.level.wide(rows, p.k, packed, b, to, ldc)

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // A Process is a storage server that a test can kill and restart.
@@ -65,33 +64,14 @@ func Azurite(t testing.TB) *Process {
 // Start starts or restarts the server and waits until it listens.
 func (p *Process) Start() {
 	p.t.Helper()
-	log, err := os.OpenFile(p.output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer log.Close()
 	p.running = p.command()
-	p.running.Stdout, p.running.Stderr = log, log
-	if err := p.running.Start(); err != nil {
-		p.t.Fatal(err)
-	}
 	p.t.Cleanup(p.Kill)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", p.port)
-		if err == nil {
-			c.Close()
-			return
-		}
-		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(p.output)
-			p.t.Fatalf("the storage server does not listen: %v\n%s", err, text)
-		}
-	}
+	oracle.Serve(p.t, p.running, p.port, p.output)
 }
 
 // Kill ends the server as a power failure does.
 func (p *Process) Kill() {
-	if p.running != nil {
+	if p.running != nil && p.running.Process != nil {
 		p.running.Process.Kill()
 		p.running.Wait()
 		p.running = nil

@@ -96,33 +96,13 @@ func (s *Servers) Run(i int) {
 	if err := os.WriteFile(file, []byte(s.config(i)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	log, err := os.OpenFile(s.log(i), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer log.Close()
-	c := exec.Command(s.program, "--config", file)
-	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.running[i] = c
-	for range 200 {
-		if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.ports[i])); err == nil {
-			conn.Close()
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	said, _ := os.ReadFile(s.log(i))
-	s.t.Fatalf("nats-server %d does not listen: %s", i, said)
+	s.running[i] = exec.Command(s.program, "--config", file)
+	oracle.Serve(s.t, s.running[i], fmt.Sprintf("127.0.0.1:%d", s.ports[i]), filepath.Join(s.folder, fmt.Sprintf("%d.log", i)))
 }
-
-func (s *Servers) log(i int) string { return filepath.Join(s.folder, fmt.Sprintf("%d.log", i)) }
 
 // Kill ends server i at once and keeps its disk.
 func (s *Servers) Kill(i int) {
-	if c := s.running[i]; c != nil {
+	if c := s.running[i]; c != nil && c.Process != nil {
 		c.Process.Kill()
 		c.Wait()
 		s.running[i] = nil

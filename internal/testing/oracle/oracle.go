@@ -8,8 +8,10 @@ package oracle
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // Named returns the path in an environment variable, or skips the test. With
@@ -35,6 +37,31 @@ func Port(t testing.TB) int {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// Serve starts a program whose output it appends to the file log, and waits
+// until the program listens at address.
+func Serve(t testing.TB, c *exec.Cmd, address, log string) {
+	t.Helper()
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	c.Stdout, c.Stderr = out, out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			said, _ := os.ReadFile(log)
+			t.Fatalf("%s does not listen: %s", filepath.Base(c.Path), said)
+		}
+	}
 }
 
 // Path returns the path of a reference file in ../shared, such as
