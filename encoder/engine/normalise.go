@@ -165,24 +165,6 @@ func scaleChannels(out, in, by, plus []float32, n int) {
 	}
 }
 
-func compileLpNorm(c *call) error {
-	x := c.input(0)
-	k := c.axisAttribute(-1, len(x.shape))
-	p := c.intAttribute("p", 2)
-	if p != 1 && p != 2 {
-		return fmt.Errorf("p = %d", p)
-	}
-	length := c.reduced(reductions[fmt.Sprint("ReduceL", p)], x, []int{k})
-	// Define 0/0 as 0.
-	length = c.unary(unary{run: eachFloat32(func(v float32) float32 {
-		if v == 0 {
-			return 1
-		}
-		return v
-	})}, length)
-	return c.setOutput(c.binary("Div", x, length))
-}
-
 func compileLRN(c *call) error {
 	x := c.input(0)
 	of := c.factors([]string{"alpha", "beta", "bias"}, 1e-4, 0.75, 1)

@@ -149,15 +149,8 @@ func compileGlobalPool(c *call) error {
 		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
 	}
 	r := reductions["ReduceMean"]
-	switch c.node.Op {
-	case "GlobalMaxPool":
+	if c.node.Op == "GlobalMaxPool" {
 		r = reductions["ReduceMax"]
-	case "GlobalLpPool":
-		p := c.intAttribute("p", 2)
-		if p != 1 && p != 2 {
-			return fmt.Errorf("p = %d", p)
-		}
-		r = reductions[fmt.Sprint("ReduceL", p)]
 	}
 	return c.setOutput(c.reduced(r, x, allAxes(len(x.shape))[2:]))
 }
