@@ -49,14 +49,6 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 
 // LoadShard is Load for a shard. Segments that it does not need are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
-	x, err := load(m, p, segments)
-	if err != nil {
-		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
-	}
-	return x, nil
-}
-
-func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	if err := p.CheckSegments(m, segments); err != nil {
 		return nil, err
 	}
