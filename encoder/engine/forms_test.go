@@ -293,10 +293,10 @@ func forms() []form {
 			add([]int64{13, 19}, "Resize", in("image", "", "", l(1, 3, 7, 3)), a("mode", mode, "coordinate_transformation_mode", c))
 		}
 	}
-	for _, n := range []string{"floor", "ceil", "round_prefer_ceil", "round_prefer_floor"} {
+	for _, n := range []string{"floor", "round_prefer_floor"} {
 		add([]int64{13}, "Resize", in("image", "", "", l(1, 3, 8, 12)), a("nearest_mode", n, "coordinate_transformation_mode", "asymmetric"))
 	}
-	add([]int64{13}, "Resize", in("image", "", "", l(1, 3, 9, 9)), a("mode", "cubic", "cubic_coeff_a", float32(-0.5), "exclude_outside", 1))
+	add([]int64{13}, "Resize", in("image", "", "", l(1, 3, 9, 9)), a("mode", "cubic", "cubic_coeff_a", float32(-0.5)))
 	add([]int64{18}, "Resize", in("image", "", "", l(1, 3, 2, 3)), a("mode", "linear", "antialias", 1))
 	add([]int64{18}, "Resize", in("image", "", "", l(1, 3, 3, 2)), a("mode", "cubic", "antialias", 1))
 	add([]int64{18}, "Resize", in("image", "", "", l(3, 2)), a("mode", "linear", "axes", l(2, 3)))
