@@ -145,10 +145,15 @@ func joinSealed(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 type loadedIndex func(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
-	if e, ok := schemes[m.Scheme]; ok {
-		return e.load(m, p, segments)
+	e, ok := schemes[m.Scheme]
+	if !ok {
+		e = scored // which refuses m
 	}
-	return scored.load(m, p, segments) // which refuses m
+	x, err := e.load(m, p, segments)
+	if err != nil {
+		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
+	}
+	return x, nil
 }
 
 // annotateScored answers requests to an index of scheme cpar, capia or ivf. The

@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 	"cpar/internal/hint"
 )
 
-func TestLoadWith(t *testing.T) {
+func TestRuntimeIsResolved(t *testing.T) {
 	data := smallFile().Bytes()
 	broken := filepath.Join(t.TempDir(), "libonnxruntime.so")
 	if err := os.WriteFile(broken, []byte("not a library"), 0o666); err != nil {
@@ -25,37 +26,37 @@ func TestLoadWith(t *testing.T) {
 		for _, runtime := range []string{ONNXRuntime, Auto, ""} {
 			for _, options := range []Options{{Library: path}, {}} {
 				t.Setenv(onnxruntime.Variable, path)
-				e, err := LoadWith(runtime, data, options)
+				e, err := loadWith(runtime, data, options)
 				if e != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), onnxruntime.Variable) || !strings.Contains(err.Error(), filepath.Base(path)) {
 					t.Errorf("%q: %v, %v (%s)", runtime, e, err, hint.Of(err))
 				}
 			}
 		}
-		e, err := LoadWith(Go, data, Options{Library: path})
+		e, err := loadWith(Go, data, Options{Library: path})
 		if err != nil || e.Runtime() != Go {
 			t.Errorf("%v, %v", e, err)
 		}
 		t.Setenv(onnxruntime.Variable, "")
-		if e, err := LoadWith(Auto, data, Options{}); err != nil || e.Runtime() != Go {
+		if e, err := loadWith(Auto, data, Options{}); err != nil || e.Runtime() != Go {
 			t.Errorf("%v, %v", e, err)
 		}
 		t.Setenv(Variable, ONNXRuntime)
-		if _, err := LoadWith(Auto, data, Options{Library: path}); err == nil {
+		if _, err := loadWith(Auto, data, Options{Library: path}); err == nil {
 			t.Error("a runtime was asked for by environment, and another taken")
 		}
 		t.Setenv(Variable, Go)
-		if e, err := LoadWith(Auto, data, Options{Library: path}); err != nil || e.Runtime() != Go {
+		if e, err := loadWith(Auto, data, Options{Library: path}); err != nil || e.Runtime() != Go {
 			t.Errorf("%v, %v", e, err)
 		}
 		t.Setenv(Variable, "")
 	}
 	for _, runtime := range []string{Auto, Go, ONNXRuntime, "", "tensorflow"} {
-		e, err := LoadWith(runtime, data[:20], Options{Library: broken})
+		e, err := loadWith(runtime, data[:20], Options{Library: broken})
 		if e != nil || !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%q: %v, %v", runtime, e, err)
 		}
 	}
-	if _, err := LoadWith("tensorflow", data, Options{}); err == nil || !strings.Contains(err.Error(), "auto, go and onnxruntime") {
+	if _, err := loadWith("tensorflow", data, Options{}); err == nil || !strings.Contains(err.Error(), "auto, go and onnxruntime") {
 		t.Error(err)
 	}
 	if _, err := OpenWith(Auto, t.TempDir(), Options{}); !errors.Is(err, cpar.ErrInput) {
@@ -63,8 +64,24 @@ func TestLoadWith(t *testing.T) {
 	}
 }
 
+// loadWith starts the bytes of an ONNX file, which must not name others.
+func loadWith(runtime string, data []byte, options Options) (e Embedder, err error) {
+	s := (*parsedModel)(nil)
+	if runtime, err = resolve(runtime, options.Library); err == nil {
+		s, err = read(data, runtime, options, nil)
+	}
+	if err == nil {
+		s.digest = sha256.Sum256(data)
+		e, err = s.start(runtime, options, options.Side)
+	}
+	if err != nil {
+		return nil, errLoading(err)
+	}
+	return e, nil
+}
+
 func loadGo(data []byte, options Options) (*Model, error) {
-	e, err := LoadWith(Go, data, options)
+	e, err := loadWith(Go, data, options)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func TestNoOtherFile(t *testing.T) {
 	files["a sparse initializer"] = onnxtest.Proto(onnxtest.Proto{}.Varint(1, 7)).Bytes(7, append(graph, node().Bytes()[5:]...))
 	for name, data := range files {
 		for _, runtime := range []string{Go, ONNXRuntime, Auto} {
-			e, err := LoadWith(runtime, data, Options{Library: path})
+			e, err := loadWith(runtime, data, Options{Library: path})
 			if e != nil || err == nil {
 				t.Errorf("%s, %s: accepted", name, runtime)
 				continue

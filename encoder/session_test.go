@@ -59,7 +59,7 @@ func openWith(t testing.TB, runtime, path string) Embedder {
 func session(t *testing.T, f *onnxtest.File, options Options) *Model {
 	t.Helper()
 	options.Library = oracle.Named(t, "CPAR_ONNXRUNTIME")
-	e, err := LoadWith(ONNXRuntime, f.Bytes(), options)
+	e, err := loadWith(ONNXRuntime, f.Bytes(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestOtherOperators(t *testing.T) {
 			}
 			image := []float32{-3, -2, -1, -0.5, 0, 0.1, 0.2, 0.5, 1, 2, 3, 4}
 			for _, runtime := range []string{ONNXRuntime} {
-				e, err := LoadWith(runtime, f.Bytes(), withLibrary(t))
+				e, err := loadWith(runtime, f.Bytes(), withLibrary(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -238,7 +238,7 @@ func TestSessionRefusals(t *testing.T) {
 		"it has no output":                    onnxtest.New(13, 2, 2).Node("Relu", []string{"image"}, "y", nil),
 	} {
 		options.Embedding = map[bool]string{true: "s"}[strings.HasPrefix(why, "not a tensor")]
-		e, err := LoadWith(ONNXRuntime, f.Bytes(), options)
+		e, err := loadWith(ONNXRuntime, f.Bytes(), options)
 		if e != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) {
 			t.Errorf("got %v, %v, want bad input and %q", e, err, why)
 		} else {
@@ -266,7 +266,7 @@ func TestSessionSurvivesDamagedFiles(t *testing.T) {
 	data := smallFile().Bytes()
 	try := func(data []byte) {
 		t.Helper()
-		e, err := LoadWith(ONNXRuntime, data, options)
+		e, err := loadWith(ONNXRuntime, data, options)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrInput) {
 				t.Errorf("not called bad input: %v", err)

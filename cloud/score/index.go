@@ -35,11 +35,9 @@ type Index struct {
 	keywords                   []byte
 	// Field f has planes firstCut[f] to firstCut[f+1]−1.
 	firstCut []uint32
-	ballots  func() *kdforest.Ballots
+	// Ballots returns the forest's ballots, built by the first search by rank.
+	Ballots func() *kdforest.Ballots
 }
-
-// Ballots returns the forest's ballots, built by the first search by rank.
-func (x *Index) Ballots() *kdforest.Ballots { return x.ballots() }
 
 // Load prepares an index for search. segments holds the bytes of every segment
 // in the manifest's order, with verified digests. Errors wrap cpar.ErrCorrupt.
@@ -49,14 +47,6 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 
 // LoadShard is Load for a shard. Segments that it does not need are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
-	x, err := load(m, p, segments)
-	if err != nil {
-		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
-	}
-	return x, nil
-}
-
-func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	if err := p.CheckSegments(m, segments); err != nil {
 		return nil, err
 	}
@@ -85,7 +75,7 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 			return nil, fmt.Errorf("%w: vector segments of unequal size", cpar.ErrCorrupt)
 		}
 	}
-	x.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(&x.Forest.Forest) })
+	x.Ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(&x.Forest.Forest) })
 	return x, nil
 }
 

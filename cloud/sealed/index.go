@@ -21,15 +21,7 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 }
 
 // LoadShard is Load for a shard. Segments that it does not need are nil.
-func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
-	x, err := load(m, p, segments)
-	if err != nil {
-		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
-	}
-	return x, nil
-}
-
-func load(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
+func LoadShard(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	if err := some.CheckSegments(m, segments); err != nil {
 		return nil, err
 	}

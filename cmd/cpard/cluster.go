@@ -92,7 +92,7 @@ func newClusterDrain() *cobra.Command {
 it once cpard cluster status shows that the others have all their parts. A restarted node is
 no longer drained.`,
 		Example: "  $ cpard cluster drain m2 --nats tls://a:4222,tls://b:4222,tls://c:4222 --nats-seed seed\n  m2 is leaving",
-		Args:    oneArgument("which node?"),
+		Args:    oneNode,
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.operate(c, func(x *cluster.Operator) error {
 				if err := x.Drain(c.Context(), args[0]); err != nil {

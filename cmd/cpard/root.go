@@ -62,13 +62,11 @@ func knownCommand(c *cobra.Command, args []string) error {
 	return err
 }
 
-func oneArgument(which string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return exitcode.UsageError(errors.New(which))
-		}
-		return nil
+func oneNode(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return exitcode.UsageError(errors.New("which node?"))
 	}
+	return nil
 }
 
 func noArguments(c *cobra.Command, args []string) error {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -125,52 +124,6 @@ func rangeOf[T any](c *call, read func(*value) ([]T, error)) (of [3]T, err error
 		of[i] = data[0]
 	}
 	return of, nil
-}
-
-func compileNonZero(c *call) error {
-	x := c.given(0)
-	if c.err != nil {
-		return c.err
-	}
-	if !x.constant() {
-		return onnx.Unsupported("the shape of its output depends on the input, which is not supported")
-	}
-	n := count(x.shape)
-	if err := cmp.Or(c.spend(2*int64(n)), c.allocate(8*int64(n))); err != nil {
-		return err
-	}
-	var at []int
-	var err error
-	if x.kind == floats {
-		var data []float32
-		data, err = c.floatsOf(x)
-		at = nonZero(data)
-	} else {
-		var data []int64
-		data, err = c.intsOf(x)
-		at = nonZero(data)
-	}
-	c.bytes -= 8 * int64(n) // at is temporary
-	rank, steps := len(x.shape), rowMajor(x.shape)
-	if err = cmp.Or(err, c.allocate(8*int64(len(at))*int64(rank))); err != nil {
-		return err
-	}
-	list := make([]int64, 0, rank*len(at))
-	for k, size := range x.shape {
-		for _, i := range at {
-			list = append(list, int64(i/steps[k]%size))
-		}
-	}
-	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, len(at)}, ints: list})
-}
-
-func nonZero[T float32 | int64](data []T) (at []int) {
-	for i, v := range data {
-		if v != 0 {
-			at = append(at, i)
-		}
-	}
-	return at
 }
 
 // compileCast omits the rounding of float types, because all values are float32

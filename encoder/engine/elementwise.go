@@ -122,23 +122,11 @@ var shaped = map[string]struct {
 	"HardSigmoid":     {"beta", []float32{0.2, 0.5}, func(v, a, b float64) float64 { return max(0, min(1, a*v+b)) }},
 	"Selu": {"gamma", []float32{1.67326319217681884765625, 1.05070102214813232421875},
 		func(v, a, g float64) float64 { return g * (max(v, 0) + a*math.Expm1(min(v, 0))) }},
-	"Shrink": {"lambd", []float32{0, 0.5}, func(v, bias, l float64) float64 {
-		switch {
-		case v < -l:
-			return v + bias
-		case v > l:
-			return v - bias
-		}
-		return 0
-	}},
 }
 
 func compileShaped(c *call) error {
 	s := shaped[c.node.Op]
 	names := []string{"alpha", s.other}[:len(s.defaults)]
-	if c.node.Op == "Shrink" {
-		names[0] = "bias"
-	}
 	of := append(c.factors(names, s.defaults...), 0)
 	f := vectorised(c.node.Op, of[0], of[1])
 	if f == nil {
@@ -202,14 +190,6 @@ func compileNot(c *call) error {
 	}
 	return c.setOutput(c.moving(&step{in: []*value{x}, inPlace: true}, bools, x.shape,
 		mapped(func(v float32) float32 { return 1 - v }), mapped(func(v int64) int64 { return 1 - v })))
-}
-
-func compileIsInf(c *call) error {
-	negative, positive := c.flagAttribute("detect_negative", true), c.flagAttribute("detect_positive", true)
-	return c.setOutput(c.unary(unary{truth: true, run: eachFloat32(func(v float32) float32 {
-		f := float64(v)
-		return truth(negative && math.IsInf(f, -1) || positive && math.IsInf(f, 1))
-	})}, c.input(0)))
 }
 
 // compileClip bounds its input. The bounds are attributes up to opset 10 and

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"cpar/encoder/onnx"
@@ -68,84 +67,6 @@ func within[T float32 | int64](index []T, sizes []int) error {
 	return nil
 }
 
-// compileElements implements GatherElements, which takes one element for each
-// index along an axis, and ScatterElements, which replaces them by updates.
-func compileElements(c *call) error {
-	x, index := c.given(0), c.given(1)
-	k := c.axisAttribute(0, len(x.shape))
-	if c.err != nil {
-		return c.err
-	}
-	fits := len(x.shape) == len(index.shape) && index.kind == ints
-	for j := 0; fits && j < len(x.shape); j++ {
-		fits = j == k || index.shape[j] <= x.shape[j]
-	}
-	if !fits {
-		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
-	}
-	e := elements{axis: k, n: x.shape[k], steps: rowMajor(x.shape), shape: index.shape}
-	s := &step{in: []*value{x, index}, sizes: []int{e.n}}
-	if c.node.Op == "GatherElements" {
-		return c.setOutput(c.moving(s, x.kind, index.shape, gatherElements[float32](e), gatherElements[int64](e)))
-	}
-	updates := c.updates(x)
-	if !slices.Equal(updates.shape, index.shape) {
-		return onnx.Unsupported("updates of shape %v for indices of shape %v are not supported", updates.shape, index.shape)
-	}
-	s.in = append(s.in, updates)
-	s.moves(scatterElements[float32](e), scatterElements[int64](e))
-	return c.setOutput(c.step(x.kind, s, x.shape, int64(count(index.shape))))
-}
-
-// updates reads the third input of an operator that replaces elements of x.
-func (c *call) updates(x *value) *value {
-	updates := c.given(2)
-	if how := c.stringAttribute("reduction", "none"); how != "none" {
-		return c.fail(onnx.Unsupported("the reduction %.20q is not supported", how))
-	}
-	if updates.kind != x.kind {
-		return c.fail(fmt.Errorf("updates of %s for %s", updates.kind, x.kind))
-	}
-	return updates
-}
-
-// elements are the positions in a tensor that indices along an axis select.
-type elements struct {
-	axis, n      int
-	steps, shape []int // of the tensor, of the indices
-}
-
-func positions[T float32 | int64](e elements, index []T) iter.Seq2[int, int] {
-	walk := view{shape: e.shape, steps: slices.Clone(e.steps)}
-	walk.steps[e.axis] = 0
-	return func(yield func(i, at int) bool) {
-		at, counter := 0, make([]int, len(e.shape))
-		for i, v := range index {
-			if !yield(i, at+resolved(v, e.n)*e.steps[e.axis]) {
-				return
-			}
-			at = walk.next(counter, at, len(e.shape))
-		}
-	}
-}
-
-func gatherElements[T float32 | int64](e elements) mover[T] {
-	return func(out []T, in [][]T) {
-		for i, at := range positions(e, in[1]) {
-			out[i] = in[0][at]
-		}
-	}
-}
-
-func scatterElements[T float32 | int64](e elements) mover[T] {
-	return func(out []T, in [][]T) {
-		copy(out, in[0])
-		for i, at := range positions(e, in[1]) {
-			out[at] = in[2][i]
-		}
-	}
-}
-
 // rows are slices of a tensor, selected by rows of indices into axes of these
 // sizes.
 type rows struct {
@@ -193,7 +114,13 @@ func gatherND[T float32 | int64](r rows, perBatch, many int) mover[T] {
 }
 
 func compileScatterND(c *call) error {
-	x, index, updates := c.given(0), c.given(1), c.updates(c.given(0))
+	x, index, updates := c.given(0), c.given(1), c.given(2)
+	if how := c.stringAttribute("reduction", "none"); how != "none" {
+		return onnx.Unsupported("the reduction %.20q is not supported", how)
+	}
+	if updates.kind != x.kind {
+		return fmt.Errorf("updates of %s for %s", updates.kind, x.kind)
+	}
 	rank := len(index.shape)
 	if rank == 0 || index.kind != ints {
 		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
@@ -249,32 +176,6 @@ func trilu[T float32 | int64](m triangle) mover[T] {
 				v = 0
 			}
 			out[i] = v
-		}
-	}
-}
-
-func compileOneHot(c *call) error {
-	index, depth, values := c.any(0), c.constantInts(1), c.any(2)
-	k := c.axisAttribute(-1, len(index.shape)+1)
-	if len(depth) != 1 || depth[0] < 1 || depth[0] > int64(c.limits.Elements) || count(values.shape) != 2 || index.kind != ints {
-		return fmt.Errorf("a depth of %v for values of shape %v", depth, values.shape)
-	}
-	n := int(depth[0])
-	shape := slices.Insert(slices.Clone(index.shape), k, n)
-	inner := count(index.shape[k:])
-	return c.setOutput(c.moving(&step{in: []*value{index, values}}, values.kind, shape, oneHot[float32](n, inner), oneHot[int64](n, inner)))
-}
-
-func oneHot[T float32 | int64](n, inner int) mover[T] {
-	return func(out []T, in [][]T) {
-		off, on := in[1][0], in[1][1]
-		for i := range out {
-			out[i] = off
-		}
-		for i, v := range in[0] {
-			if k := int(v); k >= -n && k < n {
-				out[(i/inner*n+resolved(v, n))*inner+i%inner] = on
-			}
 		}
 	}
 }

@@ -165,30 +165,6 @@ func compileTile(c *call) error {
 	return c.setOutput(c.reading(x, v, shape))
 }
 
-// compileSpaceDepth implements DepthToSpace and SpaceToDepth, which exchange
-// blocks of pixels and channels.
-func compileSpaceDepth(c *call) error {
-	x := c.given(0)
-	size := c.intAttribute("blocksize", 0)
-	mode := c.stringAttribute("mode", "DCR")
-	if len(x.shape) != 4 || size < 1 || size > maxWindow || mode != "DCR" && mode != "CRD" {
-		return fmt.Errorf("blocks of %d in the order %.20q of a tensor of shape %v", size, mode, x.shape)
-	}
-	n, ch, h, w, b := x.shape[0], x.shape[1], x.shape[2], x.shape[3], int(size)
-	var split, perm, shape []int
-	switch {
-	case c.node.Op == "SpaceToDepth" && h%b == 0 && w%b == 0:
-		split, perm, shape = []int{n, ch, h / b, b, w / b, b}, []int{0, 3, 5, 1, 2, 4}, []int{n, ch * b * b, h / b, w / b}
-	case c.node.Op == "SpaceToDepth" || ch%(b*b) != 0:
-		return fmt.Errorf("blocks of %d of a tensor of shape %v", size, x.shape)
-	case mode == "DCR":
-		split, perm, shape = []int{n, b, b, ch / b / b, h, w}, []int{0, 3, 4, 1, 5, 2}, []int{n, ch / b / b, h * b, w * b}
-	default:
-		split, perm, shape = []int{n, ch / b / b, b, b, h, w}, []int{0, 1, 4, 2, 5, 3}, []int{n, ch / b / b, h * b, w * b}
-	}
-	return c.setOutput(c.reshaped(c.transposed(c.reshaped(x, split), perm), shape))
-}
-
 // compileIdentity implements Identity, and Dropout, which does nothing after
 // training.
 func compileIdentity(c *call) error {

@@ -165,24 +165,6 @@ func scaleChannels(out, in, by, plus []float32, n int) {
 	}
 }
 
-func compileLpNorm(c *call) error {
-	x := c.input(0)
-	k := c.axisAttribute(-1, len(x.shape))
-	p := c.intAttribute("p", 2)
-	if p != 1 && p != 2 {
-		return fmt.Errorf("p = %d", p)
-	}
-	length := c.reduced(reductions[fmt.Sprint("ReduceL", p)], x, []int{k})
-	// Define 0/0 as 0.
-	length = c.unary(unary{run: eachFloat32(func(v float32) float32 {
-		if v == 0 {
-			return 1
-		}
-		return v
-	})}, length)
-	return c.setOutput(c.binary("Div", x, length))
-}
-
 func compileLRN(c *call) error {
 	x := c.input(0)
 	of := c.factors([]string{"alpha", "beta", "bias"}, 1e-4, 0.75, 1)
@@ -225,8 +207,8 @@ func powers(x []float32, p float32) {
 	}
 }
 
-// compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 they cover
-// all axes from one on, from 13 a single axis.
+// compileSoftmax implements Softmax. Up to opset 12 it covers all axes from one
+// on, from 13 a single axis.
 func compileSoftmax(c *call) error {
 	x := c.input(0)
 	otherwise := int64(-1)
@@ -234,16 +216,15 @@ func compileSoftmax(c *call) error {
 		otherwise = 1
 	}
 	a := c.intAttribute("axis", otherwise)
-	logarithm := c.node.Op == "LogSoftmax"
 	if c.opset < 13 && a == int64(len(x.shape)) { // rows of one
-		return c.setOutput(c.softmaxOf(x, 1, logarithm))
+		return c.setOutput(c.softmaxOf(x, 1))
 	}
 	k := c.axis(a, len(x.shape))
 	if c.err != nil {
 		return c.err
 	}
 	if c.opset < 13 || k == len(x.shape)-1 {
-		return c.setOutput(c.softmaxOf(x, count(x.shape[k:]), logarithm))
+		return c.setOutput(c.softmaxOf(x, count(x.shape[k:])))
 	}
 	perm := slices.Delete(allAxes(len(x.shape)), k, k+1)
 	perm = append(perm, k)
@@ -251,19 +232,15 @@ func compileSoftmax(c *call) error {
 	for i, k := range perm {
 		back[k] = i
 	}
-	v := c.softmaxOf(c.transposed(x, perm), x.shape[k], logarithm)
+	v := c.softmaxOf(c.transposed(x, perm), x.shape[k])
 	return c.setOutput(c.transposed(v, back))
 }
 
-func (c *call) softmaxOf(x *value, n int, logarithm bool) *value {
+func (c *call) softmaxOf(x *value, n int) *value {
 	s := &step{in: []*value{x}, inPlace: true}
-	row := softmax
-	if logarithm {
-		row = logSoftmax
-	}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
 		for at := 0; at < len(out); at += n {
-			row(out[at:][:n], in[0][at:][:n])
+			softmax(out[at:][:n], in[0][at:][:n])
 		}
 	}
 	return c.step(floats, s, x.shape, 4*int64(count(x.shape)))
@@ -274,15 +251,4 @@ func softmax(out, in []float32) {
 	f32.Line(out, in, 1, -f32.Largest(in), -infinity, infinity)
 	f32.Exp(out, out)
 	f32.Line(out, out, float32(1/f32.Sum(out)), 0, -infinity, infinity)
-}
-
-func logSoftmax(out, in []float32) {
-	top, sum := slices.Max(in), 0.0
-	for _, v := range in {
-		sum += math.Exp(float64(v - top))
-	}
-	less := float32(math.Log(sum))
-	for i, v := range in {
-		out[i] = v - top - less
-	}
 }

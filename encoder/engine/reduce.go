@@ -148,21 +148,10 @@ func compileGlobalPool(c *call) error {
 	if len(x.shape) < 3 {
 		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
 	}
-	r := reductions["ReduceMean"]
-	switch c.node.Op {
-	case "GlobalMaxPool":
-		r = reductions["ReduceMax"]
-	case "GlobalLpPool":
-		p := c.intAttribute("p", 2)
-		if p != 1 && p != 2 {
-			return fmt.Errorf("p = %d", p)
-		}
-		r = reductions[fmt.Sprint("ReduceL", p)]
-	}
-	return c.setOutput(c.reduced(r, x, allAxes(len(x.shape))[2:]))
+	return c.setOutput(c.reduced(reductions["ReduceMean"], x, allAxes(len(x.shape))[2:]))
 }
 
-func compileArg(c *call) error {
+func compileArgMax(c *call) error {
 	x := c.any(0)
 	k := c.axisAttribute(0, len(x.shape))
 	keep := c.flagAttribute("keepdims", true)
@@ -172,18 +161,13 @@ func compileArg(c *call) error {
 	}
 	outer, inner := reductionViews(x.shape, []int{k})
 	n, pitch := x.shape[k], inner.steps[0]
-	isMin := c.node.Op == "ArgMin"
 	run := func(out []float32, in [][]float32, _ []float32) {
 		index := make([]int, len(outer.shape))
 		at := 0
 		for i := range out {
 			best := 0
 			for j := 1; j < n; j++ {
-				v, w := in[0][at+j*pitch], in[0][at+best*pitch]
-				if isMin {
-					v, w = -v, -w
-				}
-				if v > w || later && v == w {
+				if v, w := in[0][at+j*pitch], in[0][at+best*pitch]; v > w || later && v == w {
 					best = j
 				}
 			}

@@ -41,7 +41,7 @@ func compileResize(c *call) error {
 type resizing struct {
 	mode, coordinates, nearest string
 	cubic                      float64
-	outside, antialias         bool // outside weights are omitted, filters widen when shrinking
+	antialias                  bool // filters widen when shrinking
 	axes                       []int64
 }
 
@@ -54,7 +54,9 @@ func (c *call) resizing() (r resizing) {
 		r.coordinates, r.nearest = "asymmetric", "floor"
 	}
 	r.cubic = float64(c.floatAttribute("cubic_coeff_a", -0.75))
-	r.outside = c.flagAttribute("exclude_outside", false)
+	if c.flagAttribute("exclude_outside", false) {
+		c.fail(onnx.Unsupported("exclude_outside is not supported"))
+	}
 	r.antialias = c.flagAttribute("antialias", false)
 	c.floatAttribute("extrapolation_value", 0)
 	r.axes = c.rawInts("axes")
@@ -137,8 +139,6 @@ func (r resizing) taps(n, m int, scale float64) ([][]tap, error) {
 		switch r.coordinates {
 		case "half_pixel":
 			x = (x+0.5)/scale - 0.5
-		case "half_pixel_symmetric":
-			x = (x+0.5)/scale - 0.5 + float64(n)/2*(1-float64(m)/(scale*float64(n)))
 		case "pytorch_half_pixel":
 			if x = (x+0.5)/scale - 0.5; m == 1 {
 				x = 0
@@ -172,12 +172,8 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 		switch r.nearest {
 		case "round_prefer_floor":
 			at = math.Ceil(x - 0.5)
-		case "round_prefer_ceil":
-			at = math.Floor(x + 0.5)
 		case "floor":
 			at = math.Floor(x)
-		case "ceil":
-			at = math.Ceil(x)
 		default:
 			return nil, onnx.Unsupported("rounding by %.40q is not supported", r.nearest)
 		}
@@ -204,9 +200,6 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 	for p := first; p <= last; p++ {
 		w := weight(min(math.Abs(p-x)/stretch, reach))
 		at := int(min(max(p, 0), float64(n-1)))
-		if r.outside && float64(at) != p {
-			continue
-		}
 		sum += w
 		if len(list) > 0 && list[len(list)-1].at == at { // beyond the border
 			list[len(list)-1].weight += float32(w)
@@ -214,7 +207,7 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 		}
 		list = append(list, tap{at, float32(w)})
 	}
-	if r.outside || r.antialias {
+	if r.antialias {
 		for i := range list {
 			list[i].weight /= float32(sum)
 		}

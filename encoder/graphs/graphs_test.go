@@ -142,7 +142,11 @@ func (g graph) reference(t testing.TB, reference graph) encoder.Embedder {
 		t.Fatal(err)
 	}
 	options := encoder.Options{Embedding: reference.Embedding, Side: reference.Side, Library: oracle.Named(t, "CPAR_ONNXRUNTIME")}
-	e, err := encoder.LoadWith(encoder.ONNXRuntime, data, options)
+	path := filepath.Join(t.TempDir(), reference.File)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := encoder.OpenWith(encoder.ONNXRuntime, path, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,15 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/model/feature"
 	"cpar/photo/metadata"
@@ -145,28 +147,21 @@ type TextEncoder interface {
 // embeddings, from the cache where possible. ctx is checked between prompts.
 func Vectors(ctx context.Context, words []string, t TextEncoder, cache *feature.Cache, report progress.Func) ([][]float32, error) {
 	out := make([][]float32, len(words))
-	var mu sync.Mutex // guards done, first and calls of report
-	done, first := 0, error(nil)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	err := parallel.Until(ctx, len(words), func() func(int) {
-		return func(i int) {
-			v, err := cache.Text(cacheKey(words[i], t), func() ([]float32, error) { return vector(ctx, words[i], t) })
+	var mu sync.Mutex // guards done and calls of report
+	done := 0
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, word := range words {
+		group.Go(func() (err error) {
+			out[i], err = cache.Text(cacheKey(word, t), func() ([]float32, error) { return vector(ctx, word, t) })
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil && first == nil {
-				first = err
-				cancel()
-			}
-			out[i] = v
 			done++
 			report.Report("words", done, len(words))
-		}
-	})
-	if first != nil {
-		err = first
+			return err
+		})
 	}
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("reading words: %w", err)
 	}
 	return out, nil

@@ -198,7 +198,7 @@ func pcaTable(s *measure.Session) (*vectorTable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w", err)
 	}
-	project := func(x []float32) []float32 { return toFloat32s(basis.Project(nil, x)) }
+	project := func(x []float32) []float32 { return toFloat32s(basis.Project(x)) }
 	return &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims, records: measure.Map(records, project), requests: measure.Map(requests, project)}, nil
 }
 

@@ -18,7 +18,7 @@ import (
 // Grid is the set of options that Choose tries. Zero fields other than Base
 // take the defaults given here.
 type Grid struct {
-	Base       Options   // Blocks, Components, Seed and Progress for every trial
+	Base       Options   // Blocks, Seed and Progress for every trial
 	Ridges     []float64 // 0.03, 0.1, 0.3, 1
 	Dims       []int     // 64, 96, which keep an index of 20,000 photos below 25 MB
 	Landmarks  []int     // 0, 1000

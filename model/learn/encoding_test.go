@@ -22,8 +22,8 @@ func TestEncoding(t *testing.T) {
 		}
 		a, _ := p.ApplyAll(rows)
 		b, err := back.ApplyAll(rows)
-		if err != nil || back.Landmarks() != landmarks || back.Dim() != 3 || back.In() != 16 {
-			t.Fatal(back.Landmarks(), back.Dim(), back.In(), err)
+		if err != nil || back.landmarks.rows != landmarks || back.Dim() != 3 || back.In() != 16 {
+			t.Fatal(back.landmarks.rows, back.Dim(), back.In(), err)
 		}
 		for i := range a {
 			if !slices.Equal(a[i], b[i]) { // to the last bit: Fit has rounded
@@ -139,7 +139,7 @@ func TestEncodingsAreSmallEnough(t *testing.T) {
 	size := func(blocks []int, landmarks, dim int) int {
 		total, p := headerSize, 0
 		for _, length := range blocks {
-			c := min(defaultComponents, length)
+			c := min(blockComponents, length)
 			total += 20 + 4*length + size16(c, length)
 			p += c
 		}

@@ -17,7 +17,9 @@ import (
 )
 
 const (
-	defaultComponents = 128
+	// blockComponents is the number of principal components that Fit keeps of a
+	// block.
+	blockComponents = 128
 	// maxWords is the number of keywords that are correlated, the most frequent
 	// ones. Time is cubic in their number, and rarer keywords have too few
 	// photos to learn from.
@@ -122,8 +124,6 @@ func (o Options) bounds(blocks int) error {
 		return fmt.Errorf("%w: %d dimensions, want 1 to %d", cpar.ErrInput, o.Dim, MaxDim)
 	case !(o.Ridge >= 1e-6 && o.Ridge <= 1e6):
 		return fmt.Errorf("%w: ridge %v, want 1e-6 to 1e6", cpar.ErrInput, o.Ridge)
-	case o.Components < 0 || o.Components > MaxComponents:
-		return fmt.Errorf("%w: %d components per block, want at most %d", cpar.ErrInput, o.Components, MaxComponents)
 	case o.Landmarks < 0 || o.Landmarks > MaxLandmarks:
 		return fmt.Errorf("%w: %d landmarks, want at most %d", cpar.ErrInput, o.Landmarks, MaxLandmarks)
 	}
@@ -187,7 +187,7 @@ func reduce(ctx context.Context, rows [][]float32, blocks []int, opt Options, st
 			part := make([][]float32, len(rows))
 			parallel.For(len(rows), func(i int) { part[i] = signedRoot(rows[i][at : at+length]) })
 			var err error
-			if b, z, err = reduceBlock(ctx, part, min(cmp.Or(opt.Components, defaultComponents), length), opt.Seed); err != nil {
+			if b, z, err = reduceBlock(ctx, part, min(blockComponents, length), opt.Seed); err != nil {
 				return nil, fmt.Errorf("block %d: %w", k, err)
 			}
 		}

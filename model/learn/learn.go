@@ -71,7 +71,7 @@ import (
 const (
 	MaxDim        = 512
 	MaxLandmarks  = 2048
-	MaxComponents = 512
+	MaxComponents = 512 // per block, in an encoding
 	MaxBlocks     = 64
 	maxWeight     = 16
 )
@@ -86,10 +86,9 @@ type Options struct {
 	// weights. They matter only with landmarks.
 	Weights []float32
 	// Square weights each direction by its squared correlation.
-	Square     bool
-	Components int    // maximum number of principal components per block, 0 for 128
-	Landmarks  int    // number of landmarks, capped at n/2, 0 for none
-	Seed       uint64 // seeds principal components and sampling, not secret
+	Square    bool
+	Landmarks int    // number of landmarks, capped at n/2, 0 for none
+	Seed      uint64 // seeds principal components and sampling, not secret
 	// Progress, if set, is called on the caller's goroutine after every step.
 	Progress func(done, total int) `json:"-"`
 }
@@ -124,8 +123,6 @@ func (p *Projection) In() int {
 
 // Dim returns the number of values of a vector, at most Options.Dim.
 func (p *Projection) Dim() int { return p.direction.rows }
-
-func (p *Projection) Landmarks() int { return p.landmarks.rows }
 
 // Apply projects one row. The result has length 1, or is all 0 if the row
 // equals the collection's centre. Errors wrap cpar.ErrInput.

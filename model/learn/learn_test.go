@@ -444,12 +444,12 @@ func someRows(n, in int) ([][]float32, [][]string) {
 
 func TestInterrupted(t *testing.T) {
 	rows, words := someRows(600, 40)
-	opt := Options{Dim: 8, Ridge: 0.1, Landmarks: 100, Components: 8, Seed: 1}
+	opt := Options{Dim: 8, Ridge: 0.1, Landmarks: 100, Seed: 1}
 	interrupt.Everywhere(t, 20, func(ctx context.Context) error {
 		_, err := Fit(ctx, rows, words, opt)
 		return err
 	})
-	space := Grid{Base: Options{Components: 8, Seed: 1}, Dims: []int{4, 8}, Landmarks: []int{0, 50}, Ridges: []float64{0.1, 1}, Neighbours: 5}
+	space := Grid{Base: Options{Seed: 1}, Dims: []int{4, 8}, Landmarks: []int{0, 50}, Ridges: []float64{0.1, 1}, Neighbours: 5}
 	interrupt.Everywhere(t, 300, func(ctx context.Context) error {
 		_, err := Choose(ctx, rows, words, space)
 		return err

@@ -39,9 +39,7 @@ func (b *Basis) AppendBinary(data []byte) ([]byte, error) {
 }
 
 // MarshalBinary returns the encoding of b. The error is always nil.
-func (b *Basis) MarshalBinary() ([]byte, error) {
-	return b.AppendBinary(make([]byte, 0, headerSize+4*(len(b.mean)+len(b.components))))
-}
+func (b *Basis) MarshalBinary() ([]byte, error) { return b.AppendBinary(nil) }
 
 // UnmarshalBinary decodes data without keeping it. It rejects anything that
 // could make a projection overflow, but does not check orthogonality, so data

@@ -89,7 +89,7 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		if !bytes.Equal(encoded(t, &b), data) {
 			t.Error("encoding again gives other bytes")
 		}
-		for _, v := range b.Project(nil, make([]float32, b.In())) {
+		for _, v := range b.Project(make([]float32, b.In())) {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Error("a decoded basis projects to", v)
 			}

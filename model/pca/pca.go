@@ -61,16 +61,12 @@ func (b *Basis) Component(i int) []float32 { return b.components[i*b.in : (i+1)*
 // Mean returns the mean of the fitted rows as a read-only view.
 func (b *Basis) Mean() []float32 { return b.mean }
 
-// Project writes the out components of x into dst, or into a new slice if dst
-// is too small, and returns them. It panics unless x has In values.
-func (b *Basis) Project(dst []float64, x []float32) []float64 {
+// Project returns the out components of x. It panics unless x has In values.
+func (b *Basis) Project(x []float32) []float64 {
 	if len(x) != b.in {
 		panic(fmt.Sprintf("pca: projecting %d values on a basis of %d", len(x), b.in))
 	}
-	if cap(dst) < b.out {
-		dst = make([]float64, b.out)
-	}
-	dst = dst[:b.out]
+	dst := make([]float64, b.out)
 	b.project(dst, [][]float32{x})
 	return dst
 }

@@ -67,7 +67,7 @@ func TestProjectEqualsProjectAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, row := range some {
-			if !slices.Equal(b.Project(nil, row), all[i]) {
+			if !slices.Equal(b.Project(row), all[i]) {
 				t.Fatalf("row %d of %d: Project and ProjectAll differ", i, len(some))
 			}
 		}

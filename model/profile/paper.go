@@ -96,7 +96,7 @@ func (p *PaperProfile) Features(photo *feature.Vectors) (vector.Features, error)
 	if err := checkHaar(photo); err != nil {
 		return vector.Features{}, err
 	}
-	return features(photo, p.haar.Project(nil, photo.Haar), p.haarq.Project(nil, photo.HaarQ)), nil
+	return features(photo, p.haar.Project(photo.Haar), p.haarq.Project(photo.HaarQ)), nil
 }
 
 func (p *PaperProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {

@@ -98,7 +98,7 @@ func (s splitter) point(levels []uint16) []uint16 {
 	for i, l := range levels {
 		x[i] = float32(l)
 	}
-	return s.quantise(s.basis.Project(nil, x))
+	return s.quantise(s.basis.Project(x))
 }
 
 func (s splitter) quantise(p []float64) []uint16 {
