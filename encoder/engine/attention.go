@@ -48,7 +48,7 @@ func compileAttention(c *call) error {
 	if c.err != nil {
 		return c.err
 	}
-	scores = c.softmaxOf(c.masked(scores, causal), scores.shape[3])
+	scores = c.softmaxOf(c.masked(scores, causal), scores.shape[3], false)
 	out := c.matMul(scores, v)
 	if s := out.shape; c.err == nil && len(c.in[0].shape) == 3 {
 		out = c.reshaped(c.transposed(out, []int{0, 2, 1, 3}), []int{s[0], s[2], s[1] * s[3]})

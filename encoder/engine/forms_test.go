@@ -218,9 +218,9 @@ func forms() []form {
 	for _, axis := range []int{1, 3, -1} {
 		for _, keep := range []int{0, 1} {
 			add(mid, "ArgMax", image, a("axis", axis, "keepdims", keep))
-			add(mid, "ArgMax", in("whole"), a("axis", axis, "keepdims", keep, "select_last_index", keep))
+			add(mid, "ArgMin", in("whole"), a("axis", axis, "keepdims", keep, "select_last_index", keep))
 		}
-		for _, op := range []string{"Softmax"} {
+		for _, op := range []string{"Softmax", "LogSoftmax"} {
 			add(all, op, image, a("axis", axis))
 		}
 		add(mid, "CumSum", in("image", constant{[]int64{int64(axis)}, nil}), nil)
@@ -228,6 +228,7 @@ func forms() []form {
 		add([]int64{17, 22}, "LayerNormalization", in("image", floatsOf(1, []int64{1, 3, 4, 6}[(axis+4)%4:]...), floatsOf(2, []int64{1, 3, 4, 6}[(axis+4)%4:]...)), a("axis", axis))
 	}
 	add(all, "Softmax", image, nil)
+	add(all, "LogSoftmax", image, nil)
 	add([]int64{17}, "LayerNormalization", in("image", floatsOf(1, 6)), a("epsilon", float32(0.1)))
 	add([]int64{17}, "LayerNormalization", in("image", floatsOf(1, 6), floatsOf(2, 6)), nil)
 	add(mid, "InstanceNormalization", in("image", floatsOf(1, 3), floatsOf(2, 3)), nil)
@@ -236,7 +237,7 @@ func forms() []form {
 	add(mid, "BatchNormalization", in("rows", floatsOf(1, 12), floatsOf(2, 12), floatsOf(3, 12), constant{make([]float32, 12), l(12)}), a("epsilon", float32(0.5)))
 	add(mid, "LRN", in(floatsOf(3, 1, 7, 3, 2)), a("size", 5, "alpha", float32(0.5)))
 	add(mid, "LRN", in(floatsOf(3, 1, 7, 3, 2)), a("size", 3, "alpha", float32(0.5), "beta", float32(0.6), "bias", float32(2)))
-	for _, op := range []string{"GlobalAveragePool"} {
+	for _, op := range []string{"GlobalAveragePool", "GlobalMaxPool"} {
 		add([]int64{11, 13, 17, 18}, op, image, nil)
 		add(mid, op, in("rows"), nil)
 	}

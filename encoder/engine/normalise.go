@@ -207,8 +207,8 @@ func powers(x []float32, p float32) {
 	}
 }
 
-// compileSoftmax implements Softmax. Up to opset 12 it covers all axes from one
-// on, from 13 a single axis.
+// compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 they cover
+// all axes from one on, from 13 a single axis.
 func compileSoftmax(c *call) error {
 	x := c.input(0)
 	otherwise := int64(-1)
@@ -216,15 +216,16 @@ func compileSoftmax(c *call) error {
 		otherwise = 1
 	}
 	a := c.intAttribute("axis", otherwise)
+	logarithm := c.node.Op == "LogSoftmax"
 	if c.opset < 13 && a == int64(len(x.shape)) { // rows of one
-		return c.setOutput(c.softmaxOf(x, 1))
+		return c.setOutput(c.softmaxOf(x, 1, logarithm))
 	}
 	k := c.axis(a, len(x.shape))
 	if c.err != nil {
 		return c.err
 	}
 	if c.opset < 13 || k == len(x.shape)-1 {
-		return c.setOutput(c.softmaxOf(x, count(x.shape[k:])))
+		return c.setOutput(c.softmaxOf(x, count(x.shape[k:]), logarithm))
 	}
 	perm := slices.Delete(allAxes(len(x.shape)), k, k+1)
 	perm = append(perm, k)
@@ -232,15 +233,19 @@ func compileSoftmax(c *call) error {
 	for i, k := range perm {
 		back[k] = i
 	}
-	v := c.softmaxOf(c.transposed(x, perm), x.shape[k])
+	v := c.softmaxOf(c.transposed(x, perm), x.shape[k], logarithm)
 	return c.setOutput(c.transposed(v, back))
 }
 
-func (c *call) softmaxOf(x *value, n int) *value {
+func (c *call) softmaxOf(x *value, n int, logarithm bool) *value {
 	s := &step{in: []*value{x}, inPlace: true}
+	row := softmax
+	if logarithm {
+		row = logSoftmax
+	}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
 		for at := 0; at < len(out); at += n {
-			softmax(out[at:][:n], in[0][at:][:n])
+			row(out[at:][:n], in[0][at:][:n])
 		}
 	}
 	return c.step(floats, s, x.shape, 4*int64(count(x.shape)))
@@ -251,4 +256,15 @@ func softmax(out, in []float32) {
 	f32.Line(out, in, 1, -f32.Largest(in), -infinity, infinity)
 	f32.Exp(out, out)
 	f32.Line(out, out, float32(1/f32.Sum(out)), 0, -infinity, infinity)
+}
+
+func logSoftmax(out, in []float32) {
+	top, sum := slices.Max(in), 0.0
+	for _, v := range in {
+		sum += math.Exp(float64(v - top))
+	}
+	less := float32(math.Log(sum))
+	for i, v := range in {
+		out[i] = v - top - less
+	}
 }

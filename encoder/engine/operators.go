@@ -25,15 +25,15 @@ func init() { // avoids an initialisation cycle through branches
 		// normalisation
 		"BatchNormalization": compileBatchNorm, "LayerNormalization": compileLayerNorm, "RMSNormalization": compileLayerNorm,
 		"GroupNormalization": compileGroupNorm, "InstanceNormalization": compileGroupNorm,
-		"LRN": compileLRN, "Softmax": compileSoftmax,
+		"LRN": compileLRN, "Softmax": compileSoftmax, "LogSoftmax": compileSoftmax,
 		// elementwise
 		"Clip": compileClip, "Relu": compileRelu, "Gelu": compileGelu, "Not": compileNot,
 		"Cast": compileCast, "CastLike": compileCast,
 		"Sum": compileMany, "Mean": compileMany, "Min": compileMany, "Max": compileMany, "Where": compileWhere,
 		// over axes
-		"GlobalAveragePool": compileGlobalPool,
+		"GlobalAveragePool": compileGlobalPool, "GlobalMaxPool": compileGlobalPool,
 		"AveragePool": compilePool, "MaxPool": compilePool,
-		"ArgMax": compileArgMax, "CumSum": compileCumSum,
+		"ArgMax": compileArg, "ArgMin": compileArg, "CumSum": compileCumSum,
 		// shapes and order
 		"Flatten": compileFlatten, "Reshape": compileReshape, "Squeeze": compileSqueeze, "Unsqueeze": compileUnsqueeze,
 		"Transpose": compileTranspose, "Concat": compileConcat, "Split": compileSplit, "Slice": compileSlice,

@@ -148,10 +148,14 @@ func compileGlobalPool(c *call) error {
 	if len(x.shape) < 3 {
 		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
 	}
-	return c.setOutput(c.reduced(reductions["ReduceMean"], x, allAxes(len(x.shape))[2:]))
+	r := reductions["ReduceMean"]
+	if c.node.Op == "GlobalMaxPool" {
+		r = reductions["ReduceMax"]
+	}
+	return c.setOutput(c.reduced(r, x, allAxes(len(x.shape))[2:]))
 }
 
-func compileArgMax(c *call) error {
+func compileArg(c *call) error {
 	x := c.any(0)
 	k := c.axisAttribute(0, len(x.shape))
 	keep := c.flagAttribute("keepdims", true)
@@ -161,13 +165,18 @@ func compileArgMax(c *call) error {
 	}
 	outer, inner := reductionViews(x.shape, []int{k})
 	n, pitch := x.shape[k], inner.steps[0]
+	isMin := c.node.Op == "ArgMin"
 	run := func(out []float32, in [][]float32, _ []float32) {
 		index := make([]int, len(outer.shape))
 		at := 0
 		for i := range out {
 			best := 0
 			for j := 1; j < n; j++ {
-				if v, w := in[0][at+j*pitch], in[0][at+best*pitch]; v > w || later && v == w {
+				v, w := in[0][at+j*pitch], in[0][at+best*pitch]
+				if isMin {
+					v, w = -v, -w
+				}
+				if v > w || later && v == w {
 					best = j
 				}
 			}
