@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"cpar"
 	"cpar/cparhttp"
@@ -66,7 +70,26 @@ func (f *cloudFlags) client() (*cparhttp.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Client()
+	c, err := a.Client()
+	if err == nil {
+		c.Silent = tellSilence(f.cmd.ErrOrStderr())
+	}
+	return c, err
+}
+
+// tellSilence returns a function that shows on a terminal how long the server
+// has been silent. It returns nil if w is no terminal.
+func tellSilence(w io.Writer) func(time.Duration) {
+	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return func(d time.Duration) {
+		text := "\r" + strings.Repeat(" ", 60) + "\r"
+		if d > 0 {
+			text = fmt.Sprintf("\rwaiting for the server (%d s); ^C stops", d/time.Second)
+		}
+		fmt.Fprint(w, text)
+	}
 }
 
 // token returns the cloud's token from the flag's file, the environment
