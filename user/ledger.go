@@ -129,7 +129,7 @@ func (l *ledger) readWords(r *wire.Reader) (err error) {
 	name := r.U16("length of the name")
 	l.name = string(r.Bytes(int(name), "name"))
 	if r.Err() == nil && l.name != "" && CheckName(l.name) != nil {
-		r.Fail("a name that nobody could have given")
+		r.Fail("an invalid name")
 	}
 	r.Zeros(maxNameBytes-len(l.name), "padding of the name")
 	before := r.Left()

@@ -78,9 +78,8 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	return out[:min(len(out), r.MaxKeywords)], nil
 }
 
-// Threshold returns the least probability of a keyword such that the share right
-// of all keywords above it is right, or 0 if the index's ranker has no
-// probabilities.
+// Threshold returns the minimum probability at which the share right of all
+// keywords above it is right, or 0 if the index's ranker has no probabilities.
 func (o *Owner) Threshold(right float64) float64 {
 	if c, ok := o.Ranker().(*rank.Calibrated); ok {
 		return c.Threshold(right)

@@ -396,7 +396,7 @@ func (r *built) print(cmd *cobra.Command) {
 	}
 	fmt.Fprintln(out)
 	if v := r.Validation; v != nil {
-		fmt.Fprintf(out, "cross-validation, %d keywords a photo: precision P %.1f %%, recall R %.1f %%, N+ %.0f of %.0f words\n", v.Keywords, v.P, v.R, v.Nplus, v.Words)
+		fmt.Fprintf(out, "tried on your own photos, %d keywords each: finds %.0f of your %.0f words at least once (precision P %.1f %%, recall R %.1f %%)\n", v.Keywords, v.Nplus, v.Words, v.P, v.R)
 	}
 	if c := r.Choice; c != nil {
 		fmt.Fprintf(out, "scheme %s", c.Scheme)

@@ -162,7 +162,7 @@ func (r *tuned) print(out io.Writer) {
 			you, size(row.IndexBytes.CAPIA), size(row.IndexBytes.Sealed), cloud)
 	}
 	w.Flush()
-	fmt.Fprintf(out, "\nP, R: precision and recall; N+: words found; you, cloud: time for a photo;\ncapia, sealed: an index of these photos in that scheme\n\n")
+	fmt.Fprintf(out, "\nP, R: precision and recall; N+: how many of your words are found at least once; you, cloud: time for a photo;\ncapia, sealed: an index of these photos in that scheme\n\n")
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "left out profile %v: %s\n", l.Profile, l.Reason)
 	}

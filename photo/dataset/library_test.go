@@ -58,9 +58,9 @@ func TestOpenLibrary(t *testing.T) {
 	equal(t, "warnings", details(c.Warnings), []string{
 		"ignored-file odd.orf: a kind of photo that is not read",
 		"no-keywords face.jpg: only names of people, which are left out",
-		"no-keywords only.jpg: only suggestions that nobody has accepted",
+		"no-keywords only.jpg: only suggestions that you have not accepted",
 		"no-keywords plain.jpg",
-		"no-keywords run.jpg: only suggestions that nobody has accepted",
+		"no-keywords run.jpg: only suggestions that you have not accepted",
 	})
 	if s := c.Summary(); !strings.HasPrefix(s, "left out: 1 video\nleft out: 1 folder of thumbnails\n1 file or link ignored: odd.orf (a kind of photo that is not read)\n4 images without keywords: ") {
 		t.Errorf("summary:\n%s", s)

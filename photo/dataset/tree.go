@@ -124,7 +124,7 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	switch {
 	case len(t.keywords) > 0 || damaged:
 	case suggested:
-		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only suggestions that nobody has accepted"))
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only suggestions that you have not accepted"))
 	case len(people) > 0:
 		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only names of people, which are left out"))
 	default:
