@@ -91,7 +91,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike those that the index was built of; distances to them are approximate\n", photosOf(r.Clamped))
 		}
 		if r.Written {
-			nextPush(cmd, f.index)
+			nextPush(cmd, f.index, "")
 		}
 	})
 }

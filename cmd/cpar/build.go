@@ -301,7 +301,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: annotate and add need the same network with the same flags:%s\n", f.model.again())
 		}
 		if !f.dryRun {
-			nextPush(cmd, f.out)
+			nextPush(cmd, f.out, "")
 		}
 	})
 }

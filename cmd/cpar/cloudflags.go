@@ -135,12 +135,21 @@ func (f *cloudFlags) token() (none bearer.Token, err error) {
 
 // addIndex adds --index, for commands that search one.
 func (f *cloudFlags) addIndex(c *cobra.Command) {
-	c.Flags().StringVar(&f.index, "index", "", "`name` or id of the index, if the cloud has several")
+	c.Flags().StringVar(&f.index, "index", "", indexUsage+", if the cloud has several")
 }
 
 // opening selects the named index, if any.
 func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
-	if f.index != "" {
+	if f.index == "" {
+		return o, nil
+	}
+	m, there, err := indexAt(f.index)
+	if there {
+		resolved(f.cmd, "--index %s is a folder here, with index %v", f.index, m.ID)
+		o.Index = m.ID
+		return o, nil
+	}
+	if err == nil {
 		o.Index, o.Name, err = nameOrID(f.index)
 	}
 	return o, err

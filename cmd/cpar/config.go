@@ -50,7 +50,7 @@ names a cloud beside the token, no other cloud is shown the token.
 // pages and docs/COMMANDS.md are generated from it.
 var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []settings.Setting{
 	{Name: "cloud", What: "address of the cloud", None: "none"},
-	{Name: "index", What: "name or id of the index at the cloud", None: "the one in use", Except: []string{"add", "remove", "compact", "rename"}},
+	{Name: "index", What: "index, by its name, id or folder", None: "the one in use"},
 	{Name: "key", What: "key file", None: "cpar/key in the configuration folder", Path: true, Except: []string{"inspect"}},
 	{Name: "passphrase-file", What: "file with the passphrase of the key file", None: "the keyring, or the terminal", Path: true},
 	{Name: "slot", What: "slot of the key file that the passphrase opens", None: "all are tried"},
