@@ -67,13 +67,14 @@ func (o *Owner) CheckRanking(r Ranking) error {
 	return nil
 }
 
-// Rank ranks the keywords of neighbours, best first. It fails if CheckRanking
+// Rank ranks the keywords of neighbours, best first, and applies the owner's
+// vocabulary. It fails if CheckRanking
 // rejects the ranking.
 func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	if err := o.CheckRanking(r); err != nil {
 		return nil, err
 	}
-	out := o.ranker(r).Rank(near, r.Guess, math.MaxInt, r.Rare)
+	out := o.Vocabulary().Apply(o.ranker(r).Rank(near, r.Guess, math.MaxInt, r.Rare))
 	out = slices.DeleteFunc(out, func(k rank.Keyword) bool { return k.Probability < r.MinProbability })
 	return out[:min(len(out), r.MaxKeywords)], nil
 }

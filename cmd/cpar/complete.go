@@ -41,7 +41,7 @@ var (
 	}
 	// fileFlags maps flags to file extensions. No extensions means any file.
 	fileFlags = map[string][]string{
-		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"},
+		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"}, "vocabulary": {"toml"},
 		"model": {"onnx"}, "tls-cert": {"pem", "crt"}, "tls-key": {"pem", "key"},
 	}
 	folderFlags = []string{"cache", "data", "keep", "save-requests"}

@@ -59,7 +59,7 @@ func indexFolder(keys *keyFlags, text string) (string, error) {
 	return folder, err
 }
 
-// resolved tells how --index was understood, where it could be misunderstood.
+// resolved prints the meaning of --index where a user may have meant another one.
 func resolved(cmd *cobra.Command, format string, args ...any) {
 	if asJSON, err := cmd.Flags().GetBool("json"); err == nil && asJSON {
 		return

@@ -66,6 +66,7 @@ func commands() []*cobra.Command {
 		removeCommand(),
 		compactCommand(),
 		renameCommand(),
+		vocabularyCommand(),
 		listCommand(),
 		deleteCommand(),
 		cacheCommand(),

@@ -32,6 +32,7 @@ type tuned struct {
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
+	peopleLeftOut
 }
 
 func tuneCommand() *cobra.Command {
@@ -99,7 +100,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	r := &tuned{Tuning: t, Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...)}
+	r := &tuned{Tuning: t, Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), peopleLeftOut: peopleLeftOut{collection.People}}
 	if f.model.opened != nil {
 		r.Encoder = describe(f.model.opened)
 	}

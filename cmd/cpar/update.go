@@ -50,7 +50,8 @@ type updated struct {
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
-	DryRun     bool                  `json:"dry_run"`
+	peopleLeftOut
+	DryRun bool `json:"dry_run"`
 }
 
 func (f *updateFlags) result() *updated {

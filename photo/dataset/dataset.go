@@ -80,6 +80,9 @@ type Collection struct {
 	// Skipped lists files of a folder tree that are not photos, such as videos,
 	// thumbnails and trash, by relative slash-separated paths.
 	Skipped []photo.Skipped
+	// People counts the photos with each name of a person that was left out, most
+	// frequent first.
+	People []Frequency
 
 	opts      Options
 	split     map[string]string // name → train or test, nil without a split

@@ -66,6 +66,9 @@ func TestOpenLibrary(t *testing.T) {
 		t.Errorf("summary:\n%s", s)
 	}
 
+	if !slices.Equal(c.People, []Frequency{{"Ada", 2}}) {
+		t.Errorf("names left out: %v", c.People)
+	}
 	if n := c.LeftOut(); n != 5 {
 		t.Errorf("%d photos left out, want the 5 of the warnings", n)
 	}
@@ -73,6 +76,9 @@ func TestOpenLibrary(t *testing.T) {
 	c, err = Open(t.Context(), dir, Options{IncludePeople: true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.People != nil {
+		t.Errorf("names left out: %v", c.People)
 	}
 	equal(t, "items with people", listing(c.Photos), []string{"both.jpg: sky;sea;sand", "face.jpg: Ada", "kam.jpg: Rome;Ada", "machine.jpg: harbour",
 		"run.jpg: sky", "shot.jpg: sky;hill", "tree.jpg: Rome;Dog"})

@@ -81,6 +81,17 @@ func (c *Collection) Uncertain() (list []Warning) {
 	return list
 }
 
+// frequencies sorts counts of photos, highest first.
+func frequencies(photos map[string]int) (list []Frequency) {
+	for word, n := range photos {
+		list = append(list, Frequency{word, n})
+	}
+	slices.SortFunc(list, func(a, b Frequency) int {
+		return cmp.Or(cmp.Compare(b.Photos, a.Photos), cmp.Compare(a.Word, b.Word))
+	})
+	return list
+}
+
 // Survey computes the summary. It fails if the split is unusable.
 func (c *Collection) Survey() (*Survey, error) {
 	s := &Survey{Format: c.Format, Photos: len(c.Photos), Problems: map[Kind]int{}}
@@ -97,15 +108,12 @@ func (c *Collection) Survey() (*Survey, error) {
 		}
 	}
 	s.Keywords, s.Mean = len(photos), float64(all)/float64(max(1, len(c.Photos)))
-	for word, n := range photos {
-		s.Frequent = append(s.Frequent, Frequency{word, n})
+	for _, n := range photos {
 		if n == 1 {
 			s.Rare++
 		}
 	}
-	slices.SortFunc(s.Frequent, func(a, b Frequency) int {
-		return cmp.Or(cmp.Compare(b.Photos, a.Photos), cmp.Compare(a.Word, b.Word))
-	})
+	s.Frequent = frequencies(photos)
 	s.Frequent = s.Frequent[:min(len(s.Frequent), 10)]
 	for _, w := range c.Warnings {
 		s.Problems[w.Kind]++
