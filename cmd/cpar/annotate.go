@@ -193,7 +193,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	sum, broken := work(cmd.Context(), x, list, o, p.take)
 	if !x.Scheme().CloudSearches() && broken == nil && !f.asJSON {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this device, so nothing was sent")
 	}
 	return p.finish(sum, broken, len(list))
 }

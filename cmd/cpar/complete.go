@@ -88,7 +88,7 @@ func complete(c *cobra.Command) {
 		}
 	}
 	if c.Flags().Lookup("index") != nil {
-		if slices.Contains([]string{"add", "compact", "remove", "rename"}, c.Name()) { // these take an index folder
+		if slices.Contains([]string{"add", "compact", "remove", "rename", "show", "set", "undo", "check", "find"}, c.Name()) { // these take an index folder
 			must(c.MarkFlagDirname("index"))
 		} else {
 			must(c.RegisterFlagCompletionFunc("index", indexesSeen))

@@ -93,7 +93,7 @@ func (r *surveyed) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", sanitize.Text(r.Folder), kind)
 	fmt.Fprintf(w, "%s with %s, %.1f a photo (%d to %d)\n", photosOf(r.Photos), counted(r.Keywords, "keyword"), r.Mean, r.MinKeywords, r.MaxKeywords)
-	fmt.Fprintf(w, "most frequent: %s\n", mostFrequent(r.Frequent, len(r.Frequent)))
+	fmt.Fprintf(w, "most frequent: %s\n", dataset.List(r.Frequent, len(r.Frequent)))
 	if r.Rare > 0 {
 		fmt.Fprintf(w, "of one photo only: %s\n", counted(r.Rare, "keyword"))
 	}

@@ -81,21 +81,9 @@ func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 	if s := c.Summary(); s != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), s)
 	}
-	if n := len(c.People); n > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s below People left out as names: %s; --include-people\n", counted(n, "word"), mostFrequent(c.People, 5))
+	if s := dataset.PeopleLeftOut(c.People); s != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s; --include-people\n", s)
 	}
-}
-
-// mostFrequent lists the first words with their numbers of photos.
-func mostFrequent(all []dataset.Frequency, n int) string {
-	var parts []string
-	for _, f := range all[:min(n, len(all))] {
-		parts = append(parts, fmt.Sprintf("%s %d", sanitize.Text(f.Word), f.Photos))
-	}
-	if len(all) > n {
-		parts = append(parts, "…")
-	}
-	return strings.Join(parts, ", ")
 }
 
 func printSkipped(cmd *cobra.Command, skipped []user.Skipped) {

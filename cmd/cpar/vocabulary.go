@@ -288,4 +288,3 @@ rules that the index does not have, which may be misspelt. It changes nothing.`,
 	f.addReading(c)
 	return c
 }
-

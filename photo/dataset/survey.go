@@ -2,8 +2,11 @@ package dataset
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
+	"cpar/internal/sanitize"
 	"cpar/photo"
 )
 
@@ -90,6 +93,31 @@ func frequencies(photos map[string]int) (list []Frequency) {
 		return cmp.Or(cmp.Compare(b.Photos, a.Photos), cmp.Compare(a.Word, b.Word))
 	})
 	return list
+}
+
+// List formats the first n counts, printable.
+func List(all []Frequency, n int) string {
+	var parts []string
+	for _, f := range all[:min(n, len(all))] {
+		parts = append(parts, fmt.Sprintf("%s %d", sanitize.Text(f.Word), f.Photos))
+	}
+	if len(all) > n {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// PeopleLeftOut counts and lists names of people that were left out, "" if there
+// are none.
+func PeopleLeftOut(people []Frequency) string {
+	words := "words"
+	switch len(people) {
+	case 0:
+		return ""
+	case 1:
+		words = "word"
+	}
+	return fmt.Sprintf("%d %s below People left out as names: %s", len(people), words, List(people, 5))
 }
 
 // Survey computes the summary. It fails if the split is unusable.
