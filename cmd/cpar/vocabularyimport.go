@@ -40,8 +40,8 @@ func vocabularyImport() *cobra.Command {
   a folder of photos, whose hierarchies digiKam and Lightroom have written into the photos
     or sidecars
 
-Names of people are left out. Of a word in several places the first counts, and the others
-are named.`,
+Names of people are left out. Of a word in several places the first counts. Everything left
+out is listed.`,
 		Example: `  $ cpar words import "Lightroom Keywords.txt" photos/ --out vocabulary.toml
   wrote vocabulary.toml: 14 synonyms, 0 translations, 212 words with parents, 0 words never suggested
   $ cpar words set vocabulary.toml --index family`,

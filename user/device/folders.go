@@ -37,11 +37,10 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 		if !ok || l.Folder == "" {
 			continue
 		}
-		m, err := indexdir.ReadManifest(l.Folder)
-		if err != nil || name != "" && l.Name != name || name == "" && m.ID != id {
-			continue
+		now, err := labelOf(key, l.Folder)
+		if err == nil && now.Origin() == origin && (name != "" && now.Name() == name || name == "" && now.ID() == id) {
+			found = append(found, l.Folder)
 		}
-		found = append(found, l.Folder)
 	}
 	slices.Sort(found)
 	switch found = slices.Compact(found); len(found) {
@@ -53,6 +52,16 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 	}
 	return "", hint.Add(fmt.Errorf("looking for the folder of index %s: %w: there are %d: %s", sanitize.Text(what), cpar.ErrInput, len(found), sanitize.Text(strings.Join(found, ", "))),
 		"name one of the folders")
+}
+
+// labelOf reads the label of the index in a folder, which may have changed since
+// the folder was remembered.
+func labelOf(key *user.Key, folder string) (user.Label, error) {
+	m, err := indexdir.ReadManifest(folder)
+	if err != nil {
+		return user.Label{}, err
+	}
+	return user.ReadLabel(key, m, func(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(folder, s) })
 }
 
 // origins lists the origins of the indexes that this device made with a key.

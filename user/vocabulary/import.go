@@ -85,15 +85,21 @@ func split(line string) []string {
 }
 
 // FromLists returns a vocabulary with the parents and synonyms of lists, and the
-// words left out: unusable ones, and those that stand in several places, of which
-// the first counts. Names of people are not part of a vocabulary.
+// words left out: unusable ones, names of people, and words that stand in several
+// places, of which the first counts.
 func FromLists(lists ...*List) (v *Vocabulary, leftOut []string, err error) {
 	f := file{Parents: map[string]string{}, Synonyms: map[string]string{}}
 	placed := map[string]string{} // from folded words to paths
 	for _, l := range lists {
 		for _, path := range l.Paths {
 			word := path[len(path)-1]
-			if len(path) < 2 || metadata.IsFaceRoot(path[0]) {
+			if len(path) < 2 {
+				continue
+			}
+			if metadata.IsFaceRoot(path[0]) {
+				if !metadata.IsPersonNoun(word) {
+					leftOut = append(leftOut, strings.Join(path, "/"))
+				}
 				continue
 			}
 			above, err := cleanPath(strings.Join(path[:len(path)-1], "/"))
