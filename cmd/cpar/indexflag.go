@@ -45,7 +45,7 @@ func indexFolder(keys *keyFlags, text string) (string, error) {
 	if err != nil {
 		return "", missing
 	}
-	if d, err := device.This(); err != nil || !d.MadeAny() {
+	if d, err := device.This(); err != nil || !d.MadeAny() || !keys.exists() {
 		return "", missing
 	}
 	key, this, err := keys.read()

@@ -59,6 +59,15 @@ func (k *keyFlags) file() (string, error) {
 	return filepath.Join(dir, "cpar", "key"), nil
 }
 
+// exists reports whether there is a key file.
+func (k *keyFlags) exists() bool {
+	path, err := k.file()
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	return err == nil
+}
+
 // makeFolder makes the folder of the default key. The folder of a named key
 // must exist, so that a misspelt name creates nothing.
 func (k *keyFlags) makeFolder(path string) error {
