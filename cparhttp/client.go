@@ -29,6 +29,9 @@ type Client struct {
 	// Busy bounds the total wait of a call while the server is busy and says
 	// when to retry. New sets it to two minutes.
 	Busy time.Duration
+	// Silent, if not nil, receives the duration of a silence once a second, from
+	// three seconds on, and 0 when it ends.
+	Silent func(time.Duration)
 
 	base       *url.URL
 	token      bearer.Token

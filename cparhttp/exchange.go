@@ -91,9 +91,14 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if k.patience > 0 {
 		patience = k.patience
 	}
-	silence := time.AfterFunc(patience, func() { cancel(errSilence) })
-	defer silence.Stop()
-	heard := func() { silence.Reset(patience) }
+	giveUp := time.AfterFunc(patience, func() { cancel(errSilence) })
+	defer giveUp.Stop()
+	silence, stop := c.listen(parent)
+	defer stop()
+	heard := func() {
+		giveUp.Reset(patience)
+		silence.heard()
+	}
 
 	req, err := http.NewRequestWithContext(ctx, k.method, c.base.JoinPath(k.path).String(), nil)
 	if err != nil {
@@ -131,6 +136,7 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 		return nil, context.Cause(ctx) == nil, cause(ctx, err)
 	}
 	defer resp.Body.Close()
+	silence.heard()
 	in := &heardReader{resp.Body, heard}
 	// A malicious server may echo the token, which must not be printed.
 	for _, name := range []string{"Location", "Content-Type"} {

@@ -36,7 +36,8 @@ type ledger struct {
 	contents [sha256.Size]byte
 	history  History
 	// added are the words added since the profile was written.
-	added []string
+	added   []string
+	choices choices
 	// digest is zero until the ledger is encoded.
 	digest [sha256.Size]byte
 
@@ -48,12 +49,13 @@ const (
 	ledgerMagic = "CPAR"
 	ledgerKind  = 'P'
 	// ledgerVersion is the version of the encoding specified in docs/FORMAT.md.
-	// Ledgers of oldLedgerVersion can be read, and updates replace them.
-	ledgerVersion, oldLedgerVersion = 8, 7
+	// Ledgers from oldLedgerVersion on can be read, and updates replace them.
+	// Those before choicesVersion have no choices.
+	ledgerVersion, oldLedgerVersion, choicesVersion = 9, 7, 9
 )
 
-// minWords is the padded length of the list of added words. Longer lists are
-// padded to minWords times a power of two.
+// minWords is the padded length of added words and choices. Longer ones are
+// padded to minWords times a power of two, so that their size shows little.
 const minWords = 4096
 
 // appendBinary appends the canonical encoding of l and the scheme's own part.
@@ -72,7 +74,7 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	b = le.AppendUint16(b, uint16(len(l.name)))
 	b = append(append(b, l.name...), make([]byte, maxNameBytes-len(l.name))...)
 	start := len(b)
-	b = appendWords(b, l.added)
+	b = l.choices.append(appendWords(b, l.added))
 	b = append(b, make([]byte, padding(len(b)-start, minWords))...)
 	b, err := own.AppendBinary(b)
 	if err != nil {
@@ -122,19 +124,24 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 		r.Fail("scheme %d, %d records, generation %d since %d", l.scheme, l.records, l.generation, l.begun)
 		return nil, r.Err()
 	}
-	return l, l.readWords(r)
+	return l, l.readWords(r, version)
 }
 
-func (l *ledger) readWords(r *wire.Reader) (err error) {
+func (l *ledger) readWords(r *wire.Reader, version uint16) (err error) {
 	name := r.U16("length of the name")
 	l.name = string(r.Bytes(int(name), "name"))
 	if r.Err() == nil && l.name != "" && CheckName(l.name) != nil {
-		r.Fail("a name that nobody could have given")
+		r.Fail("an invalid name")
 	}
 	r.Zeros(maxNameBytes-len(l.name), "padding of the name")
 	before := r.Left()
 	if l.added, err = readWords(r); err != nil {
 		return err
+	}
+	if version >= choicesVersion {
+		if l.choices, err = readChoices(r); err != nil {
+			return err
+		}
 	}
 	r.Zeros(padding(before-r.Left(), minWords), "padding of the words")
 	return r.Err()

@@ -21,6 +21,7 @@ import (
 	"cpar/model/rank"
 	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
+	"cpar/user/vocabulary"
 )
 
 // Offsets in a ledger, as specified in docs/FORMAT.md.
@@ -59,7 +60,7 @@ func TestLedgerIsKept(t *testing.T) {
 		t.Helper()
 		b := setUp(t, key, images, opt)
 		b.ledger.generation, b.ledger.begun, b.ledger.contents, b.ledger.history = 7, 3, [32]byte{5}, History{6: 1, 15: 2}
-		b.ledger.name = "family"
+		b.ledger.name, b.ledger.choices = "family", testChoices(t)
 		plain, err := b.ledger.appendBinary(nil, b.twinBuilder)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +73,7 @@ func TestLedgerIsKept(t *testing.T) {
 			t.Errorf("%v, %v: read, then written otherwise: %v", opt.Scheme, opt.Profile, err)
 		}
 		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !bytes.Equal(l.history, b.ledger.history) ||
-			l.name != "family" || l.live != len(images) || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Keywords()) {
+			l.name != "family" || !l.choices.people || l.choices.vocabulary.Word("hound") != "dog" || l.choices.former == nil || l.live != len(images) || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Keywords()) {
 			t.Errorf("%v, %v: read as %+v", opt.Scheme, opt.Profile, l)
 		}
 		for cut := 0; cut < len(plain); cut += 1 + len(plain)/97 {
@@ -99,6 +100,18 @@ func TestLedgerIsKept(t *testing.T) {
 	check(madeImages(60, 1), Options{Scheme: cpar.SchemeCAPIA, PCA: 128, Ranker: rank.KindCalibrated})
 }
 
+func testChoices(t *testing.T) choices {
+	v, err := vocabulary.Parse([]byte("never = ['selfie']\n[synonyms]\nhound = 'dog'"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := vocabulary.Parse([]byte("never = ['todo']"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return choices{people: true, vocabulary: v, former: before}
+}
+
 // TestLedgerTellsNothingByItsLength checks that added words do not change the
 // length until they fill the padding, which then doubles.
 func TestLedgerTellsNothingByItsLength(t *testing.T) {
@@ -115,6 +128,11 @@ func TestLedgerTellsNothingByItsLength(t *testing.T) {
 	if size("one") != none || size(slices.Repeat([]string{word}, 40)...) != none {
 		t.Error("words show")
 	}
+	b.ledger.choices = testChoices(t)
+	if size() != none || size("one") != none {
+		t.Error("choices show")
+	}
+	b.ledger.choices = choices{}
 	if one, many := size(slices.Repeat([]string{word}, 41)...), size(slices.Repeat([]string{word}, 80)...); one != none+minWords || many != one {
 		t.Errorf("with more words than there was room for %d and %d bytes, not %d", one, many, none+minWords)
 	}
@@ -390,8 +408,8 @@ func FuzzLedger(f *testing.F) {
 			return
 		}
 		again, err := l.appendBinary(nil, s)
-		if binary.LittleEndian.Uint16(data[versionAt:]) == oldLedgerVersion {
-			return // written anew, with short digests
+		if binary.LittleEndian.Uint16(data[versionAt:]) < ledgerVersion {
+			return // written anew, with short digests and choices
 		}
 		if err != nil || !bytes.Equal(again, data) {
 			t.Errorf("decoded, then encoded otherwise: %v", err)

@@ -14,6 +14,7 @@ import (
 	"cpar/model/rank"
 	"cpar/user/internal/aspe"
 	"cpar/user/internal/rows"
+	"cpar/user/vocabulary"
 )
 
 // Split is the space of the forest's planes. Order is the kind of order
@@ -40,7 +41,12 @@ var (
 // with cpar.PlaceNode.
 type Options struct {
 	// Name is the owner's name for the index, which the server cannot read.
-	Name    string
+	Name string
+	// IncludePeople records that the keywords include names of people.
+	IncludePeople bool
+	// Vocabulary is applied to the keywords of the index, nil for none.
+	Vocabulary *vocabulary.Vocabulary
+
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	Ranker  rank.Kind

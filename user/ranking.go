@@ -67,20 +67,20 @@ func (o *Owner) CheckRanking(r Ranking) error {
 	return nil
 }
 
-// Rank ranks the keywords of neighbours, best first. It fails if CheckRanking
+// Rank ranks the keywords of neighbours, best first, and applies the owner's
+// vocabulary. It fails if CheckRanking
 // rejects the ranking.
 func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	if err := o.CheckRanking(r); err != nil {
 		return nil, err
 	}
-	out := o.ranker(r).Rank(near, r.Guess, math.MaxInt, r.Rare)
+	out := o.Vocabulary().Apply(o.ranker(r).Rank(near, r.Guess, math.MaxInt, r.Rare))
 	out = slices.DeleteFunc(out, func(k rank.Keyword) bool { return k.Probability < r.MinProbability })
 	return out[:min(len(out), r.MaxKeywords)], nil
 }
 
-// Threshold returns the least probability of a keyword such that the share right
-// of all keywords above it is right, or 0 if the index's ranker has no
-// probabilities.
+// Threshold returns the minimum probability at which the share right of all
+// keywords above it is right, or 0 if the index's ranker has no probabilities.
 func (o *Owner) Threshold(right float64) float64 {
 	if c, ok := o.Ranker().(*rank.Calibrated); ok {
 		return c.Threshold(right)

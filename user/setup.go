@@ -59,7 +59,7 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 		return nil, err
 	}
 	c := index.NewCollection(plain, Keywords(images))
-	l := &ledger{name: opt.Name, scheme: opt.Scheme, records: len(images), generation: 1, begun: 1}
+	l := &ledger{name: opt.Name, choices: choices{people: opt.IncludePeople, vocabulary: opt.Vocabulary}, scheme: opt.Scheme, records: len(images), generation: 1, begun: 1}
 	if l.profile, err = fit.Profile.ForCollection(plain); err != nil {
 		return nil, err
 	}

@@ -33,12 +33,12 @@ func TestPinnedIndex(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{Scheme: cpar.SchemeCPAR}, "f0e99fc847d32ab2"},
-		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "6cb01aff5403c041"},
-		{Options{Scheme: cpar.SchemeIVF}, "9af3125764a64eb2"},
-		{Options{Scheme: cpar.SchemeCAPIA}, "38a13e9d0a3bac87"},
-		{Options{Scheme: cpar.SchemeSealed}, "3f5eec2bc9328691"},
-		{Options{Scheme: cpar.SchemeLocal}, "4868ac0b3757482e"},
+		{Options{Scheme: cpar.SchemeCPAR}, "a3111f64fd01ceaf"},
+		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "39a5a50a803cf167"},
+		{Options{Scheme: cpar.SchemeIVF}, "0bdcadb3d669c09e"},
+		{Options{Scheme: cpar.SchemeCAPIA}, "6ffdcbc6632a056e"},
+		{Options{Scheme: cpar.SchemeSealed}, "f16bccf701d615fd"},
+		{Options{Scheme: cpar.SchemeLocal}, "f2fbcad7ee1cfb7c"},
 	} {
 		c.opt.Fitted, c.opt.Split = pickingProfile(t), SplitOriginal
 		c.opt.testOnlyRand = rand.NewChaCha8([32]byte{1})

@@ -39,6 +39,8 @@ type SyncOptions struct {
 	UpdateOptions
 	// RemoveMissing removes records of photos that the collection lacks.
 	RemoveMissing bool
+	// IncludePeople is the choice on names of people from now on.
+	IncludePeople bool
 	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
 	// Features computes the features of new photos, given by position. A nil
@@ -103,7 +105,11 @@ func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error
 			}
 		}
 	}
-	if len(c.add)+len(c.remove)+len(c.keywords) == 0 {
+	if now := u.owner.ledger.choices; now.people != o.IncludePeople {
+		now.people = o.IncludePeople
+		c.choices = &now
+	}
+	if len(c.add)+len(c.remove)+len(c.keywords) == 0 && c.choices == nil {
 		return nil
 	}
 	return u.change(ctx, c)
@@ -161,10 +167,11 @@ type change struct {
 	remove   []int            // record numbers
 	keywords map[int][]string // new keywords by record
 	name     string           // the new one; "" for the old one
+	choices  *choices         // the new ones; nil for the old ones
 }
 
 func (u *updater) change(ctx context.Context, c change) error {
-	if len(c.add) > cpar.MaxRecords-int(u.old.Records) || len(c.add)+len(c.remove)+len(c.keywords)+len(c.name) == 0 {
+	if len(c.add) > cpar.MaxRecords-int(u.old.Records) || len(c.add)+len(c.remove)+len(c.keywords)+len(c.name) == 0 && c.choices == nil {
 		return fmt.Errorf("%w: %d images for an index of %d records", cpar.ErrInput, len(c.add), u.old.Records)
 	}
 	if len(c.remove) == u.owner.Records() && len(c.add) == 0 {
@@ -191,6 +198,9 @@ func (u *updater) change(ctx context.Context, c change) error {
 		l.records += len(c.add)
 		if c.name != "" {
 			l.name = c.name
+		}
+		if c.choices != nil {
+			l.choices = *c.choices
 		}
 		added := l.dict.New(u.keywords)
 		l.added = slices.Concat(l.added, added)

@@ -42,6 +42,9 @@ whole collection. It also removes photos that no longer have keywords. If that i
 than half of the index, it needs --yes. If a file or row of the collection cannot be read,
 nothing is removed, because it might be any photo.
 
+Whether names of people are keywords is stored in the index when it is built, and add
+follows it. --include-people changes it from then on, and --include-people=false back.
+
 Records that the index already holds are not written again, so the next push sends new
 photos, the keywords and some bookkeeping, all encrypted. --dry-run prints the amount.
 The cloud sees that something was added and about how much (SECURITY.md). To update an
@@ -72,17 +75,22 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 		}
 	}
 	f.tell = unlessJSON(cmd, f.asJSON)
-	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Progress: bar.On(cmd.ErrOrStderr())})
-	if err != nil {
-		return err
-	}
 	tell := bar.On(cmd.ErrOrStderr())
 	return f.update(cmd, func(ctx context.Context, o opened, r *updated) error {
-		r.Warnings = append(r.Warnings, collection.Warnings...)
+		if !cmd.Flags().Changed("include-people") {
+			f.people = o.owner.IncludesPeople()
+		} else if f.people != o.owner.IncludesPeople() && f.tell != nil {
+			fmt.Fprintf(f.tell, "note: from now on names of people are %s in this index\n", either(f.people, "keywords", "no keywords"))
+		}
+		collection, err := dataset.Open(ctx, folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Progress: tell})
+		if err != nil {
+			return err
+		}
+		r.Warnings, r.People = append(r.Warnings, collection.Warnings...), collection.People
 		if !f.asJSON {
 			tellCollection(cmd, collection)
 		}
-		err := f.sync(ctx, o, collection, r, tell)
+		err = f.sync(ctx, o, collection, r, tell)
 		r.LeftOut = collection.LeftOut() + len(r.Skipped) + len(r.Duplicates)
 		return err
 	}, func(out io.Writer, r *updated) {
@@ -91,7 +99,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike those that the index was built of; distances to them are approximate\n", photosOf(r.Clamped))
 		}
 		if r.Written {
-			nextPush(cmd, f.index)
+			nextPush(cmd, f.index, "")
 		}
 	})
 }
@@ -123,7 +131,7 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	}
 	_, first := user.Distinct(listed)
 	r.Duplicates = append(r.Duplicates, user.NamedDuplicates(read, first)...)
-	opt := user.SyncOptions{UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, AllowMajority: f.yes}
+	opt := user.SyncOptions{IncludePeople: f.people, UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, AllowMajority: f.yes}
 	opt.Features = func(ctx context.Context, owner *user.Owner, photos []int) (out []*feature.Vectors, err error) {
 		// Open the network only if there are photos to read.
 		if reading.Network, err = f.model.forOwner(owner, f.tell); err != nil {
@@ -163,7 +171,7 @@ func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 
 // line summarises an add.
 func (f *addFlags) line(r *updated) string {
-	if r.Added+r.Changed+r.Removed == 0 {
+	if r.Added+r.Changed+r.Removed == 0 && !r.Written && r.Bytes == 0 {
 		return fmt.Sprintf("nothing to add to %s: it holds the %s of the collection that can be used, with these keywords; nothing was written", f.index, photosOf(r.Unchanged))
 	}
 	also := []string{fmt.Sprintf("%s %s to %s", either(f.dryRun, "would add", "added"), photosOf(r.Added), f.index)}

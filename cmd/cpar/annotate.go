@@ -82,7 +82,8 @@ for another share, --min-probability for a threshold. --json lists the others as
 --rare prefers rare keywords, which say more but
 are right less often. Without such a ranker the number is the weight W_t: ten neighbours
 that all have the keyword add up to about 9. To write such keywords, set their number with
---most. Names of people are suggested only if the index was built with them.
+--most. Names of people are suggested only if the index was built with them. The owner's
+vocabulary (cpar words) is applied to keywords before they are printed or written.
 
 A CLIP-like image network with its text half (--model and --text-model) also suggests
 words from outside your collection: everyday words, or the list in --words. They are
@@ -173,6 +174,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f.notes(cmd, x)
+	f.words.vocabulary = x.Vocabulary()
 	o := f.wanted(x)
 	o.Progress, o.Command = report, commandLine(cmd, args)
 	o.Params, o.AllCells, o.Ranker, o.Rare = f.params, f.exact, f.ranking.Ranker, f.ranking.Rare
@@ -191,7 +193,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	sum, broken := work(cmd.Context(), x, list, o, p.take)
 	if !x.Scheme().CloudSearches() && broken == nil && !f.asJSON {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this device, so nothing was sent")
 	}
 	return p.finish(sum, broken, len(list))
 }

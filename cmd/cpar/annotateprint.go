@@ -250,7 +250,7 @@ func (p *annotatePrinter) close(sum library.Summary) {
 		fmt.Fprintf(notes, "note: likely are keywords of at least %s, of which about %s are right in your collection (--right)\n", percent(p.o.MinProbability), percent(p.f.likely.share))
 	}
 	if sum.Nothing > 0 && p.guesses && p.o.MinProbability > 0 {
-		fmt.Fprintf(notes, "note: for %s nothing is %s probable; --min-probability 0 shows guesses\n", photosOf(sum.Nothing), percent(p.o.MinProbability))
+		fmt.Fprintf(notes, "note: %s got no keyword, because none reaches %s; --min-probability 0 also shows unlikely keywords\n", photosOf(sum.Nothing), percent(p.o.MinProbability))
 	}
 	if sum.Run != "" {
 		next(p.cmd, "cpar undo %s takes it back", sum.Run)

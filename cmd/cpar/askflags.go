@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -75,7 +76,11 @@ func (f *askFlags) asker(cmd *cobra.Command) (a asker, err error) {
 // open opens the index unless ready refuses it.
 func (a *asker) open(ctx context.Context, ready func(*user.Owner) error) (*device.Index, error) {
 	a.options.Ready = ready
-	return a.this.Open(ctx, a.client, a.key, a.options)
+	x, err := a.this.Open(ctx, a.client, a.key, a.options)
+	if errors.Is(err, cparhttp.ErrNotFound) && a.options.Index != (cpar.IndexID{}) {
+		err = hint.Add(err, "cpar list shows the indexes there, and cpar push sends the one in a folder")
+	}
+	return x, err
 }
 
 // programFlags configure annotation for a photo program.

@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"cpar"
 	"cpar/cparhttp"
@@ -66,7 +70,26 @@ func (f *cloudFlags) client() (*cparhttp.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Client()
+	c, err := a.Client()
+	if err == nil {
+		c.Silent = tellSilence(f.cmd.ErrOrStderr())
+	}
+	return c, err
+}
+
+// tellSilence returns a function that shows on a terminal how long the server
+// has been silent. It returns nil if w is no terminal.
+func tellSilence(w io.Writer) func(time.Duration) {
+	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return func(d time.Duration) {
+		text := "\r" + strings.Repeat(" ", 60) + "\r"
+		if d > 0 {
+			text = fmt.Sprintf("\rwaiting for the server (%d s); ^C stops", d/time.Second)
+		}
+		fmt.Fprint(w, text)
+	}
 }
 
 // token returns the cloud's token from the flag's file, the environment
@@ -112,12 +135,21 @@ func (f *cloudFlags) token() (none bearer.Token, err error) {
 
 // addIndex adds --index, for commands that search one.
 func (f *cloudFlags) addIndex(c *cobra.Command) {
-	c.Flags().StringVar(&f.index, "index", "", "`name` or id of the index, if the cloud has several")
+	c.Flags().StringVar(&f.index, "index", "", indexUsage+", if the cloud has several")
 }
 
 // opening selects the named index, if any.
 func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
-	if f.index != "" {
+	if f.index == "" {
+		return o, nil
+	}
+	m, there, err := indexAt(f.index)
+	if there {
+		resolved(f.cmd, "--index %s is a folder here, with index %v", f.index, m.ID)
+		o.Index = m.ID
+		return o, nil
+	}
+	if err == nil {
 		o.Index, o.Name, err = nameOrID(f.index)
 	}
 	return o, err

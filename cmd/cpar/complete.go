@@ -41,7 +41,7 @@ var (
 	}
 	// fileFlags maps flags to file extensions. No extensions means any file.
 	fileFlags = map[string][]string{
-		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"},
+		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"}, "vocabulary": {"toml"},
 		"model": {"onnx"}, "tls-cert": {"pem", "crt"}, "tls-key": {"pem", "key"},
 	}
 	folderFlags = []string{"cache", "data", "keep", "save-requests"}
@@ -88,7 +88,7 @@ func complete(c *cobra.Command) {
 		}
 	}
 	if c.Flags().Lookup("index") != nil {
-		if slices.Contains([]string{"add", "compact", "remove", "rename"}, c.Name()) { // these take an index folder
+		if slices.Contains([]string{"add", "compact", "remove", "rename", "show", "set", "undo", "check", "find"}, c.Name()) { // these take an index folder
 			must(c.MarkFlagDirname("index"))
 		} else {
 			must(c.RegisterFlagCompletionFunc("index", indexesSeen))

@@ -50,7 +50,7 @@ names a cloud beside the token, no other cloud is shown the token.
 // pages and docs/COMMANDS.md are generated from it.
 var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []settings.Setting{
 	{Name: "cloud", What: "address of the cloud", None: "none"},
-	{Name: "index", What: "name or id of the index at the cloud", None: "the one in use", Except: []string{"add", "remove", "compact", "rename"}},
+	{Name: "index", What: "index, by its name, id or folder", None: "the one in use"},
 	{Name: "key", What: "key file", None: "cpar/key in the configuration folder", Path: true, Except: []string{"inspect"}},
 	{Name: "passphrase-file", What: "file with the passphrase of the key file", None: "the keyring, or the terminal", Path: true},
 	{Name: "slot", What: "slot of the key file that the passphrase opens", None: "all are tried"},
@@ -62,8 +62,8 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "preprocessing", What: "how images are prepared for the network: a preset or a file", None: "as the model specifies"},
 	{Name: "text-model", What: "text half of the image network: an ONNX file, the name of a set, or none", None: "the half of the set in model", Path: true, Names: setNames()},
 	{Name: "runtime", What: "runtime of the network: go, onnxruntime or auto", None: "go"},
-	{Name: "embedding", What: "the network's tensor by which photos are compared", None: "chosen and printed"},
-	{Name: "pool", What: "pooling of a grid of tokens: class or mean", None: "chosen and printed"},
+	{Name: "embedding", What: "the network's tensor by which photos are compared", None: "chosen; -v shows it"},
+	{Name: "pool", What: "pooling of a grid of tokens: class or mean", None: "chosen; -v shows it"},
 	{Name: "side", What: "height and width of the network's images, if it leaves them open", None: "as its configuration specifies"},
 	{Name: "views", What: "number of views of an image that the network embeds: 1 or 2", None: "2"},
 	{Name: "limit-file", What: "maximum size of a network file", None: encoderflags.DefaultFileBytes},
@@ -71,12 +71,12 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "limit-work", What: "maximum billions of multiply-adds of a network per photo", None: fmt.Sprint(encoderflags.DefaultWorkBillions)},
 	{Name: "cache", What: "folder that keeps features unencrypted, or none to keep nothing", None: "encrypted, in the cache folder", Path: true},
 	{Name: "right", What: "share of the suggested keywords that should be right", None: "2/3"},
-	{Name: "min-probability", What: "the least probability of a likely keyword", None: "by right"},
+	{Name: "min-probability", What: "minimum probability of a likely keyword", None: "by right"},
 	{Name: "write", What: "where annotate writes keywords", None: "nowhere"},
 	{Name: "sidecar-style", What: "how sidecars are named", None: "the command's"},
 	{Name: "keep-mtime", What: "whether photos keep their modification time when keywords are written", None: "false"},
-	{Name: "exclude", What: "photos that are passed over", None: "none"},
-	{Name: "jobs", What: "photos that are worked on at once", None: "the command's"},
+	{Name: "exclude", What: "photos to leave out", None: "none"},
+	{Name: "jobs", What: "number of photos read at once", None: "the command's"},
 }}
 
 // configPlaces returns the path of the optional configuration file.

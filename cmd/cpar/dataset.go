@@ -20,12 +20,19 @@ func peopleFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "include-people", false, "include names of people, which photo programs keep below a root for faces, in the keywords")
 }
 
+// peopleLeftOut is the part of a JSON output that counts the names of people
+// which are no keywords.
+type peopleLeftOut struct {
+	People []dataset.Frequency `json:"people_left_out,omitempty"`
+}
+
 // surveyed is the JSON output of dataset inspect.
 type surveyed struct {
 	Folder string `json:"folder"`
 	*dataset.Survey
 	Skipped  []photo.Skipped   `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
+	peopleLeftOut
 }
 
 func datasetInspectCommand() *cobra.Command {
@@ -60,7 +67,7 @@ keyword was left out.`,
 				return err
 			}
 			r := &surveyed{Folder: args[0], Survey: survey, Skipped: append([]photo.Skipped{}, collection.Skipped...),
-				Warnings: append([]dataset.Warning{}, collection.Warnings...)}
+				Warnings: append([]dataset.Warning{}, collection.Warnings...), peopleLeftOut: peopleLeftOut{collection.People}}
 			return output(cmd, asJSON, r, func() {
 				tellCollection(cmd, collection)
 				r.print(cmd.OutOrStdout())
@@ -86,14 +93,7 @@ func (r *surveyed) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", sanitize.Text(r.Folder), kind)
 	fmt.Fprintf(w, "%s with %s, %.1f a photo (%d to %d)\n", photosOf(r.Photos), counted(r.Keywords, "keyword"), r.Mean, r.MinKeywords, r.MaxKeywords)
-	fmt.Fprint(w, "most frequent: ")
-	for i, f := range r.Frequent {
-		if i > 0 {
-			fmt.Fprint(w, ", ")
-		}
-		fmt.Fprintf(w, "%s %d", f.Word, f.Photos)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "most frequent: %s\n", dataset.List(r.Frequent, len(r.Frequent)))
 	if r.Rare > 0 {
 		fmt.Fprintf(w, "of one photo only: %s\n", counted(r.Rare, "keyword"))
 	}

@@ -20,7 +20,7 @@ func commandsDoc() string {
 	b.WriteString(`# Commands, settings, exit codes
 
 Generated from the code (` + "`go test ./cmd/cpar -run TestCommandsPage -update`" + `). Each command explains itself
-with an example: ` + "`cpar COMMAND --help`" + `. Manual pages: ` + "`cpar man FOLDER`" + `. Completions: ` + "`cpar completion --help`" + `.
+with an example: ` + "`cpar COMMAND --help`" + `, and ` + "`--help --all`" + ` shows every flag. Manual pages: ` + "`cpar man FOLDER`" + `. Completions: ` + "`cpar completion --help`" + `.
 
 ## Commands
 

@@ -38,6 +38,7 @@ func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *
 		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "write it like http://127.0.0.1:8080"), err)
 		return
 	}
+	client.Silent = tellSilence(d.cloud.cmd.ErrOrStderr())
 	health, err := client.Health(ctx)
 	if err != nil {
 		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)

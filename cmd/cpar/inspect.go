@@ -15,6 +15,7 @@ import (
 	"cpar/internal/leakage"
 	"cpar/internal/sanitize"
 	"cpar/user/device"
+	"cpar/user/vocabulary"
 )
 
 type inspected struct {
@@ -169,6 +170,9 @@ type keyView struct {
 	Records    int    `json:"records"`
 	Words      int    `json:"words"`
 	Generation uint64 `json:"generation,omitempty"`
+	// People reports whether names of people are keywords.
+	People     bool              `json:"includes_people"`
+	Vocabulary vocabulary.Counts `json:"vocabulary"`
 }
 
 // openFolder opens an index folder with a key.
@@ -185,7 +189,7 @@ func openFolder(path, kind string, keys *keyFlags) (*keyView, error) {
 		return nil, err
 	}
 	r := &keyView{Name: o.Name(), Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
-		Records: o.Records(), Words: len(o.Keywords()), Generation: o.Generation()}
+		Records: o.Records(), Words: len(o.Keywords()), Generation: o.Generation(), People: o.IncludesPeople(), Vocabulary: o.Vocabulary().Counts()}
 	if digest, ok := o.Profile().Network(); ok {
 		r.Network = fmt.Sprintf("%x", digest)
 	}
@@ -207,4 +211,10 @@ func (r *keyView) print(w io.Writer) {
 		fmt.Fprintf(w, ", generation %d", r.Generation)
 	}
 	fmt.Fprintln(w)
+	if r.People {
+		fmt.Fprintln(w, "  names of people are keywords")
+	}
+	if r.Vocabulary != (vocabulary.Counts{}) {
+		fmt.Fprintf(w, "  vocabulary: %s\n", rulesOf(r.Vocabulary))
+	}
 }

@@ -339,7 +339,7 @@ It prints only to a terminal unless --yes confirms that the output is safe.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !term.IsTerminal(int(os.Stdout.Fd())) {
 				return hint.Add(fmt.Errorf("printing the phrase: %w: the output is no terminal", cpar.ErrInput),
-					"whoever reads the words has the key; pass --yes if the output goes where it should")
+					"anyone who reads the words has the key; pass --yes if only you can read the output")
 			}
 			key, _, err := f.read()
 			if err != nil {
@@ -354,7 +354,7 @@ It prints only to a terminal unless --yes confirms that the output is safe.`,
 				for i := 0; i < len(words); i += 6 { // easiest to copy
 					fmt.Fprintln(cmd.OutOrStdout(), strings.Join(words[i:min(i+6, len(words))], " "))
 				}
-				fmt.Fprintln(cmd.ErrOrStderr(), "note: whoever reads these words has the key; keep them on paper, and close this window")
+				fmt.Fprintln(cmd.ErrOrStderr(), "note: anyone who reads these words has your key; keep them on paper, and close this window")
 			})
 		},
 	}

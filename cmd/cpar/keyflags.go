@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"unicode/utf8"
 
 	zxcvbn "github.com/ccojocar/zxcvbn-go"
@@ -55,6 +57,15 @@ func (k *keyFlags) file() (string, error) {
 		return "", hint.Add(fmt.Errorf("finding your configuration folder: %w: %w", cpar.ErrInput, err), "pass --key FILE")
 	}
 	return filepath.Join(dir, "cpar", "key"), nil
+}
+
+// exists reports whether there is a key file.
+func (k *keyFlags) exists() bool {
+	path, err := k.file()
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	return err == nil
 }
 
 // makeFolder makes the folder of the default key. The folder of a named key
@@ -141,15 +152,44 @@ func (k *keyFlags) again() string {
 	return " --key " + k.path
 }
 
-// newPassphrase asks twice, because input is hidden. It refuses a weak
-// passphrase unless the user insists.
-func (k *keyFlags) newPassphrase(file string, insist bool) (string, error) {
-	pass, err := k.typed(file)
-	if err != nil || insist || utf8.RuneCountInString(pass) >= longEnough && zxcvbn.PasswordStrength(pass, nil).Score >= strongEnough {
+// maxPrompts bounds the attempts at typing a new passphrase.
+const maxPrompts = 3
+
+// newPassphrase reads a new passphrase from a file, or from the terminal, where
+// it asks again after an unusable one.
+func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err error) {
+	if file != "" {
+		if pass, err = passphraseFrom(file); err == nil {
+			err = checkPassphrase(pass, insist)
+		}
 		return pass, err
 	}
-	return "", hint.Add(fmt.Errorf("reading the passphrase: %w: it is easy to guess", cpar.ErrKey),
-		"take four or five words that nobody would put together; or pass --weak-passphrase to insist on this one")
+	for left := maxPrompts; left > 0; left-- {
+		if pass, err = k.typed(); err == nil {
+			err = checkPassphrase(pass, insist)
+		}
+		if err == nil || !errors.Is(err, errUnusable) {
+			return pass, err
+		}
+		if left > 1 {
+			reason := strings.TrimPrefix(err.Error(), errUnusable.Error()+": ")
+			fmt.Fprintf(k.cmd.ErrOrStderr(), "not accepted: %s; %s\n", reason, hint.Of(err))
+		}
+	}
+	return "", err
+}
+
+// errUnusable marks a new passphrase after which asking again helps.
+var errUnusable = fmt.Errorf("reading the passphrase: %w", cpar.ErrKey)
+
+// checkPassphrase refuses a passphrase that is easy to guess unless the user
+// insists on it.
+func checkPassphrase(pass string, insist bool) error {
+	if insist || utf8.RuneCountInString(pass) >= longEnough && zxcvbn.PasswordStrength(pass, nil).Score >= strongEnough {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: it is easy to guess", errUnusable),
+		"take four or five unrelated words, or pass --weak-passphrase to insist on this one")
 }
 
 // strongEnough is a score from 0 to 4. An attacker with the key file must not
@@ -157,11 +197,8 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (string, error) {
 // is in letters and applies independently of the score.
 const strongEnough, longEnough = 3, 8
 
-// typed reads a new passphrase from a file or twice from the terminal.
-func (k *keyFlags) typed(file string) (string, error) {
-	if file != "" {
-		return passphraseFrom(file)
-	}
+// typed reads a new passphrase twice from the terminal, because input is hidden.
+func (k *keyFlags) typed() (string, error) {
 	first, err := prompt(k.context(), "new passphrase: ")
 	if err != nil {
 		return "", err
@@ -171,10 +208,10 @@ func (k *keyFlags) typed(file string) (string, error) {
 		return "", err
 	}
 	if first != again {
-		return "", fmt.Errorf("reading the passphrase: %w: the two differ", cpar.ErrKey)
+		return "", hint.Add(fmt.Errorf("%w: the two differ", errUnusable), "type the same passphrase twice")
 	}
 	if first == "" {
-		return "", hint.Add(fmt.Errorf("reading the passphrase: %w: it is empty", cpar.ErrKey), "pass --no-passphrase for an unencrypted key file")
+		return "", hint.Add(fmt.Errorf("%w: it is empty", errUnusable), "type one, or pass --no-passphrase for an unencrypted key file")
 	}
 	return first, nil
 }

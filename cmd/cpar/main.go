@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
@@ -65,6 +66,7 @@ func commands() []*cobra.Command {
 		removeCommand(),
 		compactCommand(),
 		renameCommand(),
+		vocabularyCommand(),
 		listCommand(),
 		deleteCommand(),
 		cacheCommand(),
@@ -92,6 +94,9 @@ func run() int {
 	root := newRoot()
 	root.SetOut(out)
 	err := interrupted(ctx, root.ExecuteContext(ctx))
+	if ctx.Err() != nil && term.IsTerminal(int(os.Stderr.Fd())) {
+		fmt.Fprintln(os.Stderr) // the terminal has echoed ^C into the line
+	}
 	return exitcode.Report(os.Stderr, "cpar", out.End(err))
 }
 
@@ -105,7 +110,12 @@ func newRoot() *cobra.Command {
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		// A command with its own hook must call applySettings.
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return applySettings(c) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := checkAll(c); err != nil {
+				return err
+			}
+			return applySettings(c)
+		},
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().BoolP("verbose", "v", false, "name every file left out, with the reason")
@@ -113,6 +123,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(commands()...)
 	version.Add(root)
 	manpage.Add(root, table.Text())
+	addHelp(root)
 	complete(root)
 	return root
 }

@@ -78,7 +78,8 @@ func runCloud() int {
 //	claim FILE W H              write a PNG header that claims a size
 //	answers MODE [DATA]         start a faulty server at $BROKEN:
 //	                            stale: shows the indexes of DATA until the first request,
-//	                            tired: answers one request and then garbage
+//	                            tired: answers one request and then garbage,
+//	                            silent: never answers
 //	idof NAME FILE              set $NAME to the ID in a command's JSON output
 //	was FILE                    set $WAS to the index replaced by a compaction
 //	otherkey FROM TO            copy an unencrypted key file, with a comment at its head

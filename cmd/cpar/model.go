@@ -25,6 +25,7 @@ import (
 // modelFlags name the image network of profile `network` and its preprocessing.
 type modelFlags struct {
 	encoderflags.Flags
+	cmd    *cobra.Command
 	path   string
 	set    string // whose image half path is, or ""
 	none   bool   // --model none
@@ -32,6 +33,7 @@ type modelFlags struct {
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
+	m.cmd = c
 	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, the name of a set, bundled for the one inside cpar, or none (default $CPAR_MODEL, otherwise bundled); see cpar model")
 	m.Add(c.Flags())
 }
@@ -65,8 +67,8 @@ func (m *modelFlags) isDefault() bool {
 
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
-// open opens the named network once and describes it in notes, which may be
-// nil.
+// open opens the named network once. With --verbose it describes the network in
+// notes, which may be nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
 		return nil, hint.Add(exitcode.UsageError(errNoModel), "leave --model none out, or pass --model FILE with an ONNX file; cpar model list names some")
@@ -77,7 +79,7 @@ func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 			return nil, hint.Add(err, "see what it has and lacks: cpar model check %s", shellWord(m.path)+m.CommandLine(shellWord))
 		}
 		m.opened = n
-		if notes != nil {
+		if notes != nil && verbose(m.cmd) {
 			describe(n).print(notes, m.path)
 		}
 	}

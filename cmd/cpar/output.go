@@ -28,14 +28,14 @@ func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
 
-// nextPush prints the push command, without --cloud if a setting names the
-// cloud.
-func nextPush(cmd *cobra.Command, index string) {
+// nextPush prints the push command with more flags, without --cloud if a setting
+// names the cloud.
+func nextPush(cmd *cobra.Command, index, more string) {
 	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
-		next(cmd, "cpar push %s", index)
+		next(cmd, "cpar push %s%s", shellWord(index), more)
 		return
 	}
-	next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (or the address of your cpard)", index)
+	next(cmd, "cpar push %s%s --cloud http://127.0.0.1:8080 (or the address of your cpard)", shellWord(index), more)
 }
 
 // shellWord quotes a word for a shell.
@@ -80,6 +80,9 @@ func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 	}
 	if s := c.Summary(); s != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), s)
+	}
+	if s := dataset.PeopleLeftOut(c.People); s != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s; --include-people\n", s)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/progress/bar"
 	"cpar/user"
@@ -27,17 +26,18 @@ func pushCommand() *cobra.Command {
 		Use:   "push INDEX",
 		Short: "send an encrypted index to a cloud",
 		Long: `push sends an index folder to a cloud and activates it there in one step. Everything sent
-is encrypted, and no key is needed, except to find the index named by --replaces. Segments
+is encrypted, and no key is needed, except to find an index by its name. Segments
 that the cloud already has are not sent again, so an interrupted push continues where it
 stopped, and a push after add or remove sends only the changes. --replaces deletes another
-index there afterwards, such as the one replaced by compact.
+index there afterwards, such as the one replaced by compact. If this device uses that index,
+it uses the pushed one from then on.
 
 If the cloud has a generation of this index that this folder is not derived from, another
 device may have added photos. push then refuses to replace it (exit code 7) unless --force
 is given.`,
 		Example: `  $ cpar push family.index --cloud http://127.0.0.1:8080
   pushed index 0f3c… (7 MB) to http://127.0.0.1:8080`,
-		Args: oneArg("the folder of an index"),
+		Args: oneArg("the folder or name of an index"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.keys.add(c)
@@ -57,9 +57,12 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 			return err
 		}
 	}
+	if folder, err = indexFolder(&f.keys, folder); err != nil {
+		return err
+	}
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {
-		return hint.Add(err, "name the folder that cpar build --out made")
+		return err
 	}
 	if f.replaces != "" && f.opt.Replaces == m.ID {
 		return fmt.Errorf("pushing: %w: --replaces names the index that is pushed", cpar.ErrInput)
@@ -111,18 +114,22 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 		if !pushed.Remembered {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note: this device has not made this state, so it does not count as seen; annotate a photo to remember it")
 		}
-		nextAnnotate(cmd, client.URL(), pushed)
+		if pushed.Switched {
+			fmt.Fprintf(cmd.OutOrStdout(), "this device uses it from now on, in place of %v\n", f.opt.Replaces)
+		}
+		nextAnnotate(cmd, client.URL(), folder, pushed)
 	})
 }
 
-// nextAnnotate prints the command that annotates with a pushed index.
-func nextAnnotate(cmd *cobra.Command, cloud string, p device.Pushed) {
+// nextAnnotate prints the command that annotates with the index that was pushed
+// from a folder.
+func nextAnnotate(cmd *cobra.Command, cloud, folder string, p device.Pushed) {
 	named := ""
 	if p.InUse == nil || *p.InUse != p.Origin {
-		named = fmt.Sprintf(" --index %v", p.Manifest.ID)
+		named = " --index " + shellWord(folder)
 	}
 	if p.InUse != nil && named != "" && user.Hides(p.Manifest.Scheme) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: this device still asks index %v; the next command makes it ask the new one from then on\n", *p.InUse)
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: this device still uses index %v; naming the new one once, as below, switches it\n", *p.InUse)
 	}
 	next(cmd, "cpar annotate PHOTO --cloud %s%s", cloud, named)
 }

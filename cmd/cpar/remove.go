@@ -76,7 +76,7 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 	}, func(out io.Writer, r *updated) {
 		fmt.Fprintf(out, "%s %s from %s: %s\n", either(f.dryRun, "would remove", "removed"), photosOf(r.Removed), f.index, f.wrote(r))
 		if r.Written {
-			nextPush(cmd, f.index)
+			nextPush(cmd, f.index, "")
 		}
 	})
 	if err != nil || len(notFound) == 0 {

@@ -182,13 +182,13 @@ func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
 		fmt.Fprintf(out, "%s the run's words out of %s changed since\n", either(dryRun, "would take", "took"), counted(n, "file"))
 	}
 	if n := len(u.Untouched); n > 0 {
-		fmt.Fprintf(notes, "note: %s held none of its words\n", counted(n, "file"))
+		fmt.Fprintf(notes, "note: %s no longer held any word of the run\n", counted(n, "file"))
 	}
 	if n := len(u.Gone); n > 0 {
-		fmt.Fprintf(notes, "note: %s not where the run left them\n", counted(n, "file"))
+		fmt.Fprintf(notes, "note: %s moved or deleted since the run: nothing to undo there\n", counted(n, "file"))
 	}
 	if u.Damaged > 0 {
-		fmt.Fprintf(notes, "note: %s of the journal could not be read; what they say of is left\n", counted(u.Damaged, "part"))
+		fmt.Fprintf(notes, "note: %s of the journal could not be read, so their files stay as they are\n", counted(u.Damaged, "part"))
 	}
 }
 

@@ -201,6 +201,10 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 			relay(w, r, real+r.URL.Path, func(b []byte) { b[len(b)-9] ^= 0x10 })
 			return
 		}
+		if args[0] == "silent" {
+			<-r.Context().Done()
+			return
+		}
 		if !asked || strings.HasSuffix(r.URL.Path, "-batch") && args[0] != "tired" {
 			if args[0] == "html" {
 				io.WriteString(w, "<html>welcome</html>")

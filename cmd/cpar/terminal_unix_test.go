@@ -14,7 +14,8 @@ import (
 )
 
 // terminal answers each prompt of a command with a line, then checks the exit
-// code and that the terminal is restored.
+// code and that the terminal is restored. A line that tells what ^C does is a
+// prompt too.
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: terminal CODE ANSWERS COMMAND…")
@@ -48,7 +49,8 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case b := <-screen:
 			shown, line = append(shown, b...), append(line, b...)
-			if !bytes.HasSuffix(line, []byte(": ")) || len(answers) == 0 {
+			asks := bytes.HasSuffix(line, []byte(": ")) || bytes.HasSuffix(line, []byte("^C stops"))
+			if !asks || len(answers) == 0 {
 				continue
 			}
 			answer := strings.ReplaceAll(answers[0]+"\n", "^C\n", "\x03")

@@ -32,6 +32,7 @@ type tuned struct {
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
+	peopleLeftOut
 }
 
 func tuneCommand() *cobra.Command {
@@ -99,7 +100,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	r := &tuned{Tuning: t, Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...)}
+	r := &tuned{Tuning: t, Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), peopleLeftOut: peopleLeftOut{collection.People}}
 	if f.model.opened != nil {
 		r.Encoder = describe(f.model.opened)
 	}
@@ -162,7 +163,7 @@ func (r *tuned) print(out io.Writer) {
 			you, size(row.IndexBytes.CAPIA), size(row.IndexBytes.Sealed), cloud)
 	}
 	w.Flush()
-	fmt.Fprintf(out, "\nP, R: precision and recall; N+: words found; you, cloud: time for a photo;\ncapia, sealed: an index of these photos in that scheme\n\n")
+	fmt.Fprintf(out, "\nP, R: precision and recall; N+: how many of your words are found at least once; you, cloud: time for a photo;\ncapia, sealed: an index of these photos in that scheme\n\n")
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "left out profile %v: %s\n", l.Profile, l.Reason)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ type updateFlags struct {
 
 func (f *updateFlags) add(c *cobra.Command) {
 	f.keys.add(c)
-	c.Flags().StringVar(&f.index, "index", "", "`folder` of the index (required)")
+	c.Flags().StringVar(&f.index, "index", "", indexUsage+" (required)")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 }
@@ -49,7 +50,8 @@ type updated struct {
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
-	DryRun     bool                  `json:"dry_run"`
+	peopleLeftOut
+	DryRun bool `json:"dry_run"`
 }
 
 func (f *updateFlags) result() *updated {
@@ -57,14 +59,18 @@ func (f *updateFlags) result() *updated {
 		Skipped: []user.Skipped{}, Warnings: []dataset.Warning{}, DryRun: f.dryRun}
 }
 
-// check checks the flags without a key.
-func (f *updateFlags) check() error {
+// check finds the folder of the index and checks the flags. It needs the key
+// only for an index that is named otherwise.
+func (f *updateFlags) check() (err error) {
 	if f.index == "" {
-		return hint.Add(usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made")
+		return hint.Add(usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made, or the name of the index")
+	}
+	if f.index, err = indexFolder(&f.keys, f.index); err != nil {
+		return err
 	}
 	m, err := indexdir.ReadManifest(f.index)
 	if err != nil {
-		return hint.Add(err, "name the folder that cpar build --out made")
+		return err
 	}
 	if !m.Scheme.Grows() {
 		return hint.Add(fmt.Errorf("updating index %s: %w: an index of scheme %v is made in one go", f.index, cpar.ErrInput, m.Scheme),
@@ -133,20 +139,22 @@ until push has sent the new one and, with --replaces, deleted the old.`,
 		Example: `  $ cpar compact --index family.index
   compacted family.index: 4500 photos, 7 MB to push
   index 0f3c64a1d2b7e98856aa01c2d3e4f506, which takes the place of 3a9d33fd4c9e228a4994b0d476c91826
-  $ cpar push family.index --cloud http://127.0.0.1:8080 --replaces 3a9d33fd4c9e228a4994b0d476c91826`,
+  $ cpar push family.index --cloud http://127.0.0.1:8080 --replaces family`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
+			was := "" // the name, which the new index has too
 			return f.update(cmd, func(ctx context.Context, o opened, r *updated) (err error) {
+				was = o.owner.Name()
 				r.Update, err = user.Compact(ctx, o.key, f.index, user.UpdateOptions{DryRun: f.dryRun, Progress: bar.On(cmd.ErrOrStderr())})
 				return err
 			}, func(out io.Writer, r *updated) {
 				fmt.Fprintf(out, "%s %s: %s\n", either(f.dryRun, "would compact", "compacted"), f.index, f.wrote(r))
 				if r.Written {
 					fmt.Fprintf(out, "index %s, which takes the place of %s\n", r.ID, r.Was)
-					next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 --replaces %s", f.index, r.Was)
+					nextPush(cmd, f.index, " --replaces "+shellWord(cmp.Or(was, r.Was)))
 				}
 			})
 		},
@@ -184,7 +192,7 @@ stored encrypted: the cloud sees an update, as after add, and not the name.`,
 				}
 				fmt.Fprintf(out, "%s %s to %s: %s\n", either(f.dryRun, "would rename", "renamed"), f.index, args[0], f.wrote(r))
 				if r.Written {
-					nextPush(cmd, f.index)
+					nextPush(cmd, f.index, "")
 				}
 			})
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -23,6 +24,7 @@ import (
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/user/library"
+	"cpar/user/vocabulary"
 )
 
 // wordsFlags make a command suggest words from outside the collection, by the
@@ -37,6 +39,8 @@ type wordsFlags struct {
 
 	asked  []string // from list and file, nil for everyday words
 	photos *zeroshot.Annotator
+	// vocabulary is the owner's, nil without an index.
+	vocabulary *vocabulary.Vocabulary
 }
 
 // Scores order words. Among five hundred words, a share of one twentieth is
@@ -217,13 +221,29 @@ func (f *wordsFlags) suggest(o *library.Options) {
 	}
 	o.Suggests = f.photos.String()
 	o.Suggest = func(path string, known []rank.Keyword) ([]string, error) {
-		found, err := f.photos.Keywords(path, textOf(known))
+		found, err := f.keywords(path, known)
 		var list []string
 		for _, w := range found {
 			list = append(list, w.Word)
 		}
 		return list, err
 	}
+}
+
+// keywords returns the words of a photo beside its keywords, as the owner writes
+// them.
+func (f *wordsFlags) keywords(path string, known []rank.Keyword) (words []zeroshot.Score, err error) {
+	found, err := f.photos.Keywords(path, textOf(known))
+	seen := textOf(known)
+	for _, w := range found {
+		if f.vocabulary.Never(w.Word) {
+			continue
+		}
+		if w.Word = f.vocabulary.Word(w.Word); !slices.Contains(seen, w.Word) {
+			seen, words = append(seen, w.Word), append(words, w)
+		}
+	}
+	return words, err
 }
 
 func textOf(keywords []rank.Keyword) (list []string) {
@@ -250,7 +270,7 @@ func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progres
 	err := parallel.Until(cmd.Context(), len(all), func() func(int) {
 		return func(i int) {
 			if r := &all[i]; r.Err == nil {
-				out[i].words, out[i].err = f.photos.Keywords(r.Path, textOf(r.Keywords))
+				out[i].words, out[i].err = f.keywords(r.Path, r.Keywords)
 			}
 			report.Report("words of photos", int(done.Add(1)), len(all))
 		}

@@ -67,7 +67,7 @@ func Protects(s cpar.Scheme, short bool) string {
 
 const protectsSealed = `note: scheme sealed hides photos, keywords, requests and all distances from the cloud,
 which learns how many photos there are, when you search, and when and how much you
-update; it does not hide what you publish of the results. See SECURITY.md.`
+update. Keywords that you publish yourself are no longer secret. See SECURITY.md.`
 
 const protectsLocal = `note: scheme local hides all but how many photos there are and when you fetch or
 update them: the cloud keeps the index and receives no requests. See SECURITY.md.`

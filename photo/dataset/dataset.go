@@ -80,6 +80,9 @@ type Collection struct {
 	// Skipped lists files of a folder tree that are not photos, such as videos,
 	// thumbnails and trash, by relative slash-separated paths.
 	Skipped []photo.Skipped
+	// People counts the photos with each name of a person that was left out, most
+	// frequent first.
+	People []Frequency
 
 	opts      Options
 	split     map[string]string // name → train or test, nil without a split
@@ -173,7 +176,11 @@ func (c *Collection) nothingFound(dir string) error {
 			"name a folder of photos that have keywords, or put a %s with the columns path,keywords into it", ManifestName)
 	}
 	advice := "repair these first"
-	if !slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Kind != NoKeywords }) {
+	switch {
+	case slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Kind != NoKeywords }):
+	case len(c.People) > 0:
+		advice = "these photos have names of people only; pass --include-people to use them as keywords"
+	default:
 		advice = "give at least twenty of these photos keywords in a photo program, or list them in a " + ManifestName +
 			" with the columns path,keywords; until then, the image network suggests words of its own: cpar annotate --own-words FOLDER"
 	}

@@ -58,14 +58,17 @@ func TestOpenLibrary(t *testing.T) {
 	equal(t, "warnings", details(c.Warnings), []string{
 		"ignored-file odd.orf: a kind of photo that is not read",
 		"no-keywords face.jpg: only names of people, which are left out",
-		"no-keywords only.jpg: only suggestions that nobody has accepted",
+		"no-keywords only.jpg: only suggestions that you have not accepted",
 		"no-keywords plain.jpg",
-		"no-keywords run.jpg: only suggestions that nobody has accepted",
+		"no-keywords run.jpg: only suggestions that you have not accepted",
 	})
 	if s := c.Summary(); !strings.HasPrefix(s, "left out: 1 video\nleft out: 1 folder of thumbnails\n1 file or link ignored: odd.orf (a kind of photo that is not read)\n4 images without keywords: ") {
 		t.Errorf("summary:\n%s", s)
 	}
 
+	if !slices.Equal(c.People, []Frequency{{"Ada", 2}}) {
+		t.Errorf("names left out: %v", c.People)
+	}
 	if n := c.LeftOut(); n != 5 {
 		t.Errorf("%d photos left out, want the 5 of the warnings", n)
 	}
@@ -73,6 +76,9 @@ func TestOpenLibrary(t *testing.T) {
 	c, err = Open(t.Context(), dir, Options{IncludePeople: true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.People != nil {
+		t.Errorf("names left out: %v", c.People)
 	}
 	equal(t, "items with people", listing(c.Photos), []string{"both.jpg: sky;sea;sand", "face.jpg: Ada", "kam.jpg: Rome;Ada", "machine.jpg: harbour",
 		"run.jpg: sky", "shot.jpg: sky;hill", "tree.jpg: Rome;Dog"})

@@ -2,8 +2,11 @@ package dataset
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
+	"cpar/internal/sanitize"
 	"cpar/photo"
 )
 
@@ -81,6 +84,42 @@ func (c *Collection) Uncertain() (list []Warning) {
 	return list
 }
 
+// frequencies sorts counts of photos, highest first.
+func frequencies(photos map[string]int) (list []Frequency) {
+	for word, n := range photos {
+		list = append(list, Frequency{word, n})
+	}
+	slices.SortFunc(list, func(a, b Frequency) int {
+		return cmp.Or(cmp.Compare(b.Photos, a.Photos), cmp.Compare(a.Word, b.Word))
+	})
+	return list
+}
+
+// List formats the first n counts, printable.
+func List(all []Frequency, n int) string {
+	var parts []string
+	for _, f := range all[:min(n, len(all))] {
+		parts = append(parts, fmt.Sprintf("%s %d", sanitize.Text(f.Word), f.Photos))
+	}
+	if len(all) > n {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// PeopleLeftOut counts and lists names of people that were left out, "" if there
+// are none.
+func PeopleLeftOut(people []Frequency) string {
+	words := "words"
+	switch len(people) {
+	case 0:
+		return ""
+	case 1:
+		words = "word"
+	}
+	return fmt.Sprintf("%d %s below People left out as names: %s", len(people), words, List(people, 5))
+}
+
 // Survey computes the summary. It fails if the split is unusable.
 func (c *Collection) Survey() (*Survey, error) {
 	s := &Survey{Format: c.Format, Photos: len(c.Photos), Problems: map[Kind]int{}}
@@ -97,15 +136,12 @@ func (c *Collection) Survey() (*Survey, error) {
 		}
 	}
 	s.Keywords, s.Mean = len(photos), float64(all)/float64(max(1, len(c.Photos)))
-	for word, n := range photos {
-		s.Frequent = append(s.Frequent, Frequency{word, n})
+	for _, n := range photos {
 		if n == 1 {
 			s.Rare++
 		}
 	}
-	slices.SortFunc(s.Frequent, func(a, b Frequency) int {
-		return cmp.Or(cmp.Compare(b.Photos, a.Photos), cmp.Compare(a.Word, b.Word))
-	})
+	s.Frequent = frequencies(photos)
 	s.Frequent = s.Frequent[:min(len(s.Frequent), 10)]
 	for _, w := range c.Warnings {
 		s.Problems[w.Kind]++

@@ -44,12 +44,17 @@ func (c *reading) readTree() error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	named := map[string]int{}
 	for i, r := range results {
+		for _, w := range r.people {
+			named[w]++
+		}
 		c.Warnings = append(c.Warnings, r.warnings...)
 		if len(r.keywords) > 0 {
 			c.Photos = append(c.Photos, Photo{Path: all[i].Path, Name: c.name(all[i].Path), Keywords: r.keywords})
 		}
 	}
+	c.People = frequencies(named)
 	slices.SortFunc(c.Photos, func(a, b Photo) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
@@ -82,6 +87,7 @@ func (c *Collection) name(file string) string {
 
 type photoKeywords struct {
 	keywords []string
+	people   []string // left out
 	warnings []Warning
 }
 
@@ -113,6 +119,8 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	}
 	if c.opts.IncludePeople {
 		human = append(human, people...)
+	} else {
+		t.people, _ = cleanKeywords(people, name, "")
 	}
 	before := len(human)
 	human = slices.DeleteFunc(human, func(w string) bool { return machine[metadata.Fold(w)] })
@@ -124,7 +132,7 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	switch {
 	case len(t.keywords) > 0 || damaged:
 	case suggested:
-		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only suggestions that nobody has accepted"))
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only suggestions that you have not accepted"))
 	case len(people) > 0:
 		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only names of people, which are left out"))
 	default:

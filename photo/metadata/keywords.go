@@ -22,6 +22,13 @@ var faceRoots = map[string]bool{
 	"ludzie": true, "osoby": true, "lidé": true, "люди": true, "лица": true, "人物": true, "人": true, "人々": true,
 }
 
+// IsFaceRoot reports whether programs keep names of persons below a word.
+func IsFaceRoot(word string) bool { return faceRoots[Fold(word)] }
+
+// IsPersonNoun reports whether a word is an ordinary noun for people, such as
+// child, and no name.
+func IsPersonNoun(word string) bool { return personNouns[Fold(word)] }
+
 // A path is a keyword with its position in a hierarchy, such as Places|Rome.
 type path struct {
 	parts []string
@@ -53,6 +60,9 @@ func newPath(value, sep string) path {
 func (p path) below(roots map[string]bool) bool {
 	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
 }
+
+// names reports whether p is the name of a person, below a root for faces.
+func (p path) names() bool { return p.below(faceRoots) && !personNouns[Fold(p.leaf())] }
 
 // placed reports whether a person chose the position of the word. darktable
 // creates a top-level keyword for each flat one, so a top-level path proves
@@ -130,7 +140,7 @@ func (s *source) marked() *wordSet {
 
 func (s *source) keywords() Keywords {
 	var (
-		people   = newWordSet(s.people...)
+		people   = newWordSet()
 		machine  = newWordSet(s.machine...)
 		accepted = newWordSet(s.accepted...)
 		leaves   = newWordSet() // placed in a hierarchy by a person
@@ -138,7 +148,13 @@ func (s *source) keywords() Keywords {
 		inner    = newWordSet() // inner nodes of hierarchies, not keywords
 		outer    = newWordSet() // nodes of the other hierarchies
 		marked   = s.marked()
+		paths    [][]string
 	)
+	for _, name := range s.people {
+		if !personNouns[Fold(name)] {
+			people.add(name)
+		}
+	}
 	for _, p := range s.paths {
 		switch {
 		case p.below(autoRoots):
@@ -149,10 +165,13 @@ func (s *source) keywords() Keywords {
 			for _, part := range p.parts {
 				inner.add(part)
 			}
-		case p.below(faceRoots):
+		case p.names():
 			people.add(p.leaf())
 			outer.add(p.parts[0])
 		default:
+			if len(p.parts) > 1 {
+				paths = append(paths, p.parts)
+			}
 			if p.placed(marked) {
 				leaves.add(p.leaf())
 			}
@@ -190,7 +209,7 @@ func (s *source) keywords() Keywords {
 			rejected.add(w)
 		}
 	}
-	w := Keywords{Human: human.list, Machine: left.list, Rejected: rejected.list, People: people.list}
+	w := Keywords{Human: human.list, Machine: left.list, Rejected: rejected.list, People: people.list, Paths: paths}
 	if len(w.Machine) > 0 {
 		w.Run = s.run
 	}

@@ -76,6 +76,10 @@ func TestKeywordsByAuthor(t *testing.T) {
 			lists: [][]string{{"dc:subject", "Anna", "sea", "Ben"}, {"digiKam:TagsList", "People/Family/Anna"}, {"Iptc4xmpExt:PersonInImage", "ben"}},
 			human: []string{"sea"}, people: []string{"ben", "Anna"},
 		},
+		"nouns are no names": {
+			lists: [][]string{{"dc:subject", "child", "Frau", "Ada"}, {"digiKam:TagsList", "People/child", "Menschen/Frau", "People/Ada"}, {"Iptc4xmpExt:PersonInImage", "man"}},
+			human: []string{"child", "Frau"}, people: []string{"Ada"},
+		},
 		"as digiKam repeats it": {
 			lists: [][]string{{"digiKam:TagsList", `auto/AC\DC`, "Nature/sea"}, {"MicrosoftPhoto:LastKeywordXMP", `auto/AC\DC`, "Nature/sea"}, {"lr:hierarchicalSubject", "auto|AC/DC", "Nature|sea"},
 				{"mediapro:CatalogSets", "auto|AC/DC", "Nature|sea"}, {"dc:subject", "AC/DC", "sea"}},

@@ -52,9 +52,11 @@ type Keywords struct {
 	Machine []string
 	// Rejected holds suggestions that a person rejected.
 	Rejected []string
-	// People holds names of persons, from face regions or below a root for
-	// faces.
+	// People holds names of persons, not ordinary nouns such as child, from face
+	// regions or below a root for faces.
 	People []string
+	// Paths holds the hierarchies that people placed words in, from the top.
+	Paths [][]string
 	// Run is the run that last wrote Machine, or "".
 	Run string
 }

@@ -312,6 +312,9 @@ func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	if err == nil {
 		ranking.Guess = a.guess
 		a.Keywords, err = a.in.Rank(a.Near, ranking)
+		for i := range a.Near {
+			a.Near[i].Keywords = a.in.Vocabulary().Words(a.Near[i].Keywords)
+		}
 	}
 	a.Took.Read = time.Since(begun)
 	return err

@@ -19,6 +19,8 @@ type label struct {
 	Scheme cpar.Scheme `json:"scheme"`
 	Photos int         `json:"photos"`
 	Bytes  uint64      `json:"bytes"`
+	// Folder is the folder in which this device made the index, if it did.
+	Folder string `json:"folder,omitempty"`
 }
 
 type labels struct{ store *localstore.Store }
@@ -35,13 +37,18 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest) error {
-	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes()}
+// keepLabel stores the label of an index. An empty folder keeps the one known.
+func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest, folder string) error {
+	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes(), Folder: folder}
 	l, err := d.labels(key)
 	if err != nil {
 		return err
 	}
-	if before, ok := l.get(o.Origin()); ok && before == now {
+	before, known := l.get(o.Origin())
+	if folder == "" {
+		now.Folder = before.Folder
+	}
+	if known && before == now {
 		return nil
 	}
 	b, err := json.Marshal(now)

@@ -48,7 +48,11 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	if err != nil {
 		return err
 	}
-	if err := d.keepLabel(key, o.Label, now); err != nil {
+	whole, err := filepath.Abs(folder)
+	if err != nil {
+		return fmt.Errorf("finding the folder of the index: %w: %w", cpar.ErrInput, err)
+	}
+	if err := d.keepLabel(key, o.Label, now, whole); err != nil {
 		return err
 	}
 	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexGeneration: generationOf(o.Label), History: o.History()}

@@ -113,6 +113,26 @@ func (m *memory) pushed(s made, forced bool) {
 	}
 }
 
+// replaced records that id was deleted from the cloud because now took its
+// place. If id was the default, now becomes the default if it hides distances.
+func (m *memory) replaced(id cpar.IndexID, now made) (switched bool) {
+	for _, s := range m.Seen {
+		if s.ID != id || s.Origin == now.Origin {
+			continue
+		}
+		if m.InUse != nil && *m.InUse == s.Origin {
+			m.InUse = nil
+			if switched = user.Hides(now.Scheme); switched {
+				m.InUse = &now.Origin
+			}
+		}
+		if !slices.Contains(m.Deleted, s.Origin) {
+			m.Deleted = append(m.Deleted, s.Origin)
+		}
+	}
+	return switched
+}
+
 // InUse returns the newest generation seen of a key's default index, or false
 // if there is none.
 func (d *Device) InUse(key *user.Key) (s IndexGeneration, ok bool, err error) {

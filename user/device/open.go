@@ -170,7 +170,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 		err = h.device.checkSeen(h.key, o, named)
 	}
 	if err == nil {
-		err = h.device.keepLabel(h.key, o.Label, m)
+		err = h.device.keepLabel(h.key, o.Label, m, "")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

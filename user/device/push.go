@@ -42,6 +42,9 @@ type Pushed struct {
 	// InUse is the origin of the default index, nil if there is none or the
 	// generation was not made here.
 	InUse *cpar.IndexID
+	// Switched reports that the pushed index became the default in place of the
+	// replaced one.
+	Switched bool
 }
 
 // Push uploads the index in a folder and records its generation as seen. It
@@ -96,36 +99,49 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 		if err := client.Delete(ctx, opt.Replaces); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 			return p, err
 		}
+		if p.Remembered {
+			err = d.withMemory(mine.Key, func(mem *memory) error {
+				p.Switched = mem.replaced(opt.Replaces, mine)
+				p.InUse = mem.InUse
+				return nil
+			})
+		}
 	}
-	return p, nil
+	return p, err
 }
 
 func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar.Manifest, mine made, replaces cpar.IndexID) error {
 	if err := d.checkPushed(mine); err != nil {
 		return err
 	}
-	if err := d.checkReplaced(ctx, client, m.ID, m); err != nil || replaces == (cpar.IndexID{}) {
+	ours, err := d.checkReplaced(ctx, client, m.ID, m)
+	switch {
+	case err != nil:
+		return err
+	case !ours:
+		return hint.Add(fmt.Errorf("pushing: %w: the cloud at %s has index %v in a state from which this folder was not made here; another device may have added photos to it", cpar.ErrCloud, client.URL(), m.ID),
+			replacing)
+	case replaces == (cpar.IndexID{}):
+		return nil
+	}
+	if ours, err = d.checkReplaced(ctx, client, replaces, m); err != nil || ours {
 		return err
 	}
-	return d.checkReplaced(ctx, client, replaces, m)
+	return hint.Add(fmt.Errorf("pushing: %w: index %v, which is to be deleted from the cloud at %s, may hold photos that this folder lacks: the folder was built anew or made from another state", cpar.ErrCloud, replaces, client.URL()),
+		"if the folder holds all photos that you need, pass --force")
 }
 
-// checkReplaced refuses to replace the generation that the cloud has under id,
-// unless m descends from it or it is damaged.
-func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, m *cpar.Manifest) error {
+// checkReplaced reports whether m descends from the generation that the cloud
+// has under id, or there is none that could be opened.
+func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, m *cpar.Manifest) (ours bool, err error) {
 	there, err := client.Manifest(ctx, id)
 	switch {
 	case errors.Is(err, cparhttp.ErrNotFound) || errors.Is(err, cpar.ErrCorrupt):
-		return nil
+		return true, nil
 	case err != nil:
-		return err
+		return false, err
 	}
-	ours, err := d.descends(digestOf(m), digestOf(there))
-	if err != nil || ours {
-		return err
-	}
-	return hint.Add(fmt.Errorf("pushing: %w: the cloud at %s has index %v in a state from which this folder was not made here; another device may have added photos to it", cpar.ErrCloud, client.URL(), id),
-		replacing)
+	return d.descends(digestOf(m), digestOf(there))
 }
 
 const replacing = "add the new photos to a copy of the folder that was pushed last and push that copy, or pass --force to replace the index at the cloud"

@@ -44,8 +44,8 @@ func weakIndex() error {
 }
 
 func otherIndex(used cpar.IndexID) error {
-	return hint.Add(fmt.Errorf("%w: it offers another index of this key than the one in use (%v)", cpar.ErrCloud, used),
-		"if you have built the collection anew, name the new index once with --index; %s", whereIDs)
+	return hint.Add(fmt.Errorf("%w: it no longer has the index that this device uses (%v), and offers another one instead", cpar.ErrCloud, used),
+		"if you or another device replaced that index, for example after building the collection anew, name the new one once with --index and its folder or id; %s", whereIDs)
 }
 
 func deletedIndex() error {

@@ -110,19 +110,22 @@ func (l *Library) Machine(path string) []string {
 	return slices.Compact(words)
 }
 
-// Find returns the existing photos with a written keyword that starts with
-// word.
-func (l *Library) Find(word string) []Result {
+// Find returns the existing photos with a written keyword that starts with word
+// or is one of the others, such as its synonyms.
+func (l *Library) Find(word string, others ...string) []Result {
 	if l.refresh() != nil {
 		return nil // an unreadable journal matches nothing
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	want := metadata.Fold(strings.TrimSpace(word))
+	want, also := metadata.Fold(strings.TrimSpace(word)), map[string]bool{}
+	for _, w := range others {
+		also[metadata.Fold(w)] = true
+	}
 	out := []Result{}
 	for path, p := range l.mem.photos {
 		words := l.mem.given(path)
-		if want == "" || !slices.ContainsFunc(words, func(s string) bool { return strings.HasPrefix(metadata.Fold(s), want) }) {
+		if want == "" || !slices.ContainsFunc(words, func(s string) bool { return strings.HasPrefix(metadata.Fold(s), want) || also[metadata.Fold(s)] }) {
 			continue
 		}
 		if _, err := os.Stat(path); err != nil {

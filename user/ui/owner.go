@@ -261,7 +261,11 @@ func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 }
 
 func (w *LibraryBackend) Find(_ context.Context, word string) (paths []string, err error) {
-	for _, r := range w.library.Find(word) {
+	var related []string
+	if w.index != nil {
+		related = w.index.Vocabulary().Related(word)
+	}
+	for _, r := range w.library.Find(word, related...) {
 		paths = append(paths, r.Path)
 	}
 	return paths, nil

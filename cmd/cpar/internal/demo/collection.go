@@ -56,6 +56,7 @@ func (s *session) divide(ctx context.Context) (train, fresh []dataset.Photo, err
 	if err != nil {
 		return nil, nil, err
 	}
+	s.result.People = c.People
 	train, fresh, ok, err := c.Split()
 	if err != nil {
 		return nil, nil, err

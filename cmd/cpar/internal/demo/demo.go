@@ -22,6 +22,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/progress"
 	"cpar/model/feature"
+	"cpar/photo/dataset"
 	"cpar/user"
 	"cpar/user/device"
 )
@@ -84,7 +85,9 @@ type Result struct {
 	CloudMS  float64   `json:"cloud_ms"`
 	Saw      CloudView `json:"cloud_saw"`
 	Page     string    `json:"page,omitempty"`
-	Kept     string    `json:"kept,omitempty"`
+	// People are the names of people that were left out.
+	People []dataset.Frequency `json:"people_left_out,omitempty"`
+	Kept   string              `json:"kept,omitempty"`
 
 	Painted bool   `json:"-"`
 	Album   []item `json:"-"` // some of the indexed photos

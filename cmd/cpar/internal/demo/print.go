@@ -7,10 +7,14 @@ import (
 	"strings"
 
 	"cpar/internal/humanfmt"
+	"cpar/photo/dataset"
 )
 
 // Print writes the result for a terminal.
 func (r *Result) Print(w io.Writer) {
+	if s := dataset.PeopleLeftOut(r.People); s != "" {
+		fmt.Fprintf(w, "\n%s\n", s)
+	}
 	fmt.Fprintf(w, "\nKeywords of the new photos. ✓ marks those that people gave them too.\n")
 	for _, p := range r.Photos {
 		fmt.Fprintf(w, "\n  %s\n    %-10s %s\n", p.Name, "truth", strings.Join(p.Truth, ", "))

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// maxEveryday is the maximum number of flags that --help shows without --all.
+const maxEveryday = 15
+
+// flagGroups lists the flags that --help leaves out of commands with more than
+// maxEveryday flags. --help --all shows them under these headings.
+var flagGroups = []struct {
+	title string
+	flags []string
+}{
+	{"Key", []string{"passphrase-file", "slot", "new-key"}},
+	{"Cloud", []string{"token-file", "cloud-token-file", "cloud-ca", "cloud-cert", "cloud-cert-key"}},
+	{"Scheme and search", []string{"scheme", "block", "careful", "clusters", "lists", "order", "pca", "place", "split", "trees", "search", "neighbours", "approx", "prune", "exact"}},
+	{"Ranking", []string{"ranker", "rare", "min-probability"}},
+	{"Image network", []string{"preprocessing", "embedding", "pool", "side", "views", "runtime", "text-model", "tokenizer", "limit-file", "limit-memory", "limit-work"}},
+	{"Words of the network", []string{"words", "words-file", "words-most", "words-score", "words-write"}},
+	{"Files and cache", []string{"sidecar-style", "keep-mtime", "save-requests", "on-errors", "jobs", "cache", "cache-limit"}},
+}
+
+const allFlag = "all"
+
+// addHelp makes --help of every command show the flags of every day, and
+// --help --all the others.
+func addHelp(root *cobra.Command) {
+	root.PersistentFlags().Bool(allFlag, false, "with --help, show all flags")
+	_ = root.PersistentFlags().MarkHidden(allFlag)
+	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	before, _, _ := strings.Cut(root.UsageTemplate(), "{{if .HasAvailableLocalFlags}}")
+	_, after, _ := strings.Cut(root.UsageTemplate(), "{{if .HasHelpSubCommands}}")
+	root.SetUsageTemplate(before + "{{flagUsages .}}{{if .HasHelpSubCommands}}" + after)
+}
+
+// checkAll refuses --all without --help.
+func checkAll(c *cobra.Command) error {
+	if f := c.Flags().Lookup(allFlag); f != nil && f == c.Root().PersistentFlags().Lookup(allFlag) && f.Changed {
+		return usageError(c, fmt.Errorf("--all belongs to --help"))
+	}
+	return nil
+}
+
+// flagUsages formats the flags of a command for its help.
+func flagUsages(c *cobra.Command) string {
+	var all []*pflag.Flag
+	c.InitDefaultHelpFlag()
+	each := func(f *pflag.Flag) {
+		if !f.Hidden {
+			all = append(all, f)
+		}
+	}
+	c.LocalFlags().VisitAll(each)
+	c.InheritedFlags().VisitAll(each)
+	if len(all) <= maxEveryday {
+		return "\n" + strings.TrimSuffix(usagesOf("Flags", all), "\n")
+	}
+	of := func(group int) []*pflag.Flag {
+		return slices.DeleteFunc(slices.Clone(all), func(f *pflag.Flag) bool { return groupOf(f.Name) != group })
+	}
+	everyday := of(-1)
+	text := "\n" + usagesOf("Flags", everyday)
+	if shown, err := c.Flags().GetBool(allFlag); err == nil && shown {
+		for i, g := range flagGroups {
+			text += usagesOf(g.title, of(i))
+		}
+		return strings.TrimSuffix(text, "\n")
+	}
+	rest := len(all) - len(everyday)
+	return text + fmt.Sprintf("\n%d more flags, for the key, the network, the search and others: %s --help --all", rest, c.CommandPath())
+}
+
+// groupOf returns the position of a flag's group in flagGroups, -1 for a flag of
+// every day.
+func groupOf(flag string) int {
+	for i, g := range flagGroups {
+		if slices.Contains(g.flags, flag) {
+			return i
+		}
+	}
+	return -1
+}
+
+func usagesOf(title string, flags []*pflag.Flag) string {
+	if len(flags) == 0 {
+		return ""
+	}
+	s := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, f := range flags {
+		s.AddFlag(f)
+	}
+	return "\n" + title + ":\n" + s.FlagUsages()
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/sanitize"
+	"cpar/user"
+	"cpar/user/device"
+)
+
+// This file resolves the one meaning of --index in all commands: the folder of
+// an index, its name or its id. A folder that exists comes first.
+
+const indexUsage = "`index`: its name, its id or its folder"
+
+// indexAt returns the manifest in a folder, or false if text is no folder.
+func indexAt(text string) (*cpar.Manifest, bool, error) {
+	if info, err := os.Stat(text); err != nil || !info.IsDir() {
+		return nil, false, nil
+	}
+	m, err := indexdir.ReadManifest(text)
+	if errors.Is(err, indexdir.ErrNoIndex) && user.CheckName(text) == nil {
+		return nil, false, nil // another folder that happens to have the name of an index
+	}
+	return m, err == nil, err
+}
+
+// indexFolder returns the folder that text names, by way of the indexes that
+// this device made.
+func indexFolder(keys *keyFlags, text string) (string, error) {
+	_, there, err := indexAt(text)
+	if there || err != nil {
+		return text, err
+	}
+	_, missing := indexdir.ReadManifest(text)
+	missing = hint.Add(missing, "name the folder that cpar build --out made, or the name of an index that this device made")
+	id, name, err := nameOrID(text)
+	if err != nil {
+		return "", missing
+	}
+	if d, err := device.This(); err != nil || !d.MadeAny() || !keys.exists() {
+		return "", missing
+	}
+	key, this, err := keys.read()
+	if err != nil {
+		return "", err
+	}
+	folder, err := this.Folder(key, id, name)
+	if err == nil {
+		resolved(keys.cmd, "index %s is in the folder %s", text, folder)
+	}
+	return folder, err
+}
+
+// resolved prints the meaning of --index where a user may have meant another one.
+func resolved(cmd *cobra.Command, format string, args ...any) {
+	if asJSON, err := cmd.Flags().GetBool("json"); err == nil && asJSON {
+		return
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "note: "+sanitize.Text(fmt.Sprintf(format, args...)))
+}

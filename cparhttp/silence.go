@@ -1,0 +1,76 @@
+package cparhttp
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// silentAfter is the silence of a server after which Client.Silent is called.
+const silentAfter = 3 * time.Second
+
+// A silence reports how long the server has not been heard during one attempt.
+type silence struct {
+	tell func(time.Duration)
+
+	mu    sync.Mutex
+	last  time.Time // when something was last heard
+	told  bool
+	ended bool
+}
+
+// listen calls Client.Silent every second while the server is silent for longer
+// than silentAfter, until stop is called.
+func (c *Client) listen(ctx context.Context) (s *silence, stop func()) {
+	s = &silence{tell: c.Silent, last: time.Now()}
+	if s.tell == nil {
+		return s, func() {}
+	}
+	ticks := time.NewTicker(time.Second)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case now := <-ticks.C:
+				s.tick(now)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return s, func() {
+		ticks.Stop()
+		close(done)
+		s.end(ctx.Err() == nil)
+	}
+}
+
+func (s *silence) tick(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := now.Sub(s.last); d >= silentAfter && !s.ended {
+		s.told = true
+		s.tell(d)
+	}
+}
+
+// heard restarts the count.
+func (s *silence) heard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
+	if s.told {
+		s.told = false
+		s.tell(0)
+	}
+}
+
+// end prevents further calls. After an interrupt, what was shown stays.
+func (s *silence) end(clear bool) {
+	if clear {
+		s.heard()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}

@@ -1,0 +1,81 @@
+package device
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/sanitize"
+	"cpar/user"
+)
+
+// MadeAny reports whether this device has ever made an index, under any key.
+func (d *Device) MadeAny() bool {
+	all, _ := filepath.Glob(filepath.Join(d.State, "made", "*"))
+	return len(all) > 0
+}
+
+// Folder returns the folder of an index that this device made, by its id or, if
+// the id is zero, by its name. It returns ErrInput for no match and for several.
+func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, error) {
+	kept, err := d.labels(key)
+	if err != nil {
+		return "", err
+	}
+	what := name
+	if name == "" {
+		what = id.String()
+	}
+	var found []string
+	for _, origin := range d.origins(key) {
+		l, ok := kept.get(origin)
+		if !ok || l.Folder == "" {
+			continue
+		}
+		now, err := labelOf(key, l.Folder)
+		if err == nil && now.Origin() == origin && (name != "" && now.Name() == name || name == "" && now.ID() == id) {
+			found = append(found, l.Folder)
+		}
+	}
+	slices.Sort(found)
+	switch found = slices.Compact(found); len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", hint.Add(fmt.Errorf("looking for the folder of index %s: %w: this device has made no index of that name, or its folder has moved", sanitize.Text(what), cpar.ErrInput),
+			"name the folder that cpar build --out made")
+	}
+	return "", hint.Add(fmt.Errorf("looking for the folder of index %s: %w: there are %d: %s", sanitize.Text(what), cpar.ErrInput, len(found), sanitize.Text(strings.Join(found, ", "))),
+		"name one of the folders")
+}
+
+// labelOf reads the label of the index in a folder, which may have changed since
+// the folder was remembered.
+func labelOf(key *user.Key, folder string) (user.Label, error) {
+	m, err := indexdir.ReadManifest(folder)
+	if err != nil {
+		return user.Label{}, err
+	}
+	return user.ReadLabel(key, m, func(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(folder, s) })
+}
+
+// origins lists the origins of the indexes that this device made with a key.
+func (d *Device) origins(key *user.Key) (list []cpar.IndexID) {
+	files, _ := filepath.Glob(filepath.Join(d.State, "made", "*"))
+	for _, file := range files {
+		m := made{}
+		b, err := readSmall(file)
+		if err != nil || json.Unmarshal(b, &m) != nil || m.Key != key.Fingerprint() {
+			continue // a lock, a damaged file or one of another key
+		}
+		if !slices.Contains(list, m.Origin) {
+			list = append(list, m.Origin)
+		}
+	}
+	return list
+}
