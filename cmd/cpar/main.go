@@ -72,6 +72,7 @@ func commands() []*cobra.Command {
 		configCommand(),
 		cardCommand(),
 		doctorCommand(),
+		uninstallCommand(),
 		datasetCommand(),
 		inspectCommand(),
 		featuresCommand(),
