@@ -289,7 +289,10 @@ func inDebian(t *testing.T, root, command string) string {
 	cmd := exec.Command("/bin/sh", "-ec", command)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"}
 	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Chroot: root}
-	return finish(t, cmd)
+	start, out := time.Now(), finish(t, cmd)
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	t.Logf("%s: %v, of it %v of a processor", command, time.Since(start).Round(time.Second), used.Round(time.Second))
+	return out
 }
 
 // In bare Debian, the packages install, and the demo runs. Upgrades and
@@ -312,12 +315,8 @@ func TestBareDebian(t *testing.T) {
 		}
 	}
 	place(version)
-	start = time.Now()
 	inDebian(t, root, "cd /root && apt install -y ./cpar_*.deb")
-	demo := time.Now()
-	t.Logf("apt install: %v", demo.Sub(start).Round(time.Second))
 	t.Log(inDebian(t, root, "cd /root && cpar demo --keep kept"))
-	t.Logf("cpar demo: %v", time.Since(demo).Round(time.Second))
 	t.Log(inDebian(t, root, `cd /root && apt install -y ./cpard_*.deb && cpard version && cpar version
 		cpar init --no-passphrase
 		su -s /bin/sh cpard -c 'cpard tenant add anna --data /var/lib/cpard' >/dev/null
