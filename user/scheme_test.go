@@ -130,7 +130,7 @@ func (f fields) walk(v reflect.Value, seen map[any]bool) {
 			f.walk(v.Elem(), seen)
 		}
 	case reflect.Struct:
-		if !strings.HasPrefix(v.Type().PkgPath(), "cpar") {
+		if module := strings.TrimSuffix(reflect.TypeFor[Key]().PkgPath(), "/user"); !strings.HasPrefix(v.Type().PkgPath(), module) {
 			return
 		}
 		for i := range v.NumField() {

@@ -77,6 +77,7 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "keep-mtime", What: "whether photos keep their modification time when keywords are written", None: "false"},
 	{Name: "exclude", What: "photos to leave out", None: "none"},
 	{Name: "jobs", What: "number of photos read at once", None: "the command's"},
+	{Name: "releases", What: "address of a latest.json, which cpar version --check asks", None: "none"},
 }}
 
 // configPlaces returns the path of the optional configuration file.

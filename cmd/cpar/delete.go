@@ -85,7 +85,7 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 	}
 	if !f.dryRun {
 		if !f.yes {
-			if err := f.ask(cmd, r); err != nil {
+			if err := confirm(cmd, "delete "+r.text(), "deleted"); err != nil {
 				return err
 			}
 		}
@@ -118,8 +118,9 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
 }
 
-func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
-	fmt.Fprintf(cmd.ErrOrStderr(), "delete %s? type yes: ", r.text())
+// confirm asks a person to type yes. done says in an error what was not done.
+func confirm(cmd *cobra.Command, question, done string) error {
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s? type yes: ", question)
 	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {
 		line, err := bufio.NewReader(io.LimitReader(os.Stdin, 1<<10)).ReadString('\n')
 		if err == io.EOF {
@@ -131,7 +132,7 @@ func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 	case err != nil:
 		return err
 	case strings.TrimSpace(answer) != "yes":
-		return fmt.Errorf("%w; nothing was deleted", exitcode.ErrInterrupted)
+		return fmt.Errorf("%w; nothing was %s", exitcode.ErrInterrupted, done)
 	}
 	return nil
 }

@@ -74,6 +74,7 @@ func commands() []*cobra.Command {
 		configCommand(),
 		cardCommand(),
 		doctorCommand(),
+		uninstallCommand(),
 		datasetCommand(),
 		inspectCommand(),
 		featuresCommand(),
@@ -121,7 +122,7 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().BoolP("verbose", "v", false, "name every file left out, with the reason")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(commands()...)
-	version.Add(root)
+	addCheck(version.Add(root))
 	manpage.Add(root, table.Text())
 	addHelp(root)
 	complete(root)

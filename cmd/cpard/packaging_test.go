@@ -18,7 +18,7 @@ import (
 	"cpar/internal/settings"
 )
 
-const packaging = "../../packaging"
+const packaging = "../../release/packaging"
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
@@ -139,23 +139,13 @@ func TestUnitMatchesTheDaemon(t *testing.T) {
 	}
 }
 
-// No container engine runs here, so check that the files of the image exist,
-// that its variables are settings, and that the program needs no library.
-func TestContainerfileMatchesTheCheckout(t *testing.T) {
-	text := read(t, "Containerfile")
-	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {
-		for _, path := range strings.Fields(m[1]) {
-			if _, err := os.Stat(filepath.Join("../..", path)); err != nil {
-				t.Error(err)
-			}
-		}
+// The variables of the image are settings, and the program needs no library.
+func TestImageMatchesTheDaemon(t *testing.T) {
+	named := regexp.MustCompile(`CPARD_[A-Z_]+`).FindAllString(read(t, "..", "images.go"), -1)
+	if len(named) < 3 {
+		t.Errorf("the image sets %q", named)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^COPY --from=build (?:--chown=\S+ )?(/out/\S+) `).FindAllStringSubmatch(text, -1) {
-		if !strings.Contains(text, "-o "+m[1]) && !strings.Contains(text, "mkdir -m 0700 "+m[1]) {
-			t.Errorf("nothing makes %s", m[1])
-		}
-	}
-	for _, m := range regexp.MustCompile(`CPARD_[A-Z_]+`).FindAllString(text, -1) {
+	for _, m := range named {
 		if m != table.Environment("config") && !slices.ContainsFunc(table.Settings, func(s settings.Setting) bool { return table.Environment(s.Name) == m }) {
 			t.Errorf("%s is no setting", m)
 		}

@@ -9,8 +9,8 @@ import (
 	"cpar/internal/exitcode"
 )
 
-// Add adds the command version and the flag --version.
-func Add(root *cobra.Command) {
+// Add adds the command version and the flag --version, and returns the command.
+func Add(root *cobra.Command) *cobra.Command {
 	info := Of(root.Name())
 	root.Version = info.String()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -18,8 +18,9 @@ func Add(root *cobra.Command) {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Long: `version prints which build this is: its version and revision, the version of the
-format of indexes and messages, and the Go version that it was built with.`,
+		Long: `version prints which build this is: its version, its revision and the date of
+that, the version of the format of indexes and messages, and the Go version that it was
+built with.`,
 		Example: "  $ " + root.Name() + " version",
 		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -34,4 +35,5 @@ format of indexes and messages, and the Go version that it was built with.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	root.AddCommand(c)
+	return c
 }

@@ -1,9 +1,10 @@
 // Package version identifies the build of a program.
 //
-//	build info ─▶ Info ─▶ cpar v1.2.3 (0123456789ab), format 3, go1.26.0 linux/amd64
+//	build info ─▶ Info ─▶ cpar v1.2.3 (0123456789ab, 2026-11-25), format 3, go1.26.0 linux/amd64
 package version
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -12,11 +13,16 @@ import (
 	"cpar"
 )
 
+// release/build sets these, because the go command's own stamps also depend on
+// the tags of the checkout.
+var number, revision, date string
+
 // Info describes a build.
 type Info struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the repository, empty if unknown
+	Date     string `json:"date,omitempty"`     // of the revision, in UTC (RFC 3339)
 	Modified bool   `json:"modified,omitempty"` // built with uncommitted changes
 	Format   int    `json:"format"`             // of indexes and messages
 	Go       string `json:"go"`
@@ -29,6 +35,7 @@ func Of(program string) Info {
 	if build, ok := debug.ReadBuildInfo(); ok {
 		i.read(build)
 	}
+	i.Version, i.Revision, i.Date = cmp.Or(number, i.Version), cmp.Or(revision, i.Revision), cmp.Or(date, i.Date)
 	return i
 }
 
@@ -40,6 +47,8 @@ func (i *Info) read(build *debug.BuildInfo) {
 		switch s.Key {
 		case "vcs.revision":
 			i.Revision = s.Value
+		case "vcs.time":
+			i.Date = s.Value
 		case "vcs.modified":
 			i.Modified = s.Value == "true"
 		}
@@ -51,6 +60,9 @@ func (i Info) String() string {
 	revision := "no revision"
 	if i.Revision != "" {
 		revision = i.Revision[:min(12, len(i.Revision))]
+	}
+	if day, _, ok := strings.Cut(i.Date, "T"); ok {
+		revision += ", " + day
 	}
 	if i.Modified {
 		revision += ", modified"

@@ -79,22 +79,31 @@ func (d *Device) Kept() ([]Kept, error) {
 			out = append(out, one)
 			continue
 		}
-		err := filepath.WalkDir(one.dir, func(_ string, e fs.DirEntry, err error) error {
-			if err != nil || !e.Type().IsRegular() {
-				return err
-			}
-			if info, err := e.Info(); err == nil { // otherwise the file has just been removed
-				one.Files++
-				one.Bytes += info.Size()
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		var err error
+		if one.Files, one.Bytes, err = held(one.dir); err != nil {
 			return nil, fmt.Errorf("reading the cache: %w: %w", cpar.ErrStorage, err)
 		}
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// held counts the files below a path, which may be missing.
+func held(path string) (files int, bytes int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		if info, err := e.Info(); err == nil { // otherwise the file has just been removed
+			files++
+			bytes += info.Size()
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return files, bytes, err
 }
 
 // ClearCache removes everything that Kept lists and returns the list. It keeps

@@ -1,0 +1,106 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/zalando/go-keyring"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/interruptible"
+)
+
+// A Place is one kind of data that cpar keeps on this device.
+type Place struct {
+	Name  string   `json:"name"` // by which users choose it
+	What  string   `json:"what"`
+	Paths []string `json:"paths"`
+	Files int      `json:"files"`
+	Bytes int64    `json:"bytes"`
+}
+
+// The place of the keyring's entries, whose markers are files.
+const keyringPlace = "keyring"
+
+// Places lists what this device keeps, in the order in which it can be removed.
+// Other kinds of data, such as key files, are the caller's.
+func (d *Device) Places() ([]Place, error) {
+	state := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(d.State, name))
+		}
+		return paths
+	}
+	out := []Place{
+		{Name: "cache", What: "features, ledgers and segments of indexes, which cpar computes or fetches again"},
+		{Name: keyringPlace, What: "entries of the system's keyring that open key files", Paths: state("remembered")},
+		{Name: "journals", What: "answers, and the data that undo needs", Paths: state(journalsFolder)},
+		{Name: "memory", What: "names of indexes, and the generations by which old indexes are refused", Paths: state("keys", "keyfiles", "made", "indexes")},
+		{Name: "networks", What: "image networks from cpar model get", Paths: state("models")},
+		{Name: "vision", What: "the service key of cpar vision-serve", Paths: state("vision-token")},
+	}
+	// Only what cpar made, because the folder may be shared with the settings.
+	for _, k := range kept {
+		if d.Cache != "" {
+			out[0].Paths = append(out[0].Paths, d.cached(k.folder))
+		}
+	}
+	for i := range out {
+		if err := out[i].Measure(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Measure counts the files of the place.
+func (p *Place) Measure() error {
+	p.Files, p.Bytes = 0, 0
+	for _, path := range p.Paths {
+		files, bytes, err := held(path)
+		if err != nil {
+			return fmt.Errorf("looking at %s: %w: %w", path, cpar.ErrStorage, err)
+		}
+		p.Files += files
+		p.Bytes += bytes
+	}
+	return nil
+}
+
+// Remove removes everything in a place. It also removes the folders of this
+// device if they are empty afterwards.
+func (d *Device) Remove(ctx context.Context, ring Keyring, p Place) error {
+	if p.Name == keyringPlace {
+		if err := d.forgetAll(ctx, ring); err != nil {
+			return err
+		}
+	}
+	for _, path := range p.Paths {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("removing %s: %w: %w", path, cpar.ErrStorage, err)
+		}
+	}
+	for _, folder := range []string{d.State, d.Cache} {
+		_ = os.Remove(folder) // fails while something is left
+	}
+	return nil
+}
+
+// forgetAll removes this device's entries from the keyring.
+func (d *Device) forgetAll(ctx context.Context, ring Keyring) error {
+	markers, err := os.ReadDir(d.marker(""))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("reading %s: %w: %w", d.marker(""), cpar.ErrStorage, err)
+	}
+	for _, m := range markers {
+		_, err := interruptible.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, m.Name()) })
+		if err != nil && !errors.Is(err, keyring.ErrNotFound) {
+			return hint.Add(fmt.Errorf("removing an entry: %w: %w: %w", cpar.ErrStorage, errKeyring, err), "remove the entries %q in your system's keyring", keyringService)
+		}
+	}
+	return nil
+}
