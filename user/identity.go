@@ -27,6 +27,30 @@ func identify(key *Key, origin cpar.IndexID) func(content [32]byte) identity {
 	}
 }
 
+// Locate returns a function from the content of a photo to its records. It
+// reads the identities of all records.
+func (o *Owner) Locate(key *Key, m *cpar.Manifest, read Fetch) (func(content [32]byte) []uint32, error) {
+	if err := o.checkManifest(m); err != nil {
+		return nil, fmt.Errorf("locating photos: %w", err)
+	}
+	all, err := readIdentities(o.index, m, read)
+	if err != nil {
+		return nil, fmt.Errorf("locating photos: %w", err)
+	}
+	records, identify := map[identity][]uint32{}, identify(key, o.Origin())
+	for record, id := range all {
+		if id != (identity{}) {
+			records[id] = append(records[id], uint32(record))
+		}
+	}
+	return func(content [32]byte) []uint32 {
+		if content == [32]byte{} {
+			return nil
+		}
+		return records[identify(content)]
+	}, nil
+}
+
 const (
 	// identityChunk is the maximum number of identities in a segment.
 	identityChunk = 1 << 24

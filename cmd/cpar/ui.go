@@ -43,9 +43,10 @@ func uiCommand() *cobra.Command {
 		Long: `ui serves a page to your own browser: your photos, the suggested keywords with their
 probabilities, the photos of your collection that gave them, and the cloud's view. You
 accept, reject and add keywords with the keyboard or the mouse and write them where photo
-programs find them. Every write is a run, which the page or cpar undo reverts. A photo
-dropped onto the page is found in the folders by its content. If it is in none of them, its
-sidecar can be downloaded.
+programs find them: photo by photo, or word by word for all photos at once. Every write is
+one run, which the page or cpar undo reverts. Likely keywords are those that cpar annotate
+--write would write. A photo dropped onto the page is found in the folders by its content.
+If it is in none of them, its sidecar can be downloaded.
 
 Nothing is sent or written until you say so. Keywords that you accept or add are yours, and
 the next cpar add learns from them. Rejected keywords are not suggested again.
@@ -124,7 +125,10 @@ func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
 		return nil, err
 	}
 	x, err := a.open(cmd.Context(), func(o *user.Owner) error {
-		f.page.Threshold = f.likely.minProbability(o)
+		f.page.Threshold, f.page.ThresholdOf = f.likely.minProbability(o), o.Threshold
+		if !f.likely.set {
+			f.page.Right = f.likely.share
+		}
 		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
 	})

@@ -219,6 +219,16 @@ func (h *opener) fetching(ctx context.Context, id cpar.IndexID) *fetching {
 	return &fetching{opener: h, ctx: ctx, id: id, fresh: map[string][]byte{}}
 }
 
+// Locate returns a function from the content of a photo to its records. It
+// fetches the identities of all records, whole.
+func (x *Index) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
+	if x.opener == nil {
+		return nil, nil // opened by hand
+	}
+	f := x.opener.fetching(ctx, x.Manifest.ID)
+	return x.Owner.Locate(x.opener.key, x.Manifest, func(s cpar.Segment) ([]byte, error) { return f.fetch(s, "", func(int) {}) })
+}
+
 // small fetches a ledger or profile.
 func (f *fetching) small(s cpar.Segment) ([]byte, error) {
 	if s.Bytes > maxLedgerBytes {

@@ -234,9 +234,10 @@ type job struct {
 }
 
 // A group holds the jobs of one batch, answered in one generation of the index.
+// want is the work that its photos no longer need once they are written.
 type group struct {
 	jobs []*job
-	key  string
+	want string
 }
 
 // annotateAll sends all requests and then writes. The cloud must not learn from
@@ -351,7 +352,7 @@ func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (
 	// The index may have been reopened, so take the key of the generation that
 	// answered.
 	key, err := keyOf(w.x, w.o)
-	out := group{key: key}
+	out := group{want: w.wanted(key)}
 	for _, j := range queue {
 		j.features = device.Photo{}
 		if j.answer != nil && j.fresh {

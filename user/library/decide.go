@@ -1,86 +1,113 @@
 package library
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"cpar/photo"
 	"cpar/photo/decode"
 	"cpar/photo/metadata"
 )
 
-// Decide writes a user's decision on the keywords of a photo, as a run of its
-// own.
-func (l *Library) Decide(ctx context.Context, path string, where metadata.Where, style metadata.Style, keepMtime bool, accept, reject, add []string) (Result, error) {
-	r := Result{Path: path}
-	release, err := l.lockShared()
-	if err != nil {
-		return r, err
-	}
-	defer release()
-	j := &job{}
-	if j.path, err = absolute(path); err != nil {
-		return r, err
-	}
-	data, err := decode.ReadFile(j.path)
-	if err != nil {
-		return r, err
-	}
-	j.content = decode.ContentDigest(data)
-	l.mu.Lock()
-	r.Also = l.also(j.path)
-	l.mu.Unlock()
-	id := l.newRun()
-	r.Run = id
-	w := &annotator{l: l, o: Options{Where: where, Style: style, KeepMtime: keepMtime, Jobs: 1}, run: id, list: []photo.Photo{{Path: path, Also: r.Also}}, results: []Result{r}, told: make([]bool, 1)}
-	change := metadata.Change{Accept: accept, Reject: reject, Add: add, Run: id}
-	records := []record{{Began: beginning(id, "decide "+filepath.Base(path), keepMtime)},
-		{Decided: &decided{id, j.path, accept, reject, add}}}
-	for _, p := range append([]string{j.path}, r.Also...) {
-		if p, err = absolute(p); err != nil {
-			return r, err
-		}
-		t := &target{j: j, path: p}
-		if records, err = w.decide(t, change, records); err != nil {
-			return w.results[0], err
-		}
-	}
-	// Record the decision even if no file changed.
-	if err := l.remember(append(records, record{Ended: id})...); err != nil {
-		return w.results[0], err
-	}
-	return w.results[0], ctx.Err()
+// A Decision is a user's decision on the keywords of a photo. Suggest holds
+// keywords of a machine to write beside it, which stay unconfirmed.
+type Decision struct {
+	Path                         string
+	Accept, Reject, Add, Suggest []string
 }
 
-func (w *annotator) decide(t *target, c metadata.Change, records []record) ([]record, error) {
-	for {
-		w.plan(t, c)
-		if t.err != nil || t.edit == nil {
-			return records, t.err
-		}
-		i := newIntent(w.run, t.edit)
-		i.Photo, i.Content, i.Person, i.Before = t.j.path, t.j.content, true, t.edit.Before
-		if err := w.l.remember(append(records, record{Intent: i})...); err != nil {
-			return nil, err
-		}
-		records = nil
-		err := t.edit.Apply(w.o.KeepMtime)
-		if err == nil {
-			w.wrote(t)
-			d := &done{Photo: t.j.path, Also: w.list[0].Also, Content: t.j.content, Run: w.run}
-			if info, err := os.Stat(t.j.path); err == nil {
-				d.Stat = statOf(info)
-			}
-			return []record{{Done: d}}, nil
-		}
-		if t.tries++; t.tries > 2 {
-			return records, err
-		}
+// Decide writes decisions on several photos as one run and passes the result of
+// each photo to each. An interrupt ends it between two photos. It uses the
+// fields of Options that concern writing.
+func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each func(Result)) error {
+	release, err := l.lockShared()
+	if err != nil {
+		return err
 	}
+	defer release()
+	o.Jobs, o.Command = runtime.GOMAXPROCS(0), fmt.Sprintf("decide %d photos", len(list))
+	if len(list) == 1 {
+		o.Command = "decide " + filepath.Base(list[0].Path)
+	}
+	w := &annotator{l: l, o: o, run: l.newRun(), list: make([]photo.Photo, len(list)), results: make([]Result, len(list)), told: make([]bool, len(list))}
+	for first := 0; first < len(list) && err == nil; first += decidedAtOnce {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		some := list[first:min(len(list), first+decidedAtOnce)]
+		err = w.decide(first, some)
+		for i := range some {
+			each(w.results[first+i])
+		}
+		o.Progress.Report("write", first+len(some), len(list))
+	}
+	return cmp.Or(w.flush(), err)
+}
+
+// decidedAtOnce is the number of photos whose decisions share a record of the
+// journal.
+const decidedAtOnce = 64
+
+// decide writes the decisions on the photos from number first.
+func (w *annotator) decide(first int, some []Decision) error {
+	jobs := make([]*job, len(some))
+	var wait errgroup.Group
+	wait.SetLimit(w.o.Jobs)
+	for i, d := range some {
+		j := &job{at: first + i}
+		jobs[i], w.list[j.at].Path, w.results[j.at].Path = j, d.Path, d.Path
+		wait.Go(func() error {
+			var data []byte
+			if j.path, j.err = absolute(d.Path); j.err == nil {
+				data, j.err = decode.ReadFile(j.path)
+			}
+			if info, err := os.Stat(j.path); err == nil {
+				j.stat = statOf(info)
+			}
+			j.content = decode.ContentDigest(data)
+			return nil
+		})
+	}
+	_ = wait.Wait()
+	var todo []*target
+	records := w.confirm
+	w.confirm = nil
+	for i, j := range jobs {
+		var suggest []string
+		if j.err == nil {
+			suggest, j.err = w.unremoved(j.path, some[i].Suggest)
+		}
+		if j.err != nil {
+			w.failLate(j, j.err)
+			continue
+		}
+		d := some[i]
+		w.l.mu.Lock()
+		w.list[j.at].Also = w.l.also(j.path)
+		w.l.mu.Unlock()
+		w.results[j.at].Also = w.list[j.at].Also
+		if len(d.Accept)+len(d.Reject)+len(d.Add) > 0 {
+			// Record the decision even if no file changes.
+			w.begin(&records)
+			records = append(records, record{Decided: &decided{w.run, j.path, d.Accept, d.Reject, d.Add}})
+			w.results[j.at].Run = w.run
+		}
+		targets, err := w.targets(j, metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add, Suggest: suggest, Run: w.run})
+		if err != nil {
+			return err
+		}
+		todo = append(todo, targets...)
+	}
+	return w.write(group{jobs: jobs}, todo, records)
 }
 
 // Machine returns the words that runs wrote for a photo and no user accepted,
@@ -108,6 +135,22 @@ func (l *Library) Machine(path string) []string {
 	}
 	slices.Sort(words)
 	return slices.Compact(words)
+}
+
+// Content returns the content digest of a photo that has not changed since it
+// was annotated.
+func (l *Library) Content(path string) ([32]byte, bool) {
+	path, err := absolute(path)
+	if err != nil || l.refresh() != nil {
+		return [32]byte{}, false
+	}
+	info, err := os.Stat(path)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.mem.photos[path]; err == nil && p != nil && p.stat == statOf(info) {
+		return p.content, true
+	}
+	return [32]byte{}, false
 }
 
 // Find returns the existing photos with a written keyword that starts with word

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -14,6 +15,17 @@ import (
 	"cpar/photo/metadata"
 )
 
+// decide writes one decision. A failure of its photo is returned, too.
+func decide(t *testing.T, l *Library, d Decision, o Options) (r Result, err error) {
+	t.Helper()
+	err = l.Decide(t.Context(), []Decision{d}, o, func(of Result) { r = of })
+	return r, cmp.Or(err, r.Err)
+}
+
+func into(where metadata.Where, style metadata.Style, keep bool) Options {
+	return Options{Where: where, Style: style, KeepMtime: keep}
+}
+
 // Decisions are written, found, respected by later runs, and undone.
 func TestDecideWritesAndUndoes(t *testing.T) {
 	w := newWorld(t, 2)
@@ -23,7 +35,7 @@ func TestDecideWritesAndUndoes(t *testing.T) {
 	if len(words) < 2 {
 		t.Fatalf("too few words: %q", words)
 	}
-	r, err := w.open().Decide(t.Context(), path, metadata.Sidecar, metadata.Follow, false, words[:1], words[1:2], []string{"Aunt Ada"})
+	r, err := decide(t, w.open(), Decision{Path: path, Accept: words[:1], Reject: words[1:2], Add: []string{"Aunt Ada"}}, into(metadata.Sidecar, metadata.Follow, false))
 	if err != nil || r.Run == "" || !slices.Equal(r.Files, []string{path + ".xmp"}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -59,7 +71,7 @@ func TestDecideWritesAndUndoes(t *testing.T) {
 	if got := w.open().Machine(path); !slices.Contains(got, words[0]) {
 		t.Errorf("undone, and still accepted: %q", got)
 	}
-	if _, err := l.Decide(t.Context(), filepath.Join(w.dir, "none.jpg"), metadata.Sidecar, metadata.Follow, false, nil, nil, []string{"word"}); !errors.Is(err, cpar.ErrInput) {
+	if _, err := decide(t, l, Decision{Path: filepath.Join(w.dir, "none.jpg"), Add: []string{"word"}}, into(metadata.Sidecar, metadata.Follow, false)); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a photo that is not there: %v", err)
 	}
 }
@@ -93,15 +105,15 @@ func TestUndoOfOlderDecisionWaits(t *testing.T) {
 	if len(words) < 2 {
 		t.Fatalf("too few words: %q", words)
 	}
-	decide := func(accept, reject, add []string) string {
-		r, err := w.open().Decide(t.Context(), path, metadata.Sidecar, metadata.Append, false, accept, reject, add)
+	put := func(accept, reject, add []string) string {
+		r, err := decide(t, w.open(), Decision{Path: path, Accept: accept, Reject: reject, Add: add}, into(metadata.Sidecar, metadata.Append, false))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r.Run
 	}
-	accepted := decide(words[:1], nil, nil)
-	rejected := decide(nil, words[1:2], nil)
+	accepted := put(words[:1], nil, nil)
+	rejected := put(nil, words[1:2], nil)
 	after := w.tree()
 	u := w.undo(accepted)
 	if len(u.Left) != 1 || !strings.Contains(u.Left[0].Reason, rejected) || !maps.Equal(after, w.tree()) {
@@ -119,8 +131,8 @@ func TestUndoOfOlderDecisionWaits(t *testing.T) {
 		t.Error("not as before")
 	}
 	// Added words alone can be removed in any order.
-	added := decide(nil, nil, []string{"mine"})
-	decide(nil, words[1:2], nil)
+	added := put(nil, nil, []string{"mine"})
+	put(nil, words[1:2], nil)
 	if u := w.undo(added); len(u.Retracted) != 1 || len(u.Left) > 0 {
 		t.Errorf("added: %+v", u)
 	}
@@ -136,7 +148,7 @@ func TestUndoOfDecisionAfterExternalChange(t *testing.T) {
 	all, _ := w.annotate(sidecars())
 	path, words := w.list[0].Path, all[0].Added
 	before := w.tree()
-	r, err := w.open().Decide(t.Context(), path, metadata.Sidecar, metadata.Append, false, nil, words[:1], nil)
+	r, err := decide(t, w.open(), Decision{Path: path, Reject: words[:1]}, into(metadata.Sidecar, metadata.Append, false))
 	if err != nil || len(r.Files) != 2 {
 		t.Fatal(r, err)
 	}
@@ -173,7 +185,7 @@ func TestDecideKeepsModificationTime(t *testing.T) {
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.open().Decide(t.Context(), path, metadata.Embedded, metadata.Append, keep, nil, nil, []string{"mine"}); err != nil {
+		if _, err := decide(t, w.open(), Decision{Path: path, Add: []string{"mine"}}, into(metadata.Embedded, metadata.Append, keep)); err != nil {
 			t.Fatal(err)
 		}
 		if kept() != keep {
@@ -182,5 +194,55 @@ func TestDecideKeepsModificationTime(t *testing.T) {
 		if w.undo(""); kept() != keep {
 			t.Errorf("keep %v: undone", keep)
 		}
+	}
+}
+
+// Decisions on many photos, with keywords of a machine beside them, are one run
+// and one undo.
+func TestDecisionsOnManyPhotosAreOneRun(t *testing.T) {
+	w := newWorld(t, 3)
+	before := w.tree()
+	l := w.open()
+	var list []Decision
+	for i, p := range w.list {
+		d := Decision{Path: p.Path, Accept: []string{"boat"}, Suggest: []string{"sky", "boat"}}
+		if i == 2 {
+			d = Decision{Path: p.Path, Suggest: []string{"sky"}} // a machine's alone
+		}
+		list = append(list, d)
+	}
+	list = append(list, Decision{Path: filepath.Join(w.dir, "gone.jpg"), Add: []string{"boat"}})
+	var results []Result
+	if err := l.Decide(t.Context(), list, sidecars(), func(r Result) { results = append(results, r) }); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if i == 3 {
+			if !errors.Is(r.Err, cpar.ErrInput) || r.Run != "" {
+				t.Errorf("a missing photo: %+v", r)
+			}
+			continue
+		}
+		now, _, err := metadata.ReadFile(r.Path)
+		yours, machine := []string{"boat"}, []string{"sky"}
+		if i == 2 {
+			yours = nil
+		}
+		if err != nil || r.Err != nil || r.Run != results[0].Run || len(r.Files) != 1 || !slices.Equal(now.Human, yours) || !slices.Equal(now.Machine, machine) {
+			t.Errorf("%d: %+v, %+v, %v", i, r, now, err)
+		}
+		if got := w.open().Machine(r.Path); !slices.Equal(got, machine) {
+			t.Errorf("%d: machine %q", i, got)
+		}
+	}
+	runs, err := w.open().Runs()
+	if err != nil || len(runs) != 1 || runs[0].Files != 3 || runs[0].Keywords != 5 || runs[0].Command != "decide 4 photos" {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	if u := w.undo(""); len(u.Restored) != 3 || len(u.Photos) != 3 || !maps.Equal(before, w.tree()) {
+		t.Errorf("not as before: %+v", u)
+	}
+	if got := w.open().Machine(w.list[0].Path); len(got) > 0 {
+		t.Errorf("undone, and still the machine's: %q", got)
 	}
 }

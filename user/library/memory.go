@@ -124,13 +124,17 @@ func (m *memory) takeIntent(i *intent) {
 	r.words += len(i.Words)
 	r.undone, r.left = false, nil // those of earlier files
 	p := m.photo(i.Photo)
-	if !i.Person && len(i.Words) > 0 {
+	machine := i.Words
+	if i.Person {
+		machine = i.Machine
+	}
+	if len(machine) > 0 {
 		at := slices.IndexFunc(p.wrote, func(w wrote) bool { return w.run == i.Run })
 		if at < 0 {
 			p.wrote = append(p.wrote, wrote{run: i.Run})
 			at = len(p.wrote) - 1
 		}
-		for _, w := range i.Words {
+		for _, w := range machine {
 			if !slices.Contains(p.wrote[at].words, w) {
 				p.wrote[at].words = append(p.wrote[at].words, w)
 			}

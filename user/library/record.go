@@ -55,7 +55,8 @@ type intent struct {
 	Want    string   `json:"want,omitempty"`
 	Path    string   `json:"path"`
 	Words   []string `json:"words,omitempty"`
-	Person  bool     `json:"person,omitempty"` // the user's own words
+	Person  bool     `json:"person,omitempty"` // the user's own words, except those in Machine
+	Machine []string `json:"machine,omitempty"`
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`

@@ -16,7 +16,7 @@ func (l *Library) Suggest(ctx context.Context, list []photo.Photo, o Options, ea
 // suggest returns groups of photos without asking an index.
 func (w *annotator) suggest(ctx context.Context, todo []*job) (groups []group, err error) {
 	for some := range slices.Chunk(todo, 16) {
-		var g group
+		g := group{want: w.want}
 		for _, j := range some {
 			if err := w.prepare(j); err != nil {
 				w.fail(j, err)

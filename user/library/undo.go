@@ -28,6 +28,8 @@ type Undone struct {
 	Left      []Left   `json:"left"`      // could not be changed
 	// Damaged is the number of unreadable parts of the journal.
 	Damaged int `json:"damaged,omitempty"`
+	// Photos are the photos of the files.
+	Photos []string `json:"-"`
 }
 
 type Left struct {
@@ -72,6 +74,7 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 		if ctx.Err() != nil {
 			return u, context.Cause(ctx)
 		}
+		u.Photos = append(u.Photos, i.Photo)
 		if err := u.undo(i, h, r.Keep, dryRun); err != nil {
 			u.Left = append(u.Left, Left{i.Path, unnamed(err).Error(), i.Photo})
 		}

@@ -30,7 +30,11 @@ func (w *annotator) finish(g group) error {
 		}
 		return w.l.remember(records...)
 	}
-	return w.write(g, records)
+	todo, err := w.suggested(g)
+	if err != nil {
+		return err
+	}
+	return w.write(g, todo, records)
 }
 
 func (w *annotator) flush() error {
@@ -45,20 +49,19 @@ func (w *annotator) flush() error {
 	return w.l.remember(records...)
 }
 
+// A target is a file that receives a change.
 type target struct {
-	j     *job
-	path  string
-	words []string
-	tries int
+	j      *job
+	path   string
+	change metadata.Change
+	tries  int
 
 	edit *metadata.Edit
 	err  error
 }
 
-// write writes the words of a group. The journal receives every change before
-// it is made. Photos that share a file are written one after the other.
-func (w *annotator) write(g group, records []record) error {
-	var todo []*target
+// suggested returns the files of a group with the words to write into them.
+func (w *annotator) suggested(g group) (todo []*target, err error) {
 	for _, j := range g.jobs {
 		words, err := w.words(j)
 		if err != nil {
@@ -67,20 +70,44 @@ func (w *annotator) write(g group, records []record) error {
 		if len(words) == 0 || err != nil {
 			continue
 		}
-		todo = append(todo, &target{j: j, path: j.path, words: words})
-		for _, also := range w.list[j.at].Also {
-			path, err := absolute(also)
-			if err != nil {
-				return err
-			}
-			todo = append(todo, &target{j: j, path: path, words: words})
+		if w.run == "" {
+			w.run = w.l.newRun()
 		}
+		targets, err := w.targets(j, metadata.Change{Suggest: words, Run: w.run})
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, targets...)
 	}
-	if len(todo) > 0 && w.run == "" {
-		w.run = w.l.newRun()
+	return todo, nil
+}
+
+// targets returns the files of a photo's shot.
+func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
+	todo := []*target{{j: j, path: j.path, change: c}}
+	for _, also := range w.list[j.at].Also {
+		path, err := absolute(also)
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, &target{j: j, path: path, change: c})
 	}
+	return todo, nil
+}
+
+// begin records the beginning of the run before its first record.
+func (w *annotator) begin(records *[]record) {
+	if !w.began {
+		w.began = true
+		*records = append(*records, record{Began: beginning(w.run, w.o.Command, w.o.KeepMtime)})
+	}
+}
+
+// write changes the files of a group. The journal receives every change before
+// it is made. Photos that share a file are written one after the other.
+func (w *annotator) write(g group, todo []*target, records []record) error {
 	for len(todo) > 0 {
-		w.each(todo, func(t *target) { w.plan(t, metadata.Change{Suggest: t.words, Run: w.run}) })
+		w.each(todo, w.plan)
 		now, later := w.sort(todo)
 		if w.o.DryRun {
 			for _, t := range append(now, later...) {
@@ -88,14 +115,9 @@ func (w *annotator) write(g group, records []record) error {
 			}
 			break
 		}
-		if len(now) > 0 && !w.began { // runs begin with their first change
-			w.began = true
-			records = append(records, record{Began: beginning(w.run, w.o.Command, w.o.KeepMtime)})
-		}
 		for _, t := range now {
-			i := newIntent(w.run, t.edit)
-			i.Photo, i.Content, i.Want = t.j.path, t.j.content, w.wanted(g.key)
-			records = append(records, record{Intent: i})
+			w.begin(&records)
+			records = append(records, record{Intent: w.intent(t, g.want)})
 		}
 		if err := w.l.remember(records...); err != nil {
 			return err
@@ -119,8 +141,24 @@ func (w *annotator) write(g group, records []record) error {
 	return w.l.remember(records...)
 }
 
-// words returns the keywords and suggested words to write. It leaves out words
-// of earlier runs that a user has removed.
+// intent returns the intent of a change that t.edit makes.
+func (w *annotator) intent(t *target, want string) *intent {
+	i := newIntent(w.run, t.edit)
+	i.Photo, i.Content = t.j.path, t.j.content
+	if c := t.change; len(c.Accept)+len(c.Reject)+len(c.Add) > 0 {
+		i.Person, i.Before = true, t.edit.Before
+		for _, word := range i.Words {
+			if folded := metadata.Fold(word); slices.ContainsFunc(c.Suggest, func(s string) bool { return metadata.Fold(s) == folded }) {
+				i.Machine = append(i.Machine, word)
+			}
+		}
+	} else {
+		i.Want = want
+	}
+	return i
+}
+
+// words returns the keywords and suggested words to write.
 func (w *annotator) words(j *job) ([]string, error) {
 	var words []string
 	for _, k := range w.results[j.at].Keywords {
@@ -133,13 +171,19 @@ func (w *annotator) words(j *job) ([]string, error) {
 		}
 		words = append(words, more...)
 	}
+	return w.unremoved(j.path, words)
+}
+
+// unremoved leaves out words of earlier runs that a user has removed from a
+// photo.
+func (w *annotator) unremoved(path string, words []string) ([]string, error) {
 	w.l.mu.Lock()
-	before := w.l.mem.wroteTo(j.path, true)
+	before := w.l.mem.wroteTo(path, true)
 	w.l.mu.Unlock()
 	if len(before) == 0 || len(words) == 0 {
 		return words, nil
 	}
-	there, _, err := metadata.ReadFile(j.path)
+	there, _, err := metadata.ReadFile(path)
 	if err != nil {
 		return nil, unnamed(err)
 	}
@@ -158,10 +202,10 @@ func (w *annotator) each(targets []*target, work func(*target)) {
 	_ = all.Wait()
 }
 
-func (w *annotator) plan(t *target, c metadata.Change) {
-	t.edit, t.err = metadata.Plan(t.path, w.o.Where, w.o.Style, c)
+func (w *annotator) plan(t *target) {
+	t.edit, t.err = metadata.Plan(t.path, w.o.Where, w.o.Style, t.change)
 	if w.o.Where == metadata.Embedded && errors.Is(t.err, metadata.ErrNotEmbeddable) {
-		t.edit, t.err = metadata.Plan(t.path, metadata.Sidecar, w.o.Style, c)
+		t.edit, t.err = metadata.Plan(t.path, metadata.Sidecar, w.o.Style, t.change)
 	}
 }
 
@@ -217,6 +261,6 @@ func (w *annotator) finished(g group) {
 			j.stat = statOf(info)
 		}
 		w.confirm = append(w.confirm, record{Done: &done{Photo: j.path, Also: w.list[j.at].Also, Stat: j.stat,
-			Content: j.content, Want: w.wanted(g.key), Run: r.Run}})
+			Content: j.content, Want: g.want, Run: r.Run}})
 	}
 }

@@ -25,9 +25,18 @@ const maxAtOnce = 120
 // routes registers the API. All routes require the token (guard.go).
 func (s *Server) routes(mux *http.ServeMux) {
 	answer(mux, "GET /api/settings", s.settings)
+	answer(mux, "POST /api/settings", s.choose)
 	answer(mux, "GET /api/photos", s.list)
 	answer(mux, "POST /api/look", s.look)
 	answer(mux, "POST /api/annotate", s.annotate)
+	answer(mux, "POST /api/list", s.listPhotos)
+	answer(mux, "GET /api/list/{listing}", s.rows)
+	answer(mux, "GET /api/words", s.suggested)
+	answer(mux, "GET /api/complete", s.completed)
+	answer(mux, "GET /api/unreadable", s.unreadable)
+	answer(mux, "POST /api/mark", s.mark)
+	answer(mux, "POST /api/unmark", s.unmark)
+	answer(mux, "GET /api/pending", s.waiting)
 	answer(mux, "POST /api/decide", s.decide)
 	answer(mux, "POST /api/write", s.write)
 	answer(mux, "GET /api/cloud/{id}", s.cloud)
@@ -98,9 +107,10 @@ func (s *Server) settings(http.ResponseWriter, *http.Request) (any, error) {
 	out := struct {
 		Settings
 		Folders []opened `json:"folders"`
+		Below   []string `json:"below"` // folders with photos, below the opened ones
 		Photos  int      `json:"photos"`
 		Skipped string   `json:"skipped"`
-	}{Settings: s.backend.Settings()}
+	}{Settings: s.backend.Settings(), Below: s.folders()}
 	all, skipped := s.photos.list()
 	out.Photos, out.Skipped = len(all), skipped
 	for _, f := range s.photos.folders {
@@ -109,21 +119,30 @@ func (s *Server) settings(http.ResponseWriter, *http.Request) (any, error) {
 	return out, nil
 }
 
+// choose changes settings until the program ends.
+func (s *Server) choose(w http.ResponseWriter, r *http.Request) (any, error) {
+	c, err := body[Choice](w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.backend.Choose(c); err != nil {
+		return nil, err
+	}
+	return s.settings(w, r)
+}
+
 // list lists all photos. With ?again it first rescans the folders.
 func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Has("again") {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {
 			return nil, err
 		}
-	}
-	type entry struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
+		go s.surveyAll(s.life)
 	}
 	all, skipped := s.photos.list()
 	entries := make([]entry, len(all))
 	for i, p := range all {
-		entries[i] = entry{p.id, p.name}
+		entries[i] = entry{ID: p.id, Name: p.name}
 	}
 	return struct {
 		Photos  []entry `json:"photos"`
@@ -181,6 +200,12 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 	outcomes := []outcome{}
 	for i, a := range answers {
 		outcomes = append(outcomes, outcomeOf(asked.IDs[i], a.Err))
+		if p, ok := s.photos.get(asked.IDs[i]); ok {
+			s.lookAgain(p)
+		}
+		if a.Err != nil {
+			s.survey.fail(asked.IDs[i], a.Err)
+		}
 		if a.CloudView != nil {
 			s.cloudViews.Add(asked.IDs[i], a.CloudView)
 		}
@@ -252,7 +277,16 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 	if which.Run == "" {
 		return nil, fmt.Errorf("undoing: %w: no run was named", cpar.ErrInput)
 	}
-	return s.backend.Undo(r.Context(), which.Run)
+	u, err := s.backend.Undo(r.Context(), which.Run)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range u.Paths {
+		if p, ok := s.photos.at(path); ok {
+			s.lookAgain(p)
+		}
+	}
+	return u, nil
 }
 
 // drop receives a photo dropped onto the page and identifies it with one in the

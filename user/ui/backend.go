@@ -28,9 +28,22 @@ import (
 // concurrent use. Paths are those returned by Photos.
 type Backend interface {
 	Settings() Settings
+	// Choose changes settings.
+	Choose(Choice) error
 	// Photos lists the photos below the folders. skipped describes the files
 	// that are not photos, "" if none.
 	Photos(ctx context.Context) (paths []string, skipped string, err error)
+	// Skipped lists the files that Photos left out, except for those that users
+	// expect to be left out.
+	Skipped() []leftOut
+	// Locate returns a function from the content of a photo to its records in
+	// the index, nil if there is none.
+	Locate(ctx context.Context) (func(content [32]byte) []uint32, error)
+	// Content returns the content digest of a photo if it is known without
+	// reading the file.
+	Content(path string) (content [32]byte, ok bool)
+	// Vocabulary returns the words of the index.
+	Vocabulary() []string
 	// Look returns the keywords and stored answers of a photo, without a
 	// request.
 	Look(path string) (*Known, error)
@@ -43,8 +56,9 @@ type Backend interface {
 	// sidecar.
 	LookData(name string, data []byte) (*Known, error)
 	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
-	// Write writes a decision and the suggested keywords.
-	Write(ctx context.Context, path string, d Decision) (*Written, error)
+	// Write writes changes as one run and returns the results obtained, in
+	// order.
+	Write(ctx context.Context, list []Change) ([]library.Result, error)
 	// Runs lists the runs, newest first, and Undo undoes one.
 	Runs() ([]library.Run, error)
 	Undo(ctx context.Context, id string) (*Undone, error)
@@ -58,12 +72,24 @@ type Settings struct {
 	Protects  string `json:"protects"`
 	Profile   string `json:"profile"`
 	Cloud     string `json:"cloud"`
-	Threshold int    `json:"threshold"` // in percent, the minimum probability of a sure keyword
-	Where     string `json:"where"`     // sidecar or embedded
+	Threshold int    `json:"threshold"` // in percent, the minimum probability of a likely keyword
+	Right     int    `json:"right"`     // in percent, as given to --right, 0 if --min-probability decides
+	KeepMtime bool   `json:"keep_mtime"`
+	Where     string `json:"where"` // sidecar or embedded
 	Style     string `json:"style"`
 	// Own is set without an index: suggestions are words of the network's own
 	// vocabulary.
 	Own bool `json:"own"`
+
+	limit float64 // the threshold, not rounded
+}
+
+// A Choice changes settings. Nil fields keep theirs.
+type Choice struct {
+	Right     *int    `json:"right,omitempty"` // in percent
+	Where     *string `json:"where,omitempty"`
+	Style     *string `json:"style,omitempty"`
+	KeepMtime *bool   `json:"keep_mtime,omitempty"`
 }
 
 // Known holds the keywords of a photo.
@@ -107,16 +133,38 @@ type Decision struct {
 	Accept, Reject, Add []string
 }
 
+// A Change is a decision on a photo to write. With Likely set, the likely
+// suggestions without a decision are written as a machine's.
+type Change struct {
+	Path string
+	Decision
+	Likely bool
+}
+
 // Written is the result of a write.
 type Written struct {
 	Run   string   `json:"run"`
-	File  string   `json:"file"` // base name of the changed file, "" if none
+	File  string   `json:"file"` // base name of the last changed file, "" if none
 	Added []string `json:"added"`
+	// Files and Photos count what was changed.
+	Files  int      `json:"files"`
+	Photos int      `json:"photos"`
+	Failed []Failed `json:"failed"`
+	// Pending counts the decisions that still wait.
+	Pending pending `json:"pending"`
+}
+
+// Failed is a photo that could not be written. Its decision waits.
+type Failed struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+	err   error
 }
 
 // Undone counts the files of an undone run.
 type Undone struct {
-	Restored  int `json:"restored"`  // restored byte for byte
-	Retracted int `json:"retracted"` // changed since, lost only the run's keywords
-	Left      int `json:"left"`      // could not be changed
+	Restored  int      `json:"restored"`  // restored byte for byte
+	Retracted int      `json:"retracted"` // changed since, lost only the run's keywords
+	Left      int      `json:"left"`      // could not be changed
+	Paths     []string `json:"-"`         // of the photos
 }

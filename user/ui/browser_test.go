@@ -25,7 +25,7 @@ func pictured(t *testing.T, p *browser.Page, name string) {
 	}
 }
 
-// In both themes and at two widths, every view passes axe-core, logs no errors,
+// In both themes and at three widths, every view passes axe-core, logs no errors,
 // and loads nothing from elsewhere.
 func TestEveryViewIsAccessible(t *testing.T) {
 	f := newFake(t, 24)
@@ -44,23 +44,36 @@ func TestEveryViewIsAccessible(t *testing.T) {
 	pictured(t, p, "fresh")
 	p.Text(`document.querySelector('.head .main').click()`)
 	p.Await(`document.querySelectorAll('.wall .bar').length > 20 && document.getElementById('working').hidden`)
+	word := f.truth[all[4].path][0]
 	views := []struct{ name, hash, ready string }{
 		{"library", "#/", `document.querySelector('.wall .bar') && [...document.querySelectorAll('.wall img')].every((i) => i.getBoundingClientRect().top > innerHeight || i.matches('.there'))`},
 		{"photo", "#/photo/" + id, `document.querySelector('.stage img.there') && document.querySelector('.cloud canvas') && document.querySelector('.near li')`},
+		{"words", "#/words", `document.querySelector('.groups b')`},
+		{"review", "#/words/" + word, `document.querySelector('.wall .sure') && document.querySelector('.wall img.there')`},
+		{"filtered", "#/?show=likely&word=" + word, `document.querySelector('.wall .bar')`},
+		{"unreadable", "#/unreadable", `document.querySelector('.plain')`},
 		{"search", "#/search/" + fakeWord, `document.querySelector('.results h2')`},
 		{"runs", "#/runs", `document.querySelector('.runs li')`},
 		{"settings", "#/settings", `document.querySelector('.facts')`},
 	}
 	p.Text(fmt.Sprintf(`location.hash = '#/photo/%s'`, id))
-	p.Await(views[1].ready)
+	p.Await(`document.querySelector('.stage img.there') && document.querySelector('.row')`)
 	p.Press("a", "r", "w")
-	p.Await(`document.querySelector('.row.written, .row small')`)
+	p.Await(`document.getElementById('said').textContent.startsWith('Written to ') && document.getElementById('photo-name')?.textContent === '` + filepath.Base(all[5].name) + `'`)
+	p.Press("a")
+	p.Await(`document.querySelector('.row.accept')`)
 	for _, theme := range []string{"light", "dark"} {
-		for _, width := range []int64{1280, 375} {
-			p.Window(theme, width, map[int64]int64{1280: 860, 375: 800}[width])
+		for _, width := range []int64{1280, 768, 375} {
+			p.Window(theme, width, map[int64]int64{1280: 860, 768: 1024, 375: 800}[width])
 			for _, v := range views {
 				p.Text(fmt.Sprintf(`location.hash = %q`, v.hash))
-				p.Await(`!document.getElementById('main').hasAttribute('aria-busy') && ` + v.ready)
+				p.Await(`!document.getElementById('main').hasAttribute('aria-busy')`)
+				p.Text(`document.querySelector('.cloud') && (document.querySelector('.cloud').open = true)`)
+				p.Text(`document.querySelector('.filters') && (document.querySelector('.filters').open = true)`)
+				p.Await(v.ready)
+				if v.name == "review" {
+					p.Text(`[...document.querySelectorAll('.wall li')].slice(1, 3).forEach((li) => li.click())`)
+				}
 				name := fmt.Sprintf("%s-%s-%d", v.name, theme, width)
 				pictured(t, p, name)
 				for _, rule := range p.Broken() {
@@ -94,7 +107,7 @@ func TestKeyboardShortcuts(t *testing.T) {
 	p := browser.New(t)
 	p.Open(address)
 	all, _ := s.photos.list()
-	p.Await(`document.querySelectorAll('.wall a').length === 3`)
+	p.Await(`document.querySelectorAll('.wall a[href]').length === 3`)
 	p.Text(`document.querySelector('.wall a').click()`)
 	at := func(i int) {
 		t.Helper()
@@ -125,6 +138,9 @@ func TestKeyboardShortcuts(t *testing.T) {
 	chosen(first)
 	p.Press("a")
 	chosen(second)
+	if got := p.Text(`document.activeElement.dataset.word`); got != second {
+		t.Errorf("the focus is on %q, and %q is chosen", got, second)
+	}
 	p.Press("r", "n")
 	p.Await(`document.activeElement.id === 'add'`)
 	p.Press("a", "r", "w", "s", "?", "Enter") // typed into a word
@@ -133,6 +149,7 @@ func TestKeyboardShortcuts(t *testing.T) {
 	p.Await(`document.activeElement.id !== 'add'`)
 	p.Press("w")
 	p.Await(`document.getElementById('said').textContent.startsWith('Written to ')`)
+	at(2) // writing goes on to the next photo
 	k := f.known[all[1].path]
 	if fmt.Sprint(k.Yours) != fmt.Sprintf("[%s arws?]", first) || fmt.Sprint(k.Rejected) != fmt.Sprintf("[%s]", second) {
 		t.Errorf("written: %+v", k)
@@ -167,7 +184,7 @@ func TestMarkupIsShownAsText(t *testing.T) {
 	_, address := start(t, f)
 	p := browser.New(t)
 	p.Open(address)
-	p.Await(`document.querySelector('.wall a[aria-label]')`)
+	p.Await(`document.querySelector('.wall a[href][aria-label]')`)
 	p.Text(`document.querySelector('.wall a').click()`)
 	p.Await(`document.getElementById('photo-name')`)
 	p.Press("s")

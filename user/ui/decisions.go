@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,11 +21,23 @@ const (
 
 // decisions holds unwritten decisions in memory.
 type decisions struct {
-	mu sync.Mutex
-	by map[string]Decision // by photo id
+	mu   sync.Mutex
+	by   map[string]Decision // by photo id
+	past []action            // that can be undone, oldest first
+	last int                 // number of the last action
 }
 
 func newDecisions() *decisions { return &decisions{by: map[string]Decision{}} }
+
+// each calls f with every decision.
+func (d *decisions) each(f func(id string, x Decision)) {
+	d.mu.Lock()
+	all := maps.Clone(d.by)
+	d.mu.Unlock()
+	for id, x := range all { // slices of decisions are never modified
+		f(id, x)
+	}
+}
 
 func (d *decisions) of(id string) Decision {
 	d.mu.Lock()
@@ -59,6 +72,52 @@ func (d *decisions) mark(id, word, mark string) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.set(id, word, mark)
+}
+
+// markAll records marks as one action. Marks that a photo cannot take are left
+// out.
+func (d *decisions) markAll(all []change) (action, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last++
+	done := action{number: d.last}
+	for _, c := range all {
+		word, err := checkWord(c.word)
+		if err == nil {
+			err = d.set(c.id, word, c.after)
+		}
+		if err == nil {
+			done.changes = append(done.changes, c)
+		} else if len(all) == 1 {
+			return done, err
+		}
+	}
+	d.past = append(d.past, done)
+	d.past = d.past[max(0, len(d.past)-maxActions):]
+	return done, nil
+}
+
+// unmark reverts an action, except for marks that were changed or written
+// since, and returns the number of marks reverted.
+func (d *decisions) unmark(number int) (n int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := slices.IndexFunc(d.past, func(a action) bool { return a.number == number })
+	if at < 0 {
+		return 0, fmt.Errorf("undoing a decision: %w: it is too old, or undone already", cpar.ErrInput)
+	}
+	for _, c := range d.past[at].changes {
+		if d.by[c.id].mark(c.word) == c.after && d.set(c.id, c.word, c.before) == nil {
+			n++
+		}
+	}
+	d.past = slices.Delete(d.past, at, at+1)
+	return n, nil
+}
+
+// set records a mark. The caller holds mu.
+func (d *decisions) set(id, word, mark string) error {
 	x := d.by[id]
 	x.Accept, x.Reject, x.Add = without(x.Accept, word), without(x.Reject, word), without(x.Add, word)
 	switch mark {
@@ -95,6 +154,9 @@ func (d Decision) mark(word string) string {
 func without(words []string, some ...string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return has(some, w) })
 }
+
+// hasPrefix reports whether word begins with a folded prefix.
+func hasPrefix(word, prefix string) bool { return strings.HasPrefix(metadata.Fold(word), prefix) }
 
 // has reports whether words contains word after folding.
 func has(words []string, word string) bool {

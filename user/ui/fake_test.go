@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,13 +33,15 @@ type fake struct {
 	fail  error // returned when annotating
 	// writing, if not nil, is called during a write.
 	writing func()
+	chosen  []Choice
+	limit   float64 // minimum probability of a likely keyword
 }
 
 const fakeWord = "dusk"
 
 func newFake(t testing.TB, n int) *fake {
 	t.Helper()
-	f := &fake{dir: t.TempDir(), known: map[string]*Known{}, truth: map[string][]string{}, undo: map[string]func(){}}
+	f := &fake{limit: 0.5, dir: t.TempDir(), known: map[string]*Known{}, truth: map[string][]string{}, undo: map[string]func(){}}
 	for i := range n {
 		jpg, words, err := scene.RenderJPEG(11, i)
 		if err != nil {
@@ -58,7 +61,7 @@ func newFake(t testing.TB, n int) *fake {
 
 func (f *fake) Settings() Settings {
 	return Settings{Index: "holidays", Records: 1200, Scheme: "sealed", Protects: leakage.Protects(cpar.SchemeSealed, true), Profile: "learned",
-		Cloud: "http://127.0.0.1:8080", Threshold: 50, Where: "sidecar", Style: "append"}
+		Cloud: "http://127.0.0.1:8080", Threshold: 50, Right: 67, limit: f.limit, Where: "sidecar", Style: "append"}
 }
 
 func (f *fake) Photos(context.Context) (paths []string, skipped string, err error) {
@@ -120,28 +123,59 @@ func (f *fake) Sidecar(name string, _ []byte, _ *Known, d Decision) ([]byte, err
 	return fmt.Appendf(nil, "<sidecar>%s %v</sidecar>", name, d), nil
 }
 
-func (f *fake) Write(_ context.Context, path string, d Decision) (*Written, error) {
+// Write writes the words with a probability of 0.5 as a machine's, if asked.
+func (f *fake) Write(_ context.Context, list []Change) (results []library.Result, _ error) {
 	if f.writing != nil {
 		f.writing()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := f.known[path]
-	k := *before
-	k.Yours = slices.Concat(k.Yours, d.Accept, d.Add)
-	k.Rejected = slices.Concat(k.Rejected, d.Reject)
-	for _, w := range k.Keywords {
-		if w.Probability >= 0.5 && !has(k.Yours, w.Word) && !has(k.Rejected, w.Word) {
-			k.Machine = append(k.Machine, w.Word)
+	before := maps.Clone(f.known)
+	r := library.Run{ID: fmt.Sprintf("run%d", len(f.runs)+1), Began: time.Date(2026, 11, 22, 19, 0, 0, 0, time.UTC), Command: "ui"}
+	for _, x := range list {
+		k := *f.known[x.Path]
+		k.Yours = slices.Concat(k.Yours, x.Accept, x.Add)
+		k.Rejected = slices.Concat(k.Rejected, x.Reject)
+		for _, w := range k.Keywords {
+			if x.Likely && w.Probability >= 0.5 && !has(k.Yours, w.Word) && !has(k.Rejected, w.Word) {
+				k.Machine = append(k.Machine, w.Word)
+			}
 		}
+		f.known[x.Path] = &k
+		added := slices.Concat(x.Accept, x.Add, k.Machine)
+		r.Files, r.Keywords = r.Files+1, r.Keywords+len(added)
+		results = append(results, library.Result{Path: x.Path, Run: r.ID, Files: []string{x.Path + ".xmp"}, Added: added})
 	}
-	f.known[path] = &k
-	added := slices.Concat(d.Accept, d.Add, k.Machine)
-	r := library.Run{ID: fmt.Sprintf("run%d", len(f.runs)+1), Began: time.Date(2026, 11, 22, 19, 0, 0, 0, time.UTC), Command: "ui", Files: 1, Keywords: len(added)}
 	f.runs = slices.Insert(f.runs, 0, r)
-	f.undo[r.ID] = func() { f.known[path] = before }
-	return &Written{Run: r.ID, File: filepath.Base(path) + ".xmp", Added: added}, nil
+	f.undo[r.ID] = func() { f.known = before }
+	return results, nil
 }
+
+func (f *fake) Choose(c Choice) error {
+	f.chosen = append(f.chosen, c)
+	return nil
+}
+
+func (f *fake) Skipped() []leftOut {
+	return []leftOut{{"hills/film.mov", "video"}, {"hills/locked.jpg", "file or folder unreadable: permission denied"}}
+}
+
+// Locate places the first photos by name at the records that answers name.
+func (f *fake) Locate(context.Context) (func(content [32]byte) []uint32, error) {
+	return func(content [32]byte) []uint32 {
+		if content[0] == 0 {
+			return nil
+		}
+		return []uint32{99 + uint32(content[0])}
+	}, nil
+}
+
+func (f *fake) Content(path string) (content [32]byte, _ bool) {
+	content[0] = byte(1 + slices.Index(slices.Sorted(maps.Keys(f.truth)), path))
+	return content, true
+}
+
+func (f *fake) Vocabulary() []string { return []string{"Dune", "duck", "harbour"} }
 
 func (f *fake) Runs() ([]library.Run, error) { return f.runs, nil }
 
@@ -152,7 +186,7 @@ func (f *fake) Undo(_ context.Context, id string) (*Undone, error) {
 		if r.ID == id && !r.Undone {
 			f.runs[i].Undone = true
 			f.undo[id]()
-			return &Undone{Restored: 1}, nil
+			return &Undone{Restored: 1, Paths: slices.Collect(maps.Keys(f.known))}, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: there is no run %s", cpar.ErrInput, id)

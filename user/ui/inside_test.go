@@ -39,7 +39,7 @@ func TestLinkedSidecarsOutsideFoldersAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, looked := h.Look(photo)
-		_, wrote := h.Write(t.Context(), photo, Decision{Add: []string{"boat"}})
+		_, wrote := writeOne(t, h, photo, Decision{Add: []string{"boat"}})
 		if errors.Is(looked, cpar.ErrInput) != c.refused || errors.Is(wrote, cpar.ErrInput) != c.refused {
 			t.Errorf("%s: %v, %v", filepath.Base(c.link), looked, wrote)
 		}

@@ -67,8 +67,9 @@ func (w *LibraryBackend) LookData(name string, data []byte) (*Known, error) {
 // Sidecar returns the sidecar of a photo outside the folders.
 func (w *LibraryBackend) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
 	c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
+	threshold := w.choices().threshold
 	for _, word := range k.Keywords {
-		if w.o.Threshold > 0 && word.Probability >= w.o.Threshold {
+		if threshold > 0 && word.Probability >= threshold {
 			c.Suggest = append(c.Suggest, word.Word)
 		}
 	}

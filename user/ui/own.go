@@ -27,14 +27,24 @@ type OwnBackend struct {
 // unless accepted. Without a key l is nil, and nothing can be written.
 func NewOwnBackend(l *library.Library, words func(photo []byte) ([]rank.Keyword, error), o LibraryOptions) *OwnBackend {
 	w := &OwnBackend{words: words, found: map[string][]rank.Keyword{}}
-	w.library, w.o, w.also = l, o, map[string][]string{}
+	w.library, w.o, w.also, w.chosen = l, o, map[string][]string{}, o.choices()
+	w.chosen.threshold, w.chosen.right = 0, 0
 	return w
 }
 
 func (w *OwnBackend) Settings() Settings {
+	c := w.choices()
 	return Settings{Index: "none", Scheme: "none", Protects: "nothing is sent", Profile: "none", Cloud: "none",
-		Where: string(w.o.Where), Style: string(w.o.Style), Own: true}
+		Where: string(c.where), Style: string(c.style), KeepMtime: c.keepMtime, Own: true}
 }
+
+// Locate returns nil, because there is no index.
+func (w *OwnBackend) Locate(context.Context) (func(content [32]byte) []uint32, error) {
+	return nil, nil
+}
+
+// Vocabulary returns no words, because there is no index.
+func (w *OwnBackend) Vocabulary() []string { return nil }
 
 func (w *OwnBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
@@ -79,15 +89,11 @@ func (w *OwnBackend) AnnotateData(_ context.Context, data []byte) (Answer, error
 	return Answer{Keywords: words, Err: err}, nil
 }
 
-func (w *OwnBackend) Write(ctx context.Context, path string, d Decision) (*Written, error) {
+func (w *OwnBackend) Write(ctx context.Context, list []Change) ([]library.Result, error) {
 	if w.library == nil {
 		return nil, hint.Add(fmt.Errorf("writing keywords: %w: there is none to encrypt the record of what is written", cpar.ErrKey), "make a key with cpar init, and start cpar ui again")
 	}
-	if err := w.inside(path); err != nil {
-		return nil, err
-	}
-	out := &Written{Added: []string{}}
-	return out, w.decide(ctx, path, d, out)
+	return w.write(ctx, list, w.Look)
 }
 
 func (w *OwnBackend) Runs() ([]library.Run, error) {

@@ -58,10 +58,10 @@ func TestOwnWordsAreWrittenOnlyIfAccepted(t *testing.T) {
 	if k, err := w.Look(path); err != nil || !k.Asked || len(k.Keywords) != 2 {
 		t.Fatalf("%+v, %v", k, err)
 	}
-	if out, err := w.Write(t.Context(), path, Decision{}); err != nil || out.Run != "" {
+	if out, err := writeOne(t, w, path, Decision{}); err != nil || out.Run != "" {
 		t.Errorf("%+v, %v", out, err)
 	}
-	out, err := w.Write(t.Context(), path, Decision{Accept: []string{"boat"}})
+	out, err := writeOne(t, w, path, Decision{Accept: []string{"boat"}})
 	k, _ := w.Look(path)
 	if err != nil || out.Run == "" || !slices.Equal(k.Yours, []string{"boat"}) {
 		t.Errorf("%+v, %v, %+v", out, err, k)
@@ -82,7 +82,7 @@ func TestOwnWordsAreWrittenOnlyIfAccepted(t *testing.T) {
 
 func TestOwnWordsAreWrittenWithAKeyOnly(t *testing.T) {
 	w, path := newOwn(t, false)
-	if _, err := w.Write(t.Context(), path, Decision{Accept: []string{"boat"}}); !errors.Is(err, cpar.ErrKey) || hint.Of(err) == "" {
+	if _, err := writeOne(t, w, path, Decision{Accept: []string{"boat"}}); !errors.Is(err, cpar.ErrKey) || hint.Of(err) == "" {
 		t.Error(err)
 	}
 	runs, err1 := w.Runs()

@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/leakage"
+	"cpar/internal/sanitize"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/photo"
@@ -41,6 +41,10 @@ type LibraryOptions struct {
 	// Threshold is the minimum probability of keywords written without
 	// confirmation.
 	Threshold float64
+	// Right is the share of right keywords that the threshold aims at, 0 if the
+	// threshold was given. ThresholdOf returns the threshold for a share.
+	Right       float64
+	ThresholdOf func(right float64) float64
 	// Params selects the search parameters of an index.
 	Params func(*device.Index) (cpar.Params, error)
 	// Cloud is the cloud's address for display.
@@ -57,19 +61,88 @@ type LibraryBackend struct {
 	// state is a copy of the index after the last request, for readers.
 	state atomic.Pointer[device.Index]
 
-	mu   sync.Mutex
-	also map[string][]string // further files of a photo's shot
+	mu      sync.Mutex
+	also    map[string][]string // further files of a photo's shot
+	skipped []leftOut
+	chosen  choices
+}
+
+// choices are the settings that the page can change.
+type choices struct {
+	where            metadata.Where
+	style            metadata.Style
+	keepMtime        bool
+	threshold, right float64
 }
 
 // NewLibraryBackend returns the backend of a library.
 func NewLibraryBackend(l *library.Library, x *device.Index, o LibraryOptions) *LibraryBackend {
 	w := &LibraryBackend{library: l, o: o, index: x, also: map[string][]string{}}
+	w.chosen = o.choices()
 	if x.Ranker().Kind() != rank.KindCalibrated {
-		w.o.Threshold = 0
+		w.chosen.threshold, w.chosen.right = 0, 0
 	}
 	w.keepState()
 	return w
 }
+
+func (o LibraryOptions) choices() choices {
+	return choices{o.Where, o.Style, o.KeepMtime, o.Threshold, o.Right}
+}
+
+func (w *LibraryBackend) choices() choices {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.chosen
+}
+
+// Choose changes settings until the program ends.
+func (w *LibraryBackend) Choose(c Choice) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := w.chosen
+	if c.Where != nil {
+		next.where = metadata.Where(*c.Where)
+	}
+	if c.Style != nil {
+		next.style = metadata.Style(*c.Style)
+	}
+	if c.KeepMtime != nil {
+		next.keepMtime = *c.KeepMtime
+	}
+	if c.Right != nil {
+		if *c.Right < 1 || *c.Right > 99 || next.threshold == 0 || w.o.ThresholdOf == nil {
+			return fmt.Errorf("changing a setting: %w: the share of right keywords is 1 to 99 %%, for an index with probabilities", cpar.ErrInput)
+		}
+		next.right = float64(*c.Right) / 100
+		next.threshold = w.o.ThresholdOf(next.right)
+	}
+	if !slices.Contains([]metadata.Where{metadata.Sidecar, metadata.Embedded}, next.where) || !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, next.style) {
+		return fmt.Errorf("changing a setting: %w: keywords are written to %q, %q, which does not exist", cpar.ErrInput, next.where, next.style)
+	}
+	w.chosen = next
+	return nil
+}
+
+// Skipped lists the files that the last listing left out.
+func (w *LibraryBackend) Skipped() []leftOut {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.skipped)
+}
+
+// Locate fetches the identities of the index, whole, so that the cloud does not
+// learn which photos are looked at.
+func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
+	return w.state.Load().Locate(ctx)
+}
+
+// Content returns the content digest of a photo that was annotated and has not
+// changed since.
+func (w *LibraryBackend) Content(path string) ([32]byte, bool) { return w.library.Content(path) }
+
+// Vocabulary returns the words of the index.
+func (w *LibraryBackend) Vocabulary() []string { return w.state.Load().Keywords() }
 
 // keepState copies the index for readers. The caller holds asking.
 func (w *LibraryBackend) keepState() {
@@ -78,11 +151,11 @@ func (w *LibraryBackend) keepState() {
 }
 
 func (w *LibraryBackend) Settings() Settings {
-	x := w.state.Load()
+	x, c := w.state.Load(), w.choices()
 	short := x.Profile().Kind() != profile.Paper
 	return Settings{Index: cmp.Or(x.Name(), x.ID().String()), Records: int(x.Manifest.Records), Scheme: x.Scheme().String(),
 		Protects: strings.TrimPrefix(leakage.Protects(x.Scheme(), short), "note: "), Profile: x.Profile().Kind().String(), Cloud: w.o.Cloud,
-		Threshold: int(math.Round(100 * w.o.Threshold)), Where: string(w.o.Where), Style: string(w.o.Style)}
+		Threshold: int(math.Round(100 * c.threshold)), Right: int(math.Round(100 * c.right)), Where: string(c.where), Style: string(c.style), KeepMtime: c.keepMtime, limit: c.threshold}
 }
 
 // Photos lists the photos below the folders. An empty listing is no error.
@@ -104,8 +177,25 @@ func (w *LibraryBackend) Photos(ctx context.Context) (paths []string, skipped st
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.also = also
+	w.also, w.skipped = also, nil
+	for _, x := range found.Skipped {
+		if x.Reason != photo.Sidecar && x.Reason != photo.System && x.Reason != photo.Hidden {
+			w.skipped = append(w.skipped, leftOut{w.below(x.Path), strings.TrimPrefix(x.String(), sanitize.Text(x.Path)+": ")})
+		}
+	}
 	return paths, found.Summary(), nil
+}
+
+// below returns the path of a file below its opened folder.
+func (w *LibraryBackend) below(path string) string {
+	for _, folder := range w.o.Folders {
+		if abs, err := filepath.Abs(folder); err == nil {
+			if name, err := filepath.Rel(abs, path); err == nil && filepath.IsLocal(name) {
+				return filepath.ToSlash(name)
+			}
+		}
+	}
+	return filepath.Base(path)
 }
 
 func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
@@ -120,7 +210,7 @@ func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 
 func (w *LibraryBackend) options() library.Options {
 	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
-	if w.o.Threshold == 0 {
+	if w.choices().threshold == 0 {
 		o.MinProbability = 0
 	}
 	return o
@@ -199,49 +289,53 @@ func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer
 	return answers[:told], err
 }
 
-// Write writes the decision and then the likely suggestions in two runs, so
-// that each can be undone separately.
-func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*Written, error) {
-	if err := w.inside(path); err != nil {
-		return nil, err
-	}
-	out := &Written{Added: []string{}}
-	if err := w.decide(ctx, path, d, out); err != nil {
-		return nil, err
-	}
-	known, err := w.Look(path)
-	if err != nil || !known.Asked || w.o.Threshold == 0 {
-		return out, err
-	}
-	o := w.options()
-	o.Stored = true // the cloud must not see when the user writes
-	o.Where, o.Style, o.KeepMtime, o.MinProbability = w.o.Where, w.o.Style, w.o.KeepMtime, w.o.Threshold
-	var wrong error
-	_, err = w.library.Annotate(ctx, w.state.Load(), w.shots(path), o, func(r library.Result) { wrong = out.take(r) })
-	return out, errors.Join(err, wrong)
+// Write writes changes as one run. It sends nothing, so the cloud does not see
+// when the user writes.
+func (w *LibraryBackend) Write(ctx context.Context, list []Change) ([]library.Result, error) {
+	return w.write(ctx, list, w.Look)
 }
 
-// decide writes a decision.
-func (w *LibraryBackend) decide(ctx context.Context, path string, d Decision, out *Written) error {
-	if d.empty() {
-		return nil
+func (w *LibraryBackend) write(ctx context.Context, list []Change, look func(path string) (*Known, error)) ([]library.Result, error) {
+	c := w.choices()
+	results := make([]library.Result, len(list))
+	var todo []library.Decision
+	var at []int
+	for i, x := range list {
+		d := library.Decision{Path: x.Path, Accept: x.Accept, Reject: x.Reject, Add: x.Add}
+		err := w.inside(x.Path)
+		if err == nil && x.Likely && c.threshold > 0 {
+			d.Suggest, err = likelyWords(x, look, c.threshold)
+		}
+		if results[i] = (library.Result{Path: x.Path, Err: err}); err == nil && (len(d.Suggest) > 0 || !x.empty()) {
+			todo, at = append(todo, d), append(at, i)
+		}
 	}
-	r, err := w.library.Decide(ctx, path, w.o.Where, w.o.Style, w.o.KeepMtime, d.Accept, d.Reject, d.Add)
+	if len(todo) == 0 {
+		return results, nil
+	}
+	n := 0
+	err := w.library.Decide(ctx, todo, library.Options{Where: c.where, Style: c.style, KeepMtime: c.keepMtime}, func(r library.Result) {
+		results[at[n]] = r
+		n++
+	})
+	for _, i := range at[n:] { // an interrupt left them out
+		results[i].Err = cmp.Or(err, context.Canceled)
+	}
+	return results, err
+}
+
+// likelyWords returns the likely suggestions for a photo without a decision.
+func likelyWords(x Change, look func(path string) (*Known, error), threshold float64) (words []string, err error) {
+	known, err := look(x.Path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return out.take(r)
-}
-
-func (out *Written) take(r library.Result) error {
-	if r.Err != nil {
-		return r.Err
+	for _, k := range candidates(known) {
+		if !k.old && k.sure(threshold) && x.mark(k.word) == "" {
+			words = append(words, k.word)
+		}
 	}
-	if len(r.Files) > 0 {
-		out.Run, out.File = r.Run, filepath.Base(r.Files[0])
-	}
-	out.Added = append(out.Added, r.Added...)
-	return nil
+	return words, nil
 }
 
 // Runs lists the runs that wrote files, newest first.
@@ -257,7 +351,7 @@ func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Undone{len(u.Restored), len(u.Retracted), len(u.Left) + len(u.Gone)}, nil
+	return &Undone{len(u.Restored), len(u.Retracted), len(u.Left) + len(u.Gone), u.Photos}, nil
 }
 
 func (w *LibraryBackend) Find(_ context.Context, word string) (paths []string, err error) {

@@ -130,6 +130,24 @@ func (h *house) cached(t *testing.T) (n int) {
 	return n
 }
 
+// writeOne writes one change.
+func writeOne(t *testing.T, b Backend, path string, d Decision) (library.Result, error) {
+	t.Helper()
+	results, err := b.Write(t.Context(), []Change{{path, d, true}})
+	if err != nil {
+		return library.Result{}, err
+	}
+	return results[0], results[0].Err
+}
+
+// file returns the name of the first changed file.
+func file(r library.Result) string {
+	if len(r.Files) == 0 {
+		return ""
+	}
+	return filepath.Base(r.Files[0])
+}
+
 // likely returns the words written without confirmation.
 func likely(k *Known) (words []string) {
 	for _, w := range k.Keywords {
@@ -141,7 +159,7 @@ func likely(k *Known) (words []string) {
 	return words
 }
 
-// Machine keywords and the user's are written in two runs.
+// Machine keywords and the user's are written in one run.
 func TestAnnotateWriteFindAndUndo(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
 	paths, _, err := h.Photos(t.Context())
@@ -177,8 +195,8 @@ func TestAnnotateWriteFindAndUndo(t *testing.T) {
 	if len(words) < 2 {
 		t.Fatalf("only %q is likely", words)
 	}
-	w, err := h.Write(t.Context(), path, Decision{Accept: words[:1], Reject: words[1:2], Add: []string{"holiday"}})
-	if err != nil || w.File != filepath.Base(path)+".xmp" || w.Run == "" {
+	w, err := writeOne(t, h, path, Decision{Accept: words[:1], Reject: words[1:2], Add: []string{"holiday"}})
+	if err != nil || file(w) != filepath.Base(path)+".xmp" || w.Run == "" {
 		t.Fatalf("%+v, %v", w, err)
 	}
 	k := h.look(t, path)
@@ -186,14 +204,14 @@ func TestAnnotateWriteFindAndUndo(t *testing.T) {
 	if !has(k.Yours, words[0]) || !has(k.Yours, "holiday") || len(k.Yours) != 2 || !slices.Equal(k.Rejected, words[1:2]) || !slices.Equal(k.Machine, words[2:]) {
 		t.Errorf("written: %+v of %q", k, words)
 	}
-	if w, err := h.Write(t.Context(), path, Decision{}); err != nil || w.File != "" {
+	if w, err := writeOne(t, h, path, Decision{}); err != nil || file(w) != "" {
 		t.Errorf("written again: %+v, %v", w, err)
 	}
 	if paths, _ := h.Find(t.Context(), "Holiday"); !slices.Equal(paths, []string{path}) {
 		t.Errorf("found %q", paths)
 	}
 	runs, err := h.Runs()
-	if err != nil || len(runs) != 2 || runs[0].ID != w.Run {
+	if err != nil || len(runs) != 1 || runs[0].ID != w.Run {
 		t.Fatalf("runs %+v, %v", runs, err)
 	}
 	for _, r := range runs {
@@ -262,11 +280,11 @@ func TestWithoutProbabilitiesNothingIsSure(t *testing.T) {
 	if err != nil || len(a[0].Keywords) == 0 || h.Settings().Threshold != 0 {
 		t.Fatalf("%+v, %v, %+v", a, err, h.Settings())
 	}
-	if w, err := h.Write(t.Context(), path, Decision{}); err != nil || w.File != "" {
+	if w, err := writeOne(t, h, path, Decision{}); err != nil || file(w) != "" {
 		t.Errorf("%+v, %v", w, err)
 	}
 	word := a[0].Keywords[0].Word
-	if _, err := h.Write(t.Context(), path, Decision{Accept: []string{word}}); err != nil {
+	if _, err := writeOne(t, h, path, Decision{Accept: []string{word}}); err != nil {
 		t.Fatal(err)
 	}
 	if k := h.look(t, path); !slices.Equal(k.Yours, []string{word}) || len(k.Machine) > 0 {
@@ -310,8 +328,8 @@ func TestWriteSendsNothing(t *testing.T) {
 	asked := h.asked
 	h.asking.Lock() // a request is under way
 	defer h.asking.Unlock()
-	w, err := h.Write(t.Context(), paths[0], Decision{})
-	if err != nil || w.File == "" || h.asked != asked {
+	w, err := writeOne(t, h, paths[0], Decision{})
+	if err != nil || file(w) == "" || h.asked != asked {
 		t.Errorf("%+v, %v, %d requests", w, err, h.asked-asked)
 	}
 	o := h.options()
@@ -319,5 +337,29 @@ func TestWriteSendsNothing(t *testing.T) {
 	sum, err := h.library.Annotate(t.Context(), h.state.Load(), h.shots(paths[1]), o, func(library.Result) {})
 	if err != nil || sum.Failed != 1 || h.asked != asked {
 		t.Errorf("without an answer: %+v, %v, %d requests", sum, err, h.asked-asked)
+	}
+}
+
+// A neighbour below the opened folders is found by its content, even renamed.
+func TestNeighboursBelowTheFoldersAreFound(t *testing.T) {
+	h := newHouse(t, rank.KindCalibrated)
+	jpg, words, err := scene.RenderJPEG(5, 7)
+	path := filepath.Join(h.dir, "renamed.jpg")
+	if err == nil {
+		err = os.WriteFile(path, jpg, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := startBackend(t, h, h.dir)
+	c := caller{t: t, s: s}
+	p, _ := s.photos.at(path)
+	ask[view](c, "POST", "/api/decide", oneMark{p.id, words[0], "add"})
+	ask[Written](c, "POST", "/api/write", map[string]string{"id": p.id})
+	ask[[]outcome](c, "POST", "/api/annotate", ids{[]string{p.id}})
+	s.surveyAll(t.Context())
+	v := ask[[]view](c, "POST", "/api/look", ids{[]string{p.id}})[0]
+	if len(v.Near) == 0 || v.Near[0].Photo != p.id || v.Near[0].Name != "renamed.jpg" || v.Near[1].Photo != "" {
+		t.Errorf("near: %+v", v.Near)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,6 +44,9 @@ type Server struct {
 	dropped *dropped
 
 	decided    *decisions
+	survey     *survey
+	listings   *lru.Cache[string, *listing]
+	life       context.Context                // of the server
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 
@@ -86,13 +90,17 @@ func Serve(ctx context.Context, o Options) error {
 }
 
 func newServer(host string, b Backend, photos *shelf) *Server {
-	return &Server{backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
+	return &Server{survey: newSurvey(), listings: newCache[string, *listing](maxListings), life: context.Background(), backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
 		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
 // serve stops when the context ends: it cancels requests in progress and waits
 // for them briefly.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+	s.life = ctx
+	var surveying sync.WaitGroup
+	surveying.Go(func() { s.surveyAll(ctx) })
+	defer surveying.Wait()
 	web := &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 10 * time.Second,

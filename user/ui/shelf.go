@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -48,6 +49,7 @@ type shelfPhoto struct {
 	folder int
 	name   string // below the folder, with slashes
 	path   string // as returned by the backend
+	dated  time.Time
 }
 
 func openShelf(folders []string) (*shelf, error) {
@@ -86,7 +88,10 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 	for _, path := range listed {
 		p, ok := s.place(path)
 		if ok {
-			_, err = s.stat(p)
+			var info os.FileInfo
+			if info, err = s.stat(p); err == nil {
+				p.dated = info.ModTime()
+			}
 		}
 		if !ok || err != nil { // probably a link whose target is listed itself
 			out++

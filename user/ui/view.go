@@ -49,6 +49,9 @@ type neighbour struct {
 	Bar      int      `json:"bar"` // nearness in percent of the nearest neighbour's
 	Distance float64  `json:"distance"`
 	Keywords []string `json:"keywords"`
+	// Photo is its id if it is below the opened folders, and Name its file.
+	Photo string `json:"photo,omitempty"`
+	Name  string `json:"name,omitempty"`
 }
 
 func (s *Server) view(id string) (*view, error) {
@@ -63,13 +66,11 @@ func (s *Server) view(id string) (*view, error) {
 			return nil, errUnknown
 		}
 		v.Name, v.Folder = path.Base(p.name), path.Dir(p.name)
-		if _, err := s.photos.stat(p); err != nil {
-			return nil, err
-		}
 		var err error
-		if known, err = s.backend.Look(p.path); err != nil {
+		if known, err = s.lookAt(p); err != nil {
 			return nil, err
 		}
+		s.survey.put(id, known)
 	}
 	d := s.decided.of(id)
 	v.Asked, v.Pending, v.Own = known.Asked, !d.empty(), s.backend.Settings().Own
@@ -77,6 +78,13 @@ func (s *Server) view(id string) (*view, error) {
 	v.Added, v.Problems = listed(d.Add), listed(known.Problems)
 	v.Words = s.suggestions(known, d)
 	v.Near = neighbours(known.Near)
+	s.survey.mu.RLock()
+	defer s.survey.mu.RUnlock()
+	for i, n := range known.Near {
+		if p := s.survey.records[n.Record]; p != nil {
+			v.Near[i].Photo, v.Near[i].Name = p.id, path.Base(p.name)
+		}
+	}
 	return v, nil
 }
 
@@ -85,31 +93,10 @@ func listed(words []string) []string { return append([]string{}, words...) }
 
 // suggestions returns the suggested keywords that the photo does not have yet.
 func (s *Server) suggestions(known *Known, d Decision) []suggestion {
-	threshold := float64(s.backend.Settings().Threshold) / 100
+	threshold := s.backend.Settings().limit
 	words := []suggestion{}
-	most := 0.0
-	for _, k := range known.Keywords {
-		most = max(most, k.Weight)
-	}
-	for _, k := range known.Keywords {
-		if has(known.Yours, k.Word) || has(known.Rejected, k.Word) {
-			continue
-		}
-		x := suggestion{Word: k.Word, Mark: d.mark(k.Word), Written: has(known.Machine, k.Word)}
-		if k.Probability > 0 {
-			x.Percent = min(99, max(1, int(100*k.Probability+0.5)))
-			x.Bar, x.Sure = x.Percent, k.Probability >= threshold
-		} else if most > 0 {
-			x.Bar = int(100 * k.Weight / most) // without a probability, none is sure
-		}
-		words = append(words, x)
-	}
-	// Include machine words of earlier runs, which still need a decision.
-	for _, w := range known.Machine {
-		if slices.ContainsFunc(words, func(x suggestion) bool { return metadata.Fold(x.Word) == metadata.Fold(w) }) {
-			continue
-		}
-		words = append(words, suggestion{Word: w, Mark: d.mark(w), Sure: true, Written: true})
+	for _, c := range candidates(known) {
+		words = append(words, suggestion{Word: c.word, Percent: c.percent(), Bar: int(c.bar), Sure: c.sure(threshold), Mark: d.mark(c.word), Written: c.written})
 	}
 	sort.SliceStable(words, func(i, j int) bool { return words[i].Sure && !words[j].Sure })
 	return words
@@ -127,14 +114,14 @@ func neighbours(near []rank.Neighbour) []neighbour {
 	return out
 }
 
-type mark struct {
+type oneMark struct {
 	ID   string `json:"id"`
 	Word string `json:"word"`
 	Mark string `json:"mark"`
 }
 
 func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
-	m, err := body[mark](w, r)
+	m, err := body[oneMark](w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -154,29 +141,6 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	return s.view(m.ID)
-}
-
-func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[struct {
-		ID string `json:"id"`
-	}](w, r)
-	if err != nil {
-		return nil, err
-	}
-	p, ok := s.photos.get(which.ID)
-	if !ok {
-		return nil, errUnknown
-	}
-	if _, err := s.photos.stat(p); err != nil { // the file may have become a link that leaves the folder
-		return nil, err
-	}
-	decision := s.decided.of(p.id)
-	written, err := s.backend.Write(r.Context(), p.path, decision)
-	if err != nil {
-		return nil, err
-	}
-	s.decided.forget(p.id, decision)
-	return written, nil
 }
 
 // picture responds with a small or large thumbnail, upright and without

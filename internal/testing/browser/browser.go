@@ -141,7 +141,8 @@ func (p *Page) hear(event any) {
 			p.complaints = append(p.complaints, e.Entry.Text+" "+e.Entry.URL)
 		}
 	case *network.EventRequestWillBeSent:
-		if url := e.Request.URL; !strings.HasPrefix(url, p.origin) && !strings.HasPrefix(url, "blob:"+p.origin) {
+		// Chromium draws the icon of a date field from a data: address.
+		if url := e.Request.URL; !strings.HasPrefix(url, p.origin) && !strings.HasPrefix(url, "blob:"+p.origin) && !strings.HasPrefix(url, "data:") {
 			p.strangers = append(p.strangers, url)
 		}
 	}

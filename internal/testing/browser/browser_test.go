@@ -51,3 +51,18 @@ func TestFaultsOfAPageAreDetected(t *testing.T) {
 		server.Close()
 	}
 }
+
+func TestLongestTaskIsFound(t *testing.T) {
+	p := New(t)
+	p.Open("about:blank")
+	var short Task
+	for _, sums := range []string{"1e5", "2e7"} {
+		task := p.LongestTask(func() {
+			p.Text(`(() => { let x = 0; for (let i = 0; i < ` + sums + `; i++) x += Math.sqrt(i) % 3; return x; })()`)
+		})
+		if task.CPU <= 4*short.CPU || len(task.Parts) == 0 {
+			t.Errorf("%s sums: %+v, after %+v", sums, task, short)
+		}
+		short = task
+	}
+}

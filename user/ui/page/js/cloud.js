@@ -1,32 +1,40 @@
-// The cloud's view of a photo: the bytes of the request.
+// The server's view of a photo: the bytes of the request.
 
-import { h, size, count } from './element.js';
+import { h, size, count, failed } from './element.js';
 import { get } from './session.js';
 
 const columns = 96; // of the drawing
 const lines = 16; // of the dump
 
-export async function cloud(view) {
-  const section = h('section', { class: 'cloud', 'aria-labelledby': 'cloud-title' }, h('h2', { id: 'cloud-title' }, 'What the cloud saw'));
+// cloud returns the folded view. It is loaded when the user opens it.
+export function cloud(view) {
+  const inner = h('div', {});
+  let loaded = false;
+  return h('details', { class: 'cloud', ontoggle: async (e) => {
+    if (!e.target.open || loaded) return;
+    loaded = true;
+    inner.replaceChildren(...await content(view).catch((failure) => [failed(failure)]));
+  } }, h('summary', {}, h('h2', {}, 'What the server saw')), inner);
+}
+
+async function content(view) {
   const { saw } = view.asked ? await get(`cloud/${view.id}`) : {};
   if (!saw) {
-    section.append(h('p', { class: 'soft' }, view.own ? 'Nothing. The words were found on this machine.' : view.asked
+    return [h('p', { class: 'soft' }, view.own ? 'Nothing. The words were found on this machine.' : view.asked
       ? 'No request is shown: the keywords come from an earlier request or from a search on this machine.'
-      : 'Nothing so far. The photo itself is never sent.'));
-    return section;
+      : 'Nothing so far. The photo itself is never sent.')];
   }
   const bytes = Uint8Array.from(atob(saw.start), (c) => c.charCodeAt(0));
-  section.append(
+  return [
     h('p', {}, `It learnt ${saw.learnt}.`),
     h('div', { class: 'bytes' }, drawing(bytes), dump(bytes, saw.bytes)),
     h('dl', { class: 'figures' },
       pair('Scheme', saw.scheme), pair('Sent', size(saw.sent)), pair('Received', size(saw.received)), pair('Compared', count(saw.visited, 'record'))),
     h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Parts of the request' }, h('table', {},
       h('caption', {}, 'The request, part by part'),
-      h('thead', {}, h('tr', {}, ['Part', 'Bytes', 'What the cloud learns'].map((t) => h('th', { scope: 'col' }, t)))),
+      h('thead', {}, h('tr', {}, ['Part', 'Bytes', 'What the server learns'].map((t) => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, saw.parts.map((p) => h('tr', {},
-        h('th', { scope: 'row' }, p.what), h('td', { class: 'number' }, p.bytes.toLocaleString('en')), h('td', {}, p.learns)))))));
-  return section;
+        h('th', { scope: 'row' }, p.what), h('td', { class: 'number' }, p.bytes.toLocaleString('en')), h('td', {}, p.learns))))))];
 }
 
 const pair = (name, value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
@@ -41,7 +49,7 @@ function drawing(bytes) {
     image.data.set([bytes[i], bytes[i], bytes[i], 255], 4 * i);
   }
   context.putImageData(image, 0, 0);
-  return h('figure', {}, canvas, h('figcaption', { class: 'soft' }, 'your photo, as the cloud saw it'));
+  return h('figure', {}, canvas, h('figcaption', { class: 'soft' }, 'your photo, as the server saw it'));
 }
 
 // dump shows the first bytes in hexadecimal.

@@ -2,17 +2,31 @@
 
 import { h } from './element.js';
 
-const rows = [
-  ['Left, Right', 'previous photo, next photo'],
-  ['Up, Down', 'choose a keyword'],
-  ['a', 'accept the keyword'],
-  ['r', 'reject it for good'],
-  ['n', 'add a keyword of your own'],
-  ['s', 'suggest keywords for this photo'],
-  ['w', 'write'],
-  ['/', 'search'],
-  ['Esc', 'back to all photos'],
-  ['?', 'this help'],
+const tables = [
+  ['Everywhere', [
+    ['w', 'write, and go on to the next photo or word'],
+    ['u', 'undo the last action'],
+    ['/', 'search'],
+    ['Esc', 'back'],
+    ['?', 'this help'],
+  ]],
+  ['One photo', [
+    ['Left, Right', 'previous photo, next photo'],
+    ['Up, Down', 'choose a keyword'],
+    ['a', 'accept the keyword'],
+    ['r', 'reject it for good'],
+    ['n', 'add a keyword of your own'],
+    ['s', 'suggest keywords for this photo'],
+  ]],
+  ['One word', [
+    ['Space', 'select the photo. Clicking and dragging select too, and Shift extends'],
+    ['a', 'accept the selected photos, or all'],
+    ['e', 'accept all except the selected'],
+    ['r', 'reject the selected photos, or all'],
+    ['l', 'accept the likely ones'],
+    ['n, p', 'next word, previous word'],
+    ['Enter', 'open the photo'],
+  ]],
 ];
 
 export function help() {
@@ -22,12 +36,12 @@ export function help() {
   const title = h('h2', { id: 'help-title', tabindex: '-1' }, 'Help');
   dialog.replaceChildren(
     title,
-    h('p', {}, 'Your photos are never sent. The cloud receives an encrypted request and returns the encrypted keywords of similar photos, which are decrypted and ranked here.'),
-    h('p', {}, 'Nothing is written until you press Write. Write saves the sure keywords and those you accepted or added, for your photo program. Every write is a run, which you can undo.'),
-    h('table', {}, h('caption', { class: 'hidden' }, 'Keys'),
+    h('p', {}, 'Your photos are never sent. The server receives an encrypted request and returns the encrypted keywords of similar photos, which are decrypted and ranked here.'),
+    h('p', {}, 'Nothing is written until you press Write. Write saves what you accepted or added, for your photo program, and on the page of one photo also its likely keywords. Every write is one run, which one undo reverts.'),
+    ...tables.map(([name, rows]) => h('table', {}, h('caption', {}, name),
       h('thead', { class: 'hidden' }, h('tr', {}, h('th', { scope: 'col' }, 'Key'), h('th', { scope: 'col' }, 'What it does'))),
       h('tbody', {}, rows.map(([key, what]) =>
-        h('tr', {}, h('th', { scope: 'row' }, key.split(', ').map((k) => h('kbd', {}, k))), h('td', {}, what))))),
+        h('tr', {}, h('th', { scope: 'row' }, key.split(', ').map((k) => h('kbd', {}, k))), h('td', {}, what)))))),
     h('p', { class: 'acts' }, close));
   dialog.showModal();
   title.focus(); // scrolls to the top in a small window

@@ -3,21 +3,27 @@
 import { failed } from './element.js';
 import { library } from './library.js';
 import { photo } from './photo.js';
+import { groups } from './groups.js';
+import { review } from './review.js';
+import { unreadable } from './unreadable.js';
 import { search } from './search.js';
 import { runs } from './runs.js';
 import { settings } from './settings.js';
 import { help } from './help.js';
 import { takeDrops } from './drop.js';
-import { pending } from './photos.js';
+import { pending, refreshPending, undo } from './pinned.js';
 import { keys } from './keys.js';
 
 const main = document.getElementById('main');
 const pages = [
   [/^#\/photo\/([\w-]+)$/, photo, 'Photo'],
+  [/^#\/words\/(.+)$/, review, 'Review'],
+  [/^#\/words$/, groups, 'Words'],
+  [/^#\/unreadable$/, unreadable, 'Files left out'],
   [/^#\/search(?:\/(.*))?$/, search, 'Search'],
   [/^#\/runs$/, runs, 'Runs'],
   [/^#\/settings$/, settings, 'Settings'],
-  [/^.*$/, library, 'Photos'],
+  [/^(?:#\/)?(?:\?(.*))?.*$/, library, 'Photos'],
 ];
 
 let leave = new AbortController(); // cancels the work of the previous view
@@ -37,7 +43,7 @@ async function turn() {
     if (here) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   }
-  main.dataset.view = title.toLowerCase();
+  main.dataset.view = title.toLowerCase().replaceAll(' ', '-');
   main.setAttribute('aria-busy', 'true');
   try {
     await show(main, signal, pattern.exec(hash)[1]);
@@ -47,7 +53,7 @@ async function turn() {
   if (signal.aborted) return;
   main.removeAttribute('aria-busy');
   if (before !== null && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
-  scrollTo(0, title === 'Photos' ? scrolled.get(hash) ?? 0 : 0);
+  scrollTo(0, title === 'Photos' || title === 'Review' ? scrolled.get(hash) ?? 0 : 0);
   before = hash;
 }
 
@@ -63,7 +69,8 @@ function mark() {
 mark();
 document.getElementById('skip').addEventListener('click', (e) => { e.preventDefault(); main.focus(); });
 document.getElementById('ask').addEventListener('click', help);
-keys({ '?': help, '/': () => { location.hash = '#/search'; } });
+keys({ '?': help, '/': () => { location.hash = '#/search'; }, u: undo });
+refreshPending().catch(() => {});
 takeDrops();
 addEventListener('hashchange', turn);
 addEventListener('beforeunload', (e) => { if (pending()) e.preventDefault(); });

@@ -2,7 +2,9 @@
 
 import { h, icon, count, failed } from './element.js';
 import { show, post, download } from './session.js';
-import { list, look, keep, watch, beside, place, setOrder } from './photos.js';
+import { look, keep, watch, beside, around, place, setOrder, hasOrder } from './photos.js';
+import { Source } from './source.js';
+import { pin, acts, wrote, refreshPending } from './pinned.js';
 import { keys } from './keys.js';
 import { words } from './words.js';
 import { near } from './near.js';
@@ -12,7 +14,8 @@ import { say, complain } from './say.js';
 export async function photo(main, signal, id) {
   // Bind before the first await, so that fast stepping loses no key.
   keys({ ArrowLeft: () => go(id, -1), ArrowRight: () => go(id, 1), Escape: () => { location.hash = '#/'; } }, signal);
-  if (!place(id).at) setOrder((await list()).photos.map((p) => p.id)); // after a reload
+  if (!hasOrder()) setOrder(await new Source({}).open(id)); // after a reload
+  await around(id);
   let [view] = await look([id]);
   if (signal.aborted) return;
 
@@ -29,15 +32,16 @@ export async function photo(main, signal, id) {
   let last = Promise.resolve();
   const inTurn = (f) => (...args) => { last = last.then(() => f(...args)); return last; };
 
-  const list_ = words(decide);
+  const list_ = words(decide, signal);
   const draw = () => {
     img.alt = view.yours.length ? `${view.name}: ${view.yours.join(', ')}` : view.name;
     document.title = `${view.name} - cpar`;
-    panel.replaceChildren(heading(view), list_.draw(view, asking), doing(view));
+    panel.replaceChildren(heading(view), list_.draw(view, asking));
+    doing(view);
     list_.settle();
   };
-  const under = async () => {
-    const parts = await Promise.all([near(view), cloud(view)]);
+  const under = () => {
+    const parts = [near(view, signal), cloud(view)];
     if (!signal.aborted) below.replaceChildren(...parts);
   };
   let asking = false;
@@ -45,6 +49,7 @@ export async function photo(main, signal, id) {
   async function decide(word, mark) {
     try {
       keep(await post('decide', { id, word, mark }));
+      refreshPending().catch(() => {});
       return true;
     } catch (e) {
       complain(e);
@@ -75,27 +80,28 @@ export async function photo(main, signal, id) {
       if (view.dropped) await save(view);
       else {
         const done = await post('write', { id });
+        wrote(done);
         say(done.file ? `Written to ${done.file}` : 'Nothing to write');
       }
       keep((await look([id], true))[0]);
+      if (!signal.aborted) go(id, 1); // to the next photo
     } catch (e) {
       complain(e);
     }
   }
 
-  // doing returns the buttons for the whole photo.
+  // doing pins the buttons for the whole photo.
   function doing(v) {
     const n = toWrite(v).length + v.words.filter((w) => w.mark === 'reject').length;
-    const asks = h('button', { type: 'button', class: v.asked ? 'quiet' : 'main', onclick: inTurn(suggest), disabled: asking },
+    const asks = h('button', { type: 'button', class: v.asked ? 'quiet' : 'main', 'data-key': 's', onclick: inTurn(suggest), disabled: asking },
       asking ? 'Requesting…' : 'Suggest keywords');
-    const writes = h('button', { type: 'button', class: 'main', onclick: inTurn(write), id: 'write', disabled: n === 0 },
-      v.dropped ? 'Download sidecar' : 'Write');
-    return h('div', { class: 'doing' },
-      h('p', { class: 'soft', id: 'will' }, will(v)),
-      h('div', { class: 'acts' }, v.asked ? null : asks, v.asked || n ? writes : null));
+    const writes = h('button', { type: 'button', class: 'main', 'data-key': 'w', onclick: inTurn(write), id: 'write', disabled: n === 0 },
+      v.dropped ? 'Download sidecar' : 'Write', v.dropped ? null : h('kbd', { 'aria-hidden': 'true' }, 'w'));
+    acts([v.asked ? null : asks, v.asked || n ? writes : null, h('span', { class: 'soft', id: 'will' }, will(v))]);
   }
 
   watch((v) => {
+    if (!v) { look([id], true).then(([now]) => { if (!signal.aborted) keep(now); }).catch(() => {}); return; }
     if (v.id !== id) return;
     const fresh = v.asked !== view.asked;
     view = v;
@@ -107,8 +113,9 @@ export async function photo(main, signal, id) {
     a: inTurn(() => list_.act('accept')), r: inTurn(() => list_.act('reject')), n: inTurn(() => list_.add()),
     s: inTurn(suggest), w: inTurn(write),
   }, signal);
+  pin([], signal, true);
   draw();
-  await under();
+  under();
 }
 
 function heading(v) {

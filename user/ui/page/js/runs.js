@@ -3,6 +3,7 @@
 import { h, icon, count } from './element.js';
 import { get, post } from './session.js';
 import { forget } from './photos.js';
+import { refreshPending } from './pinned.js';
 import { say, complain } from './say.js';
 
 const when = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
@@ -32,6 +33,7 @@ function entry(run, again) {
     try {
       const done = await post('undo', { run: run.run });
       forget();
+      refreshPending();
       const parts = [];
       if (done.restored) parts.push(`${count(done.restored, 'file')} restored`);
       if (done.retracted) parts.push(`only the keywords removed from ${count(done.retracted, 'file')}`);

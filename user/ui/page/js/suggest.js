@@ -2,7 +2,7 @@
 
 import { h, count } from './element.js';
 import { post } from './session.js';
-import { refresh } from './photos.js';
+import { refresh, changed } from './photos.js';
 import { say, complain } from './say.js';
 
 const atOnce = 16; // a batch of requests to the cloud
@@ -11,20 +11,23 @@ let stopping = null;
 
 export const running = () => stopping !== null;
 
-export async function suggest(ids) {
+// suggest annotates the photos of a source.
+export async function suggest(source) {
   if (running()) return;
   let stop = false;
   stopping = () => { stop = true; };
   const figure = h('span', {}, '');
-  const bar = h('progress', { max: ids.length, value: 0, 'aria-label': 'photos annotated' });
+  const bar = h('progress', { max: source.total, value: 0, 'aria-label': 'photos annotated' });
   place.replaceChildren(figure, bar, h('button', { type: 'button', class: 'quiet', onclick: () => stopping?.() }, 'Stop'));
   place.hidden = false;
   const bad = [];
   let done = 0;
   try {
-    while (done < ids.length && !stop) {
-      figure.textContent = `Requesting keywords for ${count(ids.length, 'photo')}`;
-      const some = ids.slice(done, done + atOnce);
+    while (done < source.total && !stop) {
+      figure.textContent = `Requesting keywords for ${count(source.total, 'photo')}`;
+      await source.load(done, done + atOnce);
+      const some = [];
+      for (let i = done; i < Math.min(source.total, done + atOnce); i++) some.push(source.get(i).id);
       const outcomes = await post('annotate', { ids: some });
       bad.push(...outcomes.filter((o) => o.error));
       await refresh(some);
@@ -34,6 +37,7 @@ export async function suggest(ids) {
     const told = `${count(done, 'photo')} annotated`;
     if (bad.length) say(`${told}, ${bad.length} failed: ${bad[0].error}`, 'bad');
     else say(told);
+    changed();
   } catch (e) {
     complain(e);
   } finally {

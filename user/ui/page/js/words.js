@@ -2,9 +2,16 @@
 
 import { h, icon, bar } from './element.js';
 import { say } from './say.js';
+import { faint } from './card.js';
+import { completing } from './complete.js';
+import { get } from './session.js';
 
-export function words(decide) {
+export function words(decide, signal) {
+  let limit = 0, right = 0; // of likely keywords
+  let unfolded = false;
+  get('settings').then((s) => { ({ threshold: limit, right } = s); if (root) explain(); }).catch(() => {});
   let view;
+  const likely = h('small', {});
   let chosen = null; // the word selected for keys
   let root = null;
   let focused = null;
@@ -13,15 +20,17 @@ export function words(decide) {
     const first = view?.id !== v.id;
     const inside = root?.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     view = v;
-    const all = v.words.map((w) => w.word);
-    if (!all.includes(chosen)) chosen = all.find((w) => v.words.find((x) => x.word === w).mark === '') ?? all[0] ?? null;
+    if (!v.words.some((w) => w.word === chosen)) chosen = (v.words.find((w) => w.mark === '' && !faint(w)) ?? v.words[0])?.word ?? null;
     const sure = v.words.filter((w) => w.sure);
-    const maybe = v.words.filter((w) => !w.sure);
+    const maybe = v.words.filter((w) => !w.sure && !faint(w));
+    const folded = v.words.filter(faint);
     const next = h('div', { class: 'keywords' },
       v.yours.length + v.added.length ? group('Yours', 'yours', h('ul', { class: 'chips' },
         v.yours.map((w) => h('li', {}, w)), v.added.map(own))) : null,
-      sure.length ? group('Sure', 'sure', h('ul', { class: 'rows' }, sure.map(row))) : null,
+      sure.length ? group('Likely', 'sure', h('ul', { class: 'rows' }, sure.map(row)), likely) : null,
       maybe.length ? group('Maybe', 'maybe', h('ul', { class: 'rows' }, maybe.map(row)), `${v.own ? 'from the network\'s own vocabulary, not from your photos; ' : ''}written only if you accept it`) : null,
+      folded.length ? h('details', { class: 'group folded', open: unfolded, ontoggle: (e) => { unfolded = e.target.open; } },
+        h('summary', {}, `${folded.length} less likely, below 25 %`), h('ul', { class: 'rows' }, folded.map(row))) : null,
       v.asked && !v.words.length ? h('p', { class: 'soft' }, 'No keyword is likely enough to suggest.') : null,
       !v.asked && !v.words.length && !asking ? h('p', { class: 'soft' }, 'No request yet.') : null,
       adding());
@@ -32,6 +41,12 @@ export function words(decide) {
     return next;
   }
 
+  // explain says what is likely.
+  function explain() {
+    likely.textContent = limit ? ` at least ${limit} % probable${right ? `, so that ${right} % of them are right` : ''}: what cpar annotate --write writes` : '';
+  }
+  const all = () => view.words.filter((w) => unfolded || !faint(w)).map((w) => w.word);
+
   // settle restores the focus synchronously after a redraw, before the user can move it.
   function settle() {
     if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -41,7 +56,7 @@ export function words(decide) {
   function group(title, kind, list, note) {
     const id = `words-${kind}`;
     return h('section', { class: `group ${kind}`, 'aria-labelledby': id },
-      h('h2', { id }, title, note ? h('small', {}, ' ', note) : null), list);
+      h('h2', { id }, title, note instanceof Node ? note : note ? h('small', {}, ' ', note) : null), list);
   }
 
   function row(w) {
@@ -78,7 +93,7 @@ export function words(decide) {
         root.querySelector('#add').value = '';
         say(`Added ${word}`);
       }
-    } }, h('label', { for: 'add' }, 'Add a keyword'), h('span', { class: 'field' }, input, h('button', { type: 'submit', class: 'quiet' }, 'Add')));
+    } }, h('label', { for: 'add' }, 'Add a keyword'), h('span', { class: 'field' }, input, completing(input, signal), h('button', { type: 'submit', class: 'quiet' }, 'Add')));
     input.addEventListener('keydown', (e) => {
       if (e.key === 'Escape') { e.stopPropagation(); input.blur(); }
     });
@@ -92,12 +107,17 @@ export function words(decide) {
 
   // move selects another word and announces it.
   function move(by) {
-    const all = view.words.map((w) => w.word);
-    if (!all.length) return;
-    choose(all[Math.min(all.length - 1, Math.max(0, all.indexOf(chosen) + by))]);
+    const words = all();
+    if (!words.length) return;
+    choose(words[Math.min(words.length - 1, Math.max(0, words.indexOf(chosen) + by))]);
+    follow();
+  }
+
+  // follow moves the focus to the chosen word.
+  function follow() {
     const li = root.querySelector('.chosen');
-    li.focus({ preventScroll: true });
-    li.scrollIntoView({ block: 'nearest' });
+    li?.focus({ preventScroll: true });
+    li?.scrollIntoView({ block: 'nearest' });
   }
 
   async function put(w, mark) {
@@ -113,8 +133,9 @@ export function words(decide) {
     if (!w) return;
     await put(w, mark);
     const at = view.words.findIndex((x) => x.word === chosen);
-    const open = view.words.slice(at + 1).find((x) => x.mark === '');
+    const open = view.words.slice(at + 1).find((x) => x.mark === '' && (unfolded || !faint(x)));
     if (open) choose(open.word);
+    follow();
   }
 
   return { draw, settle, move, act, add: () => root.querySelector('#add').focus() };

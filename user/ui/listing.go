@@ -1,0 +1,280 @@
+package ui
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"cpar"
+	"cpar/photo/metadata"
+)
+
+// A listing is an ordered selection of photos that stays the same while the
+// user works on it. The page loads the visible part of it and names photos by
+// their positions, so that no message grows with the library.
+type listing struct {
+	word string // of a listing by word
+	rows []row
+}
+
+type row struct {
+	photo *shelfPhoto
+	c     candidate // of a listing by word
+}
+
+const (
+	maxListings = 24
+	maxRows     = 500 // per call
+)
+
+// A filter selects photos. Fields left out select all.
+type filter struct {
+	// Show is untagged, likely, maybe, or undecided.
+	Show   string `json:"show,omitempty"`
+	Word   string `json:"word,omitempty"` // a keyword or a suggestion
+	Folder string `json:"folder,omitempty"`
+	From   string `json:"from,omitempty"` // dates of files, 2026-11-25
+	To     string `json:"to,omitempty"`
+	// Review lists the photos for which Word is suggested, likeliest first.
+	// Faint includes suggestions below 25 %.
+	Review bool `json:"review,omitempty"`
+	Faint  bool `json:"faint,omitempty"`
+	// At is the id of a photo whose position is wanted.
+	At string `json:"at,omitempty"`
+}
+
+// An entry is a row as shown on the page.
+type entry struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Percent int    `json:"percent,omitempty"`
+	Bar     int    `json:"bar,omitempty"`
+	Sure    bool   `json:"sure,omitempty"`
+	Mark    string `json:"mark,omitempty"`
+}
+
+func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error) {
+	f, err := body[filter](w, r)
+	if err != nil {
+		return nil, err
+	}
+	all, _ := s.photos.list()
+	x, err := s.filter(all, f)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 9)
+	rand.Read(b)
+	id := "l" + base64.RawURLEncoding.EncodeToString(b)
+	s.listings.Add(id, x)
+	out := struct {
+		Listing  string  `json:"listing"`
+		Total    int     `json:"total"`
+		At       int     `json:"at"`     // position of the photo asked for, or -1
+		Likely   int     `json:"likely"` // of a listing by word
+		Surveyed int     `json:"surveyed"`
+		Of       int     `json:"of"`
+		Rows     []entry `json:"rows"` // the first ones
+	}{Listing: id, Total: len(x.rows), Surveyed: s.survey.progress(), Of: len(all)}
+	out.At = slices.IndexFunc(x.rows, func(r row) bool { return r.photo.id == f.At })
+	threshold := s.backend.Settings().limit
+	for _, r := range x.rows {
+		if x.word != "" && r.c.sure(threshold) {
+			out.Likely++
+		}
+	}
+	out.Rows = s.entries(x, 0, maxAtOnce)
+	return out, nil
+}
+
+func (s *Server) filter(all []*shelfPhoto, f filter) (*listing, error) {
+	from, err := day(f.From, 0)
+	if err != nil {
+		return nil, err
+	}
+	to, err := day(f.To, 1)
+	if err != nil {
+		return nil, err
+	}
+	if f.Review && f.Word == "" {
+		return nil, fmt.Errorf("listing photos: %w: no word was named", cpar.ErrInput)
+	}
+	test, err := s.shows(f)
+	if err != nil {
+		return nil, err
+	}
+	x := &listing{rows: make([]row, 0, len(all))}
+	for _, p := range all {
+		if f.Folder != "" && path.Dir(p.name) != f.Folder || !from.IsZero() && p.dated.Before(from) || !to.IsZero() && !p.dated.Before(to) {
+			continue
+		}
+		if c, ok := test(p); ok {
+			x.rows = append(x.rows, row{p, c})
+		}
+	}
+	if f.Review {
+		x.word = f.Word
+		slices.SortStableFunc(x.rows, func(a, b row) int {
+			return cmp.Or(cmp.Compare(b.c.probability, a.c.probability), cmp.Compare(b.c.bar, a.c.bar))
+		})
+	}
+	return x, nil
+}
+
+// shows returns the test of a filter that depends on keywords.
+func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
+	threshold, word := s.backend.Settings().limit, metadata.Fold(f.Word)
+	is := map[string]func(*summary, Decision) bool{
+		"":         func(*summary, Decision) bool { return true },
+		"untagged": func(x *summary, d Decision) bool { return x != nil && len(x.yours)+len(d.Accept)+len(d.Add) == 0 },
+		"likely": func(x *summary, d Decision) bool {
+			return x.open(d, func(c candidate) bool { return c.sure(threshold) })
+		},
+		"maybe": func(x *summary, d Decision) bool {
+			return x.open(d, func(c candidate) bool {
+				return !c.sure(threshold) && !c.faint(threshold)
+			})
+		},
+		"undecided": func(x *summary, d Decision) bool { return x.open(d, func(candidate) bool { return true }) },
+	}[f.Show]
+	if is == nil {
+		return nil, fmt.Errorf("listing photos: %w: there is no filter %q", cpar.ErrInput, f.Show)
+	}
+	simple := f.Show == "" && f.Word == ""
+	return func(p *shelfPhoto) (c candidate, ok bool) {
+		if simple {
+			return c, true
+		}
+		x := s.survey.get(p.id)
+		if !is(x, s.decided.of(p.id)) {
+			return c, false
+		}
+		if word == "" {
+			return c, true
+		}
+		if x == nil {
+			return c, false
+		}
+		for _, c := range x.words {
+			if metadata.Fold(c.word) == word {
+				return c, !f.Review || f.Faint || !c.faint(threshold)
+			}
+		}
+		return c, !f.Review && has(x.yours, f.Word)
+	}, nil
+}
+
+// open reports whether a photo has an undecided suggestion of a kind.
+func (x *summary) open(d Decision, kind func(candidate) bool) bool {
+	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
+}
+
+// day parses a date and adds days. The zero time stands for an empty date.
+func day(text string, add int) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.ParseInLocation(time.DateOnly, text, time.Local)
+	if err != nil {
+		return t, fmt.Errorf("reading a date: %w: %w", cpar.ErrInput, err)
+	}
+	return t.AddDate(0, 0, add), nil
+}
+
+var errListing = fmt.Errorf("%w: this list is out of date", errUnknown)
+
+// rows returns part of a listing.
+func (s *Server) rows(_ http.ResponseWriter, r *http.Request) (any, error) {
+	x, ok := s.listings.Get(r.PathValue("listing"))
+	if !ok {
+		return nil, errListing
+	}
+	from, err := strconv.Atoi(r.URL.Query().Get("from"))
+	if err != nil {
+		return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
+	}
+	return s.entries(x, from, maxRows), nil
+}
+
+func (s *Server) entries(x *listing, from, n int) []entry {
+	from = min(max(from, 0), len(x.rows))
+	threshold := s.backend.Settings().limit
+	out := []entry{}
+	for _, r := range x.rows[from:min(len(x.rows), from+n)] {
+		e := entry{ID: r.photo.id, Name: path.Base(r.photo.name)}
+		if x.word != "" {
+			e.Percent, e.Bar, e.Sure, e.Mark = r.c.percent(), int(r.c.bar), r.c.sure(threshold), s.decided.of(r.photo.id).mark(r.c.word)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// suggested lists the words to review.
+func (s *Server) suggested(_ http.ResponseWriter, r *http.Request) (any, error) {
+	prefix, all := metadata.Fold(r.URL.Query().Get("prefix")), s.groups()
+	if prefix != "" {
+		all = slices.DeleteFunc(all, func(g group) bool { return !hasPrefix(g.Word, prefix) })
+	}
+	photos, _ := s.photos.list()
+	return struct {
+		Words    []group `json:"words"`
+		Total    int     `json:"total"`
+		Surveyed int     `json:"surveyed"`
+		Of       int     `json:"of"`
+	}{all[:min(len(all), maxRows)], len(all), s.survey.progress(), len(photos)}, nil
+}
+
+func (s *Server) completed(_ http.ResponseWriter, r *http.Request) (any, error) {
+	return struct {
+		Words []string `json:"words"`
+	}{s.complete(r.URL.Query().Get("prefix"), 10)}, nil
+}
+
+// folders lists the folders with photos, for the filter.
+func (s *Server) folders() []string {
+	all, _ := s.photos.list()
+	out := []string{}
+	for _, p := range all { // sorted by name
+		if dir := path.Dir(p.name); len(out) == 0 || out[len(out)-1] != dir {
+			out = append(out, dir)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// A leftOut is a file that the page cannot show or annotate, and the reason.
+type leftOut struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// unreadable lists the files left out and the photos that could not be read.
+func (s *Server) unreadable(http.ResponseWriter, *http.Request) (any, error) {
+	out := []leftOut{}
+	all, _ := s.photos.list()
+	for _, p := range all {
+		if why := s.survey.why(p.id); why != "" {
+			out = append(out, leftOut{p.name, why})
+		}
+	}
+	out = append(out, s.backend.Skipped()...)
+	return struct {
+		Files []leftOut `json:"files"`
+		Total int       `json:"total"`
+	}{out[:min(len(out), maxRows)], len(out)}, nil
+}
+
+// why returns why a photo could not be read, "" if it could.
+func (v *survey) why(id string) string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.failing[id]
+}

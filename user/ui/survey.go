@@ -1,0 +1,334 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"cpar/photo/metadata"
+)
+
+// A survey holds a summary of every photo, for filters, groups and completion.
+// It is filled in the background and follows every later look at a photo.
+type survey struct {
+	mu      sync.RWMutex
+	by      map[string]*summary // by photo id
+	shared  map[string]string   // one copy of each word
+	version int                 // counts changes
+
+	groups  cached[[]group]
+	yours   cached[[]spoken]
+	failing map[string]string // why photos could not be annotated, by id
+	// records holds the photos below the folders that are in the index.
+	records map[uint32]*shelfPhoto
+}
+
+// A summary is what the survey holds of one photo.
+type summary struct {
+	asked    bool
+	yours    []string
+	words    []candidate
+	problems []string
+}
+
+// A candidate is a suggested keyword that the photo does not have yet.
+type candidate struct {
+	word        string
+	probability float32 // 0 if the ranker has none
+	bar         uint8
+	old         bool // written by an earlier run and no longer suggested
+	written     bool
+}
+
+func (c candidate) sure(threshold float64) bool {
+	return c.old || c.probability > 0 && float64(c.probability) >= threshold
+}
+
+// percent returns the probability in percent, 0 if there is none.
+func (c candidate) percent() int {
+	if c.probability == 0 {
+		return 0
+	}
+	return min(99, max(1, int(100*c.probability+0.5)))
+}
+
+// faintBelow is the probability in percent below which the page folds
+// suggestions that are not likely.
+const faintBelow = 25
+
+func (c candidate) faint(threshold float64) bool {
+	return !c.sure(threshold) && c.probability > 0 && c.percent() < faintBelow
+}
+
+// cached is a value computed from one version of the survey.
+type cached[T any] struct {
+	key   any
+	value T
+}
+
+func newSurvey() *survey {
+	return &survey{by: map[string]*summary{}, shared: map[string]string{}, failing: map[string]string{}}
+}
+
+// candidates returns the suggestions that the photo does not have, best first.
+func candidates(k *Known) (words []candidate) {
+	most := 0.0
+	for _, w := range k.Keywords {
+		most = max(most, w.Weight)
+	}
+	for _, w := range k.Keywords {
+		if has(k.Yours, w.Word) || has(k.Rejected, w.Word) {
+			continue
+		}
+		c := candidate{word: w.Word, probability: float32(w.Probability), written: has(k.Machine, w.Word)}
+		if c.bar = uint8(c.percent()); c.probability == 0 && most > 0 {
+			c.bar = uint8(100 * w.Weight / most)
+		}
+		words = append(words, c)
+	}
+	// Include machine words of earlier runs, which still need a decision.
+	for _, w := range k.Machine {
+		if !slices.ContainsFunc(words, func(c candidate) bool { return metadata.Fold(c.word) == metadata.Fold(w) }) {
+			words = append(words, candidate{word: w, old: true, written: true})
+		}
+	}
+	return words
+}
+
+// put stores what is known of a photo.
+func (v *survey) put(id string, k *Known) {
+	x := &summary{asked: k.Asked, words: candidates(k), problems: k.Problems}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range x.words {
+		x.words[i].word = v.share(x.words[i].word)
+	}
+	for _, w := range k.Yours {
+		x.yours = append(x.yours, v.share(w))
+	}
+	v.by[id] = x
+	v.version++
+}
+
+func (v *survey) share(word string) string {
+	if s, ok := v.shared[word]; ok {
+		return s
+	}
+	v.shared[word] = word
+	return word
+}
+
+// fail records a photo that cannot be read.
+func (v *survey) fail(id string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.by[id] == nil {
+		v.by[id] = &summary{}
+		v.version++
+	}
+	v.failing[id] = err.Error()
+}
+
+func (v *survey) get(id string) *summary {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.by[id]
+}
+
+// progress returns the number of photos surveyed.
+func (v *survey) progress() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return len(v.by)
+}
+
+// locate finds the photos of the index below the folders. It reads at most
+// maxCompared bytes, the photos with keywords only.
+func (s *Server) locate(ctx context.Context) {
+	records, err := s.backend.Locate(ctx)
+	if records == nil || err != nil {
+		return // the page shows neighbours without pictures
+	}
+	all, _ := s.photos.list()
+	found, left := map[uint32]*shelfPhoto{}, int64(maxCompared)
+	for _, p := range all {
+		if x := s.survey.get(p.id); ctx.Err() != nil || x == nil || len(x.yours) == 0 {
+			continue
+		}
+		content, ok := s.backend.Content(p.path)
+		if !ok {
+			info, err := s.photos.stat(p)
+			if err != nil || info.Size() > left {
+				continue
+			}
+			left -= info.Size()
+			if content, err = s.contentOf(p); err != nil {
+				continue
+			}
+		}
+		for _, record := range records(content) {
+			found[record] = p
+		}
+	}
+	s.survey.mu.Lock()
+	defer s.survey.mu.Unlock()
+	s.survey.records = found
+}
+
+// surveyAll looks at all photos that the survey lacks.
+func (s *Server) surveyAll(ctx context.Context) {
+	defer s.locate(ctx)
+	all, _ := s.photos.list()
+	for _, p := range all {
+		if ctx.Err() != nil {
+			return
+		}
+		if s.survey.get(p.id) == nil {
+			s.lookAgain(p)
+		}
+	}
+}
+
+// lookAgain renews the summary of a photo.
+func (s *Server) lookAgain(p *shelfPhoto) {
+	k, err := s.lookAt(p)
+	if err != nil {
+		s.survey.fail(p.id, err)
+		return
+	}
+	s.survey.put(p.id, k)
+}
+
+func (s *Server) lookAt(p *shelfPhoto) (*Known, error) {
+	if _, err := s.photos.stat(p); err != nil {
+		return nil, err
+	}
+	return s.backend.Look(p.path)
+}
+
+// A group is a suggested word with the number of photos that await a decision.
+type group struct {
+	Word   string `json:"word"`
+	Likely int    `json:"likely"`
+	Maybe  int    `json:"maybe"`
+	Faint  int    `json:"faint"` // less probable than 25 %
+	// Accepted and Rejected are decided but not yet written.
+	Accepted int `json:"accepted"`
+	Rejected int `json:"rejected"`
+}
+
+// count counts a candidate.
+func (g *group) count(c candidate, threshold float64, n int) {
+	switch {
+	case c.sure(threshold):
+		g.Likely += n
+	case c.faint(threshold):
+		g.Faint += n
+	default:
+		g.Maybe += n
+	}
+}
+
+// groups returns the suggested words, the most frequent likely ones first.
+func (s *Server) groups() []group {
+	threshold := s.backend.Settings().limit
+	v := s.survey
+	v.mu.Lock()
+	key := [2]any{v.version, threshold}
+	if v.groups.key != key {
+		at, all := map[string]int{}, []group{}
+		for _, x := range v.by {
+			for _, c := range x.words {
+				i, ok := at[c.word]
+				if !ok {
+					i = len(all)
+					at[c.word], all = i, append(all, group{Word: c.word})
+				}
+				all[i].count(c, threshold, 1)
+			}
+		}
+		v.groups = cached[[]group]{key, all}
+	}
+	all := slices.Clone(v.groups.value)
+	v.mu.Unlock()
+	at := map[string]int{}
+	for i := range all {
+		at[metadata.Fold(all[i].Word)] = i
+	}
+	s.decided.each(func(id string, d Decision) {
+		x := v.get(id)
+		if x == nil {
+			return
+		}
+		for _, c := range x.words {
+			i, ok := at[metadata.Fold(c.word)]
+			if mark := d.mark(c.word); ok && mark != "" {
+				all[i].count(c, threshold, -1)
+				if mark == "accept" {
+					all[i].Accepted++
+				} else {
+					all[i].Rejected++
+				}
+			}
+		}
+	})
+	slices.SortFunc(all, func(a, b group) int {
+		return cmp.Or(cmp.Compare(b.Likely, a.Likely), cmp.Compare(b.Maybe, a.Maybe), cmp.Compare(b.Faint, a.Faint), strings.Compare(a.Word, b.Word))
+	})
+	return all
+}
+
+// spoken is a word of the user with its number of photos.
+type spoken struct {
+	folded, word string
+	photos       int
+}
+
+// complete returns the user's words that begin with a prefix, the most frequent
+// first.
+func (s *Server) complete(prefix string, most int) []string {
+	v := s.survey
+	v.mu.Lock()
+	if v.yours.key != any(v.version) {
+		v.yours = cached[[]spoken]{v.version, v.speak(s.backend.Vocabulary())}
+	}
+	all := v.yours.value
+	v.mu.Unlock()
+	prefix = metadata.Fold(prefix)
+	first := sort.Search(len(all), func(i int) bool { return all[i].folded >= prefix })
+	last := first
+	for last < len(all) && strings.HasPrefix(all[last].folded, prefix) {
+		last++
+	}
+	found := slices.Clone(all[first:last])
+	slices.SortStableFunc(found, func(a, b spoken) int { return cmp.Compare(b.photos, a.photos) })
+	words := []string{}
+	for _, w := range found[:min(most, len(found))] {
+		words = append(words, w.word)
+	}
+	return words
+}
+
+// speak returns the words of the photos and of the index, sorted. The caller
+// holds mu.
+func (v *survey) speak(vocabulary []string) (all []spoken) {
+	photos := map[string]int{}
+	for _, w := range vocabulary {
+		photos[w] = 0
+	}
+	for _, x := range v.by {
+		for _, w := range x.yours {
+			photos[w]++
+		}
+	}
+	for w, n := range photos {
+		all = append(all, spoken{metadata.Fold(w), w, n})
+	}
+	slices.SortFunc(all, func(a, b spoken) int {
+		return cmp.Or(strings.Compare(a.folded, b.folded), cmp.Compare(b.photos, a.photos))
+	})
+	return slices.CompactFunc(all, func(a, b spoken) bool { return a.folded == b.folded })
+}
