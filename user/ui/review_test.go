@@ -189,7 +189,7 @@ func TestCompletionOffersTheUsersWords(t *testing.T) {
 func TestUnreadableFilesHaveReasons(t *testing.T) {
 	f, c := suggesting(t, 2)
 	all, _ := c.s.photos.list()
-	c.s.survey.fail(all[0].id, fmt.Errorf("reading the photo: it ends early"))
+	c.s.survey.outcome(all[0].id, fmt.Errorf("reading the photo: it ends early"))
 	got := ask[struct{ Files []leftOut }](c, "GET", "/api/unreadable", nil).Files
 	if want := append([]leftOut{{all[0].name, "reading the photo: it ends early"}}, f.Skipped()...); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
