@@ -105,6 +105,9 @@ func TestActionsOnAListAndTheirUndo(t *testing.T) {
 		}
 		act(step.marks)
 	}
+	if _, err := c.s.decided.markAll([]change{{"p1", "a/b", "", "accept"}, {"p2", "a/b", "", "accept"}}); err == nil {
+		t.Error("a word that no photo can take is accepted")
+	}
 	if p := ask[pending](c, "GET", "/api/pending", nil); p != (pending{6, 4, 2}) {
 		t.Errorf("%+v", p)
 	}
