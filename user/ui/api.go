@@ -137,7 +137,7 @@ func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {
 			return nil, err
 		}
-		go s.surveyAll(s.life)
+		s.surveying.Go(func() { s.surveyAll(s.life) })
 	}
 	all, skipped := s.photos.list()
 	entries := make([]entry, len(all))
@@ -203,9 +203,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 		if p, ok := s.photos.get(asked.IDs[i]); ok {
 			s.lookAgain(p)
 		}
-		if a.Err != nil {
-			s.survey.fail(asked.IDs[i], a.Err)
-		}
+		s.survey.outcome(asked.IDs[i], a.Err)
 		if a.CloudView != nil {
 			s.cloudViews.Add(asked.IDs[i], a.CloudView)
 		}

@@ -76,12 +76,13 @@ func (d *decisions) mark(id, word, mark string) error {
 }
 
 // markAll records marks as one action. Marks that a photo cannot take are left
-// out.
+// out, and are an error if no photo can.
 func (d *decisions) markAll(all []change) (action, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.last++
 	done := action{number: d.last}
+	var wrong error
 	for _, c := range all {
 		word, err := checkWord(c.word)
 		if err == nil {
@@ -89,9 +90,12 @@ func (d *decisions) markAll(all []change) (action, error) {
 		}
 		if err == nil {
 			done.changes = append(done.changes, c)
-		} else if len(all) == 1 {
-			return done, err
+		} else {
+			wrong = err
 		}
+	}
+	if len(done.changes) == 0 && wrong != nil {
+		return done, wrong
 	}
 	d.past = append(d.past, done)
 	d.past = d.past[max(0, len(d.past)-maxActions):]

@@ -271,10 +271,3 @@ func (s *Server) unreadable(http.ResponseWriter, *http.Request) (any, error) {
 		Total int       `json:"total"`
 	}{out[:min(len(out), maxRows)], len(out)}, nil
 }
-
-// why returns why a photo could not be read, "" if it could.
-func (v *survey) why(id string) string {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.failing[id]
-}

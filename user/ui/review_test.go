@@ -105,6 +105,9 @@ func TestActionsOnAListAndTheirUndo(t *testing.T) {
 		}
 		act(step.marks)
 	}
+	if _, err := c.s.decided.markAll([]change{{"p1", "a/b", "", "accept"}, {"p2", "a/b", "", "accept"}}); err == nil {
+		t.Error("a word that no photo can take is accepted")
+	}
 	if p := ask[pending](c, "GET", "/api/pending", nil); p != (pending{6, 4, 2}) {
 		t.Errorf("%+v", p)
 	}
@@ -189,7 +192,7 @@ func TestCompletionOffersTheUsersWords(t *testing.T) {
 func TestUnreadableFilesHaveReasons(t *testing.T) {
 	f, c := suggesting(t, 2)
 	all, _ := c.s.photos.list()
-	c.s.survey.fail(all[0].id, fmt.Errorf("reading the photo: it ends early"))
+	c.s.survey.outcome(all[0].id, fmt.Errorf("reading the photo: it ends early"))
 	got := ask[struct{ Files []leftOut }](c, "GET", "/api/unreadable", nil).Files
 	if want := append([]leftOut{{all[0].name, "reading the photo: it ends early"}}, f.Skipped()...); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)

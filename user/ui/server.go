@@ -46,7 +46,8 @@ type Server struct {
 	decided    *decisions
 	survey     *survey
 	listings   *lru.Cache[string, *listing]
-	life       context.Context                // of the server
+	life       context.Context // of the server
+	surveying  sync.WaitGroup
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 
@@ -98,9 +99,8 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 // for them briefly.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
-	var surveying sync.WaitGroup
-	surveying.Go(func() { s.surveyAll(ctx) })
-	defer surveying.Wait()
+	s.surveying.Go(func() { s.surveyAll(ctx) })
+	defer s.surveying.Wait()
 	web := &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 10 * time.Second,

@@ -21,7 +21,7 @@ type survey struct {
 
 	groups  cached[[]group]
 	yours   cached[[]spoken]
-	failing map[string]string // why photos could not be annotated, by id
+	failing map[string]string // why images could not be decoded, by id
 	// records holds the photos below the folders that are in the index.
 	records map[uint32]*shelfPhoto
 }
@@ -121,15 +121,31 @@ func (v *survey) share(word string) string {
 	return word
 }
 
-// fail records a photo that cannot be read.
-func (v *survey) fail(id string, err error) {
+// broken stores why nothing is known of a photo.
+func (v *survey) broken(id string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.by[id] == nil {
-		v.by[id] = &summary{}
-		v.version++
+	v.by[id] = &summary{problems: []string{err.Error()}}
+	v.version++
+}
+
+// outcome records whether an image could be decoded.
+func (v *survey) outcome(id string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if delete(v.failing, id); err != nil {
+		v.failing[id] = err.Error()
 	}
-	v.failing[id] = err.Error()
+}
+
+// why returns why a photo or its keywords could not be read, "" if they could.
+func (v *survey) why(id string) string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if why := v.failing[id]; why != "" || v.by[id] == nil {
+		return why
+	}
+	return strings.Join(v.by[id].problems, ", ")
 }
 
 func (v *survey) get(id string) *summary {
@@ -178,25 +194,23 @@ func (s *Server) locate(ctx context.Context) {
 	s.survey.records = found
 }
 
-// surveyAll looks at all photos that the survey lacks.
+// surveyAll looks at all photos.
 func (s *Server) surveyAll(ctx context.Context) {
-	defer s.locate(ctx)
 	all, _ := s.photos.list()
 	for _, p := range all {
 		if ctx.Err() != nil {
 			return
 		}
-		if s.survey.get(p.id) == nil {
-			s.lookAgain(p)
-		}
+		s.lookAgain(p)
 	}
+	s.locate(ctx)
 }
 
 // lookAgain renews the summary of a photo.
 func (s *Server) lookAgain(p *shelfPhoto) {
 	k, err := s.lookAt(p)
 	if err != nil {
-		s.survey.fail(p.id, err)
+		s.survey.broken(p.id, err)
 		return
 	}
 	s.survey.put(p.id, k)

@@ -161,6 +161,9 @@ func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
 	}
 	made, err := s.thumbs.get(name, large, read)
 	if err != nil {
+		if _, ok := s.photos.get(id); ok {
+			s.survey.outcome(id, err)
+		}
 		fail(w, err)
 		return
 	}

@@ -4,7 +4,7 @@ import { h, icon, count, failed } from './element.js';
 import { show, post, download } from './session.js';
 import { look, keep, watch, beside, around, place, setOrder, hasOrder } from './photos.js';
 import { Source } from './source.js';
-import { pin, acts, wrote, refreshPending } from './pinned.js';
+import { pin, acts, did, wrote, refreshPending } from './pinned.js';
 import { keys } from './keys.js';
 import { words } from './words.js';
 import { near } from './near.js';
@@ -48,7 +48,13 @@ export async function photo(main, signal, id) {
 
   async function decide(word, mark) {
     try {
+      const before = view.words.find((w) => w.word === word)?.mark ?? '';
       keep(await post('decide', { id, word, mark }));
+      did(`${word}: ${{ accept: 'accepted', reject: 'rejected', add: 'added', '': 'undecided' }[mark]}`, async () => {
+        keep(await post('decide', { id, word, mark: before }));
+        await refreshPending();
+        return `Undone: ${word}`;
+      }, true);
       refreshPending().catch(() => {});
       return true;
     } catch (e) {

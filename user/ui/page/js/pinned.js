@@ -64,8 +64,8 @@ export async function refreshPending() {
 export const pending = () => waiting.photos > 0;
 
 // did remembers an action and how to undo it.
-export function did(told, revert) {
-  past.push({ told, revert });
+export function did(told, revert, marks = false) {
+  past.push({ told, revert, marks });
   draw();
 }
 
@@ -80,7 +80,7 @@ export async function act(source, mark, options, told) {
   past.push({ told: text, marks: true, revert: async () => {
     const undone = await post('unmark', { action: done.action });
     pend(undone.pending);
-    return `Undone: ${text}`;
+    return undone.words ? `Undone: ${text}` : 'Nothing to undo: these decisions are written or changed';
   } });
   pend(done.pending);
   say(text);
@@ -91,7 +91,7 @@ export async function act(source, mark, options, told) {
 // wrote remembers a run, which undo reverts. Earlier actions are part of it.
 export function wrote(done) {
   if (done.pending) pend(done.pending);
-  for (let i = past.length - 1; i >= 0; i--) if (past[i].marks) past.splice(i, 1);
+  if (!waiting.photos) for (let i = past.length - 1; i >= 0; i--) if (past[i].marks) past.splice(i, 1);
   if (done.run) {
     did(`${done.added.length === 1 ? `${done.added[0]} written` : `${count(done.added.length, 'keyword')} written`} to ${count(done.files, 'file')}`, async () => {
       const undone = await post('undo', { run: done.run });
