@@ -10,8 +10,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// maxEmbedding is the maximum number of values in an embedding. VGG has the
-// most of the common networks.
+// maxEmbedding is the maximum number of values in an embedding. Among the
+// common networks, VGG has the longest one.
 const maxEmbedding = 4096
 
 // defaultEmbedding is the tensor name that takes precedence over all others.
@@ -26,7 +26,6 @@ type Choice struct {
 	Reason string // why this tensor was chosen
 }
 
-// String describes the choice in one line.
 func (c Choice) String() string {
 	return fmt.Sprintf("%.80q, %d values (%s; of shape %s)", c.Name, c.Size, c.Reason, formatDims(c.Shape))
 }
@@ -44,18 +43,18 @@ type chooser struct {
 	nodes         []*onnx.Node // sorted
 	outputs       []onnx.ValueInfo
 	others        []string
-	height, width int // of the image
-	makers        map[string]*onnx.Node
-	from          map[string]origin // makers and from have no entries for constants
+	height, width int                   // of the image
+	makers        map[string]*onnx.Node // the node that computes each tensor
+	from          map[string]origin     // makers and from omit constants
 	// shape returns the shape of a tensor for one image.
 	shape func(name string) ([]int, error)
-	// lenient permits a choice despite unknown shapes. skipped reports that one
-	// was unknown, so that Size and Pool may be missing.
+	// lenient permits a choice despite unknown shapes. skipped reports that a
+	// shape was unknown, so that Size and Pool may be missing.
 	lenient, skipped bool
 }
 
-// shapeIfKnown returns the shape of a tensor. If c is lenient, an unknown shape
-// is nil and no error.
+// shapeIfKnown returns the shape of a tensor. If c is lenient, it returns nil
+// for an unknown shape instead of an error.
 func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	shape, err := c.shape(name)
 	if unknown := (errUnknownShape{}); c.lenient && errors.As(err, &unknown) {
@@ -90,9 +89,9 @@ func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, othe
 // match among
 //
 //	a tensor named embedding
-//	an output of one vector, named embed…, features, …
+//	an output that is one vector and named embed…, features, …
 //	the classifier's input, if an output holds classes or their probabilities
-//	the only output of one vector
+//	the only output that is one vector
 //	an output of tokens or a feature map, pooled
 //	the image side of a comparison of images with texts
 //
@@ -134,7 +133,6 @@ func (c *chooser) advise(err error) error {
 	return hint.Add(err, "name a tensor with --embedding; outputs are %s", strings.Join(names, ", "))
 }
 
-// otherInputs names the inputs besides the image.
 func (c *chooser) otherInputs() string {
 	names := make([]string, len(c.others))
 	for i, name := range c.others {
@@ -179,8 +177,8 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
 }
 
-// oneOf chooses among outputs of one kind, of which only is the reason for a
-// single one.
+// oneOf chooses among outputs of one kind. only is the reason to give if there
+// is just one.
 func (c *chooser) oneOf(names []string, only string) (name, reason string, err error) {
 	switch name := bestName(names); {
 	case name != "":
@@ -200,7 +198,7 @@ func (c *chooser) oneOf(names []string, only string) (name, reason string, err e
 func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
 	const most = 256 // determining a shape may require a run
 	if len(c.outputs) > most {
-		return nil, nil, nil, c.advise(fmt.Errorf("it has %d outputs; of up to %d one is chosen", len(c.outputs), most))
+		return nil, nil, nil, c.advise(fmt.Errorf("it has %d outputs; cpar chooses among at most %d", len(c.outputs), most))
 	}
 	for _, o := range c.outputs {
 		if c.from[o.Name] != fromImage {
@@ -249,7 +247,7 @@ func vector(shape []int) (size int, flat bool) {
 
 var goodNames = []string{"image_embed", "embed", "feat", "pooler", "pooled", "last_hidden"}
 
-// exactNames rank above other names with the same part.
+// exactNames rank above other names that contain the same word.
 var exactNames = []string{"image_embeds", "image_embedding", "embedding", "embeddings", "features", "image_features", "pooler_output", "last_hidden_state"}
 
 // nameRank ranks an output by its name. Rank 0 means that the name is

@@ -240,7 +240,7 @@ func TestChooseRefusesUnsuitableTensors(t *testing.T) {
 		"none of its outputs is recognisable": {drawing{"image w > q: MatMul 1x12x50x64\nq > y: Softmax 1x12x50x50", "y"}, "", ""},
 		"several of its outputs":              {drawing{"image w > a: MatMul 1x512\nimage w > b: MatMul 1x512", "a b"}, "", ""},
 		"several of its outputs may":          {drawing{"image w > feature_0: Conv 1x64x56x56\nfeature_0 w > feature_1: Conv 1x512x7x7", "feature_0 feature_1"}, "", ""},
-		"looks like classes, and no layer":    {drawing{"image w > c: Conv 1x1000\nc w > y: Einsum 1x1000", "y"}, "", ""},
+		"looks like classes, but no layer":    {drawing{"image w > c: Conv 1x1000\nc w > y: Einsum 1x1000", "y"}, "", ""},
 		`no tensor "ghost"`:                   {drawings["ResNet-50"], "ghost", ""},
 		`no tensor "image"`:                   {drawings["ResNet-50"], "image", ""},
 		"does not depend on the image":        {drawings["CLIP, both halves"], "text_embeds", ""},
@@ -249,7 +249,7 @@ func TestChooseRefusesUnsuitableTensors(t *testing.T) {
 		"has no class token":                  {drawings["a feature map"], "", PoolClass},
 		`no pooling "max"`:                    {drawings["a feature map"], "", "max"},
 		"neither a vector nor tokens":         {drawing{"image w > y: Conv 1x2x3x4x5", "y"}, "y", ""},
-		"it is not of one image":              {drawing{"image w > y: Conv 2x3x4x4", "y"}, "y", ""},
+		"its first dimension is not 1":        {drawing{"image w > y: Conv 2x3x4x4", "y"}, "y", ""},
 		"it has no output":                    {drawing{"image w > y: Conv 1x4", ""}, "", ""},
 		"the shape of \"unknown\" is not kn":  {drawing{"image w > y: Conv 1x4", "y unknown"}, "unknown", ""},
 	} {

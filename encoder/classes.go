@@ -11,16 +11,16 @@ import (
 	"cpar/internal/hint"
 )
 
-// OpenClassifier opens a classifier whose classes are those of ImageNet in the
-// usual order: the bundled network, or one that package known lists. Embed
-// returns a value for each class, with or without a first one for "background".
+// OpenClassifier opens a classifier for the classes of ImageNet in the usual
+// order: the bundled network, or one that package known lists. Embed returns
+// one value per class, with or without a first one for "background".
 func OpenClassifier(path string, opt OpenOptions) (*Encoder, error) {
 	err := withModel(path, opt, func(s *parsedModel, _ string) error {
 		opt.Embedding = classOutput(s.model.Graph.Outputs)
 		_, _, listed := known.ByDigest(s.digest)
 		if opt.Embedding == "" || !listed && fmt.Sprintf("%x", s.digest) != bundled.Digest {
 			return hint.Add(fmt.Errorf("%w: the meaning of its outputs is not known", cpar.ErrInput),
-				"take the network inside cpar, a network of cpar model list, or a CLIP-like network with its text half (--text-model)")
+				"use the network inside cpar, a network from cpar model list, or a CLIP-like network with its text half (--text-model)")
 		}
 		return nil
 	})

@@ -36,7 +36,7 @@ func TestOpenClassifier(t *testing.T) {
 	}
 }
 
-// The classes of networks that CPAR does not know mean anything.
+// The classes of networks that CPAR does not know could mean anything.
 func TestOpenClassifierRefusesUnknownNetworks(t *testing.T) {
 	if _, err := OpenClassifier(write(t, smallFile(), nil), OpenOptions{}); !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
 		t.Errorf("%v", err)

@@ -17,8 +17,8 @@ import (
 var classCounts = []int{1000, 1001, 21841, 21843}
 
 // areClasses reports whether an output of one vector holds logits or
-// probabilities. Evidence is its length, its name, a softmax, or a biased layer
-// whose length is not a multiple of 16, as embeddings have.
+// probabilities. The evidence is its length, its name, a softmax, or a biased
+// layer whose length is not a multiple of 16, unlike most embeddings.
 func (c *chooser) areClasses(name string, size int) bool {
 	lower := strings.ToLower(name)
 	if slices.Contains(classCounts, size) || strings.Contains(lower, "logit") || strings.Contains(lower, "prob") || strings.Contains(lower, "softmax") {
@@ -58,8 +58,9 @@ const maxAfterLastLayer = 32 // nodes between the last layer and the output
 
 var errNoLayer = errors.New("no layer that makes it was found")
 
-// lastLayer searches backwards from an output. Of two branches, such as the two
-// classifiers of a distilled network, it follows the first.
+// lastLayer searches backwards from an output for the classifier's last layer.
+// Of two branches, such as the two classifiers of a distilled network, it
+// follows the first.
 func (c *chooser) lastLayer(name string) (lastLayer, error) {
 	var l lastLayer
 	for range maxAfterLastLayer {
@@ -108,7 +109,7 @@ func (c *chooser) unquantised(name string) string {
 func (c *chooser) beforeClassifier(output string) (name, reason string, err error) {
 	l, err := c.lastLayer(output)
 	if err != nil {
-		return "", "", c.advise(fmt.Errorf("its output %.80q looks like classes, and %w", output, err))
+		return "", "", c.advise(fmt.Errorf("its output %.80q looks like classes, but %w", output, err))
 	}
 	shape, err := c.shape(output)
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 	}
 	size, _ := vector(shape)
 	name = l.data
-	reason = fmt.Sprintf("what the classifier of %d values takes, %s", size, l.node.Label())
+	reason = fmt.Sprintf("the input of the classifier of %d values, %s", size, l.node.Label())
 	shape, err = c.shapeIfKnown(name)
 	if err != nil {
 		return "", "", err
@@ -131,8 +132,8 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 	return name, reason, nil
 }
 
-// flattening are operators that change only the shape, and those that may stand
-// between them.
+// flattening holds operators that change only the shape, and operators that may
+// stand between them.
 var flattening = map[string]bool{"Flatten": true, "Reshape": true, "Dropout": true, "Identity": true, "Relu": true, "Squeeze": true}
 
 func (c *chooser) beforeFlattening(name string) string {
@@ -151,7 +152,7 @@ func (c *chooser) beforeFlattening(name string) string {
 
 // beforeTextProduct finds the first product of a tensor that depends on the
 // image alone with one that depends on the texts alone. The embedding is the
-// tensor before any scaling and transposition.
+// image's tensor before any scaling and transposition.
 func (c *chooser) beforeTextProduct() (string, error) {
 	for _, n := range c.nodes {
 		if !(n.Op == "MatMul" || n.Op == "Gemm") || len(n.In) < 2 {

@@ -10,7 +10,7 @@
 //   - onnx reads model files, fetch downloads them, known describes common ones,
 //     and bundled holds the default one.
 //   - prepare turns a decoded image into the network's input.
-//   - engine computes in plain Go, onnxruntime calls ONNX Runtime.
+//   - engine runs networks in plain Go, and onnxruntime in ONNX Runtime.
 //   - zeroshot scores keywords against embeddings.
 //
 // This package finds the image input (input.go) and the embedding tensor
@@ -18,14 +18,16 @@
 //
 // Plain Go is the default. ONNX Runtime is an optional C++ library that is
 // faster and runs nearly every ONNX file. Both choose the same tensor. Their
-// values agree within 1e-4·(1+|value|), because they sum in different orders.
+// values differ by at most 1e-4·(1+|value|), because they sum in different
+// orders.
 //
 // Model files are untrusted. Limits bound what loading and running allocate.
 // Files that a model names are read only from the model's own folder.
 //
 // ONNX Runtime runs only if the user names it or its library
-// (CPAR_ONNXRUNTIME). It receives the part of the graph that the embedding needs
-// (onnx.Extract). Limits do not cover its memory and work per image. Damage known
-// to crash it is refused, but of randomly damaged files that pass, about one in
-// 300,000 still crashed version 1.22. Use it only for trusted files.
+// (CPAR_ONNXRUNTIME). It receives the part of the graph that the embedding
+// needs (onnx.Extract). Limits do not cover its memory and work per image.
+// Files with damage known to crash it are refused. Of the randomly damaged
+// files that were accepted, about one in 300,000 still crashed version 1.22.
+// Use it only for trusted files.
 package encoder

@@ -78,12 +78,10 @@ func (m *Model) Embed(image []float32) ([]float32, error) {
 
 var errNotFinite = errors.New("the network computed a value that is not a finite number; check its preprocessing, or the file")
 
-// finite reports whether all values are finite.
 func finite(x []float32) bool {
 	return !slices.ContainsFunc(x, func(v float32) bool { return v-v != 0 })
 }
 
-// Runtime returns Go or ONNXRuntime.
 func (m *Model) Runtime() string { return m.runtime }
 
 // String names the model by its digest, and the runtime.
@@ -91,12 +89,11 @@ func (m *Model) String() string {
 	return "network " + hex.EncodeToString(m.digest[:8]) + " in " + m.name
 }
 
-// Close waits for running calls and frees the network.
 func (m *Model) Close() error { return m.close() }
 
 // resolve returns the runtime that Auto stands for. It never selects ONNX
-// Runtime merely because it is installed: that is C++ in the process that holds
-// the key, so its owner must choose it.
+// Runtime merely because it is installed: the user must choose to run C++ code
+// in the process that holds the key.
 func resolve(runtime, library string) (string, error) {
 	if runtime == Auto || runtime == "" {
 		if named := os.Getenv(Variable); named != "" {
@@ -119,7 +116,7 @@ func resolve(runtime, library string) (string, error) {
 // Runtime.
 func errLoading(err error) error {
 	if unsupported := (*onnx.UnsupportedError)(nil); errors.As(err, &unsupported) {
-		err = hint.Add(err, "ONNX Runtime may be able to run it. It is C++ in this process; if you trust the file, install it, or name its library in %s, and ask for the runtime %s", onnxruntime.Variable, ONNXRuntime)
+		err = hint.Add(err, "ONNX Runtime may be able to run the file, as C++ in this process. If you trust the file, install ONNX Runtime or name its library in %s, and select the runtime %s", onnxruntime.Variable, ONNXRuntime)
 	}
 	if errors.Is(err, cpar.ErrInput) { // for example from package onnxruntime
 		return fmt.Errorf("loading network: %w", err)

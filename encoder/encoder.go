@@ -42,8 +42,8 @@ type OpenOptions struct {
 }
 
 // Open opens a model file and the files it names, finds its preprocessing, and
-// tries it on two synthetic images. The path bundled.Name stands for the network
-// inside the program. Errors wrap cpar.ErrInput.
+// tries the network on two synthetic images. The path bundled.Name stands for
+// the network inside the program. Errors wrap cpar.ErrInput.
 func Open(path string, opt OpenOptions) (*Encoder, error) {
 	var e *Encoder
 	err := withModel(path, opt, func(s *parsedModel, runtime string) error {
@@ -75,8 +75,8 @@ func Open(path string, opt OpenOptions) (*Encoder, error) {
 	return e, nil
 }
 
-// withModel calls use with the parsed model. Nothing may point into the file
-// afterwards.
+// withModel calls use with the parsed model. use must not keep pointers into
+// the file.
 func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime string) error) error {
 	runtime, err := resolve(opt.Runtime, opt.Library)
 	var f *onnx.File
@@ -150,8 +150,8 @@ type preparation struct {
 	views    prepare.Views
 }
 
-// preparation gathers the sources: a configuration beside the model, its
-// metadata, and its digest.
+// preparation gathers the sources of preprocessing: a configuration beside the
+// model, its metadata, and its digest.
 func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, error) {
 	if path == bundled.Name {
 		path = "" // no file of the working folder belongs to it
@@ -163,7 +163,7 @@ func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, er
 	return preparation{config, s.metadata, s.digest, opt.Views}, err
 }
 
-// side returns the image size for a model that leaves it open, or 0 if it is
+// side returns the image size for a model that accepts any size, or 0 if
 // unknown.
 func (p preparation) side() int {
 	if p.config != nil {
@@ -182,11 +182,11 @@ func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from
 		how, ok, err = prepare.FromMetadata(p.metadata, height, width)
 	}
 	if name, images, known := known.ByDigest(p.digest); err == nil && !ok && known && images.Size == height && images.Size == width {
-		how, from, ok = images.Preprocessing, "what is known of "+name, true
+		how, from, ok = images.Preprocessing, "the known preprocessing of "+name, true
 	}
 	if err == nil && !ok {
 		from, err = "", hint.Add(fmt.Errorf("%w: the file contains no preprocessing", cpar.ErrInput),
-			"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
+			"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with the model beside it, "+
 				"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
 	}
 	how.Views = cmp.Or(p.views, how.Views, prepare.MostViews)
@@ -206,7 +206,6 @@ func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
 	return n.preprocessing, n.from
 }
 
-// Runtime returns Go or ONNXRuntime.
 func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
 
 // RuntimeName describes the runtime for display, with a library's release and
@@ -242,7 +241,6 @@ func (n *Encoder) Embed(p *decode.Image) ([]float32, error) {
 	return mean, nil
 }
 
-// Close frees the network.
 func (n *Encoder) Close() error { return n.embedder.Close() }
 
 var _ feature.Encoder = (*Encoder)(nil)

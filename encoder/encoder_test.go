@@ -200,7 +200,7 @@ func TestOpenTakesTheSize(t *testing.T) {
 	if p, from := e.Preprocessing(); p.Width != 20 || !strings.Contains(from, "preprocessor_config.json") {
 		t.Errorf("%+v, %s", p, from)
 	}
-	if _, err := open(24, ""); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "20×20, the network takes 24×24") {
+	if _, err := open(24, ""); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "20×20, but the network takes 24×24") {
 		t.Error(err)
 	}
 	if e, err = open(24, "clip"); err != nil {

@@ -46,11 +46,11 @@ func findInput(g *onnx.Graph) (imageInput, error) {
 	case len(found) == 0 && len(inputs) == 1:
 		in := inputs[0]
 		return imageInput{}, hint.Add(fmt.Errorf("its input %.80q, %s of shape %s, is not an image: 1×3×H×W or 1×H×W×3 of float, float16 or uint8 with sides up to %d is needed",
-			in.Name, in.Type, formatDims(in.Dims), maxSide), "a network of several images at once must be exported with an open batch, or with one of 1")
+			in.Name, in.Type, formatDims(in.Dims), maxSide), "a network for several images at once must be exported with an open batch size or a batch size of 1")
 	case len(found) == 0:
 		return imageInput{}, fmt.Errorf("none of its %d inputs is an image, 1×3×H×W or 1×H×W×3 of float, float16 or uint8", len(inputs))
 	case len(found) > 1:
-		return imageInput{}, fmt.Errorf("it has two inputs that are images, %.80q and %.80q; a network of one image is needed", found[0].name, found[1].name)
+		return imageInput{}, fmt.Errorf("it has two inputs that are images, %.80q and %.80q; a network that takes one image is needed", found[0].name, found[1].name)
 	}
 	image := found[0]
 	for _, in := range inputs {
@@ -61,8 +61,8 @@ func findInput(g *onnx.Graph) (imageInput, error) {
 	return image, nil
 }
 
-// asImage interprets an input as an image. If all dimensions are open, the
-// channels come first, as nearly all exporters write them.
+// asImage interprets an input as an image. If all dimensions are open, it
+// assumes that channels come first, as in nearly all exported files.
 func asImage(in onnx.ValueInfo) (imageInput, bool) {
 	image := imageInput{name: in.Name, elements: in.Type}
 	if in.Name == "" || len(in.Dims) != 4 || !slices.Contains([]onnx.Type{onnx.Float, onnx.Float16, onnx.Uint8}, in.Type) {
@@ -137,7 +137,7 @@ func (in imageInput) arranged(image []float32) []float32 {
 // outside the byte range if the network takes bytes.
 func (in imageInput) check(image []float32) error {
 	if len(image) != 3*in.height*in.width {
-		return fmt.Errorf("an image of %d values, the network takes 3×%d×%d", len(image), in.height, in.width)
+		return fmt.Errorf("the image has %d values, but the network takes 3×%d×%d", len(image), in.height, in.width)
 	}
 	if !finite(image) {
 		return errors.New("the image holds a value that is not a finite number")

@@ -60,7 +60,7 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 }
 
 // chooseDeclared determines the embedding from the shapes that the file
-// declares. If these do not suffice, it returns because.
+// declares. If they are insufficient, it returns the error passed as because.
 func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	c := s.chooser(func(name string) ([]int, error) {
 		if dims := s.declared(name); dims != nil && !slices.Contains(dims, -1) {
@@ -84,8 +84,8 @@ const maxTried = 2_000_000
 
 // Recall finds the options under which a model file has a given digest
 // (Encoder.Digest), so that cpar can report the options of an index. It
-// searches named and adjacent preprocessing, views, tensors, pooling and sizes,
-// and runs nothing.
+// searches preprocessing (named, beside the file, or a preset), views, tensors,
+// pooling and sizes, without running the network.
 func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOptions, ok bool) {
 	opt.Runtime = Go
 	err := withModel(path, opt, func(s *parsedModel, _ string) error {
@@ -109,7 +109,6 @@ func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOpti
 	return with, err == nil && ok
 }
 
-// searchOptions tries tensors, pooling and sizes.
 func (s *parsedModel) searchOptions(how preparation, names []string, o OpenOptions, want [sha256.Size]byte, tried *int) (with OpenOptions, ok bool) {
 	side := cmp.Or(o.Side, how.side())
 	for _, size := range s.sizes(side) {

@@ -156,7 +156,7 @@ func TestDeepGraphs(t *testing.T) {
 		inner = onnxtest.Proto{}.Bytes(1, onnxtest.Proto{}.Text(4, "If").Bytes(5, onnxtest.Proto{}.Text(1, "then_branch").Bytes(6, inner)))
 	}
 	_, err := readOutline(onnxtest.Proto{}.Bytes(7, inner), Options{})
-	if err == nil || !strings.Contains(err.Error(), "graphs within graphs") {
+	if err == nil || !strings.Contains(err.Error(), "graphs are nested") {
 		t.Error(err)
 	}
 }

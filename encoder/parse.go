@@ -24,8 +24,8 @@ type Options struct {
 	// Embedding names the tensor that Embed returns, which need not be an
 	// output. If it is empty, the graph's names and structure decide.
 	Embedding string
-	// Pool is the pooling of tokens: PoolClass or PoolMean. If it is empty,
-	// Pool is the class token if there is one, otherwise the mean.
+	// Pool is the pooling of tokens: PoolClass or PoolMean. If it is empty, the
+	// class token is taken if there is one, otherwise the mean.
 	Pool string
 	// Side is the height and width of the input if the model leaves them open.
 	Side int
@@ -43,14 +43,13 @@ type fileInfo struct {
 	pooling  pooling
 }
 
-// Digest returns the SHA-256 of the model file, or onnx.File.Digest if it names
-// others.
+// Digest returns the SHA-256 of the model file, or onnx.File.Digest if the file
+// names others.
 func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
 // Size returns the height and width of the network's input.
 func (a *fileInfo) Size() (height, width int) { return a.input.height, a.input.width }
 
-// Choice returns the tensor that Embed returns.
 func (a *fileInfo) Choice() Choice { return a.choice }
 
 // A parsedModel is a model whose runtime has not been started.
@@ -109,12 +108,12 @@ func (s *parsedModel) start(runtime string, options Options, side int) (Embedder
 	if s.input.isOpen() {
 		if side == 0 {
 			return nil, hint.Add(errors.New("it leaves the size of its images open, and no configuration states it"),
-				"pass --side N, in pixels (224 is the most usual), or put the configuration file that came with it beside it, or name that with --preprocessing")
+				"pass --side N, in pixels (usually 224), or put the configuration file that came with the model beside it, or name that file with --preprocessing")
 		}
 		s.input = s.input.sized(side, side)
 	}
-	// Recognising the network before its operators are compiled gives a better
-	// reason than an operator that is missing.
+	// Recognise the network before compiling its operators, because its purpose
+	// is a better reason for refusal than a missing operator.
 	if options.Embedding == "" {
 		if err := s.chooser(nil).otherPurpose(s.declared); err != nil {
 			return nil, err
@@ -138,7 +137,7 @@ func (s *parsedModel) advise(err error) error {
 	if !errors.As(err, &unsupported) || !slices.ContainsFunc(s.nodes, func(n *onnx.Node) bool { return isQuantised(n.Op) }) {
 		return err
 	}
-	return hint.Add(err, "it is a network of 8-bit integers, which ONNX Runtime runs (C++ in this process; ask for the runtime %s if you trust the file); or take the one in single or half precision", ONNXRuntime)
+	return hint.Add(err, "the network computes with 8-bit integers, which ONNX Runtime supports (C++ in this process; select the runtime %s if you trust the file); or use the network in single or half precision", ONNXRuntime)
 }
 
 func isQuantised(op string) bool {

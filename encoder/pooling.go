@@ -8,7 +8,7 @@ import (
 
 const (
 	PoolClass = "class" // the first token, which summarises the image
-	PoolMean  = "mean"  // the mean of all
+	PoolMean  = "mean"  // the mean of all tokens
 )
 
 // A pooling reduces a tensor to the embedding.
@@ -31,7 +31,7 @@ func poolingOf(shape []int, name, asked string, height, width int) (pooling, err
 		return pooling{size: size}, nil
 	}
 	if shape[0] != 1 {
-		return pooling{}, errors.New("it is not of one image")
+		return pooling{}, errors.New("its first dimension is not 1")
 	}
 	switch len(shape) {
 	case 3:
@@ -115,7 +115,7 @@ func (p pooling) apply(values []float32) ([]float32, error) {
 		want *= p.count
 	}
 	if len(values) != want {
-		return nil, fmt.Errorf("the embedding has %d values before pooling, it should have %d", len(values), want)
+		return nil, fmt.Errorf("the embedding has %d values before pooling instead of %d", len(values), want)
 	}
 	if p.kind == "" || p.kind == PoolClass {
 		return values[:p.size], nil

@@ -28,11 +28,12 @@ const (
 	aDepthNetwork = "a network that estimates depth or another value for each pixel"
 )
 
-// smallestImage is the side from which shapes are telling. The last feature map
-// of a classifier of smaller images may be as fine as a segmentation.
+// smallestImage is the minimum side at which shapes reveal a purpose. For
+// smaller images, the last feature map of a classifier may be as fine as a
+// segmentation.
 const smallestImage = 64
 
-// telling are parts of output names that only networks of one purpose have.
+// telling lists parts of output names that only networks of one purpose have.
 var telling = []struct {
 	is    string
 	parts []string
@@ -43,13 +44,13 @@ var telling = []struct {
 	{aDepthNetwork, []string{"depth", "disparity"}},
 }
 
-// suppressing are operators that select boxes.
+// suppressing lists operators that select boxes.
 var suppressing = []string{"NonMaxSuppression", "RoiAlign", "MaxRoiPool", "BatchedNMS_TRT", "EfficientNMS_TRT"}
 
 // otherPurpose returns an otherNetworkError if outputs, nodes or shapes show
 // that the network is no encoder, otherwise nil. shape returns nil for a tensor
-// whose shape is not known. An output with the name of an embedding decides for
-// the encoder, but not last_hidden_state, which detectors of one family have.
+// whose shape is not known. An output named like an embedding marks an encoder,
+// except last_hidden_state, which one family of detectors also has.
 func (c *chooser) otherPurpose(shape func(name string) []int) error {
 	var is, because string
 	for _, o := range c.outputs {
@@ -75,7 +76,7 @@ func (c *chooser) otherPurpose(shape func(name string) []int) error {
 		return nil
 	}
 	return hint.Add(&otherNetworkError{is, because},
-		"take an encoder such as CLIP, SigLIP or DINOv2, or a classifier (cpar model list); --embedding NAME takes one of its inner tensors nevertheless")
+		"use an encoder such as CLIP, SigLIP or DINOv2, or a classifier (cpar model list); --embedding NAME uses one of its inner tensors anyway")
 }
 
 func (c *chooser) purposeOf(o onnx.ValueInfo, dims []int, shape func(string) []int) string {
@@ -137,8 +138,8 @@ func (c *chooser) countsCells(n int) bool {
 	return false
 }
 
-// hasBoxesBeside reports whether another output has four coordinates for each
-// entry of this one, or this one for each entry of another, as in SSD and DETR.
+// hasBoxesBeside reports whether an output holds four coordinates for each
+// entry of another output, as in SSD and DETR.
 func (c *chooser) hasBoxesBeside(name string, dims []int, shape func(string) []int) bool {
 	if len(dims) < 2 || dims[len(dims)-1] != 4 {
 		return false
@@ -152,7 +153,7 @@ func (c *chooser) hasBoxesBeside(name string, dims []int, shape func(string) []i
 	return false
 }
 
-// isKeypoints recognises 17 points (COCO) or 21 points (hands) of two
+// isKeypoints recognises common numbers of points, such as 17 (COCO), with two
 // coordinates and, if present, a score.
 func isKeypoints(dims []int) bool {
 	n := len(dims)
@@ -174,7 +175,7 @@ func (c *chooser) purposeOfMap(dims []int, of onnx.Type) string {
 			rows, columns, channels = dims[1], dims[2], dims[3]
 		}
 	}
-	// Tokens also have three axes. The shape of a map has the image's ratio.
+	// Tokens also have three axes, but only a map has the image's ratio.
 	if rows*coarsest < c.height || columns*coarsest < c.width || rows*c.width != columns*c.height {
 		return ""
 	}

@@ -95,7 +95,6 @@ func (t *shapeProber) probe(name string) ([]int, error) {
 	return shape, nil
 }
 
-// errUnknownShape reports a tensor of unknown shape.
 type errUnknownShape struct{ name string }
 
 func (e errUnknownShape) Error() string {
@@ -128,9 +127,9 @@ func startGo(s *parsedModel, options Options) (*Model, error) {
 	return &Model{s.fileInfo, Go, "plain Go", run, func() error { return nil }}, nil
 }
 
-// OpenWith opens a model file and the files it names without preprocessing, for
-// tests that prepare their own input, to run in the requested runtime: Auto, Go
-// or ONNXRuntime. The commands use Open. Errors wrap cpar.ErrInput.
+// OpenWith opens a model file and the files it names in a runtime (Auto, Go or
+// ONNXRuntime) without preprocessing. It serves tests that prepare their own
+// input. The commands use Open. Errors wrap cpar.ErrInput.
 func OpenWith(runtime, path string, options Options) (e Embedder, err error) {
 	err = withModel(path, OpenOptions{Options: options, Runtime: runtime}, func(s *parsedModel, runtime string) (err error) {
 		e, err = s.start(runtime, options, options.Side)

@@ -13,10 +13,10 @@ import (
 // Each network is tried on two synthetic images before the first photo, because
 // a wrong tensor or a damaged file often produces a useless embedding.
 //
-// The test measures the distance of the embeddings relative to their length,
-// because many networks add a large common component, which makes cosines high.
-// The arithmetic of float16 alone moves embeddings by about 10⁻³, runtimes by
-// 10⁻⁴.
+// The test measures the distance of the embeddings relative to their length.
+// Cosines are high for many networks, because their embeddings share a large
+// component. The arithmetic of float16 alone moves embeddings by about 10⁻³,
+// and the choice of runtime by 10⁻⁴.
 
 // minDistance is the minimum distance of the two embeddings, relative to their
 // length. It corresponds to a cosine of 1 − 5·10⁻⁷.
@@ -77,7 +77,7 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(between / max(ofA, ofB))
 }
 
-// testImage draws one of two images: a coloured slope, or tiles of many sizes.
+// testImage draws one of two images: a colour gradient, or tiles of many sizes.
 func testImage(which int) *decode.Image {
 	const width, height = 320, 256
 	p := &decode.Image{Width: width, Height: height, RGB: make([]byte, 3*width*height)}

@@ -2,14 +2,14 @@ package kdforest
 
 // The order BestBin is the search of FLANN's randomized trees (Muja and Lowe,
 // "Fast approximate nearest neighbors with automatic algorithm configuration").
-// It descends every tree once, then always the nearest bin of any tree. A bin's
-// distance is the sum over the planes crossed to get there, in which a
-// dimension crossed twice counts twice, as in FLANN. Options.Visits corresponds
-// to FLANN's bound on checks.
+// It descends every tree once, then always into the nearest bin, a subtree that
+// an earlier descent of any tree passed by. A bin's distance is the sum over
+// the planes crossed to get there. As in FLANN, a dimension crossed twice
+// counts twice. Options.Visits corresponds to FLANN's bound on checks.
 //
 // Prune, always on in FLANN, ends the search at the first bin beyond
 // Metric.Reach of the worst hit. Because planes of one dimension add up, it may
-// miss a true neighbour. FLANN checks after every record, this search after
+// miss a true neighbour. FLANN checks after every record, and this search after
 // every batch.
 
 func (s *searcher) startBestBin() {
@@ -57,7 +57,8 @@ func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 		if node.Plane != None {
 			there += s.metric.Distance(node.Plane)
 		}
-		// A bin out of reach stays so, because the worst hit only improves.
+		// A bin out of reach stays out of reach, because the worst hit only
+		// improves.
 		if s.outOfReach(there) {
 			s.stats.PlanesPruned++
 		} else {

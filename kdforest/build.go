@@ -63,8 +63,8 @@ const (
 )
 
 // Build grows a forest over rows (n×d, read-only, finite). It returns the
-// forest and its planes, where element p is plane p, ascending by (dimension,
-// value), without duplicates. Errors wrap ErrInput.
+// forest and its planes, numbered in ascending order of (dimension, value),
+// without duplicates. Errors wrap ErrInput.
 //
 // Trees grow in parallel, in time O(trees·n·log n·(d + log n)).
 func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
@@ -107,7 +107,7 @@ func checkRows[T Number](rows [][]T) error {
 	}
 	for i, row := range rows {
 		if len(row) != len(rows[0]) {
-			return fmt.Errorf("%w: row %d has %d dimensions, row 0 has %d", ErrInput, i, len(row), len(rows[0]))
+			return fmt.Errorf("%w: row %d has %d dimensions, but row 0 has %d", ErrInput, i, len(row), len(rows[0]))
 		}
 		for j, x := range row {
 			if x-x != 0 { // NaN, ±Inf

@@ -19,12 +19,12 @@ import (
 //	tree 9 ──┘                                         are scored, in memory order
 //
 // One tree compares a record with a dozen planes and is often wrong, whereas
-// ten trees compare it with over a hundred. Of the true ten nearest at AP-10,
-// ten trees find 0.79 depth first, 0.88 by ranks per tree, and 0.95 by the sum.
-// The method follows voting among random projection trees (Hyvönen et al.,
+// ten trees compare it with over a hundred. At AP-10, ten trees find 0.79 of
+// the true ten nearest depth first, 0.88 by ranks per tree, and 0.95 by the
+// sum. The method follows voting among random projection trees (Hyvönen et al.,
 // "Fast nearest neighbor search through sparse random projections and voting",
-// 2016). Ranks are divided by the square root of the field's number of planes,
-// because a field split often varies much.
+// 2016). Ranks are divided by the square root of the number of planes in their
+// dimension, because a dimension that is split often varies much.
 //
 // Scores do not influence the visits. Therefore a search by rank cannot prune,
 // and it reveals nothing beyond the request's ranks.
@@ -48,9 +48,9 @@ type Field struct {
 	Beyond uint32
 }
 
-// Ranker is a Space that knows the planes of each field and the number of them
-// that the request lies beyond, which follows from comparisons with every
-// plane.
+// Ranker is a Space that knows the planes of each field and how many of them
+// the request lies beyond. Comparisons with every plane suffice to compute
+// this.
 type Ranker interface {
 	Space
 
@@ -168,7 +168,7 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 	return dst
 }
 
-// ballotSize is the number of records that a tree votes on. Voting on all finds
+// ballotSize is the number of records that a tree votes on. A vote on all finds
 // little more but enters two to four times as many cells.
 func ballotSize(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
@@ -191,8 +191,8 @@ func (e *election) rank(planes int, fields []Field) {
 	}
 }
 
-// pollAll gives every record of a tree farthest minus its cell's distance in
-// votes. A node's own record is as far away as its plane.
+// pollAll adds the constant farthest, minus the distance of a record's cell, to
+// the votes of every record. A node's own record is as far away as its plane.
 func (e *election) pollAll(tree []branch) {
 	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
 	ranks := e.ranks
@@ -252,8 +252,8 @@ func (e *election) poll(tree []branch, bound int32) {
 
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
-// tighten returns the bound that holds the wanted number of records of the
-// first tree, and subtracts the votes beyond it.
+// tighten returns the bound within which the first tree has the wanted number
+// of records, and lowers the votes to that bound.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
 	least = max(least, 1) // smaller if records of a hostile tree are too far away

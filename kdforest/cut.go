@@ -2,8 +2,7 @@ package kdforest
 
 import "math"
 
-// cut reorders records: those ≤ value, then those beyond. It returns the number
-// of the former.
+// cut moves records ≤ value before all others and returns their number.
 func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 	g.beyond = g.beyond[:0]
 	for _, r := range records {
@@ -20,8 +19,8 @@ func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 
 // cutValue returns a value with at least one record on either side. The records
 // must differ in dim. SplitMean takes the mean, or the nearest value that
-// leaves at least an eighth on each side, or the least skewed. SplitMedian
-// takes the middle of the gap that divides most evenly.
+// leaves at least an eighth on each side, or the least skewed value.
+// SplitMedian takes the middle of the gap that divides most evenly.
 func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	g.sortValues(records, dim)
 	m := len(g.values)

@@ -19,9 +19,9 @@ const None = ^uint32(0)
 // lies on the plane. With PlaceLeaf only leaves hold a record, and every other
 // node has two children.
 //
-// Leaves have no plane, nor do nodes whose records are equal in every dimension
-// that may split, which are halved. A search takes their left side first and
-// never prunes.
+// Leaves have no plane. Nor do nodes whose records are equal in every dimension
+// that may split. Such records are halved, and a search takes the left half
+// first and never prunes.
 type Node struct {
 	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None
@@ -43,15 +43,14 @@ type Forest struct {
 	Trees   []Tree
 }
 
-// Number is a type of coordinate.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 |
 		~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64
 }
 
-// Plane is the points whose coordinate Dim equals Value, known only to the
-// owner.
+// Plane is the set of points whose coordinate Dim equals Value. Only the owner
+// knows it.
 type Plane[T Number] struct {
 	Dim   int
 	Value T

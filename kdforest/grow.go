@@ -95,9 +95,9 @@ func (g *grower[T]) grow() {
 	}
 }
 
-// divide groups the records of s around records[at], which is the node's own
-// with PlaceNode. With PlaceLeaf neither side of it is empty. Records equal in
-// all dimensions have no plane and are halved.
+// divide groups the records of s around index at. With PlaceNode, records[at]
+// is the node's own record. With PlaceLeaf, neither side is empty. Records
+// equal in all dimensions have no plane and are halved.
 func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -123,7 +123,7 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	records := g.records[s.first:s.last]
 	sample := records
 	if g.opt.Sample < len(records) {
-		// A partial shuffle, because the order within a subtree has no meaning.
+		// Shuffle in place, because the order within a subtree has no meaning.
 		for i := range g.opt.Sample {
 			j := i + g.rng.IntN(len(records)-i)
 			records[i], records[j] = records[j], records[i]
@@ -190,8 +190,8 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 }
 
 // splitValue returns the value of a dimension that divides a node's records,
-// and the number of records with it. Of equally good values it takes the
-// smaller.
+// and the number of records with that value. Of equally good values it takes
+// the smaller.
 func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	g.sortValues(records, dim)
 	m := len(g.values)
@@ -239,8 +239,8 @@ func (g *grower[T]) mean() float64 {
 	return origin + sum/float64(len(g.values))
 }
 
-// group reorders a node's records: those ≤ value, then the nth with the value
-// itself, then those beyond. It returns the index of that nth record.
+// group reorders a node's records: those ≤ value, then the nth record with that
+// value, then those beyond. It returns the index of the nth record.
 func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 	g.beyond = g.beyond[:0]
 	var own uint32

@@ -162,7 +162,7 @@ func TestValidateLeavesRejects(t *testing.T) {
 		{"record inside", func(f *Forest) { f.Trees[0][1].Record = 1 }, "node 1: record 1 is not in a leaf"},
 		{"empty leaf", func(f *Forest) { f.Trees[0][2].Record = None }, "node 2: no record"},
 		{"record range", func(f *Forest) { f.Trees[0][2].Record = 4 }, "node 2: no record 4"},
-		{"record twice", func(f *Forest) { f.Trees[0][3].Record = 0 }, "record 0 again"},
+		{"record twice", func(f *Forest) { f.Trees[0][3].Record = 0 }, "record 0 occurs twice"},
 		{"one child", func(f *Forest) { f.Trees[0][1].Right = None }, "node 1: one child only"},
 		{"plane range", func(f *Forest) { f.Trees[0][0].Plane = 3 }, "no plane 3"},
 		{"leaf plane", func(f *Forest) { f.Trees[0][2].Plane = 1 }, "a leaf with plane 1"},
@@ -256,7 +256,8 @@ func TestBestBinTurnsAtTheNearestPlane(t *testing.T) {
 	}
 	wantOrder(t, order(Options{Visits: 4, L: 1}), 1, 0, 2, 3)
 	wantOrder(t, order(Options{Visits: 4, L: 1, Order: BestBin}), 1, 2, 0, 3)
-	// Record 1 is 4 away: nothing behind 15 or 35 can be nearer, 25 might.
+	// Record 1 is 4 away: nothing behind 15 or 35 can be nearer, but 25 may
+	// hide something nearer.
 	wantOrder(t, order(Options{Visits: 4, L: 1, Order: BestBin, Prune: true}), 1, 2)
 	wantOrder(t, order(Options{Visits: 4, L: 4, Order: BestBin, Prune: true}), 1, 2, 0, 3)
 }

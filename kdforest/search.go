@@ -50,8 +50,8 @@ type Metric interface {
 
 	// Reach converts a score into that unit. If the distances of the planes in
 	// front of a record add up to more than Reach(worst), the record's score is
-	// greater than worst. It must not decrease
-	// as the score grows. It is called only if Options.Prune is set.
+	// greater than worst. Reach must not decrease as the score grows. It is
+	// called only if Options.Prune is set.
 	Reach(worst int64) float64
 }
 
@@ -66,8 +66,8 @@ type Options struct {
 	// records are scored.
 	Trace func(Visit)
 
-	// Ballots belong to the forest, for ByRank. If nil, Search makes them,
-	// which takes longer than the search itself.
+	// Ballots must be made from the forest, for ByRank. If nil, Search makes
+	// them, which takes longer than the search itself.
 	Ballots *Ballots
 
 	fields []Field // ByRank: from the Ranker
@@ -110,7 +110,7 @@ func Visits(tenths, n, l int) (int, error) {
 //
 // The trees advance in lock step. In every round each tree in turn moves to its
 // next record that no tree has visited, and the round is scored as one batch.
-// ByRank scores DefaultBatch records in a round, ascending.
+// ByRank scores DefaultBatch records in a round, in ascending order.
 //
 // With opt.Visits ≥ n (AP-100) the result equals Scan's. Search then ignores
 // opt.Prune, because the Space's bounds may be estimates.
@@ -137,7 +137,7 @@ func (f *Forest) check(space Space, opt Options) (Options, error) {
 	}
 	if opt.Order == ByRank {
 		if opt.Prune {
-			return fail("pruning a search by rank, which chooses its visits before any score")
+			return fail("pruning a search by rank, but its visits are chosen before any score is known")
 		}
 		ranker, ok := space.(Ranker)
 		if !ok {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSearchMatchesRecursion uses coroutines, maps and a sorted list, in every
-// mode, with and without ties.
+// TestSearchMatchesRecursion compares Search with a version made of coroutines,
+// maps and a sorted list, in every mode, with and without ties.
 func TestSearchMatchesRecursion(t *testing.T) {
 	rng := testRand(20)
 	pruned := make([]int, len(everyOrder))
@@ -128,7 +128,7 @@ func TestOpaqueSpaceVisitsInTheSameOrder(t *testing.T) {
 	}
 }
 
-// More visits extend fewer, so recall can only grow.
+// A search with more visits extends one with fewer, so recall can only grow.
 func TestVisitsAreExactAndNested(t *testing.T) {
 	rng := testRand(23)
 	rows := clustered(rng, 203, 10, 10)

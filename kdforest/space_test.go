@@ -36,8 +36,8 @@ func (s *plainSpace) Beyond(p uint32, worst int64) bool {
 	return -bound > worst
 }
 
-// gap counts the planes between the request and a plane, and those of its
-// field.
+// gap counts the planes between the request and a plane, and all planes of that
+// dimension.
 func (s *plainSpace) gap(p uint32) (between, of uint32) {
 	x, end := s.request[s.planes[p].Dim], s.planes[p].Value
 	for _, plane := range s.planes {

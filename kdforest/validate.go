@@ -5,8 +5,8 @@ import "fmt"
 // Validate checks an untrusted forest for Search. Every tree holds every record
 // exactly once, every node but the root is the child of exactly one earlier
 // node, and all numbers are within range. Depth is unbounded. Validate refuses
-// forests of PlaceLeaf (ValidateLeaves). A forest with records on the wrong
-// side of a plane only finds wrong records.
+// forests of PlaceLeaf (ValidateLeaves). It accepts records on the wrong side
+// of a plane, because they only make Search find wrong records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
 // ValidateLeaves is Validate for forests built with PlaceLeaf: every record is
@@ -59,7 +59,7 @@ func (t Tree) validate(place Place, f *Forest, records, children *bitset) error 
 		case node.Record >= f.Records:
 			return fmt.Errorf("node %d: no record %d", i, node.Record)
 		case records.add(node.Record):
-			return fmt.Errorf("node %d: record %d again", i, node.Record)
+			return fmt.Errorf("node %d: record %d occurs twice", i, node.Record)
 		}
 		switch {
 		case node.Plane != None && node.Plane >= f.Planes:

@@ -19,7 +19,7 @@ func TestValidateRejects(t *testing.T) {
 		{"huge claim", func(f *Forest) { f.Records = None - 1 }, "7 nodes for"},
 		{"record range", func(f *Forest) { f.Trees[1][2].Record = 7 }, "tree 1: node 2: no record 7"},
 		{"record none", func(f *Forest) { f.Trees[1][2].Record = None }, "no record"},
-		{"record twice", func(f *Forest) { f.Trees[1][2].Record = 3 }, "record 3 again"},
+		{"record twice", func(f *Forest) { f.Trees[1][2].Record = 3 }, "record 3 occurs twice"},
 		{"plane range", func(f *Forest) { f.Trees[1][0].Plane = 3 }, "no plane 3"},
 		{"leaf plane", func(f *Forest) { f.Trees[1][2].Plane = 1 }, "a leaf with plane 1"},
 		{"child range", func(f *Forest) { f.Trees[1][4].Right = 7 }, "child 7 out of order"},

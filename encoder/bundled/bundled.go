@@ -18,14 +18,14 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// The source is the file of github.com/google-coral/test_data at commit
-// 104342d2d3480b3e66203073dac24f4e2dbb4c41, written as ONNX in float32.
+// The source network is from github.com/google-coral/test_data at commit
+// 104342d2d3480b3e66203073dac24f4e2dbb4c41, converted to ONNX in float32.
 //go:generate go run ./gen ../../../shared/models/mobilenet_v2_1.0_224.onnx mobilenet_v2.onnx
 
 // Name selects this network wherever a model's file can be named.
 const Name = "bundled"
 
-// Digest is the SHA-256 of the file. Indexes remember it through
+// Digest is the SHA-256 of the file. Indexes store it as part of
 // encoder.Encoder.Digest.
 const Digest = "108dd9cd2a4a2555b4bf5ad4315d5f0817091f2d8cd0b24b853c29d25597a999"
 
@@ -47,8 +47,8 @@ func Model() ([]byte, error) {
 // preprocessing.
 const EncoderDigest = "1e2ee19ba2bc26dafd545cd81590fa56a526aa5f65da3ff0f12f5ee5635d37d9"
 
-// lastLayer is the fully connected layer from embedding to logits, one row per
-// class, of which the first is "background".
+// lastLayer is the fully connected layer from embedding to logits, with one row
+// per class. The first class is "background".
 type lastLayer struct {
 	weights     []int8
 	scale, bias []float32
@@ -88,8 +88,8 @@ var classifier = sync.OnceValues(func() (*lastLayer, error) {
 })
 
 // Classes returns the probabilities of ImageNet's 1,000 classes for an
-// embedding, which is the input of the network's last layer. The running
-// program thus needs no other output of the network.
+// embedding, which is the input of the network's last layer. The program
+// therefore runs the network only up to the embedding.
 func Classes(embedding []float32) ([]float32, error) {
 	l, err := classifier()
 	if err != nil {

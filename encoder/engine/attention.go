@@ -15,13 +15,13 @@ import (
 // attributes.
 func compileAttention(c *call) error {
 	if len(c.node.Out) > 1 && slices.ContainsFunc(c.node.Out[1:], func(s string) bool { return s != "" }) || len(c.in) > 4 && (c.has(4) || c.has(5)) {
-		return onnx.Unsupported("keys and values of the past are not supported")
+		return onnx.Unsupported("past keys and values are not supported")
 	}
 	queryHeads, keyHeads := c.intAttribute("q_num_heads", 0), c.intAttribute("kv_num_heads", 0)
 	causal := c.flagAttribute("is_causal", false)
 	scale := c.floatAttribute("scale", 0)
 	softcap := c.floatAttribute("softcap", 0)
-	c.intAttribute("qk_matmul_output_mode", 0) // of an omitted output
+	c.intAttribute("qk_matmul_output_mode", 0) // concerns only an omitted output
 	delete(c.attributes, "softmax_precision")  // float32 here
 	q, k, v := c.heads(c.input(0), queryHeads), c.heads(c.input(1), keyHeads), c.heads(c.input(2), keyHeads)
 	if c.err != nil {
@@ -61,7 +61,7 @@ func (c *call) heads(x *value, heads int64) *value {
 	case len(x.shape) == 4:
 		return x
 	case len(x.shape) != 3 || heads < 1 || int64(x.shape[2])%heads != 0:
-		return c.fail(fmt.Errorf("a tensor of shape %v and %d heads", x.shape, heads))
+		return c.fail(fmt.Errorf("a tensor of shape %v does not divide into %d heads", x.shape, heads))
 	}
 	n := int(heads)
 	split := c.reshaped(x, []int{x.shape[0], x.shape[1], n, x.shape[2] / n})
@@ -100,10 +100,10 @@ func (c *call) masked(scores *value, causal bool) *value {
 	case floats:
 		scores = c.binary("Add", scores, mask)
 	default:
-		return c.fail(errors.New("a mask of integers"))
+		return c.fail(errors.New("the mask holds integers"))
 	}
 	if !slices.Equal(scores.shape, shape) {
-		return c.fail(fmt.Errorf("a mask of shape %v for scores of shape %v", mask.shape, shape))
+		return c.fail(fmt.Errorf("a mask of shape %v does not fit scores of shape %v", mask.shape, shape))
 	}
 	return scores
 }

@@ -9,8 +9,9 @@ import (
 	"cpar/internal/f32"
 )
 
-// A binary operator computes floats and, where meaningful, integer constants
-// exactly. Along a row of the output the inputs advance by dx and dy, 0 or 1.
+// A binary is an operator of two tensors. row computes a row of floats, along
+// which the inputs advance by dx and dy, each 0 or 1. exact, where meaningful,
+// computes integer constants exactly.
 type binary struct {
 	row   func(out, x, y []float32, dx, dy int)
 	exact func(x, y int64) (int64, error)
@@ -70,8 +71,8 @@ var binaries = map[string]binary{
 	"And":            logical(func(x, y bool) bool { return x && y }),
 	"Or":             logical(func(x, y bool) bool { return x || y }),
 	"Xor":            logical(func(x, y bool) bool { return x != y }),
-	// Mod takes the sign of the divisor, as in Python, and fmod that of the
-	// dividend.
+	// The result of Mod has the sign of the divisor, as in Python. The result
+	// of fmod has the sign of the dividend.
 	"Mod":  {exact: modulo},
 	"fmod": {row: each(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }), exact: remainder},
 }
@@ -145,7 +146,7 @@ func powRow(out, x, y []float32, dx, dy int) {
 
 func power(x, y int64) (int64, error) {
 	if y < 0 {
-		return 0, fmt.Errorf("the integer %d to the power of %d", x, y)
+		return 0, fmt.Errorf("the integer %d has a negative exponent, %d", x, y)
 	}
 	result := int64(1)
 	for ; y > 0; y >>= 1 {
@@ -184,7 +185,6 @@ func compileBinary(c *call) error {
 	return c.setOutput(c.binary(op, c.given(0), c.given(1)))
 }
 
-// binary emits one of binaries.
 func (c *call) binary(op string, x, y *value) *value {
 	o, result := binaries[op], x.kind
 	if x.kind != y.kind && op != "Pow" || x.kind == bools && !o.whole {
@@ -214,9 +214,9 @@ func (c *call) binary(op string, x, y *value) *value {
 		})
 	}
 	if row == nil {
-		return c.fail(onnx.Unsupported("of floats it is not supported"))
+		return c.fail(onnx.Unsupported("it is not supported for floats"))
 	}
-	// In place only over an input that is read once.
+	// Overwriting an input is safe only if each element is read once.
 	s := &step{in: []*value{x, y}, inPlace: count(x.shape) == count(b.shape), op: op}
 	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], row) }
 	if o.exact != nil {

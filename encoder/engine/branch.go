@@ -35,7 +35,7 @@ func compileIf(c *call) error {
 		outputs = append(outputs, out.Name)
 	}
 	if len(g.Inputs) > 0 {
-		return fmt.Errorf("a branch of %d inputs", len(g.Inputs))
+		return fmt.Errorf("a branch has %d inputs", len(g.Inputs))
 	}
 	return c.enter(inner, g.Nodes, g.Constants, outputs)
 }
@@ -76,7 +76,7 @@ func (c *call) compileFunction(f *onnx.Function) error {
 				own.Attributes = append(own.Attributes, &as)
 			}
 		}
-		// The call omits this input.
+		// Drop inputs that the call omits.
 		own.In = nil
 		for _, name := range n.In {
 			for i := len(c.in); i < len(f.In); i++ {
@@ -95,14 +95,14 @@ func (c *call) compileFunction(f *onnx.Function) error {
 // outputs.
 func (c *call) enter(inner *builder, nodes []*onnx.Node, constants []*onnx.Tensor, outputs []string) error {
 	if inner.depth++; inner.depth > maxDepth {
-		return limitError("graphs within graphs, more than %d deep", maxDepth)
+		return limitError("graphs are nested more than %d deep", maxDepth)
 	}
 	defer func() { inner.depth-- }()
 	if inner.entered += len(nodes); inner.entered > c.limits.Nodes {
 		return limitError("more than the %d nodes accepted", c.limits.Nodes)
 	}
 	if len(outputs) < len(c.node.Out) {
-		return fmt.Errorf("%d outputs of %d", len(c.node.Out), len(outputs))
+		return fmt.Errorf("it uses %d outputs of only %d", len(c.node.Out), len(outputs))
 	}
 	if err := inner.graph(nodes, constants); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (b *builder) graph(nodes []*onnx.Node, constants []*onnx.Tensor) error {
 	b.failed = map[string]error{}
 	for _, t := range constants {
 		if b.values[t.Name] != nil || t.Name == "" {
-			return fmt.Errorf("initializer %.80q has no name of its own", t.Name)
+			return fmt.Errorf("initializer %.80q has no unique name", t.Name)
 		}
 		b.values[t.Name] = constantOf(t.Name, t)
 	}

@@ -57,7 +57,7 @@ func (c *call) weights(i int, shape ...int) *value {
 	return v
 }
 
-// finiteWeights returns a copy of such an input, or nil after a failure.
+// finiteWeights returns a copy of the data of weights, or nil after a failure.
 func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	v := c.weights(i, shape...)
 	if c.err != nil {
@@ -137,7 +137,8 @@ func (b *builder) copyOf(v *value) ([]float32, error) {
 	return []float32{}, nil
 }
 
-// finiteCopy is copyOf for weights, checked once for all images.
+// finiteCopy is copyOf for weights. It checks here that they are finite, once
+// for all images.
 func (b *builder) finiteCopy(v *value) ([]float32, error) {
 	data, err := b.copyOf(v)
 	if err == nil && !finite(data) {
@@ -150,7 +151,7 @@ func exactFloats(whole []int64) ([]float32, error) {
 	out := make([]float32, len(whole))
 	for i, v := range whole {
 		if v < -maxExact || v > maxExact {
-			return nil, fmt.Errorf("the integer %d, beyond the %d accepted where the input matters", v, maxExact)
+			return nil, fmt.Errorf("the integer %d is beyond %d, up to which float32 is exact", v, maxExact)
 		}
 		out[i] = float32(v)
 	}
@@ -167,8 +168,8 @@ func (b *builder) allocate(bytes int64) error {
 	return nil
 }
 
-// attribute returns an attribute, or nil if absent, and removes it from those
-// not yet handled.
+// attribute returns an attribute, or nil if absent, and removes it from the
+// attributes not yet handled.
 func (c *call) attribute(name string, kind onnx.Kind) *onnx.Attribute {
 	a := c.attributes[name]
 	if a == nil {
@@ -205,12 +206,12 @@ func (c *call) stringAttribute(name, otherwise string) string {
 	return attributeOf(c, name, onnx.KindString, otherwise, func(a *onnx.Attribute) string { return a.S })
 }
 
-// rawInts returns a list of any length, or nil if absent.
+// rawInts returns an attribute of any number of integers, or nil if absent.
 func (c *call) rawInts(name string) []int64 {
 	return attributeOf(c, name, onnx.KindInts, nil, func(a *onnx.Attribute) []int64 { return a.Ints })
 }
 
-// intsAttribute returns a list of n entries in lo … hi.
+// intsAttribute returns an attribute of n integers from lo to hi.
 func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) []int {
 	a := c.attribute(name, onnx.KindInts)
 	if a == nil {
@@ -235,8 +236,8 @@ func (c *call) axisAttribute(otherwise int64, rank int) int {
 	return c.axis(c.intAttribute("axis", otherwise), rank)
 }
 
-// emit adds a step that computes the node's first output, of floats. work is
-// its number of multiply-adds.
+// emit adds a step that computes the node's first output, a tensor of floats.
+// work is the number of multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
 	return c.setOutput(c.step(floats, s, shape, work))
 }
@@ -248,7 +249,8 @@ func (c *call) setOutput(v *value) error {
 	return c.err
 }
 
-// step adds a step and returns its output, folded if all inputs are constants.
+// step adds a step and returns its output. It computes the output at once if
+// all inputs are constants.
 func (c *call) step(k kind, s *step, shape []int, work int64) *value {
 	n := c.check(shape)
 	if c.err != nil {
@@ -297,13 +299,13 @@ func (s *step) moves(run mover[float32], exact mover[int64]) {
 	}
 }
 
-// moving adds such a step.
+// moving adds a step with these kernels.
 func (c *call) moving(s *step, k kind, shape []int, run mover[float32], exact mover[int64]) *value {
 	s.moves(run, exact)
 	return c.step(k, s, shape, 0)
 }
 
-// check returns the volume of an acceptable shape.
+// check returns the number of elements of a shape within the limits.
 func (c *call) check(shape []int) int {
 	if len(shape) > maxRank {
 		c.fail(onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank))
@@ -320,7 +322,7 @@ func (c *call) shapeOf(list []int64) []int {
 	shape := make([]int, len(list))
 	for i, d := range list {
 		if d < 0 || d > int64(c.limits.Elements) {
-			c.fail(fmt.Errorf("a shape of %v", list))
+			c.fail(fmt.Errorf("the shape %v is out of range", list))
 			return nil
 		}
 		shape[i] = int(d)
@@ -338,7 +340,7 @@ func (c *call) constantOf(k kind, shape []int, data []int64) *value {
 // end.
 func (c *call) axis(a int64, rank int) int {
 	if a < int64(-rank) || a >= int64(rank) {
-		c.fail(fmt.Errorf("axis %d of a tensor of %d dimensions", a, rank))
+		c.fail(fmt.Errorf("axis %d is out of range for a tensor of %d dimensions", a, rank))
 		return 0
 	}
 	if a < 0 {
@@ -347,8 +349,8 @@ func (c *call) axis(a int64, rank int) int {
 	return int(a)
 }
 
-// listBefore reads a list of integers, an attribute before opset since and then
-// the i-th input. It is nil if absent.
+// listBefore reads a list of integers from an attribute before opset since, and
+// from the i-th input afterwards. It returns nil if the list is absent.
 func (c *call) listBefore(since int64, name string, i int) []int64 {
 	switch {
 	case c.opset < since:
@@ -359,17 +361,16 @@ func (c *call) listBefore(since int64, name string, i int) []int64 {
 	return nil
 }
 
-// oneInt reads a list of one integer.
 func (c *call) oneInt(i int, what string) int64 {
 	list := c.constantInts(i)
 	if len(list) != 1 {
-		c.fail(fmt.Errorf("%d %s", len(list), what))
+		c.fail(fmt.Errorf("%d %s where one is needed", len(list), what))
 		return 0
 	}
 	return list[0]
 }
 
-// axesOf resolves a list of distinct axes in its order.
+// axesOf resolves negative axes and refuses duplicates.
 func (c *call) axesOf(raw []int64, rank int) (list []int) {
 	for _, a := range raw {
 		k := c.axis(a, rank)

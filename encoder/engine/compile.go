@@ -3,13 +3,15 @@
 //	onnx.Model ─▶ Compile ─▶ Program
 //	inputs, float32 by name ─▶ Run ─▶ wanted tensors, float32 by name
 //
-// Compile turns nodes into steps, one for each operator that remains:
+// Compile turns nodes into steps, one for each operator that remains after
+// folding:
 //
 //	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ needed steps ─ fusing ─▶ packed weights, memory
 //
-// Operators of constants are computed at once (fold.go), with integers exact in
-// 64 bits, as the shape arithmetic of exporters needs. At run time every tensor
-// is float32, and integers and booleans are checked to be exact up to 2²⁴.
+// Operators whose inputs are constant are computed at compile time (fold.go).
+// Their integers are exact in 64 bits, because exporters compute shapes with
+// them. At run time every tensor is float32, and integers are checked to be at
+// most 2²⁴, so that float32 is exact.
 //
 // Operators follow opsets 7 to 25 (github.com/onnx/onnx, docs/Operators.md).
 // Others are refused by name, because an almost correct network would give
@@ -17,9 +19,9 @@
 // and memory against onnx.Limits before allocating, and a run allocates only
 // the counted memory and the results.
 //
-// Convolutions (window.go) and linear layers are products of packed weights
-// (package internal/f32), into which normalisation, biases and clips fold. One
-// image uses one core, and goroutines may share a Program.
+// Convolutions (window.go) and linear layers are products with packed weights
+// (package internal/f32). Normalisation, biases and clips are folded into them.
+// One image uses one core, and goroutines may share a Program.
 package engine
 
 import (
@@ -45,8 +47,8 @@ type Options struct {
 	// Inputs are the shapes of inputs. By default the file's shape applies,
 	// with 1 for open dimensions.
 	Inputs map[string][]int
-	// Choose names the tensors that Run returns once all shapes are known. By
-	// default they are the graph's outputs.
+	// Choose is called once all shapes are known, and names the tensors that
+	// Run returns. By default, Run returns the graph's outputs.
 	Choose func(shape func(name string) ([]int, bool)) ([]string, error)
 
 	noFusion bool // disables fusing, for tests
@@ -94,15 +96,17 @@ type step struct {
 	inPlace bool // whether out may overwrite in[0]
 	scratch int  // number of float32
 	work    int64
-	// exact computes the same for constants of integers and booleans. It is nil
-	// if unsupported, or if run is exact for all float32 values.
+	// exact computes the same results for constant integers and booleans. It is
+	// nil if unsupported, or if run is exact for all float32 values.
 	exact func(out []int64, in [][]int64) error
-	// sizes, if given, are those of the axes to which rows of indices in in[1]
-	// refer. run and exact are undefined for others, so these are refused first.
+	// sizes, if given, holds the lengths of the axes that the indices in in[1]
+	// select from. run and exact do not check indices, so out-of-range indices
+	// are refused first.
 	sizes []int
-	// pack prepares constants outside in after fusing. It may be nil.
+	// pack, if not nil, prepares constants that are not among the inputs. It is
+	// called after fusing.
 	pack func() error
-	// Candidates for fusing, otherwise nil (fuse.go).
+	// Set in candidates for fusing (fuse.go).
 	conv       *conv
 	affine     *affine
 	bounds     *bounds
@@ -143,7 +147,8 @@ type call struct {
 	err        error // the first failure to read or compute (see fail)
 }
 
-// errLimit ends a compilation regardless of the wanted tensors.
+// errLimit reports an exceeded limit. It ends a compilation even if no wanted
+// tensor needs the node.
 type errLimit struct{ error }
 
 func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(format, args...)} }
@@ -203,7 +208,7 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) e
 		}
 		n, err := onnx.Volume(v.shape, b.limits.Elements)
 		if err != nil || n == 0 {
-			return fmt.Errorf("its input %.80q has shape %v", in.Name, v.shape)
+			return fmt.Errorf("its input %.80q has shape %v, which is empty or too large", in.Name, v.shape)
 		}
 		b.inputs = append(b.inputs, v)
 		b.values[v.name] = v
@@ -211,8 +216,8 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) e
 	return nil
 }
 
-// node compiles one node. A failure other than a limit is an error only if the
-// result is wanted.
+// node compiles one node. A failure other than a limit is an error only if a
+// wanted tensor needs the node.
 func (b *builder) node(n *onnx.Node) error {
 	c, err := b.call(n)
 	if err == nil {
@@ -248,8 +253,8 @@ func (b *builder) call(n *onnx.Node) (*call, error) {
 			return nil, errUpstream{err}
 		}
 		if v == nil && name != "" {
-			// Sorting ensures that every input exists, except outputs that a
-			// node did not produce, such as Dropout's mask.
+			// Sorting ensures that every input exists, except for outputs that
+			// a node did not produce, such as Dropout's mask.
 			return nil, onnx.Unsupported("its input %.80q is an output that is not supported", name)
 		}
 		c.in = append(c.in, v)
@@ -318,7 +323,6 @@ func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo
 	return wanted, nil
 }
 
-// find returns a tensor by name.
 func (b *builder) find(name string) (*value, error) {
 	if v, err := b.lookup(name); v != nil || err != nil {
 		return v, err

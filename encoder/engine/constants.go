@@ -56,7 +56,7 @@ func compileConstantOfShape(c *call) error {
 	one := number(0)
 	if a != nil && a.Tensor != nil {
 		if a.Tensor.Count() != 1 {
-			return fmt.Errorf("a value of shape %v", a.Tensor.Dims)
+			return fmt.Errorf("its value of shape %v is not one element", a.Tensor.Dims)
 		}
 		one = constantOf("value", a.Tensor)
 		one.shape = []int{}
@@ -67,7 +67,7 @@ func compileConstantOfShape(c *call) error {
 func compileRange(c *call) error {
 	for i := range 3 {
 		if !c.has(i) || !c.in[i].constant() || count(c.in[i].shape) != 1 || c.in[i].kind != c.in[0].kind {
-			return onnx.Unsupported("a range that is not between constants is not supported")
+			return onnx.Unsupported("a range whose bounds are not constant is not supported")
 		}
 	}
 	if c.in[0].kind == floats {
@@ -100,7 +100,7 @@ func compileRange(c *call) error {
 	}
 	n := int64(0)
 	if (of[1] > of[0]) == (of[2] > 0) && of[1] != of[0] {
-		if distance <= 0 || (distance-1)/each >= int64(c.limits.Elements) { // or it overflows
+		if distance <= 0 || (distance-1)/each >= int64(c.limits.Elements) { // or the distance overflowed
 			return limitError("a range of more than the %d elements accepted", c.limits.Elements)
 		}
 		n = (distance-1)/each + 1
@@ -114,7 +114,6 @@ func compileRange(c *call) error {
 	return c.setOutput(c.step(ints, s, []int{int(n)}, 0))
 }
 
-// rangeOf reads start, limit and step.
 func rangeOf[T any](c *call, read func(*value) ([]T, error)) (of [3]T, err error) {
 	for i := range of {
 		data, err := read(c.in[i])
@@ -140,7 +139,7 @@ func compileCast(c *call) error {
 	} else {
 		t := c.intAttribute("to", 0)
 		if to = onnx.Type(t); int64(to) != t {
-			return fmt.Errorf("a type %d", t)
+			return fmt.Errorf("type %d is unknown", t)
 		}
 	}
 	for _, name := range []string{"saturate", "round_mode"} { // only for float8
@@ -178,7 +177,7 @@ func compileCast(c *call) error {
 	default: // to integers
 		s.moves(mapped(func(v float32) float32 { return float32(math.Trunc(float64(v))) }),
 			mapped(func(v int64) int64 { return wrapped(v, to) }))
-		if x.constant() && x.kind == floats { // also beyond 2²⁴
+		if x.constant() && x.kind == floats { // exact beyond 2²⁴ too
 			data, err := c.floatsOf(x)
 			if err != nil {
 				return err
@@ -187,7 +186,7 @@ func compileCast(c *call) error {
 			s.exact = func(out []int64, _ [][]int64) error {
 				for i, v := range data {
 					if !(v >= -1<<63 && v < 1<<63) {
-						return fmt.Errorf("%g is no integer of 64 bits", v)
+						return fmt.Errorf("%g is not a 64-bit integer", v)
 					}
 					out[i] = wrapped(int64(v), to)
 				}
@@ -234,13 +233,13 @@ func compileDequantize(c *call) error {
 	case c.err != nil:
 		return c.err
 	case !x.constant():
-		return onnx.Unsupported("it computes with integers of 8 bits, which only ONNX Runtime does; the same network in float32 or float16 runs here")
+		return onnx.Unsupported("it computes with 8-bit integers, which only ONNX Runtime supports; the same network in float32 or float16 runs here")
 	case x.kind != ints:
 		return fmt.Errorf("input 0 holds %s, not integers", x.kind)
 	case block != 0:
 		return onnx.Unsupported("scales for blocks of an axis are not supported")
 	}
-	// Element i has the scale with index i/along modulo their number.
+	// Element i has scale number i/along modulo channels.
 	along, channels := count(x.shape), 1
 	if count(scales.shape) == 1 {
 		delete(c.attributes, "axis") // without effect

@@ -6,8 +6,9 @@ import (
 	"cpar/internal/f32"
 )
 
-// A conv is a convolution with everything folded into it: per group, an m×k
-// matrix of weights times k×n windows of the image, then a bias and bounds.
+// A conv is a convolution with later operators folded into it. For each group,
+// it multiplies an m×k matrix of weights by k×n windows of the image, adds a
+// bias, and clips to bounds.
 type conv struct {
 	layout
 	batch             int
@@ -23,7 +24,7 @@ type conv struct {
 
 func compileConv(c *call) error {
 	x := c.input(0)
-	// A 1-D convolution is one of images with one row.
+	// Treat a 1-D convolution as one over images with one row.
 	rank := len(x.shape)
 	if rank != 3 && rank != 4 {
 		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)

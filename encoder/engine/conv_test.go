@@ -83,7 +83,8 @@ func TestConvolutions(t *testing.T) {
 	}
 }
 
-// run makes a graph of one node, for a row instead of an image if flat.
+// run makes a graph of one node. If flat is set, its input is a row instead of
+// an image.
 func (s spread) run(t *testing.T, x, weights, bias []float32, flat bool) []float32 {
 	t.Helper()
 	list := func(x ...int) (out []int64) {

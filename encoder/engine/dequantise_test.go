@@ -64,7 +64,7 @@ func TestDequantizeRefuses(t *testing.T) {
 		f    *onnxtest.File
 		want string
 	}{
-		"integers from the image": {atRunTime, "integers of 8 bits"},
+		"integers from the image": {atRunTime, "8-bit integers"},
 		"two scales":              {quantisedWeights(q, onnxtest.FloatTensor("s", []float32{1, 2}, 2), nil, onnxtest.Attributes{"axis": 1}), "not a constant of 3 values"},
 		"an axis out of range":    {quantisedWeights(q, onnxtest.FloatTensor("s", []float32{1, 2, 3}, 3), nil, onnxtest.Attributes{"axis": 4}), "axis 4"},
 		"blocks":                  {quantisedWeights(q, onnxtest.FloatTensor("s", []float32{1, 2, 3}, 3), nil, onnxtest.Attributes{"axis": 1, "block_size": 2}), "blocks"},

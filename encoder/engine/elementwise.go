@@ -8,8 +8,8 @@ import (
 	"cpar/internal/f32"
 )
 
-// A unary operator has no attributes. It computes floats and, where meaningful,
-// integers exactly.
+// A unary is an operator of one tensor without attributes. run computes floats.
+// exact, where meaningful, computes integers exactly.
 type unary struct {
 	run   func(out, in []float32)
 	exact func(int64) int64
@@ -39,7 +39,6 @@ func pieces(f func(out, in, own []float32)) func(out, in []float32) {
 	}
 }
 
-// eachFloat64 computes in float64.
 func eachFloat64(f func(float64) float64) func(out, in []float32) {
 	return eachFloat32(func(v float32) float32 { return float32(f(float64(v))) })
 }
@@ -99,7 +98,6 @@ func (c *call) unary(u unary, x *value) *value {
 	return c.step(result, s, x.shape, 0)
 }
 
-// factors reads float attributes with their defaults.
 func (c *call) factors(names []string, defaults ...float32) (of []float32) {
 	for i, name := range names {
 		of = append(of, c.floatAttribute(name, defaults[i]))
@@ -107,8 +105,8 @@ func (c *call) factors(names []string, defaults ...float32) (of []float32) {
 	return of
 }
 
-// shaped are activation functions with up to two attributes, of which the first
-// is alpha.
+// shaped holds activation functions with one or two attributes. The first is
+// alpha.
 var shaped = map[string]struct {
 	other    string // name of the second attribute
 	defaults []float32
@@ -225,12 +223,11 @@ func compileRelu(c *call) error { return c.clip(0, infinity) }
 func (c *call) clip(lo, hi float32) error {
 	x := c.input(0)
 	if !(lo <= hi) {
-		return fmt.Errorf("bounds of %g to %g", lo, hi)
+		return fmt.Errorf("the bounds %g and %g are not in order", lo, hi)
 	}
 	return c.setOutput(c.bounded(x, lo, hi))
 }
 
-// bounded emits a clip.
 func (c *call) bounded(x *value, lo, hi float32) *value {
 	s := &step{in: []*value{x}, inPlace: true, bounds: &bounds{lo, hi}}
 	s.run = func(out []float32, in [][]float32, _ []float32) { f32.Line(out, in[0], 1, 0, lo, hi) }

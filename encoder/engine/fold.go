@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// spend counts work on constants.
 func (b *builder) spend(work int64) error {
-	// Arranging shapes and weights takes a small part of an image's work, but
-	// an elementwise operation takes much longer than a multiply-add of a
-	// product.
+	// Constants get a small part of an image's limit. Arranging shapes and
+	// weights is little work, but an elementwise operation takes much longer
+	// than a multiply-add of a product.
 	most := max(b.limits.Work>>6, 1<<22)
 	if b.work += work; b.work > most {
 		return limitError("computing constants takes more than the %d multiply-adds accepted", most)
@@ -60,7 +59,7 @@ func (b *builder) fold(s *step) error {
 	v.ints = make([]int64, n)
 	for i, f := range out {
 		if v.ints[i] = int64(f); float32(v.ints[i]) != f {
-			return fmt.Errorf("it computes %g, which is no integer", f)
+			return fmt.Errorf("it computes %g, which is not an integer", f)
 		}
 	}
 	return nil

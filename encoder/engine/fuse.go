@@ -7,7 +7,7 @@ import (
 	"cpar/internal/f32"
 )
 
-// An affine step computes x·by + plus for each channel, the second dimension.
+// An affine step computes x·by + plus for each channel (the second dimension).
 type affine struct{ by, plus []float32 }
 
 type bounds struct{ lo, hi float32 }
@@ -79,7 +79,7 @@ func isRow(v *value, n int, shape []int) bool {
 	return v.constant() && len(v.shape) > 0 && count(v.shape) == n && v.shape[len(v.shape)-1] == n && shape[len(shape)-1] == n
 }
 
-// fusePatterns replaces the five steps of Gelu and the seven of a layer
+// fusePatterns replaces the five steps of a Gelu and the seven steps of a layer
 // normalisation, as exported for older opsets. drop removes the unread
 // intermediate values.
 func (b *builder) fusePatterns(s *step) error {

@@ -8,7 +8,7 @@ import (
 )
 
 // compileGather takes slices along an axis by index. Negative indices count
-// from the end. They may depend on the input, such as tokens.
+// from the end. Indices may depend on the input, as tokens do.
 func compileGather(c *call) error {
 	x, index := c.given(0), c.given(1)
 	k := c.axisAttribute(0, len(x.shape))
@@ -49,7 +49,7 @@ func gather[T float32 | int64](outer, n, inner int) mover[T] {
 	}
 }
 
-// resolved returns the position that an index of an axis of n stands for.
+// resolved returns the position that index i denotes in an axis of length n.
 func resolved[T float32 | int64](i T, n int) int {
 	if k := int(i); k >= 0 {
 		return k
@@ -57,21 +57,20 @@ func resolved[T float32 | int64](i T, n int) int {
 	return int(i) + n
 }
 
-// within checks rows of indices, one for each of these axes.
+// within checks rows of indices. A row has one index for each of these axes.
 func within[T float32 | int64](index []T, sizes []int) error {
 	for k, i := range index {
 		if n := sizes[k%len(sizes)]; !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
-			return fmt.Errorf("an index of %v in an axis of %d", i, n)
+			return fmt.Errorf("index %v is out of range for an axis of length %d", i, n)
 		}
 	}
 	return nil
 }
 
-// rows are slices of a tensor, selected by rows of indices into axes of these
-// sizes.
+// rows describes slices of a tensor that rows of indices select.
 type rows struct {
-	sizes []int
-	run   int // elements of a slice
+	sizes []int // lengths of the indexed axes
+	run   int   // elements of a slice
 }
 
 func position[T float32 | int64](r rows, index []T, i int) int {
@@ -89,11 +88,11 @@ func compileGatherND(c *call) error {
 	b := c.intAttribute("batch_dims", 0)
 	rank := len(index.shape)
 	if rank == 0 || index.kind != ints || b < 0 || b >= int64(rank) || b > int64(len(x.shape)) || !slices.Equal(x.shape[:b], index.shape[:b]) {
-		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
+		return fmt.Errorf("indices of shape %v do not fit a tensor of shape %v", index.shape, x.shape)
 	}
 	batch, deep := int(b), index.shape[rank-1]
 	if deep < 1 || batch+deep > len(x.shape) {
-		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
+		return fmt.Errorf("indices of shape %v do not fit a tensor of shape %v", index.shape, x.shape)
 	}
 	r := rows{x.shape[batch : batch+deep], count(x.shape[batch+deep:])}
 	shape := slices.Concat(index.shape[:rank-1], x.shape[batch+deep:])
@@ -102,7 +101,8 @@ func compileGatherND(c *call) error {
 	return c.setOutput(c.moving(s, x.kind, shape, gatherND[float32](r, perBatch, many), gatherND[int64](r, perBatch, many)))
 }
 
-// gatherND takes many slices from each batch, which has perBatch elements.
+// gatherND takes slices from each batch of perBatch elements. many is their
+// number per batch.
 func gatherND[T float32 | int64](r rows, perBatch, many int) mover[T] {
 	return func(out []T, in [][]T) {
 		for i := 0; len(out) > 0; i++ {
@@ -123,11 +123,11 @@ func compileScatterND(c *call) error {
 	}
 	rank := len(index.shape)
 	if rank == 0 || index.kind != ints {
-		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
+		return fmt.Errorf("indices of shape %v do not fit a tensor of shape %v", index.shape, x.shape)
 	}
 	deep := index.shape[rank-1]
 	if deep < 1 || deep > len(x.shape) || !slices.Equal(updates.shape, slices.Concat(index.shape[:rank-1], x.shape[deep:])) {
-		return fmt.Errorf("indices of shape %v and updates of shape %v for a tensor of shape %v", index.shape, updates.shape, x.shape)
+		return fmt.Errorf("indices of shape %v and updates of shape %v do not fit a tensor of shape %v", index.shape, updates.shape, x.shape)
 	}
 	r := rows{x.shape[:deep], count(x.shape[deep:])}
 	s := &step{in: []*value{x, index, updates}, sizes: r.sizes}
@@ -157,7 +157,7 @@ func compileTrilu(c *call) error {
 	}
 	rows, columns := x.shape[rank-2], x.shape[rank-1]
 	if diagonal < -int64(rows+columns) || diagonal > int64(rows+columns) {
-		return fmt.Errorf("the diagonal %d of a tensor of shape %v", diagonal, x.shape)
+		return fmt.Errorf("the diagonal %d lies outside a tensor of shape %v", diagonal, x.shape)
 	}
 	m := triangle{rows, columns, int(diagonal), upper}
 	return c.setOutput(c.moving(&step{in: []*value{x}, inPlace: true}, x.kind, x.shape, trilu[float32](m), trilu[int64](m)))

@@ -54,7 +54,7 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 	}
 	rows := count(x.shape) / l.k
 	s := &step{in: []*value{x}, linear: l, pack: func() error { return l.pack(c.builder) }}
-	s.scratch = f32.Scratch(rows, l.n, l.k) // a bound, as f32.Right is known only after packing
+	s.scratch = f32.Scratch(rows, l.n, l.k) // an upper bound, because f32.Right is known only after packing
 	s.run = func(out []float32, in [][]float32, scratch []float32) {
 		e := &f32.Epilogue{Bias: l.bias, Clip: l.clipped, Lo: l.lo, Hi: l.hi}
 		l.packed.Mul(out, l.n, in[0], l.k, rows, e, scratch)
@@ -69,7 +69,7 @@ func compileMatMul(c *call) error {
 }
 
 func (c *call) matMul(a, b *value) *value {
-	// A vector is a matrix of one row on the left, of one column on the right.
+	// Treat a vector as a row on the left and as a column on the right.
 	as, bs := a.shape, b.shape
 	switch {
 	case len(as) == 0 || len(bs) == 0:
@@ -111,7 +111,7 @@ func (c *call) matMul(a, b *value) *value {
 type product struct {
 	m, n, k  int
 	lda, ldb int
-	transB   bool      // b's rows are columns
+	transB   bool      // b is stored transposed
 	batch    broadcast // offsets of the matrices of a and b
 	alpha    float32
 }
@@ -146,11 +146,11 @@ func compileGemm(c *call) error {
 	a, b := c.input(0), c.input(1)
 	of := c.factors([]string{"alpha", "beta"}, 1, 1)
 	if !finite(of) {
-		return fmt.Errorf("factors of %g and %g", of[0], of[1])
+		return fmt.Errorf("the factors %g and %g are not finite", of[0], of[1])
 	}
 	transA, transB := c.flagAttribute("transA", false), c.flagAttribute("transB", false)
 	if len(a.shape) != 2 || len(b.shape) != 2 {
-		return fmt.Errorf("tensors of shapes %v and %v, which are no matrices", a.shape, b.shape)
+		return fmt.Errorf("tensors of shapes %v and %v, which are not matrices", a.shape, b.shape)
 	}
 	if transA {
 		a = c.transposed(a, []int{1, 0})
@@ -182,7 +182,7 @@ func compileGemm(c *call) error {
 		third = c.binary("Mul", third, number(of[1]))
 	}
 	if v = c.binary("Add", v, third); !slices.Equal(v.shape, []int{m, n}) {
-		return fmt.Errorf("a third matrix of shape %v for one of %d×%d", third.shape, m, n)
+		return fmt.Errorf("a third matrix of shape %v does not fit a product of %d×%d", third.shape, m, n)
 	}
 	return c.setOutput(v)
 }
@@ -210,7 +210,8 @@ func (c *call) rowBias(i, n int, beta float32) []float32 {
 }
 
 // compileEinsum multiplies two tensors with lettered axes and sums over letters
-// missing from the output. Exporters write matrix products with permuted axes.
+// missing from the output. Exporters use it for matrix products with permuted
+// axes.
 func compileEinsum(c *call) error {
 	equation := c.stringAttribute("equation", "")
 	left, right, out, ok := parseEinsum(equation)
@@ -219,7 +220,7 @@ func compileEinsum(c *call) error {
 	}
 	a, b := c.input(0), c.input(1)
 	if len(a.shape) != len(left) || len(b.shape) != len(right) {
-		return fmt.Errorf("tensors of shapes %v and %v for the equation %.80q", a.shape, b.shape, equation)
+		return fmt.Errorf("tensors of shapes %v and %v do not fit the equation %.80q", a.shape, b.shape, equation)
 	}
 	sizes := map[rune]int{}
 	for i, l := range left {
@@ -227,12 +228,12 @@ func compileEinsum(c *call) error {
 	}
 	for i, l := range right {
 		if n, both := sizes[l]; both && n != b.shape[i] {
-			return fmt.Errorf("tensors of shapes %v and %v for the equation %.80q", a.shape, b.shape, equation)
+			return fmt.Errorf("tensors of shapes %v and %v do not fit the equation %.80q", a.shape, b.shape, equation)
 		}
 		sizes[l] = b.shape[i]
 	}
-	// A letter is in both inputs and the output, in both and summed, or on one
-	// side.
+	// A letter is in both inputs and the output, in both inputs and summed, or
+	// in one input only.
 	var batch, inner, rows, columns []rune
 	for _, l := range left {
 		switch {

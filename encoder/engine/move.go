@@ -36,10 +36,10 @@ func compileReshape(c *call) error {
 		case d > 0 && d <= int64(c.limits.Elements):
 			shape[i] = int(d)
 		default:
-			return fmt.Errorf("a target shape %v", target)
+			return fmt.Errorf("the target shape %v is not possible", target)
 		}
 		if shape[i] > 0 && known > c.limits.Elements/shape[i] {
-			return fmt.Errorf("a target shape %v has more than the %d elements accepted", target, c.limits.Elements)
+			return fmt.Errorf("the target shape %v has more than the %d elements accepted", target, c.limits.Elements)
 		}
 		known *= shape[i]
 	}
@@ -116,14 +116,14 @@ func (c *call) transposed(x *value, perm []int) *value {
 	var v view
 	for i, k := range perm {
 		if slices.Contains(perm[:i], k) {
-			return c.fail(fmt.Errorf("a permutation %v", perm))
+			return c.fail(fmt.Errorf("the permutation %v repeats an axis", perm))
 		}
 		v.shape, v.steps = append(v.shape, x.shape[k]), append(v.steps, steps[k])
 	}
 	return c.view(x, v)
 }
 
-// compileExpand repeats along axes of length 1, as numpy's broadcasting.
+// compileExpand repeats along axes of length 1, as numpy's broadcasting does.
 func compileExpand(c *call) error {
 	x := c.given(0)
 	spread, err := newBroadcast(x.shape, c.shapeOf(c.constantInts(1)))
@@ -137,7 +137,7 @@ func compileTile(c *call) error {
 	x := c.given(0)
 	repeats := c.shapeOf(c.constantInts(1))
 	if len(repeats) != len(x.shape) {
-		return fmt.Errorf("%d repetitions of a tensor of shape %v", len(repeats), x.shape)
+		return fmt.Errorf("%d repeat counts do not fit a tensor of shape %v", len(repeats), x.shape)
 	}
 	shape := make([]int, len(repeats))
 	for k, n := range repeats {
@@ -149,8 +149,8 @@ func compileTile(c *call) error {
 	if c.check(shape); c.err != nil {
 		return c.err
 	}
-	// Each axis becomes two, of which the first repeats. Only this step exceeds
-	// the rank limit.
+	// Each axis becomes two, and the first of these repeats. Only this step
+	// exceeds the rank limit.
 	var v view
 	steps := rowMajor(x.shape)
 	for k, n := range repeats {
@@ -172,7 +172,7 @@ func compileIdentity(c *call) error {
 		delete(c.attributes, "ratio")
 		delete(c.attributes, "seed")
 		if ratio := c.scalar(1, 0.5); ratio != 0 && c.has(2) && !c.falseConstant(2) {
-			return errors.New("a training mode is not supported")
+			return errors.New("training mode is not supported")
 		}
 	}
 	return c.setOutput(c.given(0))

@@ -46,8 +46,9 @@ func compileBatchNorm(c *call) error {
 	return c.emit(s, x.shape, 0)
 }
 
-// compileLayerNorm implements LayerNormalization, which normalises all axes
-// from one on to mean 0 and variance 1, and RMSNormalization, to mean square 1.
+// compileLayerNorm implements LayerNormalization, which normalises an axis and
+// all later ones to mean 0 and variance 1, and RMSNormalization, which
+// normalises them to mean square 1.
 func compileLayerNorm(c *call) error {
 	x := c.input(0)
 	k := c.axisAttribute(-1, len(x.shape))
@@ -128,7 +129,7 @@ func compileGroupNorm(c *call) error {
 		delete(c.attributes, "stash_type")
 	}
 	if groups < 1 || groups > int64(channels) || channels%int(groups) != 0 {
-		return fmt.Errorf("%d channels in %d groups", channels, groups)
+		return fmt.Errorf("%d channels do not divide into %d groups", channels, groups)
 	}
 	epsilon := c.floatAttribute("epsilon", 1e-5)
 	var parts [2][]float32
@@ -170,7 +171,7 @@ func compileLRN(c *call) error {
 	of := c.factors([]string{"alpha", "beta", "bias"}, 1e-4, 0.75, 1)
 	size := c.intAttribute("size", 0)
 	if len(x.shape) < 3 || size < 1 || size > int64(x.shape[1])*2 {
-		return fmt.Errorf("%d channels of a tensor of shape %v", size, x.shape)
+		return fmt.Errorf("a size of %d channels does not fit a tensor of shape %v", size, x.shape)
 	}
 	channels, n := x.shape[1], count(x.shape[2:])
 	before, after := int(size-1)/2, int(size)/2
@@ -208,7 +209,7 @@ func powers(x []float32, p float32) {
 }
 
 // compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 they cover
-// all axes from one on, from 13 a single axis.
+// an axis and all later ones, and from opset 13 a single axis.
 func compileSoftmax(c *call) error {
 	x := c.input(0)
 	otherwise := int64(-1)

@@ -13,7 +13,7 @@ import (
 // determines the output's shape and emits steps.
 var operators map[string]func(*call) error
 
-// maxInputs of operators that refuse more. Compilers refuse missing inputs.
+// maxInputs limits the inputs of operators. Compilers refuse missing inputs.
 var maxInputs = map[string]int{
 	"Gather": 2, "MatMul": 2, "Gemm": 3, "Where": 3, "Range": 3, "DequantizeLinear": 3,
 }
@@ -95,7 +95,7 @@ func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[s
 		}
 	}
 	look(nodes, 1)
-	for range 2 { // deeper calls are reported by their node
+	for range 2 { // compiling reports missing operators in deeper calls
 		now := calls
 		calls = map[*onnx.Function]int{}
 		for f, times := range now {
@@ -132,7 +132,7 @@ func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
 		}
 		list = append(list, fmt.Sprintf("%.80s (%d %s)", name, missing[name], nodes))
 		if quantised[name] {
-			return onnx.Unsupported("it computes with integers of 8 bits (%s), which only ONNX Runtime does; the same network in float32 or float16 runs here", name)
+			return onnx.Unsupported("it computes with 8-bit integers (%s), which only ONNX Runtime supports; the same network in float32 or float16 runs here", name)
 		}
 	}
 	return onnx.Unsupported("these operators are not supported by the built-in runtime: %s", strings.Join(list, ", "))

@@ -7,8 +7,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compilePad adds elements before and after axes, or removes some for negative
-// counts. The counts are an attribute up to opset 10, then an input.
+// compilePad adds elements before and after axes. A negative count removes
+// elements. The counts are an attribute up to opset 10, then an input.
 func compilePad(c *call) error {
 	x := c.given(0)
 	mode := c.stringAttribute("mode", "constant")
@@ -37,7 +37,7 @@ func compilePad(c *call) error {
 		}
 	}
 	if len(pads) != 2*len(axes) || plain.kind != x.kind {
-		return fmt.Errorf("pads %v of a tensor of shape %v", pads, x.shape)
+		return fmt.Errorf("pads %v do not fit a tensor of shape %v", pads, x.shape)
 	}
 	before, after := make([]int64, rank), make([]int64, rank)
 	for i, a := range axes {
@@ -55,10 +55,10 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 	most := int64(c.limits.Elements)
 	for k, n := range x.shape {
 		if before[k] < -most || after[k] < -most || before[k] > most || after[k] > most {
-			return c.fail(limitError("pads %v and %v", before, after))
+			return c.fail(limitError("pads %v and %v are too large", before, after))
 		}
 		if sizes[k] = before[k] + int64(n) + after[k]; sizes[k] < 0 {
-			return c.fail(fmt.Errorf("pads %v and %v of a tensor of shape %v", before, after, x.shape))
+			return c.fail(fmt.Errorf("pads %v and %v remove more than a tensor of shape %v holds", before, after, x.shape))
 		}
 	}
 	if !slices.ContainsFunc(slices.Concat(before, after), func(n int64) bool { return n != 0 }) {
@@ -78,7 +78,7 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 			at, ok := padSource(i-int(before[k]), x.shape[k], mode)
 			switch {
 			case !ok:
-				return c.fail(fmt.Errorf("pads %v and %v of a tensor of shape %v by %.20q", before, after, x.shape, mode))
+				return c.fail(fmt.Errorf("pads %v and %v do not fit a tensor of shape %v in mode %.20q", before, after, x.shape, mode))
 			case at < 0:
 				from[k][i] = -1
 			default:

@@ -13,7 +13,7 @@ type pool struct {
 	planes       int
 	isMax        bool
 	countPadding bool  // as 0 in a mean
-	counted      []int // columns that count in a window, for each of a row
+	counted      []int // columns that count, for each window of a row
 }
 
 func compilePool(c *call) error {
@@ -60,7 +60,7 @@ func compilePool(c *call) error {
 }
 
 // ceiled returns the number of windows if the last may extend beyond the
-// padding. It must begin before the padding at the end.
+// padding. The last window must begin before the padding at the end.
 func ceiled(n, before, after, span, stride int) int {
 	windows := ceilDiv(n+before+after-span, stride) + 1
 	if (windows-1)*stride >= n+before {
@@ -69,7 +69,7 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// run combines the runs of all taps, of which one covers a plane.
+// run combines the runs of all taps. One run covers a whole plane (layout).
 func (v *pool) run(out, in, scratch []float32) {
 	size := int(v.size(1))
 	plane, results := scratch[:size], scratch[size:][:v.columns()]
@@ -97,7 +97,6 @@ func (v *pool) run(out, in, scratch []float32) {
 	}
 }
 
-// divide turns sums into means.
 func (v *pool) divide(out []float32) {
 	for y := range v.outH {
 		rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
@@ -107,7 +106,6 @@ func (v *pool) divide(out []float32) {
 	}
 }
 
-// add combines x with to.
 func (v *pool) add(to, x []float32) {
 	if v.isMax {
 		f32.Larger(to, to, x)

@@ -101,7 +101,7 @@ func (c *call) reduced(r reduction, x *value, axes []int) *value {
 		}
 	}
 	if x.kind == ints && r.exact == nil && x.constant() {
-		return c.fail(errors.New("a mean of integers"))
+		return c.fail(errors.New("the mean of integers is not supported"))
 	}
 	return c.step(x.kind, s, withoutAxes(x.shape, axes, true), int64(count(x.shape)))
 }
@@ -117,8 +117,8 @@ func reductionViews(shape, axes []int) (outer, inner view) {
 	return outer.merged(), inner.merged()
 }
 
-// reduce sums each position of outer over inner, from start on. row, if given,
-// sums contiguous values.
+// reduce combines, for each position of outer, the values of inner, beginning
+// with start. row, if given, sums contiguous values.
 func reduce[T float32 | int64, S float64 | int64](outer, inner view, out, in []T, start S, row func([]T) S, add func(S, T) S, finish func(S) T) {
 	var index, each [maxRank]int
 	last := len(inner.shape) - 1
@@ -200,7 +200,8 @@ func compileCumSum(c *call) error {
 	return c.setOutput(c.moving(&step{in: []*value{x}}, x.kind, x.shape, accumulate[float32](a), accumulate[int64](a)))
 }
 
-// An accumulation sums n values, step apart, from each position of outer.
+// An accumulation computes running sums of n values, step elements apart, from
+// each position of outer.
 type accumulation struct {
 	outer              view
 	n, step            int

@@ -24,7 +24,7 @@ func compileResize(c *call) error {
 		// them.
 		each := 6 + 4*max(1, 1/scales[k])
 		if !(each < float64(c.limits.Elements)) {
-			return fmt.Errorf("a scale of %g", scales[k])
+			return fmt.Errorf("a scale of %g is too small", scales[k])
 		}
 		if err := c.allocate(int64(sizes[k]) * int64(24+16*each)); err != nil {
 			return err
@@ -69,8 +69,8 @@ func (c *call) resizing() (r resizing) {
 	return r
 }
 
-// resizeTo returns the scale and the size of every axis from the one that is
-// given.
+// resizeTo returns the scale and the size of every axis. The node gives one of
+// the two.
 func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int) {
 	rank := len(x.shape)
 	scales, sizes = make([]float64, rank), make([]int, rank)
@@ -94,7 +94,7 @@ func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int) {
 	if c.opset >= 11 && c.has(3) && count(c.in[3].shape) > 0 {
 		to := c.shapeOf(c.constantInts(3))
 		if len(to) != len(axes) {
-			c.fail(fmt.Errorf("sizes of %v for a tensor of shape %v", to, x.shape))
+			c.fail(fmt.Errorf("sizes %v do not fit a tensor of shape %v", to, x.shape))
 			return nil, nil
 		}
 		for i, k := range axes {
@@ -117,11 +117,11 @@ func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int) {
 			sizes[k], scales[k] = int(n), float64(list[i])
 		}
 		if !fits {
-			c.fail(fmt.Errorf("scales of %v for a tensor of shape %v", list, x.shape))
+			c.fail(fmt.Errorf("scales %v do not fit a tensor of shape %v", list, x.shape))
 		}
 	}
 	if n, err := onnx.Volume(sizes, c.limits.Elements); err != nil || n == 0 {
-		c.fail(fmt.Errorf("sizes of %v", sizes))
+		c.fail(fmt.Errorf("sizes %v are empty or too large", sizes))
 	}
 	return scales, sizes
 }

@@ -109,7 +109,7 @@ func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error)
 		case !given && p.reads[i]:
 			return nil, fmt.Errorf("the input %.80q is missing", v.name)
 		case given && len(data) != count(v.shape):
-			return nil, fmt.Errorf("the input %.80q has %d values, its shape is %v", v.name, len(data), v.shape)
+			return nil, fmt.Errorf("the input %.80q has %d values but shape %v", v.name, len(data), v.shape)
 		case given && v.kind != floats:
 			if err := checkIntegers(data); err != nil {
 				return nil, fmt.Errorf("the input %.80q: %w", v.name, err)
@@ -150,7 +150,7 @@ func (a *arena) step(s *step) error {
 func checkIntegers(x []float32) error {
 	for _, v := range x {
 		if !(v >= -maxExact && v <= maxExact) || v != float32(int32(v)) {
-			return fmt.Errorf("a value of %g where integers up to %d are accepted", v, maxExact)
+			return fmt.Errorf("the value %g is not an integer up to %d", v, maxExact)
 		}
 	}
 	return nil
@@ -175,7 +175,7 @@ func newPlan(b *builder) (*plan, error) {
 		return nil, fmt.Errorf("one image takes %d bytes of memory, more than the %d accepted", total, b.limits.Memory)
 	}
 	for _, s := range p.steps {
-		// No sum can overflow, because each is within the limit.
+		// The sum cannot overflow, because each term is within the limit.
 		if work += s.work; work > b.limits.Work {
 			return nil, fmt.Errorf("one image takes more than the %d multiply-adds accepted", b.limits.Work)
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A broadcast is numpy's: the common shape of several tensors and the steps for
-// reading each, 0 where repeated.
+// A broadcast follows numpy's rules. It holds the common shape of several
+// tensors and the steps for reading each, 0 where elements repeat.
 type broadcast struct {
 	shape []int
 	steps [][]int // of each tensor
@@ -106,7 +106,7 @@ func fill(x []float32, v float32) {
 	}
 }
 
-var errNotFinite = errors.New("weights that are not finite numbers once they are folded")
+var errNotFinite = errors.New("weights are not finite numbers after folding")
 
 func count(shape []int) int {
 	n := 1
@@ -116,7 +116,6 @@ func count(shape []int) int {
 	return n
 }
 
-// finite reports whether all values are finite.
 func finite(x []float32) bool {
 	for _, v := range x {
 		if v-v != 0 {
@@ -128,8 +127,8 @@ func finite(x []float32) bool {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// A view reads a tensor in another order: an index is at offset plus its
-// product with steps. Steps may be negative, or zero to repeat.
+// A view reads a tensor in another order. An element is at offset plus the dot
+// product of its index and steps. Steps may be negative, or zero to repeat.
 type view struct {
 	shape, steps []int
 	offset       int

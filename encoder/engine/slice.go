@@ -75,8 +75,8 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 		return int(start), int((end-start-1)/step) + 1, nil
 	}
 	if step < 0 && start > end {
-		// A step of −2⁶³ cannot be negated. No slice is longer than its
-		// distance.
+		// A step of −2⁶³ cannot be negated. A step below −n selects one
+		// element.
 		if step < -n {
 			return int(start), 1, nil
 		}
@@ -114,7 +114,7 @@ func compileSplit(c *call) error {
 	at := int64(0)
 	for i, size := range sizes {
 		if size < 0 || size > n-at {
-			return fmt.Errorf("parts of %v from an axis of %d", sizes, n)
+			return fmt.Errorf("parts of %v do not add up to an axis of %d", sizes, n)
 		}
 		v := view{shape: slices.Clone(x.shape), steps: rowMajor(x.shape)}
 		v.shape[k], v.offset = int(size), int(at)*v.steps[k]
@@ -125,7 +125,7 @@ func compileSplit(c *call) error {
 		}
 	}
 	if at != n {
-		return fmt.Errorf("parts of %v from an axis of %d", sizes, n)
+		return fmt.Errorf("parts of %v do not add up to an axis of %d", sizes, n)
 	}
 	return c.err
 }
@@ -143,7 +143,7 @@ func compileConcat(c *call) error {
 	shape := slices.Clone(first.shape)
 	shape[axis] = 0
 	s := &step{}
-	var runs []int // per input, consecutive elements from axis on
+	var runs []int // consecutive elements of each input
 	for i := range c.in {
 		v := c.given(i)
 		fits := len(v.shape) == len(shape) && v.kind == first.kind

@@ -67,7 +67,7 @@ func (c *call) window(x *value, kh, kw int) window {
 	return w
 }
 
-// sides reads a number per side of an image, of which a row has one.
+// sides reads one number for height and one for width. A row has only a width.
 func (c *call) sides(name string, flat bool, otherwise []int) []int {
 	if !flat {
 		return c.intsAttribute(name, otherwise, 2, 1, maxWindow)
@@ -80,22 +80,22 @@ func (w *window) wide() int { return (w.kw-1)*w.dw + 1 }
 
 func (w *window) pixels() int { return w.outH * w.outW }
 
-// A layout arranges an image so that every tap of a kernel reads a run of it:
-// tap t of the window of pixel (y, x) is at offsets[t] + y·pitch + x of its
-// channels. A convolution is then a product whose rows are these runs, without
-// copies per tap.
+// A layout arranges an image so that every tap of a kernel (one of its weights)
+// reads one contiguous run: for output pixel (y, x), tap t reads offsets[t] +
+// y·pitch + x. A convolution is then a product whose rows are these runs,
+// without copies per tap.
 //
 // With strides sh×sw the padded image is split into sh×sw phases. Phase (a, b)
 // holds the rows a, a+sh, … and columns b, b+sw, … that taps read. Pixels
-// between the end of a row and the next pitch are computed and discarded.
-// Without a stride these are few, because the padding at the end of a row also
-// starts the next.
+// between the end of a row and the next multiple of pitch are computed and
+// discarded. At stride 1 these are few, because the padding at the end of a row
+// also starts the next.
 type layout struct {
 	window
 	phase       [][]int // number of phase (a, b), or −1
 	phases      int
 	rows, pitch int   // of a phase
-	offsets     []int // of the taps of all channels of a group, the rows of the product
+	offsets     []int // where each tap of each channel of a group begins to read
 	slack       int   // zeros after the last plane, for padding and for kernels that read whole registers
 	direct      bool  // the image is used in place
 }
@@ -141,17 +141,16 @@ func (l *layout) setOffsets(channels int) {
 	}
 }
 
-// plane is the size of a channel.
 func (l *layout) plane() int64 { return int64(l.phases) * int64(l.rows) * int64(l.pitch) }
 
 func (l *layout) size(channels int) int64 { return int64(channels)*l.plane() + int64(l.slack) }
 
 func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 
-// columns is the number of computed pixels.
+// columns is the number of computed pixels, including discarded ones.
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
-// layPlane lays out one channel. Padding must already be there.
+// layPlane lays out one channel. to must already hold the padding.
 func (l *layout) layPlane(to, x []float32) {
 	for y := range l.inH {
 		row := (y + l.top) / l.sh
@@ -176,7 +175,7 @@ func (l *layout) layPlane(to, x []float32) {
 	}
 }
 
-// collect copies the pixels among the computed columns.
+// collect copies the computed pixels without the discarded ones.
 func (l *layout) collect(to, from []float32) {
 	for i := 0; i < len(to); i += l.outW {
 		copy(to[i:][:l.outW], from)
@@ -184,7 +183,6 @@ func (l *layout) collect(to, from []float32) {
 	}
 }
 
-// copyStrided copies from[0], from[step], …
 func copyStrided(to, from []float32, step int) {
 	if step == 1 {
 		copy(to, from)

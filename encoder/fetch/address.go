@@ -15,7 +15,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// maxRedirects limits the number of redirects.
 const maxRedirects = 10
 
 var errForbiddenRedirect = errors.New("redirect to a forbidden address")
@@ -44,8 +43,8 @@ func loopback(host string) bool {
 
 func (t *transfer) host() string { return sanitize.Text(t.url.Host) }
 
-// client follows redirects that stay on HTTPS, or on this machine if the first
-// address was there.
+// client follows redirects that stay on HTTPS, or that stay on this machine if
+// the first address is local.
 func (t *transfer) client() *http.Client {
 	transport := t.transport
 	if transport == nil {
@@ -84,14 +83,14 @@ func newTransport() http.RoundTripper {
 	return byScheme{https, here}
 }
 
-// loopbackOnly permits connections to this machine. The address is the resolved
-// one.
+// loopbackOnly permits connections to this machine. address is already
+// resolved.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return errors.New("that is not this machine")
+	return errors.New("the address is not on this machine")
 }
 
 func withoutAddress(err error) error {

@@ -7,8 +7,8 @@
 // machine. The bytes collect in FILE.part, which is renamed once the digest of
 // the whole file matches, so FILE is never incomplete. An interrupted or
 // stalled transfer leaves FILE.part, and the next one resumes it (RFC 9110,
-// section 14). The digest detects a part of another file, which is then fetched
-// from the start.
+// section 14). If FILE.part began as another file, the digest does not match,
+// and Get starts again.
 //
 // The server is untrusted. Files other than ONNX are refused by name and first
 // bytes before anything is written, because PyTorch files hold programs
@@ -38,13 +38,12 @@ import (
 // StallTimeout is the longest a transfer may receive almost nothing.
 const StallTimeout = 30 * time.Second
 
-// Options describe a download.
 type Options struct {
 	Address  string            // URL of the file
 	Into     string            // destination path, never replaced
 	Digest   [sha256.Size]byte // of the whole file
 	Bytes    int64             // its length, 0 if unknown
-	MaxBytes int64             // upper bound of an unknown length
+	MaxBytes int64             // upper bound if the length is unknown
 	Text     bool              // a tokenizer or a configuration, otherwise an ONNX file
 	// Check may refuse a file whose digest is correct. It may be nil.
 	Check        func(path string) error
@@ -137,7 +136,7 @@ func (t *transfer) resumeOffset() (int64, error) {
 	case !info.Mode().IsRegular():
 		return 0, fmt.Errorf("%w: %s is not a regular file", cpar.ErrInput, t.part)
 	case info.Size() > t.maxBytes():
-		return 0, t.discard() // left by another file
+		return 0, t.discard() // left by the download of another file
 	}
 	return info.Size(), nil
 }
@@ -149,7 +148,6 @@ func (t *transfer) maxBytes() int64 {
 	return t.MaxBytes
 }
 
-// discard removes the received bytes.
 func (t *transfer) discard() error {
 	if err := os.Remove(t.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return durable.StorageError("removing", t.part, 0, err)
@@ -164,7 +162,7 @@ func (t *transfer) finish(ctx context.Context) (int64, error) {
 	}
 	if digest != t.Digest {
 		return 0, t.refuse(hint.Add(fmt.Errorf("%w: its SHA-256 is %x, not %x: the received data was removed", cpar.ErrCorrupt, digest, t.Digest),
-			"it is not the file that was meant, or was changed on the way; try again, or another address (--from)"))
+			"the address has another file, or the data was changed on the way; try again, or pass another address (--from)"))
 	}
 	if !t.Text {
 		err = CheckFile(t.part)
@@ -173,7 +171,7 @@ func (t *transfer) finish(ctx context.Context) (int64, error) {
 		err = t.Check(t.part)
 	}
 	if err != nil {
-		return 0, t.refuse(fmt.Errorf("its digest is right, but it cannot be used, and was removed: %w", err))
+		return 0, t.refuse(fmt.Errorf("its digest is correct, but the file cannot be used and was removed: %w", err))
 	}
 	if err := durable.OS.RenameNew(t.part, t.Into); err != nil {
 		return 0, durable.StorageError("renaming", t.part, 0, err)

@@ -242,7 +242,7 @@ func TestGetRefuses(t *testing.T) {
 		says   string
 	}{
 		"another digest": {func(_ *server, o *Options) { o.Digest[31]++ }, cpar.ErrCorrupt, "its SHA-256 is"},
-		"another length": {func(_ *server, o *Options) { o.Bytes = 99_999 }, cpar.ErrCorrupt, "has 100000 bytes of that name, the file has 99999"},
+		"another length": {func(_ *server, o *Options) { o.Bytes = 99_999 }, cpar.ErrCorrupt, "sends 100000 bytes, but the file has 99999"},
 		"too long":       {func(_ *server, o *Options) { o.MaxBytes = 99_999 }, cpar.ErrInput, "more than 99999 bytes"},
 		"endless": {func(s *server, o *Options) {
 			s.answer = func(w http.ResponseWriter, _ *http.Request) { endless(w, file) }
@@ -256,12 +256,12 @@ func TestGetRefuses(t *testing.T) {
 		"not there":  {func(s *server, _ *Options) { s.answer = http.NotFound }, cpar.ErrCloud, "404"},
 		"not usable": {func(_ *server, o *Options) { o.Check = func(string) error { return cpar.ErrInput } }, cpar.ErrInput, "cannot be used"},
 		"a web page": {serving("<!DOCTYPE html><html>"), cpar.ErrInput, "web page"},
-		"LFS":        {serving("version https://git-lfs.github.com/spec/v1\noid sha256:00"), cpar.ErrInput, "pointer of Git LFS"},
+		"LFS":        {serving("version https://git-lfs.github.com/spec/v1\noid sha256:00"), cpar.ErrInput, "Git LFS pointer"},
 		"PyTorch":    {serving("PK\x03\x04....archive/data.pkl"), cpar.ErrInput, "PyTorch"},
 		"a zip":      {serving("PK\x03\x04....a.txt"), cpar.ErrInput, "zip archive"},
 		"a pickle":   {serving("\x80\x02}q\x00"), cpar.ErrInput, "pickle"},
 		"nothing":    {serving(""), cpar.ErrInput, "empty"},
-		"anything":   {serving("hello"), cpar.ErrInput, "no ONNX file"},
+		"anything":   {serving("hello"), cpar.ErrInput, "not an ONNX file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{file: file}

@@ -20,7 +20,7 @@ import (
 // Python's pickle. Hugging Face uses .bin for PyTorch files.
 var pickles = []string{".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".joblib"}
 
-const adviceExport = "ask for the network in ONNX form (.onnx), or export it with the program that it is for (torch.onnx.export, optimum-cli export onnx)"
+const adviceExport = "look for the network in ONNX format (.onnx), or export it with the framework that it was made for (torch.onnx.export, optimum-cli export onnx)"
 
 // CheckName refuses a file by its name.
 func CheckName(name string) error {
@@ -29,7 +29,7 @@ func CheckName(name string) error {
 	case slices.Contains(pickles, ending):
 		return hint.Add(fmt.Errorf("%w: %s ends in %s: such files hold a program (a pickle), and are refused", cpar.ErrInput, sanitize.Text(filepath.Base(name)), ending), adviceExport)
 	case ending == ".safetensors" || ending == ".h5" || ending == ".tflite":
-		return hint.Add(fmt.Errorf("%w: %s is no ONNX file", cpar.ErrInput, sanitize.Text(filepath.Base(name))), adviceExport)
+		return hint.Add(fmt.Errorf("%w: %s is not an ONNX file", cpar.ErrInput, sanitize.Text(filepath.Base(name))), adviceExport)
 	}
 	return nil
 }
@@ -60,17 +60,17 @@ func checkHead(head []byte) error {
 	case len(head) == 0:
 		return fmt.Errorf("%w: it is empty", cpar.ErrInput)
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head, []byte(".pkl")):
-		return refuse("a file of PyTorch's, which holds a program (a pickle)")
+		return refuse("a PyTorch file, which holds a program (a pickle)")
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return refuse("a zip archive, not an ONNX file")
 	case head[0] == 0x80 && len(head) > 1 && head[1] <= 5: // opcode PROTO with its version
 		return refuse("a pickle, which holds a program")
 	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
-		return hint.Add(fmt.Errorf("%w: it is a pointer of Git LFS, not the file itself", cpar.ErrInput), "take the address of the file's content, or run: git lfs pull")
+		return hint.Add(fmt.Errorf("%w: it is a Git LFS pointer, not the file itself", cpar.ErrInput), "take the address of the file's content, or run: git lfs pull")
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")):
 		return hint.Add(fmt.Errorf("%w: it is a web page, not an ONNX file", cpar.ErrInput), "take the address of the file itself, not of the page that shows it")
 	case !onnx(head):
-		return refuse("no ONNX file")
+		return refuse("not an ONNX file")
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 // StallTimeout.
 const minRate = 1000
 
-// A fault is an error of the server or the network. It is a cpar.ErrCloud
-// without that error's text.
+// A fault is an error of the server or the network. It matches cpar.ErrCloud
+// without repeating that error's text.
 type fault struct{ text string }
 
 func (f fault) Error() string        { return f.text }
@@ -32,8 +32,8 @@ func faultf(format string, args ...any) error { return fault{fmt.Sprintf(format,
 
 var errSlow = errors.New("too slow")
 
-// receive fetches the bytes from offset from on. resumed is the number of
-// earlier bytes it could keep.
+// receive fetches the file, starting at offset from. resumed is the number of
+// earlier bytes that it kept.
 func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err error) {
 	if resumed, err = t.attempt(ctx, from); errors.Is(err, errCannotResume) {
 		if err := t.discard(); err != nil {
@@ -77,8 +77,8 @@ func (t *transfer) attempt(ctx context.Context, from int64) (start int64, err er
 }
 
 var (
-	errCannotResume = errors.New("the server cannot go on from there")
-	errComplete     = errors.New("all is there")
+	errCannotResume = errors.New("the server cannot resume at this offset")
+	errComplete     = errors.New("the file is complete")
 )
 
 // checkResponse validates a response header. It returns the offset of the body
@@ -108,11 +108,11 @@ func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int
 		}
 		fallthrough
 	default:
-		return 0, 0, hint.Add(faultf("%s answers %s", t.host(), sanitize.Text(r.Status)), "check that it is still available there, or pass another address with --from")
+		return 0, 0, hint.Add(faultf("%s answers %s", t.host(), sanitize.Text(r.Status)), "check that the file is still available there, or pass another address with --from")
 	}
 	switch {
 	case t.Bytes > 0 && total >= 0 && total != t.Bytes:
-		err = hint.Add(fmt.Errorf("%w: %s has %d bytes of that name, the file has %d", cpar.ErrCorrupt, t.host(), total, t.Bytes), "--from names another address")
+		err = hint.Add(fmt.Errorf("%w: %s sends %d bytes, but the file has %d", cpar.ErrCorrupt, t.host(), total, t.Bytes), "pass another address with --from")
 	case total > t.maxBytes():
 		err = t.tooLong()
 	}
@@ -120,7 +120,7 @@ func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int
 }
 
 func (t *transfer) tooLong() error {
-	return hint.Add(fmt.Errorf("%w: %s sends more than %d bytes", cpar.ErrInput, t.host(), t.maxBytes()), "--limit-file takes longer ones, if that is the file that was meant")
+	return hint.Add(fmt.Errorf("%w: %s sends more than %d bytes", cpar.ErrInput, t.host(), t.maxBytes()), "if this is the intended file, raise --limit-file")
 }
 
 // write appends the body to the part, starting at start.
@@ -143,8 +143,8 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 	if err := f.Truncate(start); err != nil {
 		return durable.StorageError("shortening", t.part, 0, err)
 	}
-	// Concurrent downloads of one file may corrupt the part, which the digest
-	// detects.
+	// Concurrent downloads of one file may corrupt the part. The digest detects
+	// this.
 	at, buf := start, make([]byte, 1<<16)
 	for {
 		n, failed := body.Read(buf)
@@ -188,7 +188,7 @@ func (t *transfer) broken(ctx context.Context, err error) error {
 
 func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }
 
-// watch cancels a transfer below minRate, which a server could otherwise hold
+// watch cancels a transfer below minRate. Otherwise a server could hold it
 // open.
 func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came *atomic.Int64) {
 	tick := time.NewTicker(t.StallTimeout)
@@ -208,7 +208,6 @@ func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came 
 	}
 }
 
-// countingReader counts the bytes read.
 type countingReader struct {
 	io.Reader
 	came *atomic.Int64

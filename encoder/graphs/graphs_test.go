@@ -1,6 +1,6 @@
-// Package graphs compares networks with ONNX Runtime. They have the structure
-// of public ones and random weights, exported by torch (export.py). CPAR_GRAPHS
-// names the folder of the files.
+// Package graphs compares networks with ONNX Runtime. torch exported them
+// (export.py) with the structure of public networks and random weights.
+// CPAR_GRAPHS names the folder of the files.
 package graphs
 
 import (

@@ -6,12 +6,12 @@
 //
 // The rows of known.csv describe files in github.com/onnx/models at commit
 // b1eeaa1ac722dcc1cd1a8284bde34393dab61c3d (2025-06-27). Digests and sizes come
-// from its LFS pointers, preprocessing and licences from each network's README
-// there or from timm's configurations and model cards.
+// from its LFS pointers. Preprocessing and licences come from each network's
+// README there or from timm's configurations and model cards.
 //
-// The rows of sets.csv describe files of huggingface.co at fixed commits, whose
-// digests at least two projects published. No file of either table was run with
-// its row, which a configuration file or a flag overrides.
+// The rows of sets.csv describe files on huggingface.co at fixed commits. At
+// least two projects published each digest. The preprocessing in the tables was
+// not tested with the files. A configuration file or a flag overrides it.
 package known
 
 import (
@@ -47,8 +47,8 @@ type Images struct {
 	Preprocessing prepare.Preprocessing
 }
 
-// A Set holds the files that belong together. Halves of different sets do not
-// fit.
+// A Set holds the files that belong together. The image half of one set does
+// not fit the text half of another.
 type Set struct {
 	Name, Licence string
 	Files         []File // the image half first
@@ -64,7 +64,6 @@ type File struct {
 	Bytes   int64
 }
 
-// File returns a part of the set.
 func (s Set) File(part string) (File, bool) {
 	i := slices.IndexFunc(s.Files, func(f File) bool { return f.Part == part })
 	if i < 0 {
@@ -73,7 +72,6 @@ func (s Set) File(part string) (File, bool) {
 	return s.Files[i], true
 }
 
-// Bytes returns the size of all files.
 func (s Set) Bytes() (n int64) {
 	for _, f := range s.Files {
 		n += f.Bytes
@@ -82,7 +80,7 @@ func (s Set) Bytes() (n int64) {
 }
 
 // Zoo holds the files of github.com/onnx/models since 2025, under their
-// original paths. It has not been tried.
+// original paths. The address has not been tried.
 const Zoo = "https://huggingface.co/onnxmodelzoo/legacy_models"
 
 // Address returns the expected address of the file. The download is checked
@@ -98,10 +96,8 @@ var modelTable []byte
 //go:embed sets.csv
 var setTable []byte
 
-// List returns the models of the zoo.
 func List() []Model { return slices.Clone(models()) }
 
-// Sets returns the sets.
 func Sets() []Set { return slices.Clone(sets()) }
 
 // ByDigest finds a model, or the image half of a set, by the SHA-256 of its file.
@@ -146,18 +142,18 @@ func readModels(table []byte) (list []Model, err error) {
 	return list, err
 }
 
-// names are those under which packages prepare and zeroshot look for files
-// beside a network.
+// names maps each part to the file name that packages prepare and zeroshot look
+// for beside a network.
 var names = map[string]string{"image": "image.onnx", "text": "text.onnx", "tokenizer": "tokenizer.json", "vocab": "vocab.json", "merges": "merges.txt",
 	"preprocessing": "preprocessor_config.json"}
 
-// ReadSets parses a table of sets, whose rows are in the order of the sets.
+// ReadSets parses a table of sets. The rows of a set must be adjacent.
 func ReadSets(table []byte) (list []Set, err error) {
 	rows, err := readTable(table)
 	for _, r := range rows {
 		f := File{Part: r["part"], Name: names[r["part"]], Address: r["url"]}
 		if f.Digest, f.Bytes, err = r.identity(); err == nil && f.Name == "" {
-			err = fmt.Errorf("part %q", f.Part)
+			err = fmt.Errorf("unknown part %q", f.Part)
 		}
 		last := len(list) - 1
 		if last < 0 || list[last].Name != r["set"] {
@@ -176,7 +172,7 @@ func ReadSets(table []byte) (list []Set, err error) {
 	return list, err
 }
 
-// A row is a line of a table by the names of the columns.
+// A row maps the names of the columns to the values of a line.
 type row map[string]string
 
 func readTable(table []byte) (rows []row, err error) {
@@ -200,7 +196,7 @@ func readTable(table []byte) (rows []row, err error) {
 func (r row) identity() (digest [32]byte, size int64, err error) {
 	b, err := hex.DecodeString(r["sha256"])
 	if err != nil || len(b) != len(digest) {
-		return digest, 0, fmt.Errorf("digest %q", r["sha256"])
+		return digest, 0, fmt.Errorf("invalid digest %q", r["sha256"])
 	}
 	size, err = strconv.ParseInt(r["bytes"], 10, 64)
 	return [32]byte(b), size, err
@@ -211,7 +207,7 @@ func (r row) identity() (digest [32]byte, size int64, err error) {
 func (r row) images() (i Images, err error) {
 	layout, side, _ := strings.Cut(r["input"], " ")
 	if i.NHWC = layout == "NHWC"; !i.NHWC && layout != "NCHW" {
-		return i, fmt.Errorf("layout %q", layout)
+		return i, fmt.Errorf("unknown layout %q", layout)
 	}
 	if i.Size, err = strconv.Atoi(side); err != nil {
 		return i, err

@@ -7,15 +7,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// minVersion is the first version of the format whose constants need not be
+// minVersion is the first version of the format in which constants need not be
 // listed as inputs.
 const minVersion = 4
 
 const maxMessage = 1<<31 - 1
 
 // Extract rewrites a file for a less trusted runtime: the nodes and constants
-// that one tensor needs, one input of fixed shape, and no other files. nodes
-// are m's, sorted, from ReadOutline, whose data must still be valid.
+// that one tensor needs, one input of fixed shape, and no other files. m is
+// from ReadOutline, and its data must still be valid. nodes are its nodes,
+// sorted.
 func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, error) {
 	need := map[string]bool{output: true}
 	var kept []*Node
@@ -47,7 +48,7 @@ func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, e
 	model.field(7, graph.list...)
 	size := lengths(model.list)
 	if size > maxMessage {
-		return nil, fmt.Errorf("%d bytes for a runtime that takes less than 2 GB", size)
+		return nil, fmt.Errorf("the rewritten file has %d bytes, but the runtime takes less than 2 GB", size)
 	}
 	return slices.Concat(model.list...), nil
 }

@@ -29,8 +29,8 @@ const maxFiles = 1024
 // A File is a model file and the files it names, mapped into memory so that the
 // system can reclaim their pages.
 //
-// A handle of the model's folder opens the other files, so that "..", absolute
-// paths and links cannot leave it.
+// The other files are opened through a handle of the model's folder, so that
+// "..", absolute paths and links cannot leave it.
 type File struct {
 	Data   []byte // the model, valid until Close
 	path   string
@@ -64,7 +64,7 @@ func Open(path string, limits Limits) (*File, error) {
 	return x, nil
 }
 
-// InMemory returns a model that is not a file and may name no files.
+// InMemory returns a model that is not from a file and may name no files.
 func InMemory(data []byte, limits Limits) *File {
 	return &File{Data: data, limits: limits.OrDefault(), digest: sha256.Sum256(data), memory: true}
 }

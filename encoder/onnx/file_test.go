@@ -177,7 +177,7 @@ func TestExternalRanges(t *testing.T) {
 		`length in another file is "`: outside("k", "all.bin", "length", "9223372036854775808"),
 		"a dimension of -1":           append(outside("k", "all.bin"), onnxtest.Proto{}.Varint(1, -1)...),
 		"elements accepted":           append(outside("k", "all.bin"), onnxtest.Proto{}.Varint(1, 1<<20).Varint(1, 1<<20)...),
-		"entries on another file":     outside("k", "all.bin", strings.Split(strings.Repeat("key,value,", 20)+"a,b", ",")...),
+		"entries about another file":  outside("k", "all.bin", strings.Split(strings.Repeat("key,value,", 20)+"a,b", ",")...),
 		"several segments":            append(outside("k", "all.bin"), onnxtest.Proto{}.Bytes(3, nil)...),
 	} {
 		if _, _, err := readAll(folder(t, adding(k).Bytes(), others), Limits{}); err == nil || !strings.Contains(err.Error(), why) {

@@ -17,7 +17,7 @@ import (
 // Limits bound the resources that a model file may use. Zero fields take the
 // values of DefaultLimits.
 type Limits struct {
-	FileBytes int64 // of the file and those it names
+	FileBytes int64 // of the file and the files it names
 	Nodes     int   // operators in the graph
 	Elements  int   // elements of one tensor
 	Memory    int64 // bytes of the weights, and separately of the scratch memory per image
@@ -34,7 +34,7 @@ func (l Limits) OrDefault() Limits {
 	return Limits{cmp.Or(l.FileBytes, d.FileBytes), cmp.Or(l.Nodes, d.Nodes), cmp.Or(l.Elements, d.Elements), cmp.Or(l.Memory, d.Memory), cmp.Or(l.Work, d.Work)}
 }
 
-// A Model is a parsed file with the names that the file uses.
+// A Model is a parsed file. Tensors and nodes keep the names in the file.
 type Model struct {
 	Opset     int64 // of the standard operators
 	Graph     *Graph
@@ -87,8 +87,8 @@ type Node struct {
 	body             []byte   // NodeProto, for Extract
 }
 
-// Reads returns the names of all tensors that the node may read: its inputs and
-// those that graphs in its attributes read from outside.
+// Reads returns the names of all tensors that the node may read: its inputs,
+// and outer tensors that graphs in its attributes read.
 func (n *Node) Reads() []string {
 	if len(n.inner) == 0 {
 		return n.In
@@ -96,7 +96,6 @@ func (n *Node) Reads() []string {
 	return append(slices.Clone(n.In), n.inner...)
 }
 
-// Label returns the name of a node for errors.
 func (n *Node) Label() string {
 	name := n.Name
 	if name == "" && len(n.Out) > 0 {
@@ -170,7 +169,6 @@ type UnsupportedError struct{ text string }
 
 func (e *UnsupportedError) Error() string { return e.text }
 
-// Unsupported returns an UnsupportedError.
 func Unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
@@ -186,7 +184,7 @@ func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 				continue
 			}
 			if _, twice := maker[name]; twice || known(name) {
-				return nil, fmt.Errorf("%s: %.80q is made twice", n.Label(), name)
+				return nil, fmt.Errorf("%s: %.80q is produced twice", n.Label(), name)
 			}
 			maker[name] = i
 		}

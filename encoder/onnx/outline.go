@@ -16,7 +16,8 @@ import (
 // of memory.
 var errSparse = errors.New("sparse tensors are not supported; save the model without them")
 
-// attributeOf reads an attribute of a node, or of a function that has none.
+// attributeOf reads an attribute of a node, or a default of a function, for
+// which n is empty.
 func (d *decoder) attributeOf(f field, n *Node, list *[]*Attribute) error {
 	if len(*list) >= maxAttributes {
 		return fmt.Errorf("more than %d attributes", maxAttributes)
@@ -77,8 +78,8 @@ func (d *decoder) attribute(b []byte, n *Node, a *Attribute) error {
 	})
 }
 
-// checkEmpty refuses unexpected empty constants, because ONNX Runtime up to at
-// least 1.22 reads the bounds of such a Clip out of range and crashes.
+// checkEmpty refuses unexpected empty constants. A Clip with an empty bound
+// makes ONNX Runtime, up to at least 1.22, read out of range and crash.
 func (d *decoder) checkEmpty() error {
 	for _, n := range d.all {
 		if n.Op == "Constant" && n.empty {
@@ -124,7 +125,7 @@ func (a *Attribute) checkPositive() error {
 	}
 	for _, v := range list {
 		if v < 1 {
-			return fmt.Errorf("%s holds %d", a.Name, v)
+			return fmt.Errorf("%s holds %d, which is not positive", a.Name, v)
 		}
 	}
 	return nil

@@ -42,21 +42,21 @@ type decoder struct {
 	empty map[string]bool
 }
 
-// Read decodes a file, into which the result points. external returns the bytes
+// Read decodes a file. The result points into data. external returns the bytes
 // of other files that the model names, or is nil to forbid them.
 func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	return (&decoder{limits: limits.OrDefault(), external: external}).read(data)
 }
 
-// ReadOutline decodes a file for ONNX Runtime. The model has no data, and its
-// nodes no attributes. It refuses damage known to crash that runtime.
+// ReadOutline decodes a file for ONNX Runtime, without weights and attributes.
+// It refuses damage known to crash that runtime.
 func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	return (&decoder{limits: limits.OrDefault(), external: external, outline: true, empty: map[string]bool{}}).read(data)
 }
 
 func (d *decoder) read(data []byte) (*Model, error) {
 	if int64(len(data)) > d.limits.FileBytes {
-		return nil, fmt.Errorf("a file of more than the %d bytes accepted", d.limits.FileBytes)
+		return nil, fmt.Errorf("the file has more than the %d bytes accepted", d.limits.FileBytes)
 	}
 	m, err := d.model(data)
 	if err == nil {
@@ -173,7 +173,7 @@ func (d *decoder) function(b []byte, m *Model) error {
 
 func (d *decoder) graph(b []byte, g *Graph) error {
 	if d.depth++; d.depth > maxDepth {
-		return fmt.Errorf("graphs within graphs, more than %d deep", maxDepth)
+		return fmt.Errorf("graphs are nested more than %d deep", maxDepth)
 	}
 	defer func() { d.depth-- }()
 	return eachField(b, func(f field) error {
@@ -240,7 +240,7 @@ func (d *decoder) node(b []byte, n *Node) error {
 
 func (f field) elements() (Type, error) {
 	if f.bits > 1000 {
-		return 0, fmt.Errorf("elements of type %d", int64(f.bits))
+		return 0, fmt.Errorf("unknown element type %d", int64(f.bits))
 	}
 	return Type(f.bits), f.want(protowire.VarintType)
 }
@@ -287,7 +287,7 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 			err = errors.New("its data are in several segments; export the model again")
 		case 13:
 			if entries++; entries > maxEntries {
-				return fmt.Errorf("more than %d entries on another file", maxEntries)
+				return fmt.Errorf("more than %d entries about another file", maxEntries)
 			}
 			t.outside = true
 			err = message(f, "place in another file", at.entry)
@@ -311,8 +311,8 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 	return d.count(t, counts)
 }
 
-// count checks the length of a tensor's data and counts its bytes in memory:
-// float32 or int64 for plain Go, and those of the file for an outline.
+// count checks the length of a tensor's data and counts its bytes in memory: as
+// float32 or int64 for plain Go, and as in the file for an outline.
 func (d *decoder) count(t *Tensor, counts lists) error {
 	want, size := t.rawBytes(), int64(len(t.raw))
 	switch {
@@ -329,7 +329,7 @@ func (d *decoder) count(t *Tensor, counts lists) error {
 	case !t.isRaw:
 		size = int64(len(t.body))
 	}
-	if d.outline && t.Type == Double { // which become float32
+	if d.outline && t.Type == Double { // doubles become float32
 		size /= 2
 	}
 	d.bytes += size

@@ -71,7 +71,6 @@ func (t Type) list() protowire.Number {
 	return 5
 }
 
-// Floating reports whether elements are floating-point numbers.
 func (t Type) Floating() bool { return t == Float || t == Float16 || t == BFloat16 || t == Double }
 
 // A Tensor is a constant of a file. Its data are decoded on demand.
@@ -86,7 +85,6 @@ type Tensor struct {
 	body    []byte // TensorProto, for typed lists and Extract
 }
 
-// Count returns the number of elements.
 func (t *Tensor) Count() int {
 	n := 1
 	for _, d := range t.Dims {
@@ -289,7 +287,7 @@ var Halves = sync.OnceValue(func() *[1 << 16]float32 {
 	return all
 })
 
-// Volume returns the number of elements of a shape, at most limit.
+// Volume returns the number of elements of a shape. It fails above limit.
 func Volume(shape []int, limit int) (int, error) {
 	n := 1
 	for _, d := range shape {

@@ -45,8 +45,8 @@ func eachField(message []byte, f func(field) error) error {
 	return nil
 }
 
-// number64 reads a number and returns its length in bytes, which is negative
-// for a damaged one and 0 for another kind of value.
+// number64 reads a number and returns its length in bytes. The length is
+// negative for a damaged number and 0 for another kind of value.
 func number64(kind protowire.Type, b []byte) (bits uint64, n int) {
 	switch kind {
 	case protowire.VarintType:
@@ -60,7 +60,6 @@ func number64(kind protowire.Type, b []byte) (bits uint64, n int) {
 	return 0, 0
 }
 
-// appendField appends a length-delimited field.
 func appendField(to []byte, number protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
 }
@@ -120,7 +119,7 @@ func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
 	return to, nil
 }
 
-// repeatedFloats does the same for float32.
+// repeatedFloats is like repeatedInts for float32.
 func (f field) repeatedFloats(to []float32, limit int) ([]float32, error) {
 	for v, err := range f.numbers(protowire.Fixed32Type) {
 		if err == nil && len(to) >= limit {

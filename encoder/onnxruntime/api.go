@@ -67,7 +67,7 @@ func start(name string, handle uintptr) (*Library, error) {
 	//	struct OrtApiBase { OrtApi *GetApi(uint32_t version); char *GetVersionString(); }
 	base, _, _ := purego.SyscallN(entry)
 	if base == 0 {
-		return nil, errors.New("OrtGetApiBase gives nothing")
+		return nil, errors.New("OrtGetApiBase returns nothing")
 	}
 	functions := (*[2]uintptr)(foreign(base))
 	version, _, _ := purego.SyscallN(functions[1])
@@ -77,14 +77,14 @@ func start(name string, handle uintptr) (*Library, error) {
 	}
 	table, _, _ := purego.SyscallN(functions[0], apiVersion)
 	if table == 0 {
-		return nil, fmt.Errorf("it is ONNX Runtime %s and does not offer version %d of its interface", l.version, apiVersion)
+		return nil, fmt.Errorf("it is ONNX Runtime %s but does not offer version %d of its interface", l.version, apiVersion)
 	}
 	l.table = (*functionTable)(foreign(table))
 
-	// Suppress logging to stderr, because a status returns errors.
+	// Suppress logging to stderr, because calls return errors as a status.
 	id := []byte("cpar\x00")
 	if err := l.call(createEnv, logFatal, uintptr(unsafe.Pointer(&id[0])), uintptr(unsafe.Pointer(&l.env))); err != nil {
-		return nil, fmt.Errorf("making its environment: %w", err)
+		return nil, fmt.Errorf("creating its environment: %w", err)
 	}
 	// Windows builds report to the system which models run.
 	err = l.call(disableTelemetryEvents, l.env)
@@ -93,14 +93,14 @@ func start(name string, handle uintptr) (*Library, error) {
 	}
 	if err != nil {
 		l.release(releaseEnv, l.env)
-		return nil, fmt.Errorf("making its environment: %w", err)
+		return nil, fmt.Errorf("creating its environment: %w", err)
 	}
 	return l, nil
 }
 
 // call calls a function that returns an OrtStatus. An argument is a word, a
 // handle, or the address of a Go variable, converted in the call itself: the
-// directive keeps such variables alive and in place until it returns.
+// directive keeps such variables alive and in place until call returns.
 //
 //go:uintptrescapes
 func (l *Library) call(function int, args ...uintptr) error {
@@ -125,7 +125,6 @@ func foreign(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// text copies a C string.
 func text(address uintptr) string {
 	if address == 0 {
 		return ""

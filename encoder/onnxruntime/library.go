@@ -9,9 +9,9 @@
 // encoder, which limits what it runs. A fault in this large C++ program ends the
 // process.
 //
-// Only builds for Linux, macOS and Windows on amd64 and arm64 can load it, and
-// none with tag `static`, which avoids purego's dependency on Linux's dynamic
-// linker and C library.
+// Only builds for Linux, macOS and Windows on amd64 and arm64 can load it.
+// Builds with tag `static` cannot, because purego would depend on Linux's
+// dynamic linker and C library.
 package onnxruntime
 
 import (
@@ -110,8 +110,8 @@ func findUsual(names []string) (*Library, error) {
 	return nil, hint.Add(fmt.Errorf("%w (%s)", ErrNotFound, strings.Join(reasons, "; ")), adviceInstall)
 }
 
-// open returns the Library for a loaded handle. It closes the handle if this is
-// not ONNX Runtime.
+// open returns the Library for a loaded handle. It closes the handle of any
+// other library.
 func open(name string, handle uintptr) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()

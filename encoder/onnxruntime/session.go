@@ -14,7 +14,6 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// An Input describes a model's input.
 type Input struct {
 	Name    string
 	Element onnx.Type // float32, uint8 or float16
@@ -48,7 +47,7 @@ func (l *Library) Load(data []byte, input Input, output string) (*Session, error
 		library: l, handle: handle, element: input.Element, shape: slices.Clone(input.Shape),
 		input: append([]byte(input.Name), 0), output: append([]byte(output), 0),
 	}
-	// For a session dropped without Close.
+	// Free a session that is dropped without Close.
 	s.cleanup = runtime.AddCleanup(s, l.free, handle)
 	return s, nil
 }
@@ -58,7 +57,7 @@ func (l *Library) newSession(data []byte, input Input, output string) (uintptr, 
 		return 0, errors.New("the file is empty")
 	}
 	if input.Element != onnx.Float && input.Element != onnx.Uint8 && input.Element != onnx.Float16 {
-		return 0, fmt.Errorf("an input of type %d", input.Element)
+		return 0, fmt.Errorf("an input of type %d is not supported", input.Element)
 	}
 	for _, name := range []string{input.Name, output} {
 		if name == "" || strings.ContainsRune(name, 0) {
@@ -67,7 +66,7 @@ func (l *Library) newSession(data []byte, input Input, output string) (uintptr, 
 	}
 	for _, n := range input.Shape {
 		if n < 1 {
-			return 0, fmt.Errorf("an input of shape %v", input.Shape)
+			return 0, fmt.Errorf("the input shape %v is not positive", input.Shape)
 		}
 	}
 	return l.load(data)
@@ -95,7 +94,7 @@ func (s *Session) checked(input []float32) ([]float32, []int, error) {
 		n *= d
 	}
 	if int64(len(input)) != n {
-		return nil, nil, fmt.Errorf("an input of %d values, its shape is %v", len(input), s.shape)
+		return nil, nil, fmt.Errorf("an input of %d values does not fit the shape %v", len(input), s.shape)
 	}
 	return s.run(packed(input, s.element))
 }

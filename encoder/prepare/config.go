@@ -43,7 +43,7 @@ func ReadConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 
 func readConfig(data []byte, height, width int) (p Preprocessing, kind string, err error) {
 	if height < 0 || width < 0 || (height == 0) != (width == 0) {
-		return p, "", fmt.Errorf("for a network of %d×%d", width, height)
+		return p, "", fmt.Errorf("the network size %d×%d is not possible", width, height)
 	}
 	f, err := readFields(data)
 	if err != nil {
@@ -55,7 +55,7 @@ func readConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 	case f.has("input_size"): // timm, before pretrained_cfg
 		kind, p = "timm", readTimm(f, height, width)
 	case f.has("preprocess_cfg"):
-		// The size is apart from the preprocessing.
+		// The size is stored apart from the preprocessing.
 		side := f.object("model_cfg").object("vision_cfg").size("image_size")
 		kind, p = "open_clip", readOpenCLIP(f.object("preprocess_cfg"), side, height, width)
 	case f.has("resize_mode", "fill_color", "mode"), f.has("interpolation") && !f.has("preset", "resize", "shorter", "scale", "color", "offset", "fill"):
@@ -83,7 +83,7 @@ func readOpenCLIP(f fields, model size, height, width int) Preprocessing {
 	f.read("size", &own, "a side, or [height, width]")
 	h, w := own.sides(height, width)
 	if mh, mw := model.sides(h, w); mh != h || mw != w {
-		f.failf("its preprocessing makes images of %d×%d, its model takes %d×%d", w, h, mw, mh)
+		f.failf("its preprocessing makes images of %d×%d, but its model takes %d×%d", w, h, mw, mh)
 	}
 	f.fail(p.sized(h, w, height, width))
 	if mode := f.text("mode", "RGB"); mode != "RGB" {
@@ -115,7 +115,6 @@ func readOpenCLIP(f fields, model size, height, width int) Preprocessing {
 	return p
 }
 
-// filter sets the interpolation to a named filter.
 func (p *Preprocessing) filter(f fields, name string) {
 	var err error
 	p.Interpolation, err = interpolation(name)
@@ -166,7 +165,7 @@ func readTimm(f fields, height, width int) Preprocessing {
 }
 
 // timmSize returns the image size and the share of the resized image that a
-// crop keeps. The network's size decides, or the training size if it is open.
+// crop keeps. The training size applies if the network's size is open.
 func timmSize(f fields, height, width int) (h, w int, pct float64) {
 	h, w = size(nil).sides(height, width)
 	h, w = f.chw("input_size", h, w)
@@ -185,7 +184,7 @@ func (f fields) chw(name string, height, width int) (h, w int) {
 	shape := []int{3, height, width}
 	f.read(name, &shape, "three whole numbers")
 	if len(shape) != 3 || shape[0] != 3 {
-		f.failf("its %q is %v; pictures of 3 channels are supported", name, shape)
+		f.failf("its %q is %v; images of 3 channels are supported", name, shape)
 		return height, width
 	}
 	return shape[1], shape[2]
@@ -268,7 +267,7 @@ func readSidecar(data []byte, height, width int) (p Preprocessing, err error) {
 		return p, fmt.Errorf("offset %.20q; it is even or floor", s.Offset)
 	}
 	if p.Fill != [3]uint8{} && p.Resize != ResizePad {
-		return p, errors.New("it has a fill, which is for resize pad")
+		return p, errors.New("it has a fill, which requires resize pad")
 	}
 	return p, nil
 }

@@ -54,8 +54,8 @@ func (f fields) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.values[name] != nil })
 }
 
-// read reads a field into to, which keeps its value if the field is absent.
-// what describes the expected type.
+// read decodes a field into to, or leaves it alone if the field is absent. what
+// describes the expected type.
 func (f fields) read(name string, to any, what string) {
 	if !f.has(name) {
 		return
@@ -150,11 +150,11 @@ func listOf[T any](b []byte, n int) (list []T, ok bool) {
 	return list, true
 }
 
-// sized sets the size that a file requests, which must match the network's
+// sized sets the size that a file requests. It must match the network's size
 // unless that is open (0).
 func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	if ofNetworkH != 0 && (height != ofNetworkH || width != ofNetworkW) {
-		return fmt.Errorf("it makes images of %d×%d, the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)
+		return fmt.Errorf("it makes images of %d×%d, but the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)
 	}
 	p.Height, p.Width = height, width
 	return nil
@@ -166,7 +166,7 @@ func (p *Preprocessing) channels(f fields, mean, std string) {
 
 func floor(x float64) int {
 	if !(x >= 0 && x <= 4*maxSide) {
-		return 0 // which check refuses
+		return 0 // check refuses 0
 	}
 	return int(math.Floor(x))
 }

@@ -32,8 +32,8 @@ type configFile struct {
 
 // Find finds the preprocessing of a model file: the named preset or file, then
 // MODEL.json, then files in its folder and the parent, where Hugging Face keeps
-// them for a folder onnx. It returns nil if there is none. A model that is no
-// file, "", has nothing beside it. Errors wrap cpar.ErrInput.
+// them if the model is in a folder onnx. It returns nil if there is none. model
+// is "" for a model without a file. Errors wrap cpar.ErrInput.
 func Find(model, named string) (c *Config, err error) {
 	switch {
 	case slices.Contains(Presets(), named):
@@ -114,7 +114,7 @@ func readFile(path string) (configFile, error) {
 }
 
 // Side returns the side of square images that the configuration requests, or 0.
-// For reports any error.
+// It leaves errors to For.
 func (c *Config) Side() int {
 	if c == nil || c.preset != "" {
 		return 0
@@ -131,7 +131,7 @@ func (c *Config) Side() int {
 func (c *Config) For(height, width int) (p Preprocessing, from string, err error) {
 	if c.preset != "" {
 		if height != width {
-			return p, "", fmt.Errorf("%w: preset %s is for square images, the network takes %d×%d", cpar.ErrInput, c.preset, height, width)
+			return p, "", fmt.Errorf("%w: preset %s is for square images, but the network takes %d×%d", cpar.ErrInput, c.preset, height, width)
 		}
 		p, err = Preset(c.preset, width)
 		return p, "preset " + c.preset, err
@@ -150,7 +150,7 @@ func (c *Config) For(height, width int) (p Preprocessing, from string, err error
 			p, from = q, fmt.Sprintf("%s (%s)", f.path, kind)
 		case !agree(p, q):
 			return p, "", hint.Add(fmt.Errorf("%w: %s and %s contain different preprocessing", cpar.ErrInput, c.files[0].path, f.path),
-				"say with --preprocessing FILE which of them belongs to the network")
+				"pass the one that belongs to the network with --preprocessing FILE")
 		}
 	}
 	return p, from, nil
@@ -164,8 +164,9 @@ func (c *Config) paths() string {
 	return strings.Join(paths, ", ")
 }
 
-// agree reports whether two files mean the same, up to rounding of numbers and
-// half a pixel, by which Hugging Face's and open_clip's files differ.
+// agree reports whether two files mean the same preprocessing, up to rounding
+// of numbers and of half a pixel in a crop's offset, in which Hugging Face and
+// open_clip differ.
 func agree(p, q Preprocessing) bool {
 	for c := range 3 {
 		for _, v := range []float64{0, 255} {

@@ -34,8 +34,8 @@ var processors = map[string]processor{
 	"MobileViT":   {side: 224, crop: 256, filter: Bilinear, raw: true, bgr: true},
 }
 
-// processorOf finds the processor that a file names. fast processors compute
-// with torchvision and round as it does.
+// processorOf finds the processor that a file names. fast is set for processors
+// that compute and round as torchvision does.
 func processorOf(f fields) (p processor, fast bool) {
 	name := f.text("image_processor_type", f.text("feature_extractor_type", ""))
 	if name == "" {
@@ -45,7 +45,7 @@ func processorOf(f fields) (p processor, fast bool) {
 	short = strings.TrimSuffix(strings.TrimSuffix(short, "ImageProcessor"), "FeatureExtractor")
 	p, known := processors[short]
 	if !known {
-		f.failf("image processor %.60q is not known; those of %s are", name, strings.Join(slices.Sorted(maps.Keys(processors)), ", "))
+		f.failf("image processor %.60q is not known; known ones are %s", name, strings.Join(slices.Sorted(maps.Keys(processors)), ", "))
 	}
 	return p, fast
 }
@@ -143,14 +143,14 @@ func (by processor) resizing(f fields, p *Preprocessing, height, width int) {
 	case to.shorter != 0:
 		p.Resize, p.Shorter = ResizeCrop, to.shorter
 	case to.height != to.width:
-		f.failf("a centre of an image of %d×%d is not supported", to.width, to.height)
+		f.failf("cropping the centre of an image of %d×%d is not supported", to.width, to.height)
 	case to != crop:
 		p.Shorter = to.height
 	}
 	f.fail(p.sized(crop.height, crop.width, height, width))
 }
 
-// byPercent is the rule of ConvNextImageProcessor, which crops only small
+// byPercent applies the rule of ConvNextImageProcessor, which crops only small
 // images.
 func byPercent(f fields, p *Preprocessing, to edges, height, width int) {
 	side := to.shorter
@@ -163,7 +163,7 @@ func byPercent(f fields, p *Preprocessing, to edges, height, width int) {
 	f.fail(p.sized(side, side, height, width))
 }
 
-// resamples are Pillow's numbers.
+// resamples lists filters by Pillow's numbers.
 var resamples = []Interpolation{"nearest", Lanczos, Bilinear, Bicubic, Box, Hamming}
 
 func resample(f fields, otherwise Interpolation) Interpolation {
@@ -176,7 +176,6 @@ func resample(f fields, otherwise Interpolation) Interpolation {
 	return resamples[n]
 }
 
-// values sets scale, mean and deviation.
 func (by processor) values(f fields, p *Preprocessing) {
 	p.Scale = f.number("rescale_factor", p.Scale)
 	if !f.flag("do_rescale", true) {

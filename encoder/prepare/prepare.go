@@ -6,7 +6,7 @@
 //
 // Resizing reproduces Pillow bit for bit, because nearly all networks were
 // trained with it. Sizes and crop offsets round as in torchvision, timm and
-// open_clip, or as in Hugging Face if its file requires it.
+// open_clip, or as in Hugging Face for its configuration files.
 package prepare
 
 import (
@@ -27,7 +27,8 @@ type Preprocessing struct {
 	Color         Color
 	Resize        Resize
 	// Shorter is the length of the image's shorter side before the centre crop
-	// (ResizeCrop), or of both sides (ResizeWhole, 0 for the network's).
+	// (ResizeCrop), or of both sides (ResizeWhole, where 0 means the
+	// network's).
 	Shorter       int
 	Interpolation Interpolation `json:",omitempty"`
 	Offset        Offset        `json:",omitempty"`
@@ -43,14 +44,13 @@ const (
 	BGR Color = "BGR"
 )
 
-// Resize is the rule for images of another shape than the network's.
+// Resize is the rule for images whose shape differs from the network's.
 type Resize string
 
-// The rules of resizing.
 const (
 	ResizeWhole Resize = "whole" // ignores the aspect ratio
-	ResizeCrop  Resize = "crop"  // shorter side to Shorter, then the centre
-	ResizePad   Resize = "pad"   // longer side to the network's, then a border of Fill
+	ResizeCrop  Resize = "crop"  // resizes the shorter side to Shorter, and crops the centre
+	ResizePad   Resize = "pad"   // resizes the longer side to the network's, and adds a border of Fill
 )
 
 // Offset is the rounding of half a pixel in a crop's offset.
@@ -61,7 +61,7 @@ const (
 	OffsetFloor Offset = "floor" // down: Hugging Face
 )
 
-// maxSide limits an image's side, and half its side before cropping.
+// maxSide limits an image's side. Before a crop, a side may be twice as long.
 const maxSide = 4096
 
 // Presets lists the names that Preset accepts.
@@ -129,7 +129,7 @@ func (p Preprocessing) check() error {
 		return fmt.Errorf("color %.20q; it is RGB or BGR", string(p.Color))
 	}
 	if _, known := filters[p.Interpolation]; !known {
-		return fmt.Errorf("interpolation %.40q", string(p.Interpolation))
+		return fmt.Errorf("unknown interpolation %.40q", string(p.Interpolation))
 	}
 	if p.Offset != OffsetEven && p.Offset != OffsetFloor {
 		return fmt.Errorf("offset %.20q; it is even or floor", string(p.Offset))

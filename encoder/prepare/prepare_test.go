@@ -36,7 +36,7 @@ func TestSidecar(t *testing.T) {
 	if got := read(t, `{}`, 224, 224); got != plain(224, 224) {
 		t.Errorf("%+v", got)
 	}
-	// A network of open size takes the file's.
+	// A network that accepts any size takes the file's size.
 	for s, side := range map[string]int{`{"size": 256}`: 256, `{"size": [256, 256], "preset": "clip"}`: 256, `{}`: 224} {
 		if got := read(t, s, 0, 0); got.Width != side || got.Height != side || got.Resize == ResizeCrop && got.Shorter != side {
 			t.Errorf("%s: %+v", s, got)

@@ -19,8 +19,8 @@ const (
 	Hamming  Interpolation = "hamming"
 )
 
-// A filter is a weight by distance in pixels of the smaller image, 0 beyond
-// reach.
+// A filter returns a weight by distance, in pixels of the smaller image. The
+// weight is 0 beyond reach.
 type filter struct {
 	reach  float64
 	weight func(x float64) float64
@@ -73,7 +73,6 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-// interpolation parses a filter's name.
 func interpolation(name string) (Interpolation, error) {
 	if name == "bilinear" {
 		return Bilinear, nil
@@ -96,8 +95,8 @@ type window struct {
 	weights []uint64
 }
 
-// windows filters n pixels of an axis to full, of which it returns wanted from
-// skip on. Pixel centres are at halves.
+// windows resamples an axis from n pixels to a length of full. It returns
+// windows for the pixels from skip to skip+wanted. Pixel centres are at halves.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
 	widened := max(1, scale)
@@ -181,7 +180,7 @@ type pair struct {
 	even, odd []byte
 }
 
-// half rounds to the nearest.
+// half makes the shift in clip round to the nearest.
 const half = 1 << (precision - 1)
 
 func sourceRange(w []window) (from, to int) {
@@ -193,7 +192,7 @@ func sourceRange(w []window) (from, to int) {
 }
 
 // Pixels are two vertically adjacent pixels, packed so that one multiplication
-// serves two channels. The first named is in a word's lower half.
+// serves two channels. The channel named first is in a word's lower half.
 type pixels struct {
 	redBlue, redBlue2 uint64 // of the even row, of the odd one
 	greens            uint64 // of both

@@ -89,8 +89,8 @@ func (p Preprocessing) place(full, wanted int) placement {
 	return placement{skip, wanted, 0}
 }
 
-// Views is the number of views per image, whose embeddings are averaged. Each
-// costs one run of the network. docs/quality.md measures the gain.
+// Views is the number of views per image. Their embeddings are averaged. Each
+// view costs one run of the network. docs/quality.md measures the gain.
 //
 //	1    the image; 0 is the same
 //	2    and its mirrored centre
@@ -99,7 +99,7 @@ type Views int
 // MostViews is the maximum and the default.
 const MostViews Views = 2
 
-// Check refuses other numbers.
+// Check refuses numbers other than 0, 1 and 2.
 func (v Views) Check() error {
 	if v < 0 || v > MostViews {
 		return fmt.Errorf("%d views per image; 1 and %d are supported", int(v), MostViews)
@@ -109,7 +109,7 @@ func (v Views) Check() error {
 
 const middleShare = 7
 
-// Tensors returns one input per view, each as from Tensor. Errors wrap
+// Tensors returns one input per view, in the format of Tensor. Errors wrap
 // cpar.ErrInput.
 func (p Preprocessing) Tensors(rgb []byte, width, height int) ([][]float32, error) {
 	whole, err := p.Tensor(rgb, width, height)

@@ -15,8 +15,8 @@ import (
 type Options struct {
 	Encoder feature.Encoder // the image half
 	Text    TextEncoder     // the text half, such as a TextModel
-	// Asked are the offered keywords, ranked against Everyday. If it is empty,
-	// Everyday itself is offered.
+	// Asked lists the keywords to offer. They compete with the words of
+	// Everyday. If Asked is empty, Everyday itself is offered.
 	Asked []string
 	// MaxKeywords and MinScore limit the keywords per photo.
 	MaxKeywords int
@@ -68,7 +68,7 @@ func Prepare(ctx context.Context, o Options) (*Annotator, error) {
 	return p, nil
 }
 
-// String identifies everything but the photo that determines Keywords.
+// String identifies everything that Keywords depends on, except the photo.
 func (p *Annotator) String() string { return p.name }
 
 // Keywords finds the keywords of a photo's file, except those in known.
@@ -80,7 +80,7 @@ func (p *Annotator) Keywords(path string, known []string) ([]Score, error) {
 	return p.KeywordsOf(data, known)
 }
 
-// KeywordsOf is Keywords of the file's contents.
+// KeywordsOf is Keywords for the contents of a file.
 func (p *Annotator) KeywordsOf(data []byte, known []string) ([]Score, error) {
 	n := p.opt.Encoder
 	embedding, err := p.opt.Cache.Embedding(decode.ContentDigest(data), n.Digest(), func() ([]float32, error) {
@@ -96,10 +96,10 @@ func (p *Annotator) KeywordsOf(data []byte, known []string) ([]Score, error) {
 	return p.ranker.Rank(embedding, p.opt.MaxKeywords, p.opt.MinScore, known)
 }
 
-// Two halves of equal length may come from different models and then rank
-// keywords by chance, which the files do not reveal. The check embeds
-// single-colour images and the names of the colours. A foreign pair reaches
-// three matches of six with a probability of 6 %.
+// Two halves with vectors of equal length may come from different models. They
+// then rank keywords by chance, and the files do not reveal this. The check
+// embeds single-colour images and the names of the colours. A mismatched pair
+// reaches three of six matches with a probability of 6 %.
 var colours = []struct {
 	name string
 	rgb  [3]byte
@@ -125,7 +125,7 @@ func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, err
 			return nil, err
 		}
 		if i > 0 && len(out[i]) != len(out[0]) {
-			return nil, fmt.Errorf("the network gives %d values, and %d before", len(out[i]), len(out[0]))
+			return nil, fmt.Errorf("the network gives %d values, but gave %d before", len(out[i]), len(out[0]))
 		}
 	}
 	return out, nil

@@ -44,8 +44,8 @@ const (
 	clipLength = 77
 )
 
-// newBPE takes a vocabulary and merges, each two tokens separated by a space.
-// All 512 byte tokens are required.
+// newBPE takes a vocabulary and merges. A merge is two tokens separated by a
+// space. All 512 byte tokens are required.
 func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 	b := &bpe{merges: make(map[pair]merge, len(merges))}
 	for i, r := range byteRunes() {
@@ -62,15 +62,15 @@ func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 		with, okRight := vocabulary[right]
 		to, okBoth := vocabulary[left+right]
 		if !ok || !okLeft || !okRight || !okBoth {
-			return nil, fmt.Errorf("%w: merge %d, %q, is not of two tokens that make one", cpar.ErrInput, rank+1, sanitize.Text(truncate(line)))
+			return nil, fmt.Errorf("%w: merge %d, %q, does not join two tokens into one", cpar.ErrInput, rank+1, sanitize.Text(truncate(line)))
 		}
 		b.merges[pair{from, with}] = merge{rank, to}
 	}
 	return b, nil
 }
 
-// byteRunes are the characters that represent bytes in vocabularies: the byte
-// itself if printable, otherwise a character from U+0100 on.
+// byteRunes returns the characters that represent bytes in vocabularies: the
+// byte itself if printable, otherwise a character from U+0100 on.
 func byteRunes() (runes [256]rune) {
 	next := rune(0x100)
 	for i := range runes {
@@ -86,7 +86,7 @@ func byteRunes() (runes [256]rune) {
 }
 
 // clipWords matches words as OpenAI's pattern does. Its input has no white
-// space but single spaces.
+// space except single spaces.
 var clipWords = regexp.MustCompile(`'s|'t|'re|'ve|'m|'ll|'d|\p{L}+|\p{N}|[^ \p{L}\p{N}]+`)
 
 func (b *bpe) encode(text string) (ids []int64) {
@@ -178,7 +178,7 @@ func mergeLines(data []byte) (lines []string) {
 }
 
 // newCLIP makes a CLIP tokenizer. It pads with zeros, as OpenAI does. CLIP
-// ignores padding, because the end token is the largest.
+// ignores padding, because it takes the largest token for the end.
 func newCLIP(vocabulary map[string]int64, merges []string) (*Tokenizer, error) {
 	if err := checkVocabulary(vocabulary); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func newCLIP(vocabulary map[string]int64, merges []string) (*Tokenizer, error) {
 
 func checkVocabulary(vocabulary map[string]int64) error {
 	if len(vocabulary) > maxTokens {
-		return fmt.Errorf("%w: a vocabulary of %d tokens; %d are accepted", cpar.ErrInput, len(vocabulary), maxTokens)
+		return fmt.Errorf("%w: its vocabulary has %d tokens; %d are accepted", cpar.ErrInput, len(vocabulary), maxTokens)
 	}
 	for token, id := range vocabulary {
 		if id < 0 || id >= maxTokens || len(token) > maxTokenBytes {
@@ -207,5 +207,4 @@ func checkVocabulary(vocabulary map[string]int64) error {
 	return nil
 }
 
-// truncate shortens a name for a message.
 func truncate(s string) string { return s[:min(len(s), 40)] }

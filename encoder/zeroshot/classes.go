@@ -11,8 +11,9 @@ import (
 
 // PrepareClasses returns an Annotator that needs no text half. o.Encoder is a
 // classifier of ImageNet (encoder.OpenClassifier), and WordNet relates its
-// classes to words. Without o.Asked, it offers the words of Everyday that are
-// concepts above some class. The score of a word is the sum over its classes.
+// classes to words. Without o.Asked, it offers the words of Everyday that
+// WordNet places above some class. The score of a word is the sum over its
+// classes.
 func PrepareClasses(o Options) (*Annotator, error) {
 	if err := wordnet.Check(); err != nil {
 		return nil, err
@@ -40,8 +41,8 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
 }
 
-// probabilities returns the softmax of values, or values if the network ends in a
-// softmax, so that they add up to 1.
+// probabilities returns the softmax of values, or values themselves if they add
+// up to 1, because then the network ends in a softmax.
 func probabilities(values []float32) []float32 {
 	sum, largest := 0.0, slices.Max(values)
 	for _, x := range values {

@@ -44,7 +44,7 @@ func ReadList(text string) ([]string, error) {
 				continue
 			}
 			if !utf8.ValidString(word) || utf8.RuneCountInString(word) > maxWordRunes || !strings.ContainsFunc(word, unicode.IsLetter) || strings.ContainsFunc(word, unicode.IsControl) {
-				return nil, hint.Add(fmt.Errorf("reading words: %w: %q is none", cpar.ErrInput, sanitize.Text(truncate(word))), "name words with commas between, or one a line in a file")
+				return nil, hint.Add(fmt.Errorf("reading words: %w: %q is not a word", cpar.ErrInput, sanitize.Text(truncate(word))), "separate words by commas, or put one on each line of a file")
 			}
 			list = append(list, word)
 		}

@@ -20,7 +20,7 @@ import (
 //
 //	input_ids 1×77 (1×64 for SigLIP), optional attention_mask ─▶ text_embeds 1×d
 //
-// It loads its weights for the first text, because cached texts need no
+// It loads its weights on the first call of Text, because cached texts need no
 // network. It is safe for concurrent use.
 type TextModel struct {
 	path      string
@@ -44,7 +44,7 @@ type compiled struct {
 
 type inputs struct {
 	ids, mask, positions string
-	length               int // of the file, 0 if it leaves it open
+	length               int // 0 if the file leaves it open
 }
 
 // textLimits admit the text halves of the largest public CLIPs.
@@ -52,9 +52,8 @@ var textLimits = onnx.Limits{FileBytes: 3 << 30, Memory: 3 << 30, Elements: 1 <<
 
 const (
 	maxDim = 4096
-	// shortLength suffices for most prompts and takes a fifth of the time if
-	// the file leaves the length open, because CLIP ignores tokens after the
-	// end.
+	// If the file leaves the length open, shortLength suffices for most prompts
+	// and takes a fifth of the time. CLIP ignores tokens after the end.
 	shortLength = 16
 )
 
@@ -125,7 +124,6 @@ func (h *TextModel) read() (*onnx.Model, error) {
 	return onnx.Read(h.file.Data, textLimits, h.file.External)
 }
 
-// failed adds the file to an error.
 func (h *TextModel) failed(err error) error {
 	if !errors.Is(err, cpar.ErrInput) {
 		err = fmt.Errorf("%w: %w", cpar.ErrInput, err)
@@ -133,13 +131,12 @@ func (h *TextModel) failed(err error) error {
 	return fmt.Errorf("loading the text half %s: %w", sanitize.Text(h.path), err)
 }
 
-// Text returns the embedding of a text.
 func (h *TextModel) Text(text string) ([]float32, error) {
 	var ids []int64
 	var used, length int
 	var compile func() (*compiled, error)
 	var err error
-	for _, p := range h.programs { // the shortest that the text fits
+	for _, p := range h.programs { // the shortest that fits the text
 		length, compile = p.length, p.compile
 		if ids, used, err = h.tokenizer.Encode(text, length); err == nil {
 			break

@@ -26,8 +26,8 @@ type Score struct {
 	Score float64 `json:"score"`
 }
 
-// temperature is the factor of cosines. CLIP's training ends at 100, SigLIP's
-// at about 115, and text halves do not state it.
+// temperature multiplies cosines. Training leaves it at 100 for CLIP and at
+// about 115 for SigLIP, and text halves do not state it.
 const temperature = 100
 
 // A Ranker ranks keywords by a photo's embedding. It is safe for concurrent
@@ -57,8 +57,8 @@ func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error
 	return r, nil
 }
 
-// Rank returns the keywords nearest to a photo's embedding, best first: at most
-// most, each with a score of at least least, and none in known.
+// Rank returns the keywords nearest to a photo's embedding, best first, except
+// those in known. most limits their number, and least is the minimum score.
 func (r *Ranker) Rank(embedding []float32, most int, least float64, known []string) ([]Score, error) {
 	photo, err := normalised(embedding)
 	if dim := len(r.vectors[0]); err == nil && len(photo) != dim {
@@ -70,7 +70,7 @@ func (r *Ranker) Rank(embedding []float32, most int, least float64, known []stri
 	return best(r.words[:r.offered], softmax(photo, r.vectors), most, least, known), nil
 }
 
-// best returns the words of the largest shares, as Rank does.
+// best returns the words of the largest shares within Rank's limits.
 func best(words []string, shares []float64, most int, least float64, known []string) []Score {
 	leave := map[string]bool{}
 	for _, word := range known {
@@ -89,7 +89,7 @@ func best(words []string, shares []float64, most int, least float64, known []str
 
 func dimMismatch(photo, text int) error {
 	return hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d: they are not the two halves of one CLIP-like model", cpar.ErrInput, photo, text),
-		"pass the text half that came with --model; of a CLIP the image half must give its projected embedding (image_embeds), which cpar model check shows")
+		"pass the text half that came with --model; the image half of a CLIP must give its projected embedding (image_embeds), which cpar model check shows")
 }
 
 func softmax(photo []float32, vectors [][]float32) []float64 {
@@ -117,7 +117,6 @@ func dot(a, b []float32) (sum float64) {
 	return sum
 }
 
-// normalised scales a vector to length 1.
 func normalised(v []float32) ([]float32, error) {
 	sum := dot(v, v)
 	if !(sum > 0) || math.IsInf(sum, 0) {

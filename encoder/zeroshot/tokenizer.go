@@ -56,7 +56,6 @@ func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err 
 	return slices.Concat(t.before, ids, t.after, slices.Repeat([]int64{t.pad}, length-used)), used, nil
 }
 
-// Digest identifies the files.
 func (t *Tokenizer) Digest() [sha256.Size]byte { return t.digest }
 
 // Length returns the number of tokens per text if the text half leaves it open.
@@ -193,7 +192,6 @@ func unpack(data []byte) ([]byte, error) {
 	return readLimited(z)
 }
 
-// readLimited reads at most maxFileBytes.
 func readLimited(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	if err != nil {

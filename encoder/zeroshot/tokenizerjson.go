@@ -72,7 +72,7 @@ func readTokenizerJSON(data []byte) (*Tokenizer, error) {
 	case f.Model.Type == "Unigram":
 		return f.unigram()
 	}
-	return nil, fmt.Errorf("%w: a tokenizer of kind %q; there are CLIP's (BPE with words that end in %s) and Unigram", cpar.ErrInput, sanitize.Text(truncate(f.Model.Type)), wordEnd)
+	return nil, fmt.Errorf("%w: tokenizers of kind %q are not supported; CLIP's (BPE with words that end in %s) and Unigram are", cpar.ErrInput, sanitize.Text(truncate(f.Model.Type)), wordEnd)
 }
 
 func (f *tokenizerFile) clip() (*Tokenizer, error) {

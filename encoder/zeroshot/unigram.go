@@ -34,8 +34,8 @@ type piece struct {
 
 const (
 	space = "▁"
-	// unknownPenalty is the score of an unknown character relative to the
-	// lowest known piece, as in SentencePiece.
+	// An unknown character scores unknownPenalty below the lowest known piece,
+	// as in SentencePiece.
 	unknownPenalty = 10
 	siglipLength   = 64
 )

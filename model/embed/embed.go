@@ -68,16 +68,16 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 // paper. A photo is at most B = 6·β/2 + m/2 from the middle level: six features
 // of norm at most 1, β/2 levels per unit, and half a level of rounding per
 // coordinate. A median is on average at most twice as far from any point as the
-// photos are. So baselines are at most 2B away and a photo at most 3B = 10,287
-// from them. The result is at most 32,767, which keeps the sums of EmbedAll
-// exact.
+// photos are. So baselines are at most 2B from the middle, and a photo is at
+// most 3B = 10,287 from the baselines. The result is at most 32,767, which
+// keeps the sums of EmbedAll exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(l1Features*beta+m)/2, math.MaxInt16)
 }
 
-// Baselines returns the median level of each coordinate, the lower one of an
-// even number, which minimises the number of steps. All of levels must have one
-// length and be at most beta. Errors wrap cpar.ErrInput.
+// Baselines returns the median level of each coordinate (the lower of two
+// medians), which minimises the number of steps. All vectors of levels must
+// have one length and values of at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)
@@ -166,7 +166,7 @@ func (p *Projection) rowBytes() int { return (p.mhat + 127) / 128 * aes.BlockSiz
 func (p *Projection) steps(bits []byte, d, first int) {
 	blocks := uint64(p.rowBytes() / aes.BlockSize)
 	var counter [aes.BlockSize]byte
-	// Below 2²⁰·2¹⁶·2⁹, so the upper half of the counter stays 0.
+	// The counter is below 2²⁰·2¹⁶·2⁹, so its upper half stays 0.
 	binary.BigEndian.PutUint64(counter[8:], uint64(d*p.beta+first-1)*blocks)
 	clear(bits)
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
@@ -232,7 +232,7 @@ func (t *tally) carry() {
 
 const stepsPerRead = 256
 
-// Embed embeds one photo with EmbedAll's result. Errors wrap cpar.ErrInput.
+// Embed embeds one photo exactly as EmbedAll does. Errors wrap cpar.ErrInput.
 func (p *Projection) Embed(levels []uint16) ([]int16, error) {
 	if err := p.check(levels); err != nil {
 		return nil, fmt.Errorf("embedding a photo: %w", err)

@@ -173,7 +173,7 @@ func TestEmbedAllEqualsEmbed(t *testing.T) {
 }
 
 // All weight in one element of each feature, far from the baseline, fills bytes
-// and lanes most.
+// and lanes the most.
 func TestEmbedFarFromTheBaseline(t *testing.T) {
 	unit := func(dimension, at int, sign float64) []float64 {
 		x := make([]float64, dimension)

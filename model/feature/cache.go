@@ -23,7 +23,6 @@ type store interface {
 	Put(kind string, name, value []byte) error
 }
 
-// NewCache returns a cache in s.
 func NewCache(s store) *Cache { return &Cache{store: s} }
 
 // ReadOnly returns a view of c that never writes.
@@ -67,7 +66,8 @@ func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
 }
 
-// Text returns the vector of texts. name identifies everything it depends on.
+// Text returns the vector of texts. name identifies everything that determines
+// it.
 func (c *Cache) Text(name [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, textKind, name[:], decodeEmbedding, compute, encodeEmbedding)
 }

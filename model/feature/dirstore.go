@@ -20,10 +20,10 @@ import (
 //	                             value · CRC-32C of the preceding bytes (4)
 //
 // Numbers are little-endian. The file name is the hex of the first 32 bytes of
-// the entry's name, and of up to 8 more. The checksum detects entries that a
-// killed process or a power failure cut off, and those that another process is
-// writing. They count as missing. It does not protect against an attacker with
-// write access. Files have mode 0600, folders 0700.
+// the entry's name, and of up to 8 more. Entries that a killed process or a
+// power failure cut off, and entries that another process is writing, fail the
+// checksum and count as missing. The checksum does not protect against an
+// attacker with write access. Files have mode 0600, folders 0700.
 type dirStore struct{ dir string }
 
 const (

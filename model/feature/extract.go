@@ -18,7 +18,6 @@ type Extractor struct {
 	patch *patchScratch
 }
 
-// NewExtractor returns an empty workspace.
 func NewExtractor() *Extractor { return &Extractor{gabor: newGaborScratch(), patch: newPatchScratch()} }
 
 type plan struct {

@@ -8,9 +8,8 @@
 //	             └ patches        4 quarters × 400 patch words
 //
 // Vectors are returned as extracted, before principal components and L1
-// normalisation. Up to rounding, the seven equal those of OpenCV and
-// PyWavelets, the libraries named by the paper's authors, and tests compare
-// them.
+// normalisation. Up to rounding, the seven equal the results of OpenCV and
+// PyWavelets, the libraries named by the paper's authors. Tests compare them.
 //
 // Colours are counted in the image itself if its longest side is at most 256
 // pixels, otherwise in the image reduced to 256 pixels by area averaging. Grey
@@ -96,7 +95,6 @@ var blocks = []Block{
 // Blocks returns the features in the order of Vectors.
 func Blocks() []Block { return slices.Clone(blocks) }
 
-// New returns zero vectors.
 func New() *Vectors {
 	v := new(Vectors)
 	for _, b := range blocks {

@@ -43,8 +43,8 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
 // gaborSpectrum returns the transfer function of a kernel without the mean of
-// its real part, fftSide², divided by its number of elements. It is real, since
-// a kernel k is conjugate-symmetric about its centre: k(−d) = conj k(d).
+// its real part: fftSide² values, divided by their number. It is real, since a
+// kernel k is conjugate-symmetric about its centre: k(−d) = conj k(d).
 func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	const n = fftSide
 	half := gaborHalf(wavelength)
@@ -246,7 +246,7 @@ func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 // turnsLost returns, from the imaginary parts of two factors and their product,
 // the number of turns by which the product's angle falls short of the sum of
 // angles: two factors in the upper half-plane whose product lies below have
-// passed π, and the reverse −π.
+// passed π, and in the reverse case −π.
 func turnsLost(a, b, product float64) int {
 	sa, sb, sp := math.Float64bits(a)>>63, math.Float64bits(b)>>63, math.Float64bits(product)>>63
 	return int(sp&^(sa|sb)) - int(sa&sb&^sp)

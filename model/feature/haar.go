@@ -9,10 +9,10 @@ const (
 )
 
 // haarTransform writes the full orthonormal 2-D Haar decomposition of a 64×64
-// grey image in [0, 1] to out, in the layout of pywt.coeffs_to_array: at each
-// level the average is top left, details along x top right, along y bottom
-// left, along both bottom right. The sign of a detail is first minus second, as
-// in PyWavelets.
+// grey image in [0, 1] to out, in the layout of pywt.coeffs_to_array. At each
+// level, the average is top left, and the details along x are top right, along
+// y bottom left, and along both bottom right. The sign of a detail is first
+// minus second, as in PyWavelets.
 func haarTransform(grey, out []float64) {
 	var average [haarSide * haarSide]float64
 	copy(average[:], grey)

@@ -17,7 +17,7 @@ import (
 //	  ─▶ 400 words: max(0, word·patch − offset) ─▶ mean over each quarter, 4 × 400 values
 //
 // A patch word is a centroid times the whitening of patches. go generate
-// computes both from synthetic images, so the package contains nobody's photos.
+// computes both from synthetic images, so the package contains no real photos.
 
 //go:generate go run ./patchgen -out patches.bin
 

@@ -11,8 +11,8 @@ type tap struct {
 	w   float64
 }
 
-// areaTaps returns the taps of each of n source positions for d ≤ n
-// destinations, which average the positions they cover.
+// areaTaps returns, for each of n source positions, its weights (taps) in the d
+// ≤ n destinations. A destination averages the positions it covers.
 func areaTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for i := range n { // source i covers i·d … (i+1)·d, destination j covers j·n … (j+1)·n
@@ -25,7 +25,7 @@ func areaTaps(n, d int) [][]tap {
 }
 
 // linearTaps implements INTER_AREA for axes that grow: two taps, placed so that
-// whole factors replicate.
+// whole factors replicate pixels.
 func linearTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for j := range d {

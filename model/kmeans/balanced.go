@@ -28,8 +28,8 @@ type BalancedCells struct {
 	Records [][]uint32
 }
 
-// Balance divides rows (n×d, read-only) into cells of size slots each, by
-// squared L2. There must be at least n slots in all and at most n per cell. The
+// Balance divides rows (n×d, read-only) into cells by squared L2. Each cell has
+// size slots. There must be at least n slots in all and at most n per cell. The
 // result depends only on rows and seed. Errors wrap cpar.ErrInput.
 func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (*BalancedCells, error) {
 	n := len(rows)
@@ -132,7 +132,7 @@ func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// distances writes the squared distances from all centroids to to and returns
+// distances fills to with the squared distances from all centroids and returns
 // the nearest.
 func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	for k, centroid := range c.Centroids {
@@ -145,8 +145,8 @@ func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 }
 
 // The encoding of BalancedCells takes one bit per record and cell, a quarter of
-// record numbers at a million records. Numbers are little-endian. The length
-// depends only on the four counts.
+// the size of record numbers at a million records. Numbers are little-endian.
+// The length depends only on the four counts.
 //
 //	records (4)  cells (4)  slots of a cell (4)  d (4)
 //	centroids, d float32 each
@@ -208,22 +208,24 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 	}
 	missing := func(x byte) bool { return x != 0xff }
 	if at := slices.IndexFunc(found, missing); r.Err() == nil && at >= 0 && (at < n/8 || bits.OnesCount8(found[at]) != n%8) {
-		r.Fail("record %d or one behind it has no cell", 8*at)
+		r.Fail("record %d or a later one has no cell", 8*at)
 	}
 	return c, r.Err()
 }
 
 // Records that nearly belong to a cell far larger than others do not fit into
-// its slots. choose therefore takes the best of several divisions, by the
-// number of nearest others of sampled rows that are in the cells these rows
-// would query.
+// its slots. choose therefore tries several divisions. It takes the one in
+// which the cells that sampled rows would query hold the largest share of these
+// rows' nearest others.
 //
 // On Corel-5k, profile `learned`, eight cells with 1.72 slots per record, this
-// finds 0.861 of the ten nearest, the most even of eight divisions 0.850.
+// finds 0.861 of the ten nearest. The most even of eight divisions finds 0.850.
 const (
-	// restarts divisions of sampled evenly spaced rows are tried.
+	// restarts is the number of divisions tried, and sampled the number of
+	// evenly spaced rows that they divide.
 	restarts, sampled = 32, 1 << 14
-	// A division is evaluated by evalNeighbours nearest others of evalRows rows.
+	// A division is judged by the evalNeighbours nearest others of each of
+	// evalRows rows.
 	evalRows, evalNeighbours = 1 << 10, 10
 )
 

@@ -30,13 +30,13 @@ const (
 	// maxRows keeps row numbers within the uint32 of an index.
 	maxRows = 1 << 31
 	none    = ^uint32(0)
-	// chunkRows rows are compared with all centroids at a time.
+	// chunkRows is the number of rows compared with all centroids at a time.
 	chunkRows = 512
 )
 
 // Fit divides rows (n×d, read-only) into at most opt.Cells non-empty cells by
-// Lloyd's algorithm under squared L2, from rows drawn by k-means++ (Arthur and
-// Vassilvitskii 2007). Errors wrap cpar.ErrInput.
+// Lloyd's algorithm under squared L2, starting from rows drawn by k-means++
+// (Arthur and Vassilvitskii 2007). Errors wrap cpar.ErrInput.
 //
 // It takes O(n·k·d) time per round on all cores, and memory for a copy of the
 // rows.
@@ -94,7 +94,7 @@ func newPoints(rows [][]float32) (*points, error) {
 	mean := make([]float64, d)
 	for i, row := range rows {
 		if len(row) != d {
-			return nil, fmt.Errorf("%w: row %d has %d dimensions, row 0 has %d", cpar.ErrInput, i, len(row), d)
+			return nil, fmt.Errorf("%w: row %d has %d dimensions, but row 0 has %d", cpar.ErrInput, i, len(row), d)
 		}
 		for j, x := range row {
 			mean[j] += float64(x)
@@ -250,8 +250,8 @@ func (m *lloyd) fill() {
 	}
 }
 
-// update moves every centroid to the mean of its rows, which one goroutine sums
-// in row order, on any number of cores.
+// update moves every centroid to the mean of its rows. One goroutine sums these
+// in row order, so the result does not depend on the number of cores.
 func (m *lloyd) update() {
 	lists := newPartition(m.cell, m.k)
 	parallel.Ranges(m.k, 0, func(from, to int) {
@@ -330,7 +330,6 @@ func newPartition(list []uint32, k int) *Partition {
 	return l
 }
 
-// Len returns the number of cells.
 func (l *Partition) Len() int { return len(l.Starts) - 1 }
 
 // Members returns the records of a cell by their original numbers.
@@ -339,8 +338,8 @@ func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l
 // DefaultCells returns the number of cells for a collection of n photos of
 // width numbers each. For long vectors, as in profile paper, it is 2·√n: 134
 // for 4,500 and 283 for 20,000. More cells find more with the same visits, but
-// every request reads their centroids too. By rows read, the share found of the
-// true ten nearest is
+// every request reads their centroids too. The share of the true ten nearest
+// found, by rows read, is
 //
 //	rows read          5 %   7.5 %   10 %   20 %           5 %   7.5 %   10 %   20 %
 //	4,500   k =  64   0.66    0.80   0.87   0.97   k = 96  0.66    0.81   0.88   0.98

@@ -15,7 +15,7 @@ const (
 	// From 24 to 64 the share found changes by 0.01.
 	components = 48
 	basisRows  = 6000
-	// projectedRows photos are laid out at a time, 20 MB.
+	// projectedRows is the number of photos laid out at a time, 20 MB.
 	projectedRows = 4096
 )
 

@@ -15,15 +15,16 @@ import (
 	"cpar/internal/parallel"
 )
 
-// moments are sums over photos from which covariances follow. Subtracting one
-// fold's moments from the total is cheaper than summing the other folds again.
+// moments are the sums over photos that determine the covariances. Subtracting
+// one fold's moments from the total is cheaper than summing the other folds
+// again.
 type moments struct {
 	n          float64
 	sx, sy     []float64
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments sums over the rows in use, or over all rows if use is nil.
+// moments sums over the rows listed in use, or over all rows if use is nil.
 func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
 	x, of := f.x, f.y.byPhoto
 	if use != nil {
@@ -199,7 +200,8 @@ func (s solution) scaleByCorrelation() solution {
 	return s
 }
 
-// regression returns A⁻¹ Cxy without weights, given t = Lx⁻¹ Cxy with weights.
+// regression returns A⁻¹ Cxy without keyword weights from the weighted t = Lx⁻¹
+// Cxy.
 func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.General {
 	out := matrix(t.Rows, t.Cols)
 	idf := m.idf()

@@ -65,7 +65,6 @@ func (p *Projection) AppendBinary(data []byte) ([]byte, error) {
 	return p.guess.append(p.direction.append(appendFloats(data, p.mean))), nil
 }
 
-// MarshalBinary returns the encoding of p. The error is always nil.
 func (p *Projection) MarshalBinary() ([]byte, error) { return p.AppendBinary(nil) }
 
 // UnmarshalBinary decodes data without keeping it, using no more memory than

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// blockComponents is the number of principal components that Fit keeps of a
+	// blockComponents is the number of principal components that Fit keeps per
 	// block.
 	blockComponents = 128
-	// maxWords is the number of keywords that are correlated, the most frequent
-	// ones. Time is cubic in their number, and rarer keywords have too few
-	// photos to learn from.
+	// maxWords is the number of keywords, the most frequent ones, that Fit
+	// correlates. Time is cubic in their number, and rarer keywords have too
+	// few photos to learn from.
 	maxWords = 512
 	// maxReduced bounds the photos used for principal components, which hardly
 	// change with more.
@@ -103,7 +103,7 @@ func (o Options) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	}
 	for i, r := range rows {
 		if len(r) != in {
-			return nil, fmt.Errorf("%w: row %d has %d values, the blocks %d", cpar.ErrInput, i, len(r), in)
+			return nil, fmt.Errorf("%w: row %d has %d values, but the blocks have %d", cpar.ErrInput, i, len(r), in)
 		}
 		for j, v := range r {
 			if v-v != 0 {

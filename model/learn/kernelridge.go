@@ -20,16 +20,16 @@ const MaxRidgePhotos = 1500
 // kernelRidge is λ, in units of the kernel.
 const kernelRidge = 0.3
 
-// A Prior estimates a keyword of one photo without tagged photos, 0 … 1. It is
-// nil if there is none.
+// A Prior estimates whether one photo has a keyword, 0 … 1, without learning
+// from tagged photos. It is nil if there is none.
 type Prior func(word string) float64
 
-// A KernelRidge estimates keywords after few tagged photos, where it does better
-// than the guess of a Projection. A row f consists of blocks. Of each block, the
-// signed square root is centred by the mean over the collection and scaled to
-// length 1, and the blocks are weighted so that f·f′ is a weighted mean of
-// cosines. With Y the n×v matrix of keywords, 0 or 1, and P that of their
-// priors,
+// A KernelRidge estimates keywords from few tagged photos, for which it does
+// better than the guess of a Projection. A row f consists of blocks. Each block
+// is the signed square root of its values, centred by the mean over the
+// collection and scaled to length 1. Blocks are weighted so that f·f′ is a
+// weighted mean of cosines. With the n×v matrices Y of keywords, 0 or 1, and P
+// of their priors,
 //
 //	K = exp(−2·(1 − f·f′)) + 1,  α = (K + λI)⁻¹·(Y − P),  estimate = K·α + P
 //
@@ -53,12 +53,12 @@ type RidgeBlock struct {
 	Weight float64
 }
 
-// FitKernelRidge fits a regression to the rows that have keywords. All rows give
-// the centre. guesses[i] estimates row i without having learnt from it: without
-// another fit, the estimate of a photo by all others is Y − α/diag((K + λI)⁻¹)
-// (Stone, "Cross-validatory choice and assessment of statistical predictions",
-// JRSS B 1974). priors has one entry per row, or is nil. Errors wrap
-// cpar.ErrInput or are ctx's.
+// FitKernelRidge fits a regression to the rows that have keywords. All rows
+// give the centre. The guess for row i is made without having learnt from it.
+// This needs no other fit, because the estimate of a photo by all others is Y −
+// α/diag((K + λI)⁻¹) (Stone, "Cross-validatory choice and assessment of
+// statistical predictions", JRSS B 1974). priors has one entry per row, or is
+// nil. Errors wrap cpar.ErrInput or are ctx's.
 func FitKernelRidge(ctx context.Context, rows [][]float32, keywords [][]string, priors []Prior, blocks []RidgeBlock) (*KernelRidge, []*rank.Guess, error) {
 	k := newKernelRidge(blocks)
 	guesses, err := k.fit(ctx, rows, keywords, priors)
@@ -136,8 +136,8 @@ func taggedRows(keywords [][]string) (rows []int) {
 	return rows
 }
 
-// spread returns a matrix of n rows with the rows of m at these places. The
-// others are 0, because the length of an encoding must not reveal how many
+// spread returns a matrix of n rows with the rows of m at the given places. Its
+// other rows are 0, because the length of an encoding must not reveal how many
 // photos have keywords.
 func spread(m blas64.General, places []int, n int) blas64.General {
 	out := matrix(n, m.Cols)
@@ -172,7 +172,7 @@ func inverseKernel(ctx context.Context, f blas64.General) (blas64.General, error
 	return out.RawMatrix(), nil
 }
 
-// similarity is the kernel of two rows with this product.
+// similarity returns the kernel of two rows from their product.
 func similarity(cosine float64) float64 { return math.Exp(-2*(1-cosine)) + 1 }
 
 func (k *KernelRidge) centre(rows [][]float32) {
@@ -204,7 +204,7 @@ func (k *KernelRidge) row(values []float32) []float64 {
 	return out
 }
 
-// prior returns P of a row.
+// prior returns row i of P.
 func (k *KernelRidge) prior(priors []Prior, i int) []float64 {
 	out := make([]float64, len(k.guess.words))
 	if priors == nil || priors[i] == nil {

@@ -38,7 +38,6 @@ func (k *KernelRidge) AppendBinary(data []byte) ([]byte, error) {
 	return k.guess.append(k.photos.append(appendFloats(data, k.mean))), nil
 }
 
-// MarshalBinary returns the encoding of k. The error is always nil.
 func (k *KernelRidge) MarshalBinary() ([]byte, error) { return k.AppendBinary(nil) }
 
 // UnmarshalBinary decodes data without keeping it, like
@@ -84,5 +83,4 @@ func decodeRidge(data []byte) (*KernelRidge, error) {
 	return k, nil
 }
 
-// In returns the number of values of a row.
 func (k *KernelRidge) In() int { return len(k.mean) }

@@ -38,7 +38,6 @@ func (b *Basis) AppendBinary(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// MarshalBinary returns the encoding of b. The error is always nil.
 func (b *Basis) MarshalBinary() ([]byte, error) { return b.AppendBinary(nil) }
 
 // UnmarshalBinary decodes data without keeping it. It rejects anything that

@@ -19,9 +19,9 @@ import (
 const MaxIn = 1 << 16
 
 // The Krylov space has krylovFactor·out + krylovExtra dimensions. It grows by
-// out/4 at a time, within minBlock and maxBlock. 128 components then capture
-// 0.998 of the variance of the best ones on the haarq of Corel-5k. Narrower
-// blocks would do better but read the rows more often.
+// out/4 at a time, within minBlock and maxBlock. On the haarq of Corel-5k, 128
+// components then capture 0.998 of the variance that the best 128 capture.
+// Narrower blocks would do better but read the rows more often.
 const (
 	krylovFactor = 3
 	krylovExtra  = 64
@@ -33,10 +33,10 @@ const (
 // may be rounding error of float32.
 const minVarianceShare = 1e-6
 
-// Fit returns the out directions of largest variance of rows (n × in,
-// read-only). Collections of up to 3·out + 64 rows are decomposed exactly. The
-// result depends only on rows, out and the public seed, up to the rounding of
-// the processor. Errors wrap cpar.ErrInput or are ctx's.
+// Fit returns the directions of largest variance of rows (n × in, read-only).
+// out is their number. Collections of up to 3·out + 64 rows are decomposed
+// exactly. The result depends only on rows, out and the public seed, up to the
+// rounding of the processor. Errors wrap cpar.ErrInput or are ctx's.
 //
 // Fit needs about 50·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
@@ -72,9 +72,9 @@ func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, e
 	return b, nil
 }
 
-// krylov returns the out directions of largest variance, or fewer, in the space
-// K = [Q, CQ, C²Q, …] of size dimensions, for C = XᵀX and a random Q with
-// orthonormal rows.
+// krylov returns directions of largest variance in the space K = [Q, CQ, C²Q,
+// …], for C = XᵀX and a random Q with orthonormal rows. size is the dimension
+// of K, and out the maximum number of directions.
 func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (blas64.General, error) {
 	in := len(c.mean)
 	width := min(max(minBlock, min(out/4, maxBlock)), in)
@@ -115,7 +115,7 @@ func checkRows(rows [][]float32, out int) error {
 	}
 	for i, row := range rows {
 		if len(row) != in {
-			return fmt.Errorf("%w: row %d has %d values, row 0 has %d", cpar.ErrInput, i, len(row), in)
+			return fmt.Errorf("%w: row %d has %d values, but row 0 has %d", cpar.ErrInput, i, len(row), in)
 		}
 	}
 	return nil
@@ -197,8 +197,9 @@ func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 	return c.backward(ctx, z, p)
 }
 
-// rayleighRitz returns the out directions of largest variance, above least, in
-// the space K. They come from the eigenvectors of K·C·Kᵀ = Z·Kᵀ.
+// rayleighRitz returns directions of largest variance in the space K. out
+// limits their number, and their variance exceeds least. They come from the
+// eigenvectors of K·C·Kᵀ = Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
 	addProduct(t, z, k, true)
@@ -240,8 +241,9 @@ func fitExact(b *Basis, c *centred) error {
 	return nil
 }
 
-// eigenvectors returns, as rows, at most out eigenvectors of t, and their
-// eigenvalues, largest first, above least. t is symmetric up to rounding.
+// eigenvectors returns eigenvectors of t as rows and their eigenvalues, largest
+// first. out limits their number, and the eigenvalues exceed least. t is
+// symmetric up to rounding.
 func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []float64, error) {
 	l := t.Rows
 	symmetric := mat.NewSymDense(l, nil)

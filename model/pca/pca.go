@@ -32,8 +32,9 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Basis is a mean and out orthonormal components of in values each, zeros
-// beyond the rank. It is safe for concurrent use.
+// Basis is a mean and orthonormal components. in is the length of each, and out
+// their number. Components beyond the rank are zero. It is safe for concurrent
+// use.
 type Basis struct {
 	in, out    int
 	mean       []float32 // in
@@ -61,7 +62,7 @@ func (b *Basis) Component(i int) []float32 { return b.components[i*b.in : (i+1)*
 // Mean returns the mean of the fitted rows as a read-only view.
 func (b *Basis) Mean() []float32 { return b.mean }
 
-// Project returns the out components of x. It panics unless x has In values.
+// Project returns the components of x. It panics unless x has In values.
 func (b *Basis) Project(x []float32) []float64 {
 	if len(x) != b.in {
 		panic(fmt.Sprintf("pca: projecting %d values on a basis of %d", len(x), b.in))
@@ -71,7 +72,8 @@ func (b *Basis) Project(x []float32) []float64 {
 	return dst
 }
 
-// projectPanel columns of the components are widened once for batchRows rows.
+// project widens projectPanel columns of the components at a time, for
+// batchRows rows.
 const (
 	batchRows    = 64
 	projectPanel = 512

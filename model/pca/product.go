@@ -14,7 +14,7 @@ const (
 	// panel is the number of products that the kernels of package f32 sum in
 	// float32.
 	panel = 128
-	// forwardRows rows of X are multiplied at a time.
+	// forwardRows is the number of rows of X multiplied at a time.
 	forwardRows  = 128
 	backwardCols = 512
 )

@@ -34,7 +34,8 @@ const (
 type LearnedProfile struct {
 	kind       Kind
 	projection *learn.Projection
-	// ridge replaces the projection's guesses after few photos, otherwise nil.
+	// ridge replaces the projection's guesses if there are few photos,
+	// otherwise it is nil.
 	ridge *learn.KernelRidge
 	// text is the prior of the ridge regression, nil if the network has no text
 	// half.
@@ -120,7 +121,7 @@ func NoNetwork() error {
 // OtherNetwork returns the error for an index built with another image network,
 // whose distances would be meaningless.
 func OtherNetwork(want, got [sha256.Size]byte) error {
-	return hint.Add(fmt.Errorf("%w: the index was built with network %x…, this one is %x…", cpar.ErrInput, want[:6], got[:6]),
+	return hint.Add(fmt.Errorf("%w: the index was built with network %x…, but this one is %x…", cpar.ErrInput, want[:6], got[:6]),
 		"pass the model file and the preprocessing that the index was built with, or build the index again with this one")
 }
 
@@ -207,8 +208,8 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// hasRidge marks the dimensions of a profile with a kernel ridge regression,
-// hasText those with a text prior, too.
+// hasRidge is set in the dimensions of a profile with a kernel ridge
+// regression, and hasText if that has a text prior.
 const hasRidge, hasText = 1 << 15, 1 << 14
 
 // AppendBinary appends the dimensions, the network if any, the projection, and

@@ -170,7 +170,6 @@ func (p *PaperProfile) Projector(secret seed.Secret) (Projector, error) {
 	return PaperProjector{projection}, err
 }
 
-// PaperProjector is the projector of profile `paper`.
 type PaperProjector struct{ *embed.Projection }
 
 func (w PaperProjector) Project(v *vector.Vector) ([]int16, error) { return w.Embed(v.Levels) }

@@ -46,7 +46,6 @@ func Kinds() []Kind { return kinds.All() }
 
 func (k Kind) String() string { return kinds.String(k) }
 
-// Valid reports whether k is one of the profiles.
 func (k Kind) Valid() bool { return kinds.Has(k) }
 
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
@@ -56,7 +55,6 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseKind is the inverse of Kind.String.
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 
 // Ranker returns asked, or the profile's kind of ranker if asked is
@@ -121,14 +119,13 @@ type Fitted struct {
 	Profile Profile
 	// Ranker is the calibrated ranker, nil if fitting gives none.
 	Ranker *rank.Calibrated
-	// Samples are photos with their nearest others, found without learning from
-	// the photo. Only learnt profiles have them.
+	// Samples are photos with their nearest others, by a distance that was not
+	// learnt from the photo. Only learnt profiles have them.
 	Samples []rank.Sample
 	// Validation is the measured quality of the requested ranker, or nil.
 	Validation *rank.Validation
 }
 
-// Fit fits a profile to photos and their keywords.
 func Fit(ctx context.Context, kind Kind, photos []*feature.Vectors, keywords [][]string, opt Options) (*Fitted, error) {
 	if kind == Paper {
 		opt.PCA = cmp.Or(opt.PCA, DefaultPCA)

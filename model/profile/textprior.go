@@ -21,12 +21,13 @@ import (
 // the text half of a CLIP-like network. Lengths do not matter.
 type TextVectors func(words []string) ([][]float32, error)
 
-// A TextPrior estimates keywords by the text half of a network. With t_w and x of
-// length 1 and the mean m of x over the tagged photos, the estimate of word w is
-// its share of the softmax of τ·t_w·(x − m), times the number of keywords of a
-// photo. Subtracting m removes what all photos have in common, as the two halves
-// fill different parts of the space (Liang et al., "Mind the gap", NeurIPS 2022).
-// It is immutable.
+// A TextPrior estimates keywords by the text half of a network. Let t_w be the
+// text vector of word w and x the embedding of a photo, both of length 1, and m
+// the mean of x over the tagged photos. The estimate of w is its share of the
+// softmax of τ·t_w·(x − m), times the number of keywords of a photo.
+// Subtracting m removes what all photos have in common, as the two halves fill
+// different parts of the space (Liang et al., "Mind the gap", NeurIPS 2022). It
+// is immutable.
 type TextPrior struct {
 	words       []string // sorted
 	mean        []int16  // m, like t_w in units of 1/32,767
@@ -44,7 +45,8 @@ const (
 
 // FitTextPrior fits τ to the photos that have keywords: it maximises the mean
 // logarithm of their words' shares, which is concave in τ. It returns nil if no
-// positive τ is better than equal shares, as with halves of different networks.
+// positive τ is better than equal shares, which happens with halves of
+// different networks.
 func FitTextPrior(embeddings [][]float32, keywords [][]string, text TextVectors) (*TextPrior, error) {
 	p := &TextPrior{words: commonWords(keywords)}
 	vectors, err := text(p.words)

@@ -173,8 +173,8 @@ func TestTextPriorOfForeignHalvesIsNone(t *testing.T) {
 	}
 }
 
-// With the text half, profile network finds more after few photos, also as read
-// from an index.
+// With the text half, profile network finds more keywords after few photos,
+// also when it was read from an index.
 func TestTextPriorHelpsAfterFewPhotos(t *testing.T) {
 	pair := newPair(2)
 	photos, keywords := pair.photos(30)

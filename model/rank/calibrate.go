@@ -28,9 +28,10 @@ type Quality struct {
 	R     float64 `json:"R"` // mean over words of recall, 0 … 1
 	Nplus float64 `json:"Nplus"`
 	Words float64 `json:"words"` // words of the test photos, over which P and R are means
-	Found float64 `json:"found"` // right words of a photo
-	// Distances is the merit before the guess's share is chosen. The options of a
-	// distance are chosen by it, because a strong guess hides poor neighbours.
+	Found float64 `json:"found"` // mean number of right words per photo
+	// Distances is the merit before the guess's share is chosen. The options of
+	// a distance are chosen by this merit, because a strong guess hides poor
+	// neighbours.
 	Distances float64 `json:"-"`
 	ECE       float64 `json:"ece"` // calibration error over all words of all neighbours, ten bins
 }
@@ -54,8 +55,8 @@ const maxRarity = 2
 const defaultGuessShare = 0.5
 
 // fewSamples, divided by the number of samples, is the share of the merit that
-// the guess may cost. Few samples cannot tell how much the guess helps, and after
-// few photos it does better than the neighbours.
+// the guess may cost. Few samples cannot tell how much the guess helps, but
+// after few photos a guess does better than the neighbours.
 const fewSamples = 10
 
 var (
@@ -66,14 +67,14 @@ var (
 )
 
 // nearlyBest is the share of the best merit that suffices for choosing fewer
-// neighbours, which make replies shorter and which a partial search misses
-// less.
+// neighbours. Fewer neighbours make replies shorter, and a partial search
+// misses fewer of them.
 const nearlyBest = 0.995
 
 // Calibrate chooses the parameters that annotate the samples best with keep
 // keywords each, and fits the probabilities. collection has the keywords of
-// every photo that will be searched. neighbours fixes their number unless it is
-// 0. Errors wrap cpar.ErrInput or are ctx's.
+// every photo that will be searched. neighbours fixes the number of neighbours
+// unless it is 0. Errors wrap cpar.ErrInput or are ctx's.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
@@ -111,8 +112,8 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
-	// Take the best of each number of neighbours, the smaller correction among
-	// equals.
+	// For each number of neighbours take the best, and among equals the smaller
+	// correction.
 	best := make([]Quality, len(ks))
 	at := make([][2]int, len(ks))
 	most := 0.0
@@ -230,7 +231,7 @@ type wordVote struct {
 }
 
 // vote counts the votes of the k nearest neighbours of every sample, in order
-// of first occurrence, with share own for the guess.
+// of first occurrence. own is the guess's share.
 func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	out := make([][]wordVote, len(n.dis))
 	place := make([]int, len(n.share))
@@ -265,8 +266,8 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	return out
 }
 
-// measure annotates every sample with its keep best words and skips empty
-// folds. loud is λ of every word for every fold.
+// measure annotates every sample with its best words, whose number is keep, and
+// skips empty folds. loud is λ of every word for every fold.
 func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
@@ -304,7 +305,8 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns the keep words with the largest vote times due, the largest first.
+// topWords returns the words with the largest vote times due, largest first.
+// keep limits their number.
 func topWords(list []wordVote, due []float64, keep int) []wordVote {
 	top := make([]wordVote, 0, min(keep, len(list))+1)
 	for _, v := range list {

@@ -14,7 +14,7 @@ import (
 // Mensink, Verbeek, Schmid, "TagProp", ICCV 2009. A keyword's vote is compared
 // with its frequency, which serves the purpose of the balanced neighbours of
 // Verma, Jawahar, "Image annotation using metric learning in semantic
-// neighbourhoods" (2PKNN), ECCV 2012. A logistic curve turns it into a
+// neighbourhoods" (2PKNN), ECCV 2012. A logistic curve turns the vote into a
 // probability:
 //
 //	a_I = exp(−Decay·Dis_I/Dis_k) / Σ       over the k nearest, with Σ a_I = 1
@@ -26,14 +26,14 @@ import (
 //
 //	Score_t = Probability_t + Bonus·Weight_t
 //
-// corrected by isotonic regression (isotonic.go). Only ratios of distances
-// matter. g_t is the estimate of t from the photo's own features (Guess).
-// Without an estimate, the neighbours alone vote. λ_t grows about as a power of
-// π_t, and further if t's photos crowd together in the space of vectors.
-// Dividing by λ_t favours rare and isolated words, which precision and recall
-// as means over words reward. Score puts words first that are likely right,
-// with as large a bonus for rare words as costs hardly any right word. All
-// published figures are by Score.
+// Isotonic regression corrects the probability (isotonic.go). Only ratios of
+// distances matter. g_t is the estimate of t from the photo's own features
+// (Guess), and Own its share. Without an estimate, the neighbours alone vote.
+// λ_t grows about as a power of π_t, and further if t's photos crowd together
+// in the space of vectors. Dividing by λ_t favours rare and isolated words,
+// which precision and recall as means over words reward. Score ranks likely
+// words first, with the largest bonus for rare words that costs hardly any
+// right word. All published figures rank by Score.
 //
 // Candidates are the words of the neighbours and the best words of the guess.
 //
@@ -68,9 +68,9 @@ func (c *Calibrated) Kind() Kind { return KindCalibrated }
 // Neighbours returns the number of nearest photos that vote.
 func (c *Calibrated) Neighbours() int { return c.neighbours }
 
-// Rank ranks the words of the nearest Neighbours() of near by Score, or by Weight if
-// rare is set, and returns the first n, or all if there are fewer. It treats ties
-// and non-finite distances like Keywords.
+// Rank ranks the words of the Neighbours() nearest of near by Score, or by
+// Weight if rare is set. It returns the first n, or all if there are fewer. It
+// treats ties and non-finite distances like Keywords.
 func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	sorted := nearest(near, c.neighbours)
 	words := tally(sorted, votes(distances(sorted), c.decay))
@@ -95,7 +95,8 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	return words[:max(0, min(n, len(words)))]
 }
 
-// withCandidates appends the words of more that words lacks, with a vote of 0.
+// withCandidates appends the keywords of more that are not in words, with a
+// vote of 0.
 func withCandidates(words, more []Keyword) []Keyword {
 	n := len(words)
 	for _, k := range more {
@@ -115,7 +116,7 @@ func (c *Calibrated) loudness(w string) float64 {
 	return trend
 }
 
-// share returns π of a word, for an unknown word the smallest possible.
+// share returns π of a word, or the smallest possible π for an unknown word.
 func (c *Calibrated) share(word string) float64 {
 	return float64(max(1, c.words[word].count)) / float64(c.photos)
 }
@@ -148,8 +149,8 @@ func votes(dis []float64, decay float64) []float64 {
 }
 
 // terms returns the linear terms of the logistic curve. The vote's logarithm
-// fits the many small votes, the powers the few large ones. A negligible vote
-// counts as 10⁻³.
+// fits the many small votes, and its powers fit the few large ones. A
+// negligible vote counts as 10⁻³.
 func terms(v, share float64) [curveTerms]float64 {
 	v = min(max(v, 1e-3), 1)
 	small, common := math.Log(v), math.Log(share)
@@ -207,8 +208,9 @@ func Reliability(probability []float64, right []bool, bins int) ([]Bin, float64,
 	return out, off / float64(max(1, len(probability))), nil
 }
 
-// WithCounts returns a copy of c for a changed collection of photos with counts
-// photos per word. The loudness of a new word follows the trend.
+// WithCounts returns a copy of c for a changed collection. photos is its size,
+// and counts has the number of photos of each word. The loudness of a new word
+// follows the trend.
 func (c *Calibrated) WithCounts(counts map[string]int, photos int) *Calibrated {
 	out := *c
 	out.photos, out.words = max(1, photos), map[string]wordStats{}

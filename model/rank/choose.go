@@ -68,8 +68,8 @@ func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []
 	}
 }
 
-// bestExponent returns the exponent of the largest merit, with Found for
-// exponent 0.
+// bestExponent returns the exponent of the largest merit and its quality, in
+// which Found is the value of exponent 0.
 func (n *indexedSamples) bestExponent(votes [][]wordVote, keep int) (best Quality, exponent float64) {
 	loud := n.loudnessOutOfFold(votes)
 	found := 0.0

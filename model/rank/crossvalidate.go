@@ -12,10 +12,10 @@ import (
 )
 
 // A Validation is a ranker's result on photos of the collection itself: each
-// photo was annotated by the others. All learning, including a calibrated
+// photo was annotated from the others. All learning, including a calibrated
 // ranker's parameters, excluded the fold under test. One optimistic bias
-// remains: the options of a learnt projection are the best of a few dozen on
-// the test photos.
+// remains: the options of a learnt projection were chosen as the best of a few
+// dozen on the test photos.
 //
 // Figures are means over folds. A mean over words depends on the number of test
 // photos, so compare figures only within the same collection and test.
@@ -95,8 +95,8 @@ func foldsOf(samples []Sample) (folds [][]Sample) {
 	return folds
 }
 
-// trainingFolds returns the samples of all folds but out, renumbering the
-// folds.
+// trainingFolds returns the samples of all folds except fold out, renumbering
+// the folds.
 func trainingFolds(folds [][]Sample, out int) (rest []Sample) {
 	fold := 0
 	for i, list := range folds {

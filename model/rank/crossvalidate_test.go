@@ -39,8 +39,8 @@ func TestStandardErrorFromFolds(t *testing.T) {
 
 func TestValidateMeasuresOtherFolds(t *testing.T) {
 	t.Run("folds alike", func(t *testing.T) { testOtherFolds(t, false) })
-	// The nearest photos of one fold are wrong, so a ranker that knew it would
-	// differ.
+	// The nearest photos of one fold are wrong, so a ranker that knew that fold
+	// would differ.
 	t.Run("one fold unlike", func(t *testing.T) { testOtherFolds(t, true) })
 }
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Without the prior, a word with a thousandth of the votes is called 0.81
-// probable after 40 of these photos (seed 5), and 0.82 after 80 (seed 6).
+// Without the prior, a word with a thousandth of the votes gets probability
+// 0.81 after 40 of these photos (seed 5), and 0.82 after 80 (seed 6).
 func TestPriorLimitsSmallVotes(t *testing.T) {
 	for _, photos := range []int{40, 80} {
 		for seed := range uint64(8) {
@@ -49,8 +49,8 @@ func TestTrustIsEstimated(t *testing.T) {
 	}
 }
 
-// To a new photo, the share of a word is that of all photos, and to a sample it is
-// that of the others. A word that only the sample has would not be known.
+// For a new photo, a word's share counts all photos, and for a sample all
+// others. Without the sample, a word that only it has is unknown.
 func TestSamplesDoNotCountThemselves(t *testing.T) {
 	c := &Calibrated{photos: 5, words: map[string]wordStats{"sea": {count: 3}, "owl": {count: 1}}}
 	for _, x := range []struct{ share, own, want float64 }{{0.6, 1, 0.5}, {0.6, 0, 0.75}, {0.2, 0, 0.25}, {0.2, 1, 0.25}} {

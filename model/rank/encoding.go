@@ -23,8 +23,9 @@ import (
 //	 …  per word, in rising order of bytes: count uint32, 1 to photos, loudness relative
 //	    to the trend, float32, 10⁻⁶ to 10⁶, length uint32, the bytes
 //
-// Version 3 lacks the bonus and the counts of words, and its ranker considers only words of neighbours.
-// Every ranker has exactly one encoding, without trailing bytes.
+// Version 3 lacks the bonus and the counts of words, and its ranker considers
+// only words of neighbours. Every ranker has exactly one encoding, without
+// trailing bytes.
 const (
 	calMagic    = "cpar.cal"
 	calVersion  = 4
@@ -74,7 +75,6 @@ func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// MarshalBinary returns the encoding of c. The error is always nil.
 func (c *Calibrated) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil) }
 
 // UnmarshalBinary decodes data without keeping it. On error c is unchanged.

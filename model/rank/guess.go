@@ -28,8 +28,8 @@ func (g *Guess) of(word string) (share float64, ok bool) {
 	return min(max(0, float64(g.Share[at])), 1), true
 }
 
-// guessed is the number of a guess's words that are candidates without a
-// neighbour that has them.
+// guessed is the number of best words of a guess that are candidates even if no
+// neighbour has them.
 const guessed = 20
 
 // best returns the words of the largest estimates above 0, the largest first.
@@ -49,7 +49,7 @@ func (g *Guess) best() []Keyword {
 	return out[:min(guessed, len(out))]
 }
 
-// blended returns the vote of a word, with share own for the guess.
+// blended returns the vote of a word. own is the guess's share.
 func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess }
 
 const noGuess = -1

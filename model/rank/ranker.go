@@ -22,7 +22,6 @@ var kinds = enum.Table[Kind]{What: "ranker", Names: []string{"default", "paper",
 
 func (k Kind) String() string { return kinds.String(k) }
 
-// Valid reports whether k is one of the kinds.
 func (k Kind) Valid() bool { return kinds.Has(k) }
 
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
@@ -32,7 +31,6 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseKind is the inverse of Kind.String.
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 
 // A Ranker turns neighbours into keywords. It is safe for concurrent use.
@@ -48,14 +46,12 @@ type Ranker interface {
 // PaperRanker ranks by the paper's weights W_t. It has no parameters.
 type PaperRanker struct{}
 
-// PaperNeighbours is the paper's number of neighbours.
 const PaperNeighbours = 10
 
 func (PaperRanker) Kind() Kind { return KindPaper }
 
 func (PaperRanker) Neighbours() int { return PaperNeighbours }
 
-// Rank calls Keywords and ignores guess and rare.
 func (PaperRanker) Rank(near []Neighbour, _ *Guess, n int, _ bool) []Keyword {
 	return Keywords(near, n)
 }

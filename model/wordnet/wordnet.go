@@ -41,7 +41,7 @@ func check() error {
 // identifiers.
 const Classes = 1000
 
-// span is a run of classes, without last.
+// span is a run of classes from first up to last, without last.
 type span struct{ first, last int }
 
 type table struct {
@@ -78,7 +78,8 @@ var parsed = sync.OnceValue(func() *table {
 	return t
 })
 
-// Nodes returns the probability of every concept, given those of the classes.
+// Nodes returns the probability of every concept from the probabilities of the
+// classes.
 func Nodes(classes []float32) []float32 {
 	until := cumulative(classes)
 	t := parsed()
@@ -91,7 +92,6 @@ func Nodes(classes []float32) []float32 {
 	return out
 }
 
-// NumNodes returns the length of Nodes' result.
 func NumNodes() int { return len(parsed().nodes) }
 
 func cumulative(classes []float32) []float64 {

@@ -2,10 +2,10 @@
 //
 //	go run ./gen FLOAT.onnx mobilenet_v2.onnx
 //
-// The source network's weights were integers of 8 bits with one scale per
-// output channel before they were published as float32. gen replaces each
-// weight w by DequantizeLinear(q, s), which makes an ordinary ONNX file of a
-// quarter of the size, and fails if one weight differs from q·s in any bit.
+// The source network's weights were 8-bit integers with one scale per output
+// channel before they were published as float32. gen replaces each weight w by
+// DequantizeLinear(q, s), which gives an ordinary ONNX file of a quarter of the
+// size. It fails if any bit of a weight differs from q·s.
 package main
 
 import (
@@ -46,8 +46,8 @@ const (
 
 const (
 	kindInt = 2
-	// opset is the first in which DequantizeLinear has an axis. The operators
-	// of the network are the same in the source's opset 11.
+	// opset is the first opset in which DequantizeLinear has an axis. The
+	// network's other operators are unchanged since the source's opset 11.
 	opset = 13
 )
 
@@ -73,7 +73,6 @@ func run(from, to string) error {
 	return os.WriteFile(to, data, 0o644)
 }
 
-// quantise rewrites a model.
 func quantise(model []byte) (out []byte, err error) {
 	m, err := onnx.Read(model, onnx.Limits{}, nil)
 	if err != nil {
@@ -134,7 +133,7 @@ func quantiseTensor(t *onnx.Tensor) (q, s []byte, err error) {
 		channel := values[c*size : (c+1)*size]
 		scale, ok := scaleOf(channel)
 		if !ok {
-			return nil, nil, fmt.Errorf("channel %d is not a scale times integers of 8 bits", c)
+			return nil, nil, fmt.Errorf("channel %d is not a scale times 8-bit integers", c)
 		}
 		scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(scale))
 		for _, w := range channel {
@@ -145,8 +144,8 @@ func quantiseTensor(t *onnx.Tensor) (q, s []byte, err error) {
 }
 
 // scaleOf finds s such that every weight is exactly s times an integer from
-// −127 to 127. The quantiser mapped the largest magnitude to 127, so s is within
-// rounding of a 127th of it.
+// −127 to 127. The quantiser mapped the largest magnitude to 127, so s is
+// within rounding of that magnitude divided by 127.
 func scaleOf(channel []float32) (float32, bool) {
 	largest := float32(0)
 	for _, w := range channel {
@@ -186,7 +185,8 @@ func writeTensor(name string, kind onnx.Type, raw []byte, dims ...int) (b []byte
 	return appendBytes(appendBytes(b, tensorName, []byte(name)), tensorRaw, raw)
 }
 
-// dequantise returns the node that makes a weight from its integers and scales.
+// dequantise returns the node that computes a weight from its integers and
+// scales.
 func dequantise(name string) (b []byte) {
 	axis := appendBytes(nil, attributeName, []byte("axis"))
 	axis = appendInt(appendInt(axis, attributeInt, 0), attributeType, kindInt)
@@ -218,7 +218,6 @@ func fields(message []byte) iter.Seq2[protowire.Number, []byte] {
 	}
 }
 
-// content returns the value of a length-delimited field.
 func content(whole []byte) []byte {
 	number, _, _ := protowire.ConsumeTag(whole)
 	value, _ := protowire.ConsumeBytes(whole[protowire.SizeTag(number):])

@@ -169,7 +169,7 @@ func product(x, m []float32, n int) []float32 {
 	return out
 }
 
-// cluster returns words unit vectors, each the direction of the patches that
+// cluster returns one unit vector per word: the direction of the patches that
 // are most parallel to it, up to sign.
 func cluster(rng *rand.Rand, x []float32) []float32 {
 	d := make([]float32, words*values)

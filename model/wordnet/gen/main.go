@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// broadest is the largest number of classes of a node. A node above it, such
-	// as "artifact", says too little about a photo.
+	// broadest is the largest number of classes of a node. A node with more,
+	// such as "artifact", says too little about a photo.
 	broadest = 600
 	// senses is the number of a word's senses that count. WordNet sorts them by
 	// frequency.
@@ -124,9 +124,9 @@ func readNouns(dict string) (*nouns, error) {
 	})
 }
 
-// classesUnder returns the classes below every synset that has some, without the
-// broadest synsets. ImageNet's classes are in the order of their offsets, which
-// decides between two synsets of one label.
+// classesUnder returns the classes below every synset that has some, without
+// the broadest synsets. ImageNet's classes are in the order of their offsets.
+// This order decides between two synsets of one label.
 func (n *nouns) classesUnder(labels []string) (map[int][]int, error) {
 	under := map[int][]int{}
 	last := 0
@@ -151,8 +151,8 @@ func (n *nouns) classesUnder(labels []string) (map[int][]int, error) {
 	return under, nil
 }
 
-// wordsOf returns the words that mean every synset of under. Everyday words
-// start with an asterisk.
+// wordsOf returns, for each synset of under, the words that mean it. Everyday
+// words start with an asterisk.
 func wordsOf(dict string, under map[int][]int) (map[int][]string, error) {
 	counts, err := frequencies(dict)
 	if err != nil {
