@@ -7,6 +7,6 @@
 //	tests        scene, testing/…
 //
 // Outside testing/, a shared package imports no room: neither photo, encoder,
-// model, user nor cloud. Those that the cloud links see no key or plaintext, as
-// internal/testing/policy checks.
+// model, user nor cloud. The packages that the cloud links handle no key or
+// plaintext, as internal/testing/policy checks.
 package internal

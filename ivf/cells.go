@@ -31,11 +31,11 @@ func (l *Cells) Records() int {
 // cells only find wrong records. Errors wrap kdforest.ErrCorrupt.
 func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
-		return fmt.Errorf("%w: lists do not begin with record 0", kdforest.ErrCorrupt)
+		return fmt.Errorf("%w: cells do not begin with record 0", kdforest.ErrCorrupt)
 	}
 	for i, first := range l.First[1:] {
 		if first <= l.First[i] {
-			return fmt.Errorf("%w: list %d goes from record %d to before %d", kdforest.ErrCorrupt, i, l.First[i], first)
+			return fmt.Errorf("%w: cell %d goes from record %d to before %d", kdforest.ErrCorrupt, i, l.First[i], first)
 		}
 	}
 	if n := l.First[len(l.First)-1]; n == kdforest.None {

@@ -25,9 +25,9 @@ func Example() {
 	centroids := numbers{[]int64{12, 53, 92}, 50}
 	lists := &ivf.Cells{First: []uint32{0, 3, 6, 9}} // the start of each, and the end
 	hits, stats, err := lists.Search(centroids, records, ivf.Options{Visits: 4, L: 2})
-	fmt.Println(hits, stats.Cells, "lists read:", err)
+	fmt.Println(hits, stats.Cells, "cells read:", err)
 	fmt.Println(hits[0] == kdforest.Hit{Record: 3, Score: 2})
 	// Output:
-	// [{3 2} {4 3}] 2 lists read: <nil>
+	// [{3 2} {4 3}] 2 cells read: <nil>
 	// true
 }

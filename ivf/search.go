@@ -51,9 +51,9 @@ type Stats struct {
 // by (score, record), with the cost. l must be valid. Errors wrap
 // kdforest.ErrInput.
 //
-// It reads the cells by (centroid score, cell), each from first record to last,
-// the last one possibly in part. With opt.Visits ≥ n the result equals
-// kdforest.Scan.
+// It reads the cells in order of (centroid score, cell), each from its first
+// record on. The final cell may be read in part. With opt.Visits ≥ n the result
+// equals kdforest.Scan.
 func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:

@@ -13,8 +13,8 @@
 //	printed    corrections, and switches that restore the printed text
 //	dots       the paper's unit of cost
 //
-// Vectors are in the paper's units: features have L1 norm 1, Dis is at most 12
-// and 7, and r, ε and r_c match. q is 2⁶⁴.
+// Vectors are in the paper's units: features have L1 norm 1, the parts of Dis
+// are at most 12 and 7, and r, ε and r_c match them. q is 2⁶⁴.
 //
 // The package serves readers, tests and measurements and prefers clarity to
 // speed. No product code imports it. Secrets derive from a given seed and can

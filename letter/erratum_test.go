@@ -11,8 +11,9 @@ import (
 // Each test restores one printed line and shows its effect. docs/PAPER.md lists
 // them.
 
-// Eq. 2 rounds each product of elements by w before the key: with S uniform
-// modulo q the result is a random word modulo q, and some 10³¹ in the integers.
+// Eq. 2 divides each product of elements by w and rounds before it applies the
+// key. With S uniform modulo q, the result is a random word modulo q, or some
+// 10³¹ in the integers.
 func TestErratumEq2RoundsBeforeTheKey(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const m = 60
@@ -63,7 +64,7 @@ func (s small) twin(t *testing.T) (Comparer, *Memory) {
 	return twin, m
 }
 
-// run searches in the clear with a printed line and without.
+// run searches in the clear with and without a printed line.
 func run(t *testing.T, printed Printed, how Search) (with, without *Reply, err error) {
 	t.Helper()
 	s := system(t, printed)
@@ -94,13 +95,13 @@ func TestErratumLine8ReplacesNode(t *testing.T) {
 	}
 }
 
-// Line 14 follows the recursion, so line 20 pops the root first: far sides are
-// searched from the farthest on, and the same visits find less.
+// Line 14 follows the recursion, so line 20 pops the root first. Far sides are
+// searched farthest first, and the same number of visits finds less.
 func TestErratumLine14PathPopReturnsTheRoot(t *testing.T) {
 	var found [2]int
 	for i, printed := range []Printed{{PushAfterChild: true}, {}} {
 		s := system(t, printed)
-		s.cloud.Trees = s.cloud.Trees[:2] // of ten, the first descents use the visits up
+		s.cloud.Trees = s.cloud.Trees[:2] // with ten, the first descents use up the visits
 		for _, image := range s.requests {
 			_, clear, m := s.ask(t, image, Search{L: smallL, AP: 0.2})
 			s.cloud.printed = Printed{}
@@ -141,8 +142,8 @@ type farPlanes struct{ Comparer }
 
 func (farPlanes) compPlane(*Node) float64 { return math.Inf(1) }
 
-// Line 25 compares with the last in Queue even if unfilled. With planes as far
-// as the paper hopes, requests would get fewer than L images.
+// Line 25 compares with the last image in Queue even if Queue is not full. With
+// planes as far as the paper hopes, requests would get fewer than L images.
 func TestErratumLine25PrunesUnfilledQueue(t *testing.T) {
 	var got [2]int
 	for i, printed := range []Printed{{UnfilledPrunes: true}, {}} {
@@ -176,7 +177,7 @@ func TestErratumLine28SiblingEndsTheSearch(t *testing.T) {
 	}
 }
 
-// Line 12: an image is another node in every tree, and fills Queue with copies.
+// Line 12: an image is another node in every tree, so copies of it fill Queue.
 func TestErratumLine12VisHoldsImages(t *testing.T) {
 	with, without, err := run(t, Printed{VisHoldsNodes: true}, Search{L: smallL, AP: 10})
 	if err != nil {
@@ -188,7 +189,7 @@ func TestErratumLine12VisHoldsImages(t *testing.T) {
 	}
 }
 
-// Sec. VI counts AP-X a tree, line 17 counts over all trees: a factor of about
+// Sec. VI counts AP-X per tree, and line 17 over all trees, a factor of about
 // ten.
 func TestErratumLine17CountsAllTrees(t *testing.T) {
 	with, without, err := run(t, Printed{APOfTree: true, VisHoldsNodes: true}, Search{L: smallL, AP: 0.1})
@@ -197,8 +198,8 @@ func TestErratumLine17CountsAllTrees(t *testing.T) {
 	}
 }
 
-// Ties are printed: "the left branch if V_req[s_i] ≤ V_i[s_i]". A request that
-// equals an image descends to it in every tree.
+// The paper defines ties: "the left branch if V_req[s_i] ≤ V_i[s_i]". A request
+// that equals an image descends to it in every tree.
 func TestTiesGoLeft(t *testing.T) {
 	s := system(t, Printed{})
 	for i, image := range s.images[:20] {
@@ -209,7 +210,7 @@ func TestTiesGoLeft(t *testing.T) {
 	}
 }
 
-// Sec. IV-D: one s_i for V_L1 and V_KL. Most fields of V_L1 are no bins.
+// Sec. IV-D: one s_i for V_L1 and V_KL. Most fields of V_L1 are not bins.
 func TestErratumOneFieldForTwoVectors(t *testing.T) {
 	images := photos(3, smallN, smallM, smallBins)
 	if _, _, err := Setup(t.Context(), images, Options{OneKey: true, Printed: Printed{OneField: true}}, nil); err == nil {
@@ -253,7 +254,7 @@ func TestErratumPlaneElementIsAnotherCoordinate(t *testing.T) {
 
 // The Queue push process prints Comp_qL = −2·V_qL·V_qLᵀ + V_cur·V_sᵀ. In the
 // clear it is independent of V_qL's distance, so every node is nearer and the
-// last in Queue is the last to come. The cloud cannot compute it.
+// last in Queue is the last visited. The cloud cannot compute it.
 func TestErratumCompQLWithoutTheRequest(t *testing.T) {
 	printed := Printed{CompQLWithoutRequest: true}
 	last := 0
@@ -307,8 +308,8 @@ func TestErratumCompQLMixesTwoImages(t *testing.T) {
 }
 
 // Eq. 6: Comp = r_s(Dis − r) − 3ε with the boxes as printed, so Dis = r +
-// Comp/r_s, where 2r + Σv_s² + Comp/r_s is printed. Of the tools alone,
-// −2·V̂_i·V̂_c needs +2r and PKLC-RF −r.
+// Comp/r_s, but the paper prints 2r + Σv_s² + Comp/r_s. Alone, −2·V̂_i·V̂_c
+// needs +2r and PKLC-RF −r.
 func TestErratumEq6DisFromComp(t *testing.T) {
 	s := system(t, Printed{})
 	u := s.user
@@ -388,8 +389,8 @@ func TestErratumLogOfZeroMakesStrangersEqual(t *testing.T) {
 	}
 }
 
-// One coordinate bounds no divergence: a term can exceed the whole, since
-// others are negative, or be negative itself. CoordinateBound is a bound.
+// One coordinate does not bound a divergence: a term can exceed the whole,
+// since others are negative, or be negative itself. CoordinateBound is a bound.
 func TestErratumOneKLTermIsNoLowerBound(t *testing.T) {
 	v, c := []float64{0.6, 0.2, 0.2}, []float64{0.4, 0.3, 0.3}
 	total := 0.0

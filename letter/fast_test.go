@@ -14,8 +14,9 @@ import (
 )
 
 // TestSameNeighboursAsTheFastSystem: the product's single vector, folded
-// request and scan find what three keys, unfolded requests and Algorithm 1
-// find, up to both ε. Only images closer to each other than that may swap.
+// request and scan find the same images as three keys, unfolded requests and
+// Algorithm 1, up to both ε. Only images whose distances differ by less may
+// swap.
 func TestSameNeighboursAsTheFastSystem(t *testing.T) {
 	s := systemOf(t, 150, Printed{})
 	layout := vectorlayout.L1KL(s.user.embed.MHat(), smallBins, 999)
@@ -63,7 +64,8 @@ func TestSameNeighboursAsTheFastSystem(t *testing.T) {
 			if x == order[i] {
 				same++
 			}
-			// 3ε/r_s on both sides, and the product's rounding of histograms.
+			// The bound allows for 3ε/r_s on both sides and for rounded
+			// histograms.
 			if got := s.user.Dis(reply.Comp[i], m); math.Abs(got-distances[x]) > 1e-3 {
 				t.Errorf("image %d is at %g, in the fast system at %g", x, got, distances[x])
 			}

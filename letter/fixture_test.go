@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// photos are n synthetic images of m levels and bins near the means of groups,
-// which differ in a few coordinates.
+// photos returns n synthetic images of m levels and bins. They lie near the
+// means of groups, which differ mainly in a few coordinates.
 func photos(seed uint64, n, m, bins int) []Image {
 	r := rand.New(rand.NewPCG(seed, 1))
 	groups := make([]Image, 6)
@@ -102,8 +102,8 @@ func (s small) inTheClear(t testing.TB, m *Memory, how Search) *Reply {
 	return r
 }
 
-// dis is Dis of two images by definition: the L1 distance of levels in units of
-// distance, and the divergence of the first from the second.
+// dis computes Dis of two images by definition: the L1 distance of levels in
+// units of distance, and the divergence of the first from the second.
 func dis(a, c Image) (l1, kl float64) {
 	for i, x := range a.Levels {
 		l1 += math.Abs(float64(x)-float64(c.Levels[i])) * 2 / 999

@@ -85,7 +85,7 @@ func (k *Key) Decrypt(c []uint64) []int64 {
 
 // Evaluation returns SᵀS_s, which lets the cloud multiply ciphertexts under k
 // by ciphertexts under own. The paper computes it once in RKDF Encryption, but
-// once a request in the box of PL1C-RF. It costs M² times DOT_M, which the
+// for every request in the box of PL1C-RF. It costs M² times DOT_M, which the
 // paper's costs omit.
 func (k *Key) Evaluation(own *Key) *Matrix { return k.S.transpose().times(own.S, k.count) }
 

@@ -17,7 +17,7 @@ func newMatrix(m int) *Matrix { return &Matrix{M: m, Words: make([]uint64, m*m)}
 
 func (a *Matrix) row(i int) []uint64 { return a.Words[i*a.M : (i+1)*a.M] }
 
-// apply returns a·x, which is M times DOT_M.
+// apply returns a·x, which costs M times DOT_M.
 func (a *Matrix) apply(x []uint64, count *Dots) []uint64 {
 	out := make([]uint64, a.M)
 	modq.Rows(out, a.Words, x)
@@ -35,8 +35,8 @@ func (a *Matrix) transpose() *Matrix {
 	return out
 }
 
-// times returns a·b, which is M² times DOT_M. It multiplies as many columns of
-// b at a time as fit a core's cache.
+// times returns a·b, which costs M² times DOT_M. It multiplies as many columns
+// of b at a time as fit a core's cache.
 func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
 	const columns = 64
 	right, out := b.transpose(), newMatrix(a.M)

@@ -27,8 +27,8 @@ type PKLC struct {
 	key     func(m int) *Key
 }
 
-// NewPKLC draws the keys for histograms of m bins. r equals PL1C-RF's for this
-// secret.
+// NewPKLC draws the keys for histograms of m bins. r is the same as in PL1C-RF
+// for this secret.
 func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 	key := keyMaker(secret, "PKLC-RF", count)
 	p := &PKLC{M: m, R: offset(secret), Vectors: key(2*m + 2), random: generator(secret, "PKLC-RF noise"), key: key}

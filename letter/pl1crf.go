@@ -21,7 +21,7 @@ import (
 type PL1C struct {
 	M int     // m̂
 	R float64 // r, the same for all images
-	// The keys S, S′ and those of requests, S_c and S′_c.
+	// The keys S and S′, and the keys of requests, S_c and S′_c.
 	Vectors, Planes       *Key
 	OwnVectors, OwnPlanes *Key
 	random                *rand.Rand

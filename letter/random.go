@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 )
 
-// The paper gives none of these sizes. They are package vectorlayout's in units
-// of distance: Dis is at most 12 for the six L1 features and 7 for the
-// divergence.
+// The paper gives none of these sizes. They are taken from package
+// vectorlayout, in units of distance: Dis is at most 12 for the six L1 features
+// and 7 for the divergence.
 const (
 	minR, maxR   = 10.5, 11          // r
 	minRC, maxRC = 1 << 10, 1 << 11  // r_c and r_s

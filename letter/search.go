@@ -37,7 +37,7 @@ type Search struct {
 	L  int     // size of Queue
 	AP float64 // approximation power, 0 to 1
 	// Parallel searches all trees at once, as in line 2, so that each tree's
-	// visits depend on timing. Otherwise trees take turns, a visit each.
+	// visits depend on timing. Otherwise trees take turns, one visit each.
 	Parallel bool
 }
 
@@ -62,7 +62,7 @@ func (e *encrypted) compPrinted(_, _ *Node) (float64, error) {
 	return 0, fmt.Errorf("%w: V_qL·V_qLᵀ needs SᵀS, which no request contains", ErrStuck)
 }
 
-// Search is Algorithm 1, Privacy-preserving RKDF Search, its lines by number.
+// Search is Algorithm 1, Privacy-preserving RKDF Search, with its line numbers.
 func (c *Cloud) Search(compare Comparer, how Search) (*Reply, error) {
 	s := &search{Search: how, compare: compare, printed: c.printed, images: c.Images, vis: map[int]bool{}} // line 1
 	walks := make([]*walk, len(c.Trees))

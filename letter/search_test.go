@@ -16,7 +16,7 @@ func TestEncryptedSearchEqualsPlainSearch(t *testing.T) {
 			if !slices.Equal(got.Stats.Order, want.Stats.Order) {
 				t.Fatalf("AP %g visits %v, in the clear %v", ap, got.Stats.Order, want.Stats.Order)
 			}
-			// Line 17 stops behind the first path that passes AP-X.
+			// Line 17 stops after the first path that exceeds AP-X.
 			if n := float64(got.Stats.Visited); ap < 1 && (n <= ap*smallN || n > ap*smallN+smallN/4) {
 				t.Errorf("AP %g visits %g of %d", ap, n, smallN)
 			}
@@ -114,7 +114,7 @@ func TestSelect(t *testing.T) {
 		for _, w := range words {
 			sum += w.Weight
 		}
-		// Two keywords an image, and ΣW = L − 1.
+		// Each image has two keywords, and ΣW = L − 1.
 		if math.Abs(sum-2*(smallL-1)) > 1e-9 {
 			t.Errorf("weights add up to %g", sum)
 		}

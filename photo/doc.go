@@ -5,8 +5,8 @@
 //	                              │                       Photos   in traversal order
 //	                              └─ a reason ──────────▶ Skipped  every entry left out
 //
-// The room photo/ reads photo files. What leaves it are photos with keywords
-// and decoded images:
+// The room photo/ reads photo files. It produces photos with keywords, and
+// decoded images:
 //
 //	photo/           files and folders ─▶ the photos in them
 //	photo/decode     a photo file      ─▶ an upright RGB image

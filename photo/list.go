@@ -47,7 +47,6 @@ type Options struct {
 	Exclude []string
 }
 
-// Listing is the result of List.
 type Listing struct {
 	Photos  []Photo
 	Skipped []Skipped
@@ -98,7 +97,7 @@ type lister struct {
 	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, except in tests
 	exclude []string
 	files   []string
-	seen    map[string]bool // cleaned file paths: a photo may be named and lie in a named folder
+	seen    map[string]bool // cleaned file paths: a photo may be named and also lie in a named folder
 	skipped []Skipped
 }
 

@@ -75,13 +75,13 @@ func TestListGivesReasonForEachFile(t *testing.T) {
 	equal(t, "summary", strings.Split(l.Summary(), "\n"), []string{
 		"left out: 2 photos of a kind that is not read: .orf, .rw2",
 		"left out: 1 video",
-		"left out: 2 files that are no photos",
+		"left out: 2 files that are not photos",
 		"left out: 2 hidden files or folders",
 		"left out: 6 trash folders",
 		"left out: 2 folders of thumbnails",
 	})
 	if (&Listing{Skipped: []Skipped{{Path: "a.xmp", Reason: Sidecar}}}).Summary() != "" {
-		t.Error("a sidecar is worth a line")
+		t.Error("the summary mentions a sidecar")
 	}
 }
 
@@ -205,7 +205,7 @@ func TestNamesAreSafeToPrint(t *testing.T) {
 	}
 }
 
-// Injected, because root is never refused.
+// The failure is injected, because root is never refused.
 func TestListSkipsUnreadableFolders(t *testing.T) {
 	dir := tree(t, "a.jpg", "closed/b.jpg")
 	closed := filepath.Join(dir, "closed")

@@ -10,7 +10,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Reason is why a file or folder was left out.
+// Reason states why a file or folder was left out.
 type Reason string
 
 const (
@@ -39,7 +39,7 @@ var reasons = []reasonText{
 	{Unreadable, "file or folder unreadable", "files or folders unreadable", false},
 	{OtherKind, "photo of a kind that is not read", "photos of a kind that is not read", false},
 	{Video, "video", "videos", false},
-	{NotAPhoto, "file that is no photo", "files that are no photos", false},
+	{NotAPhoto, "file that is not a photo", "files that are not photos", false},
 	{Link, "link to a folder", "links to folders", false},
 	{Excluded, "file or folder excluded", "files or folders excluded", false},
 	{Hidden, "hidden file or folder", "hidden files or folders", false},

@@ -60,7 +60,7 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 		c.Flags().IntVar(&f.maxN, "most", measure.DefaultMaxN, "images in the largest index of scaling")
 	}
 	if needs&measure.NeedsDraws != 0 {
-		c.Flags().IntVar(&f.draws, "draws", quality.DefaultDraws, "`number` of draws of key and order behind means and ranges of quality")
+		c.Flags().IntVar(&f.draws, "draws", quality.DefaultDraws, "`number` of draws of key and order for means and ranges of quality")
 	}
 	if needs&measure.NeedsModel != 0 {
 		c.Flags().StringVar(&f.model, "model", bundled.Name, "`file` of an image network (ONNX) for profile network; \"none\" skips that profile")
@@ -82,7 +82,7 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 		}
 	}
 	if f.draw < 0 {
-		return nil, fmt.Errorf("%w: --draw %d; 0 is the least", cpar.ErrInput, f.draw)
+		return nil, fmt.Errorf("%w: --draw %d; it must be at least 0", cpar.ErrInput, f.draw)
 	}
 	if c := cmd.Flags().Lookup("draws"); c != nil && (f.draws < 1 || f.draws > maxDraws) {
 		return nil, fmt.Errorf("%w: --draws %d; 1 to %d are possible", cpar.ErrInput, f.draws, maxDraws)

@@ -14,7 +14,7 @@ func simulateCommand() *cobra.Command {
 	c := resultCommand(&cobra.Command{
 		Use:   "fleet",
 		Short: "simulate a cluster of hundreds of machines, with failures",
-		Long: `fleet simulates a cluster and measures nothing. Nodes hold shards of indexes in memory, requests arrive
+		Long: `fleet only simulates a cluster. Nodes hold shards of indexes in memory, requests arrive
 at random, and nodes are killed, lose power, join, leave, stall or slow down. The router's own code decides
 on placement, on the node for each request, on hedging and on timeouts. Nodes, network and storage are a
 model. The same seed gives the same events.`,

@@ -28,7 +28,7 @@ and size to it, and sends requests over many connections at once, one request at
 time on each. Every reply is compared with the reply to the same request when it was
 sent alone.
 
-A row has the rate of correct replies, the median and the 99th percentile of their
+A row shows the rate of correct replies, the median and the 99th percentile of their
 times, errors, requests that were shed (refused with 503 or 429, after which the
 client waits for the time that the reply states) and the peak anonymous memory of
 cpard. Two more tables show the throughput of many clients of capia, which share
@@ -38,7 +38,7 @@ of another.
 Records beyond the collection's photos (--photos) are mixed from their features, which
 leaves the server's work unchanged.
 
-With --json there are only rows, each takes 6 seconds instead of 20, and 1,000 photos
+With --json it prints only the rows, each takes 6 seconds instead of 20, and 1,000 photos
 are read instead of 4,500, so that a run takes less than five minutes. If a reply was
 wrong, the command fails after it has printed all rows.`,
 		Example: `  $ cpar-eval load --data corel5k --json
@@ -80,7 +80,7 @@ wrong, the command fails after it has printed all rows.`,
 	c.Flags().IntSliceVar(&o.Records, "records", load.DefaultRecords, "sizes of the indexes")
 	c.Flags().StringSliceVar(&schemes, "schemes", names, "schemes of the indexes")
 	c.Flags().IntSliceVar(&o.Clients, "clients", load.DefaultClients, "numbers of clients")
-	c.Flags().IntVar(&o.Photos, "photos", load.DefaultPhotos, "the most photos that are indexed; further records are mixed from their features; 1,000 with --json")
+	c.Flags().IntVar(&o.Photos, "photos", load.DefaultPhotos, "maximum number of indexed photos; further records are mixed from their features; 1,000 with --json")
 	c.Flags().Float64Var(&seconds, "seconds", load.DefaultLength.Seconds(), "how long a row takes; 6 with --json")
 	c.Flags().BoolVar(&o.Fair, "fair", true, "also measure one client of a tenant beside many of another, not with --json")
 	c.Flags().StringVar(&docs, "docs", "", "also write the page of this measurement to this `file`")

@@ -29,10 +29,10 @@ The other commands run one measurement each. speedup, recall and tradeoff are th
 views of one run over all test requests.
 
 A collection is a folder as for cpar build. Its split.csv (path,split) names the images
-to index (train) and the test images (test). Without split.csv a tenth is held out. That
-includes the paper's data set (IAPR TC-12 with the labels of SAIAPR TC-12), because the
+to index (train) and the test images (test). Without split.csv a tenth is held out. This
+also applies to the paper's data set (IAPR TC-12 with labels of SAIAPR TC-12), because the
 50 images that the paper requested are unknown. Features are kept between runs
-(--cache), and with --out results are too: an interrupted run continues where it
+(--cache). With --out results are kept too, so an interrupted run continues where it
 stopped.
 
 `

@@ -27,8 +27,8 @@ func planCommand() *cobra.Command {
 		Short: "plan the machines of a cluster from costs measured here",
 		Long: `plan builds indexes of 5,000 and 25,000 synthetic photos, searches them on one core, measures memory
 bandwidth on all cores, and computes the machines, memory, network and time that a load needs, and the
-resource that limits it. Costs grow linearly with the records, which is measured up to a million and
-assumed beyond. Machines are planned to be busy half of the time, to fill three quarters of their memory,
+resource that limits it. Linear growth with the records is measured up to a million and assumed
+beyond. Machines are planned to be busy half of the time, to fill three quarters of their memory,
 and to hold two copies of every shard.
 
 --cores, --memory and --network describe other machines, with this machine's memory bandwidth per core.`,
@@ -65,9 +65,9 @@ and to hold two copies of every shard.
 	c.Flags().Float64Var(&n.Rate, "qps", 1, "`requests` a second of all tenants together")
 	c.Flags().Var(settings.Parsed("sealed", "scheme", func(s string) (err error) { n.Scheme, err = cpar.ParseScheme(s); return err }), "scheme", "scheme of the indexes")
 	c.Flags().Var(settings.Parsed("network", "profile", func(s string) (err error) { n.Profile, err = profile.ParseKind(s); return err }), "profile", "profile of the indexes")
-	c.Flags().IntVar(&cores, "cores", 0, "`cores` of a machine; 0 for those of this one")
-	c.Flags().Var(settings.Size(&memory, "0"), "memory", "memory of a machine; 0 for that of this one")
-	c.Flags().Var(settings.Size(&network, "0"), "network", "bytes a second of a machine's connection; 0 for ten gigabits")
+	c.Flags().IntVar(&cores, "cores", 0, "`cores` of a machine; 0 means as many as here")
+	c.Flags().Var(settings.Size(&memory, "0"), "memory", "memory of a machine; 0 means as much as here")
+	c.Flags().Var(settings.Size(&network, "0"), "network", "bytes a second of a machine's connection; 0 means ten gigabits")
 	c.Flags().StringVar(&docs, "docs", "", "instead, write the page of all schemes to this `file`")
 	return c
 }

@@ -10,7 +10,7 @@ func securityCommand() *cobra.Command {
 	return resultCommand(&cobra.Command{
 		Use:   "security",
 		Short: "compute security, failure rates and bytes of scheme sealed",
-		Long: `security computes and measures nothing. It needs no collection and prints the same everywhere.
+		Long: `security only computes: it measures nothing, needs no collection and prints the same everywhere.
 
 Bits of security are estimates: of the primal attack (unique SVP) and the dual attack on ring-LWE,
 priced by core-SVP and by the models of the Homomorphic Encryption Standard of 2018. They make the

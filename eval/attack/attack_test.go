@@ -31,20 +31,20 @@ func TestAttacks(t *testing.T) {
 		{"link-scores", capia, 0, 0.93, 1}, {"link-scores-changed-copy", capia, 0, 0.88, 1},
 		{"link-scores", ivf, 0, 0.93, 1}, {"request-by-vectors", ivf, 10, 0.93, 1}, {"match", ivf, 120, 0.75, 1},
 		{"link-order-changed-copy", cpar, 0, 0.88, 1}, {"link-path-changed-copy", cpar, 0, 0.55, 1},
-		// Better with more known photos.
+		// These improve with more known photos.
 		{"request-by-vectors", cpar, 3, 0.8, 1}, {"request-by-vectors", capia, 10, 0.93, 1},
 		{"request-by-photos", cpar, 3, 0, 0.45}, {"request-by-photos", cpar, 10, 0.35, 1},
 		{"request-by-photos", cpar, 30, 0.8, 1}, {"request-by-photos", capia, 300, 0.88, 1},
-		// With some keys matching stops early: most exceed 0.75.
+		// With some keys, matching stops early. Most runs exceed 0.75.
 		{"match", cpar, 30, 0, 1}, {"match", cpar, 120, 0.75, 1}, {"match", capia, 120, 0.75, 1}, {"match-half", cpar, 120, 0.4, 1},
 		// Only similar scores reveal keywords, return counts do not.
 		{"keyword-by-returns", cpar, 120, 0.4, 0.8}, {"keyword-by-likeness", cpar, 100, 0.7, 1}, {"keyword-by-likeness", capia, 100, 0.7, 1},
-		// Nothing from the number of splits, more from requests, everything
-		// from planes.
+		// The number of splits reveals nothing, requests reveal more, planes
+		// everything.
 		{"spacing-ranks", cpar, 0, 0.35, 0.65}, {"spacing-ranks-requests", cpar, 120, 0.52, 0.95}, {"spacing-ope", cpar, 0, 0.65, 1},
 		{"spacing-planes", cpar, 1, 1, 1}, {"spacing-planes-exact", cpar, 1, 1, 1},
 		{"scale-planes", cpar, 20, 1, 1}, {"scale-scores", cpar, 0, 0.01, 0.8},
-		// Better with other photos and with more requests.
+		// Slopes improve with other photos and more requests.
 		{"scale-slopes", cpar, 2, 0.01, 0.4}, {"scale-slopes-log", cpar, 2, 0.6, 1}, {"scale-slopes", capia, 3, 0.7, 1},
 		{"scale-slopes-log", capia, 3, 0.85, 1}, {"scale-slopes", cpar, 5, 0.93, 1}, {"offset-slopes", cpar, 5, 0.75, 1},
 		{"key-elimination-noiseless", cpar, 64, 1, 1}, {"key-elimination", cpar, 64, 0, 0},

@@ -15,14 +15,14 @@ import (
 	"cpar/user"
 )
 
-// This file guesses which of C hidden cells a request asks. The cloud measures
-// how far a request, in every position, and its reply deviate from uniform
-// words. It guesses the largest deviation, or compares with requests for photos
-// that it supplied itself.
+// This file guesses which of C hidden cells a request selects. The cloud
+// measures how far a request, in every position, and its reply deviate from
+// uniform words. It guesses the largest deviation, or compares with requests
+// for photos that it supplied itself.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// Half are told to the cloud, half guessed by it.
+	// The cloud knows the cells of half of them and guesses the rest.
 	maxAsked = 60
 )
 
@@ -43,7 +43,7 @@ func (r *run) cells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// One request per cell, in order.
+	// Each photo is requested once per cell, in order.
 	photos := r.c.Test[:min(2*maxAsked, len(r.c.Test)/2*2)]
 	views := make([][][]float64, len(photos))
 	if err := measure.Each(ctx, len(photos), func(i int) error {

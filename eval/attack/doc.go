@@ -6,8 +6,8 @@
 //
 // An attack is a function of a View and of the prior knowledge listed below. A
 // Cloud derives the View from the bytes of an index and of requests, as the
-// daemon does. Owners, plaintext and secrets are used in two places only: to
-// make requests and to judge guesses.
+// daemon does. Owners, plaintext and secrets serve only to make requests and to
+// judge guesses.
 //
 //	link-…        link.go      are two requests for one photo?      known: nothing
 //	request-…     request.go   which photo is a request for?        known: k photos or vectors of records
@@ -31,10 +31,9 @@
 // The last two concern the profiles learned and network (learnt.go), whose
 // distances an attacker also approximates by stand-ins.
 //
-// The photos are those of the paper's evaluation. An attacker computes the
-// vectors of known photos by running the program on photos of their own. The
-// projection is the owner's secret and is available only to attacks on known
-// vectors.
+// The photos are from the paper's evaluation. An attacker computes the vectors
+// of known photos by running the program on photos of their own. The projection
+// is the owner's secret and is available only to attacks on known vectors.
 //
 // To attack another scheme, pass a Target in Options.More.
 package attack

@@ -31,7 +31,7 @@ func synthetic(seed uint64, train, test int) *Collection {
 	for i := range images {
 		u := &places[i]
 		for f := range u {
-			// Skewed, so that no factor looks like its mirror image.
+			// Factors are skewed, so that none looks like its mirror image.
 			u[f] = (rng.ExpFloat64() - 1) / float64(1+f)
 		}
 		word := "word " + string(rune('a'+2*int(min(max(2*u[0]+1, 0), 3))))

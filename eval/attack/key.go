@@ -117,7 +117,8 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	return s[0], used
 }
 
-// Each unused record fits by chance with probability 2⁻⁶⁴.
+// judgeNoiselessRow counts unused records, each of which fits by chance with
+// probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	unused := v.Vectors[used:]
 	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift })
@@ -125,11 +126,11 @@ func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 }
 
 // latticeRows estimates the cost of the key for records of m words. The first
-// dims are z, of root mean square typical.
+// dims words are z, whose root mean square is typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
-	// Without known plaintext: the rows of w·V + e, especially those of z, are
-	// short combinations of the ciphertexts by rows of S.
+	// Without known plaintext: the rows of w·V + e, especially the rows of z,
+	// are short combinations of the ciphertexts by rows of S.
 	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},

@@ -184,8 +184,8 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 			return nil, nil, err
 		}
 		for k, i := range known {
-			// Integers of 63 bits. Removing r_s·r, which all records share,
-			// leaves fewer than 53.
+			// These integers have 63 bits. Removing r_s·r, which all records
+			// share, leaves fewer than 53.
 			rest[k] = int64(modq.Dot(v.Vectors[i], q.Vector)) - a.score(vectors[k])<<(2*ive.DistanceShift)
 			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
 		}
@@ -197,7 +197,8 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 	e, unsure = make([][]int64, len(known)), make([]float64, len(known))
 	for j := range slots {
 		// The effect of e_s is nearly the same for all records: a shift of e.
-		// The records show its fraction. Its integer part makes their mean 0.
+		// The records show its fractional part. The integer part is chosen so
+		// that their mean is 0.
 		var sin, cos float64
 		for k := range known {
 			s, c := math.Sincos(2 * math.Pi * x.At(j, k))

@@ -42,8 +42,8 @@ func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 
 const votingNeighbours = 5
 
-// The known records with the most similar scores vote, because these are
-// nearby.
+// keywordBySimilarity lets the known records with the most similar scores vote,
+// because they are nearby.
 func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)

@@ -25,22 +25,22 @@ const (
 	minLearnt = 40
 	// The words of scheme sealed do not depend on the number of records.
 	sealedRecords = 500
-	// Units of z in a length of 1.
+	// lengthUnit is a length of 1 in units of z.
 	lengthUnit = 1000
 )
 
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos    = []int{10, 30, 100, 300}
-	// Known vectors per word of a record.
+	// keyShares are numbers of known vectors per word of a record.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
-	// The photos of Collection.Train at indexed belong to the owner, those at
-	// others to the attacker. Both are ascending.
+	// indexed and others list, in ascending order, the photos of
+	// Collection.Train that belong to the owner and to the attacker.
 	indexed, others []int
 	view            *View
 	// trainIndex[i] is the index in Collection.Train of the photo behind record
@@ -92,7 +92,7 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 }
 
 // observe sends requests for the test photos to an index of the owner's first
-// photos, and links them.
+// photos, and links the requests.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)
 	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
@@ -135,7 +135,8 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 				return columns(s.candidates, pick(l.trainIndex, known))
 			})...)
 		}
-		// In the order of the records, which match does not exploit.
+		// The columns have the order of the records, which match does not
+		// exploit.
 		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
 		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {
@@ -270,9 +271,9 @@ func (l *learnedAttack) nearest(context.Context) error {
 }
 
 const (
-	// Reduction takes seconds in latticeDim.
+	// Reduction takes seconds in latticeDim dimensions.
 	latticeDim = 64
-	// Ciphertexts per word of a record.
+	// latticeShare is the number of ciphertexts per word of a record.
 	latticeShare = 1.9
 )
 

@@ -17,7 +17,7 @@ import (
 // the log, so guessing is right half of the time.
 const linkQuantile = 0.999
 
-// Larger is more similar.
+// A similarity is larger for more similar requests.
 type similarity struct {
 	name    string
 	view    func(*Observation) []float64
@@ -91,8 +91,8 @@ func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
-// right counts the correct answers about new requests: again for the photos of
-// the log, in its order, unseen for as many others.
+// right counts the correct answers about new requests. again observes requests
+// for the photos of the log, in its order, and unseen as many for others.
 func (l *linker) right(again, unseen []*Observation) int {
 	return count(len(again), func(i int) bool { return l.linked(i, again[i]) }) +
 		count(len(unseen), func(i int) bool { return !l.linked(i, unseen[i]) })

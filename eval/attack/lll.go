@@ -17,9 +17,9 @@ import (
 // noiseless slot is 0. Take K differences, the rows of D, K×m. The lattice of
 // all D·s modulo 2⁶⁴ contains one column of differences for every element of a
 // vector, each with K elements of w times the variation of z, some 2²¹. A
-// random lattice of its volume has no vector that short, so LLL finds these, up
-// to signs and small multiples of each other. Elimination then gives the row of
-// S that reads a column from every record.
+// random lattice of its volume has no vector that short, so LLL finds the
+// columns, up to signs and small multiples of each other. Elimination then
+// gives the row of S that reads a column from every record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)
@@ -36,8 +36,8 @@ type differenceRows struct {
 	pivots []int
 }
 
-// Pivots are among the first k differences. newDifferenceRows returns nil if
-// these are dependent.
+// newDifferenceRows chooses pivots among the first k differences. It returns
+// nil if these are dependent.
 func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 	m := len(records[0])
 	d := &differenceRows{rows: make([][]uint64, m)}
@@ -182,8 +182,8 @@ func untangled(list [][]int64) [][]float64 {
 }
 
 // maxSpread exceeds the variation of any element of a vector of length 1,
-// scaled by lengthUnit, unless there are only a few. Σz² and ε vary more, by
-// rounding.
+// scaled by lengthUnit, unless there are only a few elements. Σz² and ε vary
+// more, by rounding.
 const maxSpread = 0.45 * lengthUnit
 
 // nearestFromIndex returns the most similar other record of each record, or nil
@@ -224,7 +224,7 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// The ratio in length of other vectors of a reduced basis to those of elements.
+// Other vectors of a reduced basis are this many times longer than elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -68,11 +68,12 @@ func standardised(x []float64) []float64 {
 }
 
 const (
-	// matchStart eigenvectors are tried with all signs. At most matchMax are
-	// used.
+	// matchStart is the number of eigenvectors tried with all signs. At most
+	// matchMax are used.
 	matchStart = 6
 	matchMax   = 60
-	// matchSample records distinguish a good start from a bad one.
+	// matchSample is the number of records that tell a good start from a bad
+	// one.
 	matchSample = 400
 )
 
@@ -103,10 +104,9 @@ func match(scores, distances [][]float64) ([]int, error) {
 	}
 }
 
-// bestStart maps the leading eigenvectors of the records to those of the
-// photos. Every choice of signs is a start, improved on a sample of the records
-// with more rounds for the better ones. The start that brings the sample
-// nearest to photos wins.
+// bestStart maps the records' leading eigenvectors to the photos'. Every choice
+// of signs is a start, improved on a sample of the records with more rounds for
+// better starts. The start that brings the sample nearest to photos wins.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)

@@ -29,7 +29,7 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// The parameters that SECURITY.md states.
+// These are the parameters that SECURITY.md states.
 func TestKeyIsWithinReachOfLattices(t *testing.T) {
 	rows := latticeRows("cpar", 1347, 1296, 4500, typicalElement)
 	if e := rows[0].Estimate; e.Bits < 35 || e.Bits > 50 {
@@ -249,7 +249,7 @@ func TestJaccard(t *testing.T) {
 	}
 }
 
-// Alphabetical ties make runs repeatable.
+// Breaking ties alphabetically makes runs repeatable.
 func TestWinnerBreaksTiesAlphabetically(t *testing.T) {
 	if w := winner(map[string]int{"b": 2, "a": 2, "c": 1}); w != "a" || winner(nil) != "" {
 		t.Errorf("%q", w)

@@ -180,8 +180,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers others to devices that have each seen the state in seen. before,
-// if not nil, runs on the device in between.
+// offered offers each of others to a device that has seen the matching state in
+// seen. before, if not nil, runs on the device in between.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string

@@ -118,7 +118,7 @@ func TestSealedHidesAskedCell(t *testing.T) {
 	}
 }
 
-// unmasked is a request with small elements in one position.
+// unmasked returns a request with small elements in one position.
 func unmasked(p lattice.Params, rng *rand.Rand, place int) []byte {
 	ring, matrix := p.Ring(), make([]byte, p.MatrixBytes())
 	for b := range p.Blocks() {

@@ -27,8 +27,8 @@ type tampering struct {
 	altersReply bool
 }
 
-// The same for all photos. The first changes nothing. Most add half a unit to
-// one record's score, which alters every word of its group.
+// tamperings are the same for all photos. The first changes nothing. Most add
+// half a unit to one record's score, which alters every word of its group.
 func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()

@@ -32,7 +32,8 @@ import (
 // so slightly more known vectors than unknowns give r_s, and with it z_s and c,
 // by least squares.
 
-// predicted holds every candidate's distances from the known records.
+// guess returns a candidate for every request. predicted holds every
+// candidate's distances from the known records.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := measure.Map(predicted, standardised)
 	out := make([]int, len(v.Observations))
@@ -52,7 +53,6 @@ func pick[T any](x []T, at []int) []T {
 	return measure.Map(at, func(i int) T { return x[i] })
 }
 
-// columns returns the given columns of rows.
 func columns(rows [][]float64, at []int) [][]float64 {
 	return measure.Map(rows, func(row []float64) []float64 { return pick(row, at) })
 }

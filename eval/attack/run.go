@@ -39,8 +39,9 @@ const (
 	picks     = 500
 )
 
-// Known vectors, photos and keywords of records, known records per unknown of a
-// request, and observed requests without prior knowledge.
+// The attacks try these numbers of known vectors, photos and keywords of
+// records, of known records per unknown of a request, and of observed requests
+// without prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -90,12 +91,12 @@ type run struct {
 	rows   []Row
 
 	targets []*Target
-	// Vectors as the owner projects them, and photos in an attacker's own
-	// pipeline.
+	// These are vectors as the owner projects them, and photos in an attacker's
+	// own pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
-	// Distances of Train from the jth photo picked by the attacker.
+	// compared[j] holds the distances of Train from the attacker's jth photo.
 	compared [][]float64
 }
 
@@ -304,7 +305,7 @@ func changedCopy(it dataset.Photo) (*feature.Vectors, error) {
 }
 
 func (a *Attacks) Tables() []measure.Table {
-	t := measure.Table{Name: "attacks", Title: fmt.Sprintf("What a cloud learns that tries, %d records, %d requests: success and its 95 %% interval, in percent", a.Records, a.Requests),
+	t := measure.Table{Name: "attacks", Title: fmt.Sprintf("What an attacking cloud learns, %d records, %d requests: success and its 95 %% interval, in percent", a.Records, a.Requests),
 		Columns: []string{"attack", "scheme", "profile", "known", "success %", "from", "to", "guessing %", "trials", "refused as"}}
 	estimates := measure.Table{Name: "attacks-lattice", Title: "Lattice attacks on the key, estimated and not run",
 		Columns: []string{"attack", "scheme", "profile", "known", "records", "dimension", "block size", "root Hermite factor", "core-SVP bits"}}

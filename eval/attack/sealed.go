@@ -10,8 +10,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A sealedIndex is an index of scheme sealed at the cloud. Its params are those
-// of the hidden cells if it has any, because every record is then in one.
+// A sealedIndex is an index of scheme sealed at the cloud. Its params describe
+// the hidden cells if it has any, because every record is then in a cell.
 type sealedIndex struct {
 	index  *sealed.Index
 	params lattice.Params
@@ -39,8 +39,8 @@ func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Repl
 	return replies[0], words, err
 }
 
-// sealedCloud is the cloud of scheme sealed. For every record it computes a
-// ciphertext from a request, a coefficient modulo Q, which replaces the
+// sealedCloud is the cloud of scheme sealed. From a request it computes a
+// ciphertext for every record, a coefficient modulo Q, in place of the
 // unreadable score.
 type sealedCloud struct {
 	*sealedIndex

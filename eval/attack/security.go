@@ -43,8 +43,8 @@ type FormatCost struct {
 	RequestBytes int     `json:"request_bytes"`
 }
 
-// The rows of profile paper, and those of 96 numbers of the other profiles,
-// alone and in eight cells, as user/internal/rows makes them.
+// formatsInUse are the rows of profile paper, and the rows of 96 numbers of
+// other profiles, alone and in eight cells, as user/internal/rows makes them.
 var formatsInUse = []lattice.Params{
 	{Dim: 1344, RecordNorm: 161, RequestNorm: 173, Addend: 4380, LogT: 16},
 	shortVectors,
@@ -113,7 +113,7 @@ func (s *Security) Tables() []measure.Table {
 		rings.Rows = append(rings.Rows, []string{measure.FormatInt(r.N), measure.FormatInt(r.LogQ), ringLabel(r.Ring), measure.FormatInt(r.BlockSize), measure.FormatInt(r.Dimension),
 			both(r.Primal), both(r.Dual), both(r.Standard), both(r.Allowed)})
 	}
-	formats := measure.Table{Name: "security-formats", Title: "Failure of a score, a bound for the worst vectors that are allowed, and bytes by block width D, with C records in a row",
+	formats := measure.Table{Name: "security-formats", Title: "Bound on the failure rate of a score for the worst allowed vectors, and bytes by block width D, with C records in a row",
 		Columns: []string{"N", "log q", "", "dim", "C", "D", "failure 2^", "hint B a record", "record B", "request kB"}}
 	for _, f := range s.Formats {
 		formats.Rows = append(formats.Rows, []string{measure.FormatInt(f.N), measure.FormatInt(f.LogQ), ringLabel(f.Ring), measure.FormatInt(f.Dim), measure.FormatInt(f.InRow),

@@ -69,7 +69,7 @@ func computed(t *testing.T) *Security {
 	return s
 }
 
-// As in profiles without a histogram.
+// Profiles without a histogram have unit vectors.
 func TestUnitVectors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const draws = 4000

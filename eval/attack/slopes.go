@@ -25,17 +25,18 @@ import (
 // with the same x and ε, so the slope of one request's scores over another's is
 // r_s/r_s′, a fraction of integers from 1,024 to 2,047. Rounding dominates the
 // error: a logarithm is off by up to ½ and is multiplied by a bin of up to 2¹⁸.
-// On Corel-5k some sixteen fractions are near enough, too many for two requests,
-// but each further request fits one wrong r_s in forty, so three or four are
-// enough. Slopes give the r_s up to a common factor, of which mostly one is in
-// range. Twenty records do as well as 4,500, since rounding does not average
-// out.
+// On Corel-5k some sixteen fractions are near enough, too many for two
+// requests, but each further request fits one wrong r_s in forty, so three or
+// four are enough. Slopes give the r_s up to a common factor, and mostly one
+// factor is in range. Twenty records do as well as 4,500, since rounding does
+// not average out.
 //
 // Rounding can be removed if many photos are requested more than once. It adds
-// to the scores a combination of 48 columns, the records' histograms, the same
-// in every request, and ε adds one more. The residuals of a regression on the
-// scores span these columns. Slopes outside that space are better, and so are
-// their residuals, until two requests are enough, up to common factors.
+// to the scores a combination of 48 columns, the records' histograms, which are
+// the same in every request. ε adds one more column. The residuals of a
+// regression on the scores span these columns. Slopes outside that space are
+// better, and so are their residuals, until two requests are enough, up to
+// common factors.
 //
 // With known r_s, scores are complete distances up to r. Requests for an
 // indexed photo also give r, because its smallest distance is 0.
@@ -127,7 +128,8 @@ func slopes(rows *mat.Dense) []float64 {
 
 // wholeScales returns integers in the range of r_s in the direction nearest to
 // slopes. It tries all values of the first, which determine the others. If
-// several multiples fit equally, it returns any, and nil if none is in range.
+// several multiples fit equally, it returns any of them, or nil if none is in
+// range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)
@@ -155,8 +157,8 @@ const (
 	// maxRoundings is the dimension of the space: one per bin, ε, and one to
 	// spare.
 	maxRoundings = vector.DimensionKL + 2
-	// roundingsStep are removed at a time. Removing all at once would also
-	// remove what the first, inaccurate slopes leave of x.
+	// roundingsStep dimensions are removed at a time. Removing all at once
+	// would also remove the part of x that the first, inaccurate slopes leave.
 	roundingsStep = 5
 )
 
@@ -237,7 +239,7 @@ const (
 	copiedPhotos   = 20
 	// spreadTolerance is the accuracy required of distances up to r, as a share
 	// of their spread: half the effect of the smallest error of r_s.
-	// distanceTolerance applies with r, in units of distance.
+	// distanceTolerance applies once r is known, in units of distance.
 	spreadTolerance   = 0.5 / ive.MaxScale
 	distanceTolerance = 5e-4
 )

@@ -109,7 +109,8 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 	return v, truth
 }
 
-// Two requests per photo suffice only together with others, five suffice alone.
+// Two requests per photo suffice only together with other photos, five suffice
+// alone.
 func TestBySlopes(t *testing.T) {
 	const records, photos = 300, 200
 	v, truth := repeatedView(rand.New(rand.NewPCG(1, 2)), records, photos, 5)

@@ -128,7 +128,7 @@ func offsetByPlanes(v *View) int64 {
 }
 
 // scalesByScores estimates r_s of every request from its scores, with known r.
-// Photos of one kind have on average the same distance, dis in units of F.
+// Photos of one kind have the same distance on average: dis, in units of F.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	return measure.Map(v.Observations, func(s *Observation) float64 {
 		return min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))

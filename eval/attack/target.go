@@ -23,7 +23,6 @@ type Collection struct {
 	Changed func(i int) (*feature.Vectors, error)
 }
 
-// An Owner makes requests.
 type Owner interface {
 	// Request returns the bytes of a request for a photo, and the state for
 	// reading the reply. The state is used for judging only and may be nil.

@@ -17,7 +17,7 @@ import (
 // device reads it.
 
 // longBranch is the length of the shortest long branch, one more than ledgers
-// of version 7 told from a successor.
+// of version 7 could tell from a successor.
 const longBranch = 17
 
 func (o *offers) trust(ctx context.Context) error {
@@ -65,8 +65,8 @@ func (o *offers) card(ctx context.Context, d *device.Device, branch *servedIndex
 	return d.AcceptCard(o.key, its, false)
 }
 
-// swapKeys replaces key files by others of the attacker, who can write to the
-// folder. The worst case is an attacker who knows the passphrase.
+// swapKeys replaces key files. The attacker can write to the folder and, in the
+// worst case, knows the passphrase.
 func (o *offers) swapKeys() error {
 	pass := func() (string, error) { return "correct horse battery staple", nil }
 	word, _ := pass()

@@ -6,8 +6,8 @@ import (
 	"cpar"
 )
 
-// A device takes neither a branch nor another's key, and what a run finds does
-// not show in its traffic.
+// A device accepts neither a branch nor another owner's key, and traffic does
+// not show whether a run finds keywords.
 func TestDeviceTrustsNoReplacement(t *testing.T) {
 	all := rowsOf(t, synthetic(4, 30, 4), func(r *run) error { return r.offers(t.Context()) })
 	for attack, want := range map[string]Row{

@@ -38,14 +38,15 @@ type StoredIndex struct {
 type Observation struct {
 	Request, Reply []byte
 	// Scores has a score per record, needed or not. If the cloud computes
-	// ciphertexts instead, they are their words.
+	// ciphertexts instead, Scores holds their words.
 	Scores []float64
 	Order  []uint64
 	// Planes has the signed score of every split plane. Offset, r_s·r, is the
 	// difference of a record's score from a plane's, according to the request.
 	Planes []int64
 	Offset uint64
-	// Path lists the visited records in order, Returned those in the reply.
+	// Path lists the visited records in order, and Returned the records in the
+	// reply.
 	Path, Returned []uint32
 }
 
@@ -56,7 +57,6 @@ type View struct {
 	Observations []*Observation
 }
 
-// scores returns the scores of every request.
 func (v *View) scores() [][]float64 {
 	return measure.Map(v.Observations, func(s *Observation) []float64 { return s.Scores })
 }

@@ -31,7 +31,7 @@ import (
 
 // A Runner stores results in a folder.
 type Runner struct {
-	// Dir is the folder. If it is "", nothing is stored and every step
+	// Dir is the folder. If it is "", nothing is stored and every step is
 	// measured.
 	Dir      string
 	Identity string

@@ -96,7 +96,7 @@ type baselineRun struct {
 }
 
 func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, progress user.Progress) error {
-	// One cell compares all scores.
+	// With one cell, all records are scored.
 	s, b, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: 1, Progress: progress})
 	if err != nil {
 		return err
@@ -282,7 +282,7 @@ func (p *baselineRun) bgv(ctx context.Context) error {
 }
 
 func (p *Baselines) Tables() []measure.Table {
-	t := measure.Table{Name: "peers", Title: "Others beside sealed, a request on one core; recall of the ten nearest by what each compares exactly",
+	t := measure.Table{Name: "peers", Title: "Other searches beside sealed, one request on one core; recall of the ten nearest by the exact values that each compares",
 		Columns: []string{"search", "numbers", "records", "index MB", "request kB", "reply kB", "cloud ms", "owner ms", "recall@10", "the cloud learns"}}
 	for _, r := range p.Rows {
 		t.Rows = append(t.Rows, []string{r.Search, measure.FormatInt(r.Dim), measure.FormatInt(r.Records), measure.FormatDecimal(float64(r.Index)/1e6, 1), measure.FormatDecimal(float64(r.Request)/1e3, 2), measure.FormatDecimal(float64(r.Reply)/1e3, 2),

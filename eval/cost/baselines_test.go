@@ -17,7 +17,7 @@ import (
 	"cpar/user"
 )
 
-// More than one group of records.
+// The records fill more than one group.
 func TestBGVComputesTheSameScores(t *testing.T) {
 	c := measuretest.Learnable(150, 4)
 	b, err := user.Setup(t.Context(), user.NewKey(), c.Train, user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Network})

@@ -28,8 +28,8 @@ type bgvIndex struct {
 	groups    [][]*rlwe.Ciphertext
 }
 
-// 128 bits by the Homomorphic Encryption Standard, the smallest degree for one
-// product, and scores of 16 bits.
+// bgvParameters have 128 bits by the Homomorphic Encryption Standard, the
+// smallest degree for one product, and scores of 16 bits.
 var bgvParameters = bgv.ParametersLiteral{LogN: 12, LogQ: []int{54, 54}, PlaintextModulus: 1<<16 + 1}
 
 func newBGV(rows [][]int16, addends []int64) (*bgvIndex, error) {

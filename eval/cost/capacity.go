@@ -51,7 +51,7 @@ type LinearCost struct {
 // At returns the cost of an index of the given size.
 func (l LinearCost) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
 
-// Neither coefficient of fitLine is negative.
+// fitLine returns a line with coefficients of at least 0.
 func fitLine(n [2]float64, cost [2]float64) LinearCost {
 	slope := max(0, (cost[1]-cost[0])/(n[1]-n[0]))
 	return LinearCost{max(0, cost[1]-slope*n[1]), slope}
@@ -61,9 +61,8 @@ func fitLine(n [2]float64, cost [2]float64) LinearCost {
 // this machine.
 type UnitCosts struct {
 	Measured [2]int `json:"measured_records"`
-	// Index is stored, Held is in the server's memory, Read is read of it for a
-	// request, and Kept is stored on a device. Request and Reply are sent. All
-	// are bytes.
+	// Index is stored, Held is in the server's memory, a request reads Read,
+	// and a device stores Kept. Request and Reply are sent. All are in bytes.
 	Index   LinearCost `json:"index_bytes"`
 	Held    LinearCost `json:"held_bytes"`
 	Read    LinearCost `json:"read_bytes"`
@@ -76,13 +75,13 @@ type UnitCosts struct {
 	Owner LinearCost `json:"owner_s"`
 }
 
-// A Capacity is the cluster that a need takes.
+// A Capacity is the cluster that serves a need.
 type Capacity struct {
 	Machines int     `json:"machines"`
 	Memory   float64 `json:"memory_bytes"` // of all machines, for the copies
 	Network  float64 `json:"network_bytes_per_s"`
-	// Bound names what determines the number of machines: copies (at least two
-	// machines), memory, processor or network.
+	// Bound names the limit that determines the number of machines: copies (at
+	// least two machines), memory, processor or network.
 	Bound string `json:"bound_by"`
 
 	ByMemory    float64 `json:"machines_by_memory"`
@@ -104,8 +103,8 @@ type Capacity struct {
 	Costs UnitCosts `json:"costs"`
 }
 
-// Half of the processors and network, so that random arrivals do not queue, and
-// three quarters of the memory.
+// Plans use half of the processors and network, so that random arrivals do not
+// queue, and three quarters of the memory.
 const (
 	planCopies     = 2
 	planShardBytes = 200 << 20
@@ -118,7 +117,7 @@ const (
 func (n Need) Check() error {
 	if n.Records < 1 || n.Records > 10_000_000_000 || n.Tenants < 1 || n.Tenants > 1_000_000_000 || n.Rate < 0 || n.Rate > 1e9 || math.IsNaN(n.Rate) {
 		return hint.Add(fmt.Errorf("planning: %w: %d records of %d tenants, %g requests a second", cpar.ErrInput, n.Records, n.Tenants, n.Rate),
-			"take 1 to ten thousand million records, as many tenants as there are people, and no negative rate")
+			"take 1 to 10 billion records, 1 to a billion tenants, and 0 to a billion requests a second")
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func opaqueCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	return out, err
 }
 
-// At the schemes' default approximation.
+// scoredCosts uses the schemes' default approximation.
 func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (costs, error) {
 	s, err := measure.OpenSession(ctx, c, opt)
 	if err != nil {

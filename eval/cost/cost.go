@@ -31,8 +31,8 @@ type CostRow struct {
 	// it.
 	NS    int64 `json:"ns"`
 	Bytes int64 `json:"bytes"`
-	// StreamRatio is the time of a plain read of as many bytes, in the faster
-	// of two orders and in the same run, divided by NS.
+	// StreamRatio is the time of a plain read of equally many bytes, in the
+	// faster of two orders and in the same run, divided by NS.
 	StreamRatio float64 `json:"stream_ratio"`
 
 	Search  string  `json:"search,omitempty"`
@@ -75,7 +75,6 @@ type PrimitiveCost struct {
 	OPE float64 `json:"ope_ms"`
 }
 
-// A Cost is the cost of one index.
 type Cost struct {
 	Records    int               `json:"n"`
 	Kind       string            `json:"images"`

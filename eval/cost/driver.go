@@ -37,9 +37,9 @@ type library struct {
 }
 
 var (
-	// Compared with plain Go, both on the baseline instruction set.
+	// This one is compared with plain Go, both on the baseline instruction set.
 	flannLibrary = library{"flann", "FLANN", "libflann-dev", []string{"-llz4"}}
-	// Compared with this machine's fastest kernels.
+	// The others are compared with this machine's fastest kernels.
 	hnswLibrary  = library{"hnsw", "hnswlib", "libhnswlib-dev", []string{"-march=native"}}
 	faissLibrary = library{"faiss", "faiss", "libfaiss-dev liblapack-dev", []string{"-lfaiss", "-llapack", "-lblas", "-fopenmp"}}
 )
@@ -49,8 +49,8 @@ type driver struct {
 	folder, program string
 }
 
-// Without a compiler or the library, the error wraps cpar.ErrInput and its hint
-// names the packages to install.
+// compileDriver compiles a driver. Without a compiler or the library, the error
+// wraps cpar.ErrInput and its hint names the packages to install.
 func compileDriver(ctx context.Context, l library) (*driver, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))

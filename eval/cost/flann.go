@@ -22,7 +22,7 @@ const (
 	pcaDims     = 64
 )
 
-// In tenths of a percent.
+// flannVisitShares are in tenths of a percent.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 var flannRecalls = []float64{0.8, 0.9}
@@ -157,7 +157,7 @@ func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progres
 	return f, nil
 }
 
-// One space, row by row.
+// A vectorTable holds one space, row by row.
 type vectorTable struct {
 	name              string
 	d                 int
@@ -206,7 +206,8 @@ func toFloat32s[T int16 | float64](x []T) []float32 {
 	return measure.Map(x, func(v T) float32 { return float32(v) })
 }
 
-// Several shares of a small collection are the same number of visits.
+// visits merges shares that are the same number of visits in a small
+// collection.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
 	for _, tenths := range flannVisitShares {

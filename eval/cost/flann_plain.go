@@ -178,7 +178,7 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 }
 
 // encrypted times only the server's part, on one core. Recall is relative to
-// its scan.
+// the server's scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
 	queries, err := s.Prepare(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000}, len(s.Requests))
 	if err != nil {
@@ -247,7 +247,7 @@ func (t *vectorTable) setTruth(k int) {
 	}
 }
 
-// Scores are the bits of squared L2 in float32.
+// A vectorSpace scores by the bits of squared L2 in float32.
 type vectorSpace struct {
 	*vectorTable
 	flat    []float32 // the records, concatenated
@@ -264,7 +264,7 @@ func (s *vectorSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond: a single plane is a valid bound.
+// Beyond uses a single plane, which is a valid bound.
 func (s *vectorSpace) Beyond(plane uint32, worst int64) bool {
 	return s.Distance(plane) > s.Reach(worst)
 }

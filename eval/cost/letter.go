@@ -29,8 +29,8 @@ type Letter struct {
 	// Place is the share of ranks at which the encrypted and the plaintext
 	// search agree, over all requests at AP-10 and AP-100.
 	Place float64 `json:"place_agreement"`
-	// Planes counts type-2 comparisons against a full Queue, Pruned those that
-	// skip a side.
+	// Planes counts type-2 comparisons against a full Queue. Pruned counts the
+	// skipped sides.
 	Pruned int `json:"pruned_planes"`
 	Planes int `json:"planes"`
 }

@@ -35,7 +35,8 @@ type GrowthRow struct {
 	Table uint64 `json:"table_bytes"` // keywords
 	Index uint64 `json:"index_bytes"`
 	// PeakMB is the memory of the process, owner and server together, while it
-	// answers, and AddMB while it adds records, which takes Add seconds.
+	// answers. AddMB is the memory while it adds records, which takes Add
+	// seconds.
 	PeakMB float64 `json:"peak_rss_mb"`
 	AddMB  float64 `json:"add_peak_rss_mb"`
 	Add    float64 `json:"add_s"`
@@ -44,11 +45,11 @@ type GrowthRow struct {
 var ProfileGrowthSizes = []int{20000, 100000, 1000000}
 
 const (
-	// growthBase synthetic photos have growthWords keywords and values per
-	// embedding.
+	// growthBase is the number of synthetic photos, and growthWords their
+	// number of keywords and of values per embedding.
 	growthBase  = 1000
 	growthWords = 256
-	// Bounds memory.
+	// growthStep bounds memory.
 	growthStep     = 100000
 	growthRequests = 9
 )
@@ -65,8 +66,8 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	})
 }
 
-// More keywords than dimensions, so that a fitted profile uses all dimensions
-// that it may have.
+// The photos have more keywords than dimensions, so that a fitted profile uses
+// all dimensions that it may have.
 func syntheticPhotos(n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(4, 0))
 	zeros := feature.New()
@@ -169,7 +170,7 @@ func onAllCores(ctx context.Context, s *measure.SealedSession, v *vector.Vector)
 }
 
 func (g *ProfileGrowth) Tables() []measure.Table {
-	t := measure.Table{Name: "profile-growth", Title: fmt.Sprintf("Scheme sealed with learnt vectors of %d dimensions as it grows; owner on all cores; memory of both sides together, %s MB of it before they began", g.Dim, measure.FormatDecimal(g.BaseMB, 0)),
+	t := measure.Table{Name: "profile-growth", Title: fmt.Sprintf("Scheme sealed with learnt vectors of %d dimensions as it grows; owner on all cores; memory of both sides together, which was %s MB before they began", g.Dim, measure.FormatDecimal(g.BaseMB, 0)),
 		Columns: []string{"n", "cloud ms, one core", "cloud ms, all cores", "owner: request ms", "owner: reply ms", "request kB", "reply kB", "hints MB", "keywords MB", "index MB", "memory MB", "memory of adding MB", "added in s"}}
 	for _, r := range g.Rows {
 		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Records), measure.FormatDecimal(r.Cloud, 2), measure.FormatDecimal(r.CloudAll, 2), measure.FormatDecimal(r.Encrypt, 2), measure.FormatDecimal(r.Read, 1), measure.FormatDecimal(float64(r.Request)/1e3, 0), measure.FormatDecimal(float64(r.Reply)/1e3, 0),

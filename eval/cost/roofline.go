@@ -31,7 +31,8 @@ type Roofline struct {
 type RooflinePoint struct {
 	Batch int   `json:"batch"`
 	NS    int64 `json:"ns"`
-	// Intensity is multiplications per byte read, Rate 10⁹ of them per second.
+	// Intensity is the number of multiplications per byte read, and Rate is in
+	// 10⁹ multiplications per second.
 	Intensity float64 `json:"multiplies_a_byte"`
 	Rate      float64 `json:"multiplies_g_s"`
 	// OfRoof is Rate relative to what the two limits allow.
@@ -82,7 +83,7 @@ func measureRoofline(s *measure.Session, list []measure.PreparedRequest) (*Roofl
 	return r, nil
 }
 
-// Per nanosecond and core, on cached data.
+// multiplies returns multiplications per nanosecond and core, on cached data.
 func multiplies(dim int) float64 {
 	const rows, requests = 16, 16
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -18,7 +18,6 @@ const (
 	fixedVisits = 400
 )
 
-// A ScalingRow is one size.
 type ScalingRow struct {
 	Records    int     `json:"n"`
 	Kind       string  `json:"images"`
@@ -36,7 +35,6 @@ type ScalingRow struct {
 	RecallFixed float64 `json:"recall_fixed"`
 }
 
-// Scaling is the growth of costs with n.
 type Scaling struct {
 	Rows []ScalingRow `json:"rows"`
 }
@@ -62,7 +60,6 @@ func ScalingSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (m
 	return out, nil
 }
 
-// MeasureScale measures one size.
 func MeasureScale(ctx context.Context, l *measure.Lab, n int) (*ScalingRow, error) {
 	b, err := l.Build(ctx, n)
 	if err != nil {

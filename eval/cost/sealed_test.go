@@ -28,7 +28,7 @@ func TestSealedFindsTheNearest(t *testing.T) {
 	}
 }
 
-// In records and bytes, for any contents and request.
+// Work is the same in records and bytes for any contents and request.
 func TestServerWorkDoesNotDependOnContent(t *testing.T) {
 	type work struct {
 		visited       uint32

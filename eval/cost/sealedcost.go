@@ -13,8 +13,8 @@ import (
 )
 
 // A SealedCost is the cost of one index of scheme sealed. Times are medians in
-// milliseconds on one core unless stated otherwise. SealedTargets has capia
-// beside it.
+// milliseconds on one core unless stated otherwise. SealedTargets compares it
+// with capia.
 type SealedCost struct {
 	Records int     `json:"n"`
 	Build   float64 `json:"build_s"` // from raw features, all cores
@@ -48,7 +48,6 @@ type OwnerCost struct {
 // sealedRequests is the number of requests behind a median.
 const sealedRequests = 15
 
-// MeasureSealedCost measures indexes of n images.
 func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost, error) {
 	c, err := l.Collection(ctx, n)
 	if err != nil {

@@ -37,9 +37,9 @@ type LargeIndex struct {
 	// ledger.
 	Kept uint64 `json:"kept"`
 	// Recall is the share of the ten nearest found in the requested cell,
-	// relative to one cell of the same integers. KeywordShare is the share of
-	// the human keywords found without cells. Both are measured on real photos,
-	// and means over partitions.
+	// relative to one cell of the same integers. KeywordShare is the number of
+	// human keywords found, relative to a search without cells. Both are
+	// measured on real photos, and means over partitions.
 	Recall       float64 `json:"recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`
 	// Owner is the time to make a request and read its reply, on all cores.
@@ -73,8 +73,8 @@ type ScanCost struct {
 	Records int   `json:"n"`
 }
 
-// Added is the cost of one more photo in bytes: those sent to the server, and
-// those fetched by another device with the previous generation. It is the
+// Added is the cost of one more photo: the bytes sent to the server, and the
+// bytes fetched by another device with the previous generation. It is the
 // maximum over addedInTurn photos.
 type Added struct {
 	Pushed    uint64 `json:"pushed"`
@@ -130,7 +130,7 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 		return nil, fmt.Errorf("%d records: %w", plan.Million, err)
 	}
 	if err := out.Million.find(ctx, c, l.Progress); err != nil {
-		return nil, fmt.Errorf("what clusters of real photos find: %w", err)
+		return nil, fmt.Errorf("measuring clusters of real photos: %w", err)
 	}
 	return out, nil
 }
@@ -163,7 +163,7 @@ func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	return out
 }
 
-// find measures as many cells on real photos.
+// find measures the same number of cells on real photos.
 func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.Progress) error {
 	r, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {
@@ -208,8 +208,8 @@ func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profil
 	return err
 }
 
-// measure alternates sealed, capia over the same photos, and plain reads of the
-// former.
+// measure alternates requests to sealed, requests to capia over the same
+// photos, and plain reads of sealed's bytes.
 func (out *ScanCost) measure(ctx context.Context, c *measure.Corpus, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Paper
 	some := c.Train[:min(len(c.Train), growthBase)]
@@ -271,7 +271,7 @@ func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.F
 
 func (s *SealedTargets) Tables() []measure.Table {
 	m := s.Million
-	t := measure.Table{Name: "sealed-size", Title: fmt.Sprintf("Scheme sealed at the sizes that promises are made for: %s made records of %d numbers in %d clusters, %s places each; what is found is of %s real photos, profile %s",
+	t := measure.Table{Name: "sealed-size", Title: fmt.Sprintf("Scheme sealed at the sizes of its documented targets: %s synthetic records of %d numbers in %d clusters, %s places each; recall on %s real photos, profile %s",
 		measure.FormatThousands(m.Records), m.Dim, m.CellCount, measure.FormatDecimal(m.Copies, 2), measure.FormatThousands(m.Photos), m.PhotosOf), Columns: []string{"what", "value", "unit", "promised"}}
 	megabytes := func(n uint64) string { return measure.FormatDecimal(float64(n)/1e6, 2) }
 	row := func(what, value, unit, promised string) {

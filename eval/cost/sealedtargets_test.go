@@ -25,7 +25,7 @@ func TestSealedTargetsAreComplete(t *testing.T) {
 	if want := float64(rows*plan.Clusters) / float64(plan.Million); m.CellCount != plan.Clusters || math.Abs(m.Copies-want) > 0.001 {
 		t.Errorf("%d clusters, %g places a record, want %g", m.CellCount, m.Copies, want)
 	}
-	// One word per row, also for a partial group.
+	// A reply has one word per row, also for a partial group.
 	if least := rows * lattice.WordBytes; m.Received < least || m.Received > least+2048/16*lattice.WordBytes+128 {
 		t.Errorf("a reply of %d bytes for %d rows", m.Received, rows)
 	}

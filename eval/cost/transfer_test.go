@@ -31,7 +31,7 @@ func TestLocalMovesLessFromTheCrossing(t *testing.T) {
 	}
 }
 
-// Profile, blocks and keywords.
+// An index consists of profile, blocks and keywords.
 func TestLocalIndexHasPredictedSize(t *testing.T) {
 	c := measuretest.Learnable(160, 1)
 	s, _, err := measure.OpenSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeLocal, Profile: profile.Network})

@@ -4,9 +4,9 @@
 //	                   D_KL = Σ a·log(a/c)     lab histograms, natural logarithm
 //	                   Dis  = D_L1 + D_KL      the ranking distance
 //
-// Features are L1-normalised, so D_L1 over the six of profile paper is at most
-// 12. D_KL is the divergence of the record from the request, in nats. It is not
-// symmetric, and the record comes first.
+// Features are L1-normalised, so D_L1 over the six features of profile paper is
+// at most 12. D_KL is the divergence of the record from the request, in nats.
+// It is not symmetric, and the record comes first.
 //
 // All functions panic if two vectors differ in length. Callers make both with
 // one profile, or compare their lengths when decoding. The package imports

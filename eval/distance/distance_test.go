@@ -85,7 +85,7 @@ func TestKLProperties(t *testing.T) {
 	for range 200 {
 		a, c := histogram(rng), histogram(rng)
 		got := KL(a, c)
-		// Pinsker's inequality.
+		// The bound is Pinsker's inequality.
 		if l1 := L1(a, c); got < l1*l1/2 {
 			t.Fatalf("KL %g is below ½·L1² = %g", got, l1*l1/2)
 		}

@@ -24,7 +24,7 @@ func TestKyber(t *testing.T) {
 	} {
 		near := func(what string, got, want, within float64) {
 			if math.Abs(got-want) > within {
-				t.Errorf("%s, %s: %.1f, published are %.0f", c.name, what, got, want)
+				t.Errorf("%s, %s: %.1f, published as %.0f", c.name, what, got, want)
 			}
 		}
 		p := c.lwe.Primal()
@@ -50,7 +50,7 @@ func TestSmallSecrets(t *testing.T) {
 	} {
 		e := c.lwe.Primal()
 		if math.Abs(float64(e.BlockSize-c.block)) > 1 || math.Abs(float64(e.Dimension-c.d)) > 0.03*float64(c.d) {
-			t.Errorf("%+v: %+v, documented are β = %d, d = %d", c.lwe, e, c.block, c.d)
+			t.Errorf("%+v: %+v, documented as β = %d, d = %d", c.lwe, e, c.block, c.d)
 		}
 	}
 }

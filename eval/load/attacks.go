@@ -31,8 +31,8 @@ import (
 type AttackRow struct {
 	Attack      string
 	Connections int
-	// Above is the greatest anonymous memory above the idle cloud, After the
-	// memory above it twenty seconds later, while the clients stay, in 2²⁰ bytes.
+	// Above is the peak anonymous memory beyond an idle cloud's, in 2²⁰ bytes.
+	// After is the same twenty seconds later, while the clients stay.
 	Above, After float64
 	// Answer is the time until another tenant with a token is answered, in
 	// milliseconds.
@@ -52,8 +52,8 @@ type attack struct {
 	do          func(c net.Conn, token bearer.Token)
 }
 
-// attacks measures clients without a token that take no answer, and tenants that
-// send large manifests slowly.
+// attacks measures clients without a token that read no answer, and tenants
+// that send large manifests slowly.
 func (b *builder) attacks(ctx context.Context, work string) (out []AttackRow, err error) {
 	one := func(int) string { return "127.0.0.1" }
 	ninety := func(i int) string { return fmt.Sprintf("127.0.0.%d", 2+i%90) }
@@ -143,7 +143,7 @@ func sendSlowly(c net.Conn, token bearer.Token) {
 	}
 }
 
-// takeNothing asks for 64 answers whose bodies it does not take, and answers
+// takeNothing asks for 64 answers whose bodies it does not read, and answers
 // pings.
 func takeNothing(c net.Conn, _ bearer.Token) {
 	var hello, head bytes.Buffer

@@ -26,7 +26,6 @@ const (
 	logKept       = 4 << 10
 )
 
-// Build builds cpard in a folder and returns its path.
 func Build(ctx context.Context, folder string) (string, error) {
 	program := filepath.Join(folder, "cpard")
 	if runtime.GOOS == "windows" {

@@ -24,7 +24,7 @@ type FairnessRow struct {
 	AloneP50, AloneP99   float64
 	BesideP50, BesideP99 float64
 	// Wait is BesideP50 relative to the time under a fair share. Two tenants
-	// have half of the cloud each, so that is twice AloneP50.
+	// have half of the cloud each, so that time is twice AloneP50.
 	Wait float64
 	// Crowd is the rate of the other tenant's answers. Errors and Shed count
 	// both tenants.

@@ -27,7 +27,6 @@ import (
 	"cpar/user"
 )
 
-// Options control the measurement.
 type Options struct {
 	// Data is the folder of the collection, Cache a folder for features, "" for
 	// none.
@@ -123,7 +122,7 @@ type Load struct {
 }
 
 // ErrWrongAnswers reports that some answers were errors.
-var ErrWrongAnswers = errors.New("answers were wrong or did not come")
+var ErrWrongAnswers = errors.New("answers were wrong or missing")
 
 // Measure measures all rows. If some answers were wrong, it returns both the
 // rows and ErrWrongAnswers.

@@ -66,8 +66,7 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 		}
 	}
 	memory := d.watch()
-	// Not a deadline, because dialling would fail on it slightly before ctx
-	// ends.
+	// Use no deadline, because dialling would fail slightly before ctx ends.
 	end, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(length, cancel).Stop()
@@ -129,7 +128,7 @@ func (t *tally) fail(got answer, err error) {
 	case err != nil:
 		t.first = err
 	case got.status == http.StatusOK:
-		t.first = fmt.Errorf("%w: the answer differs from the one of the idle cloud", cpar.ErrCloud)
+		t.first = fmt.Errorf("%w: the answer differs from the idle cloud's", cpar.ErrCloud)
 	default:
 		t.first = fmt.Errorf("%w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
 	}
@@ -158,7 +157,7 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 	return nil
 }
 
-// watch samples the cloud's memory until the returned function is called, which
+// watch samples the cloud's memory until the returned function is called. It
 // returns the maximum.
 func (d *daemon) watch() (greatest func() float64) {
 	ctx, stop := context.WithCancel(context.Background())

@@ -83,7 +83,7 @@ func TestUntilCounts(t *testing.T) {
 	}
 }
 
-// Also when the cloud does not answer.
+// Clients stop on time even if the cloud does not answer.
 func TestAskEndsOnTime(t *testing.T) {
 	const clients = 5
 	x := &index{route: "/ask", pool: []pooledRequest{{body: []byte("a"), answer: []byte("A")}}}

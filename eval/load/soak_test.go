@@ -342,7 +342,7 @@ func (s *soak) read(t *testing.T) (r reading) {
 // receives the figures.
 func TestSoak(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
-		t.Skip("what a process holds is read in /proc")
+		t.Skip("reading the resources of a process needs /proc")
 	}
 	length, records, nightly := 3*time.Second, 100, os.Getenv("CPAR_NIGHTLY") == "required"
 	if nightly {

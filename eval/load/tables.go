@@ -28,8 +28,8 @@ func (l *Load) Tables() []measure.Table {
 	return append([]measure.Table{t}, others...)
 }
 
-// sharingClients together should get sharingGoal times the rate of one client
-// where requests share a scan of the index.
+// sharingClients clients should together get sharingGoal times the rate of one
+// client where requests share a scan of the index.
 const (
 	sharingClients = 64
 	sharingGoal    = 3
@@ -88,7 +88,7 @@ mixed from their features) and sends requests over many connections at once.
 
 Measured on %s, on a machine with %s. The clients share its cores with the cloud.
 
-Every answer is compared, byte for byte, with the one that the same request got when it was alone. *Shed* are requests that were refused
+Every answer is compared, byte for byte, with the answer that the same request got when it was sent alone. *Shed* are requests that were refused
 because the cloud was overloaded (503 with Retry-After, which the client obeyed). *Errors* are all other answers that were incomplete or wrong. Times are measured for correct answers, from the first byte sent to the last byte received. Requests in flight when the measurement of a row ended are not counted. *Memory* is the maximum anonymous memory of the process. It excludes mapped files, which the system may drop.
 `
 

@@ -20,8 +20,8 @@ type CellRow struct {
 	Cells  int     `json:"clusters"`
 	Copies float64 `json:"copies"`
 	// Recall is the share of the ten nearest records found in the requested
-	// cell, MinRecall its minimum over partitions. KeywordShare is the share of
-	// the human keywords found without cells.
+	// cell, MinRecall its minimum over partitions. KeywordShare is the number
+	// of human keywords found, relative to a search without cells.
 	Recall       float64 `json:"recall_at_10"`
 	MinRecall    float64 `json:"least_recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`

@@ -129,7 +129,6 @@ func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 	return slices.DeleteFunc(slices.Clone(items), func(it dataset.Photo) bool { return names[it.Name] })
 }
 
-// Keywords returns the keywords of images.
 func Keywords(images []user.Photo) [][]string {
 	return Map(images, func(im user.Photo) []string { return im.Keywords })
 }
@@ -207,7 +206,6 @@ func (c *Corpus) InOrderOf(draw int) *Corpus {
 	return &out
 }
 
-// TestVectors returns the vectors of the test images.
 func (c *Corpus) TestVectors(o *user.Owner) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, len(c.Test))
 	return out, Each(context.Background(), len(out), func(i int) (err error) {

@@ -24,11 +24,10 @@ func Levels(list []*vector.Vector) [][]uint16 {
 	return Map(list, func(v *vector.Vector) []uint16 { return v.Levels })
 }
 
-// Keywords returns the keywords of the records.
 func (s *Session) Keywords() [][]string { return Keywords(s.Records()) }
 
 // AnnotatePlain ranks the keywords of the k nearest records of each row and
-// returns the first kept ones.
+// returns the first, as many as kept.
 func AnnotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	return Map(dis, func(row []float64) []string {
 		return KeywordStrings(rank.Keywords(NearestRecords(row, keywords, k), kept))

@@ -23,8 +23,7 @@ type Index struct {
 	Key      *user.Key
 	Files    *indexdir.Index
 	Manifest *cpar.Manifest
-	// EncryptTime is the duration of Encrypt, BuildTime that duration plus
-	// Setup.
+	// EncryptTime is the duration of Encrypt, and BuildTime includes Setup.
 	EncryptTime, BuildTime time.Duration
 }
 
@@ -55,7 +54,6 @@ func BuildIndex(ctx context.Context, key *user.Key, images []user.Photo, opt use
 	return x, b, nil
 }
 
-// Path returns the folder of the index's files.
 func (x *Index) Path() string { return filepath.Join(x.Folder, "index") }
 
 // Reopen opens the current generation of the index.
@@ -87,7 +85,6 @@ func (x *Index) Device() (*user.Owner, error) {
 	return owner, owner.Hold(x.Manifest, held)
 }
 
-// Close removes the index.
 func (x *Index) Close() {
 	if x.Files != nil {
 		x.Files.Release()

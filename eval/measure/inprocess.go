@@ -13,7 +13,6 @@ import (
 // InProcess is a server in the same process. It sends nothing over a network.
 type InProcess func(*cpar.Request) (*cpar.Reply, error)
 
-// Annotate implements device.Answerer.
 func (f InProcess) Annotate(_ context.Context, q *cpar.Request) (*cpar.Reply, cparhttp.Stats, error) {
 	a, err := f(q)
 	if err != nil {
@@ -23,7 +22,6 @@ func (f InProcess) Annotate(_ context.Context, q *cpar.Request) (*cpar.Reply, cp
 	return a, cparhttp.Stats{Sent: sent, Received: received}, err
 }
 
-// AnnotateBatch implements device.Answerer.
 func (f InProcess) AnnotateBatch(ctx context.Context, requests []*cpar.Request) ([]*cpar.Reply, []cparhttp.Stats, error) {
 	replies, stats := make([]*cpar.Reply, len(requests)), make([]cparhttp.Stats, len(requests))
 	for i, q := range requests {

@@ -137,8 +137,8 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection returns n training images, real ones first and then mixed ones,
-// and the real test images.
+// Collection returns n training images, first real and then mixed images, and
+// the real test images.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -248,5 +248,4 @@ func (l *Lab) dropSession() {
 	}
 }
 
-// Close removes the index.
 func (l *Lab) Close() { l.dropSession() }

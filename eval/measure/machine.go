@@ -13,7 +13,6 @@ import (
 	"cpar"
 )
 
-// Machine describes this machine.
 func Machine() string {
 	line := fmt.Sprintf("%s, %d cores, %s/%s", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	if kb := ProcField("/proc/meminfo", "MemTotal"); kb > 0 {

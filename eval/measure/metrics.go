@@ -21,7 +21,6 @@ type QualityRow struct {
 	Quality
 }
 
-// Map returns f of every element of list.
 func Map[T, U any](list []T, f func(T) U) []U {
 	out := make([]U, len(list))
 	for i, x := range list {
@@ -34,7 +33,6 @@ func KeywordStrings(list []rank.Keyword) []string {
 	return Map(list, func(k rank.Keyword) string { return k.Word })
 }
 
-// MeanKeywordsFound returns the mean number of correct keywords per photo.
 func MeanKeywordsFound(said, truth [][]string) float64 {
 	right := 0
 	for i, list := range said {
@@ -58,7 +56,7 @@ type Quality struct {
 }
 
 // MeasureQuality compares the predicted keywords of each image with the true
-// ones. A keyword that is never predicted has precision 0.
+// keywords. A keyword that is never predicted has precision 0.
 func MeasureQuality(predicted, truth [][]string) Quality {
 	hit, said, real := map[string]int{}, map[string]int{}, map[string]int{}
 	for i, words := range predicted {

@@ -26,7 +26,6 @@ func newUnrounded(f vector.Features) (u Unquantized, err error) {
 	return u, err
 }
 
-// Quantized returns the quantised vectors.
 func Quantized(list []Unquantized) []*vector.Vector {
 	return Map(list, func(u Unquantized) *vector.Vector { return u.Vector })
 }

@@ -19,7 +19,7 @@ type Measurement struct {
 	Name  string
 	Short string
 	Needs Needs
-	// Views replace the command by several, each of which shows one table.
+	// Views replace the command by several commands, each for one table.
 	Views []View
 	Get   Getter
 }
@@ -31,7 +31,6 @@ type Getter func(ctx context.Context, r *Run, m Measurement) (Result, error)
 // A View is a command that shows the table of the same name.
 type View struct{ Name, Short string }
 
-// Commands returns the commands of m.
 func (m Measurement) Commands() []View {
 	if len(m.Views) == 0 {
 		return []View{{m.Name, m.Short}}
@@ -51,8 +50,8 @@ const (
 	NeedsDraws                      // Plan.Draws
 )
 
-// order sorts measurements so that large data are released early: those that
-// share an index run first, those that build large indexes last.
+// order sorts measurements so that large data are released early: shared
+// indexes come first, large indexes last.
 func (m Measurement) order() int {
 	switch {
 	case m.Needs&NeedsIndex != 0:
@@ -73,8 +72,8 @@ type Plan struct {
 	N, MaxN int
 	// LiteralN is the size of the literal index.
 	LiteralN int
-	// LiteralAlpha is its α, or 0 for the paper's. Tests use a small α, because
-	// keys of 2,594 elements are slow.
+	// LiteralAlpha is the literal index's α, or 0 for the paper's. Tests use a
+	// small α, because keys of 2,594 elements are slow.
 	LiteralAlpha float64
 	// Draws is the number of draws of key and order.
 	Draws int
@@ -115,7 +114,7 @@ func (r *Run) get(ctx context.Context, name string) (Result, error) {
 	table := r.Measurements
 	i := slices.IndexFunc(table, func(m Measurement) bool { return m.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: nothing called %q can be measured", cpar.ErrInput, name)
+		return nil, fmt.Errorf("%w: there is no measurement called %q", cpar.ErrInput, name)
 	}
 	f, done := r.cache[name]
 	if !done {
@@ -152,7 +151,6 @@ func (r *Run) All(ctx context.Context) (*Results, error) {
 	return out, errors.Join(failed...)
 }
 
-// ResultFrom returns the result of another measurement.
 func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
 	x, err := r.get(ctx, name)
 	out, _ := x.(R)

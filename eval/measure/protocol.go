@@ -107,7 +107,7 @@ func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
 }
 
 // Recall returns mean hit/real in percent, over all keywords of the requests,
-// or only over those that were output.
+// or only over the keywords that were output.
 func (t tally) Recall(output bool) float64 {
 	sum, n := 0.0, 0
 	for w, real := range t.Relevant {
@@ -225,7 +225,6 @@ func WeightedMedian(x []int64, weights []float64) int64 {
 	return x[order[len(order)-1]]
 }
 
-// Milliseconds returns the median of ns in milliseconds.
 func Milliseconds(ns []int64) float64 { return float64(Median(ns)) / 1e6 }
 
 // RoundTo rounds x to digits decimal places, which keeps reported values

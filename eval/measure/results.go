@@ -25,8 +25,8 @@ type Failure struct {
 	Error string `json:"error"`
 }
 
-// Machines names the machines that measured the steps. Kept results may come
-// from others than this one. Without steps it names this machine.
+// machines names the machines that measured the steps. Kept results may come
+// from other machines. Without steps it names this machine.
 func machines(steps []checkpoint.Record) string {
 	var names []string
 	for _, record := range steps {

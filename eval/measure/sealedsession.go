@@ -71,7 +71,6 @@ func (s *SealedSession) Add(ctx context.Context, photos []user.Photo, progress u
 	return s.load()
 }
 
-// Nearest returns the l records nearest to a photo.
 func (s *SealedSession) Nearest(ctx context.Context, v *vector.Vector, l int) ([]rank.Neighbour, error) {
 	pending, q, err := s.Owner.RequestVector(v, s.Params(l))
 	if err != nil {

@@ -183,7 +183,7 @@ func TestSearchFindsKeywords(t *testing.T) {
 	}
 }
 
-// To within the noise, in units of D_L1 + D_KL.
+// Distances agree to within the noise, in units of D_L1 + D_KL.
 func TestOwnerRecoversDistances(t *testing.T) {
 	s := measuretest.NewSession(t, measuretest.SyntheticCorpus(1, 200, 20), user.Options{})
 	approx, err := s.ProjectedDistances(context.Background())

@@ -47,7 +47,6 @@ func (t *Table) Print(w io.Writer) error {
 	return tab.Flush()
 }
 
-// PrintTables writes tables for people to read.
 func PrintTables(w io.Writer, tables []Table) error {
 	for i, t := range tables {
 		if i > 0 {

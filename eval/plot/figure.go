@@ -29,7 +29,6 @@ type Figure struct {
 	Series []Series
 }
 
-// An Axis of a figure.
 type Axis struct {
 	Label string
 	Log   bool
@@ -56,7 +55,6 @@ type Point struct {
 	YLow, YHigh float64
 }
 
-// Style selects the drawing of a series.
 type Style int
 
 const (
@@ -103,7 +101,6 @@ func face(size float64, bold bool) font.Font {
 	return f
 }
 
-// SVG renders f.
 func (f *Figure) SVG() ([]byte, error) {
 	p, err := f.plot()
 	if err != nil {

@@ -45,7 +45,7 @@ func MeasureCells(ctx context.Context, c *measure.Corpus, progress user.Progress
 }
 
 func (c *Cells) Tables() []measure.Table {
-	t := measure.Table{Name: "clusters", Title: fmt.Sprintf("One hidden cluster asked, profile %s, %d records, %d requests, %.2f words a photo found in all", c.Profile, c.Records, c.Requests, c.Full),
+	t := measure.Table{Name: "clusters", Title: fmt.Sprintf("Search in one hidden cluster, profile %s, %d records, %d requests; a full scan finds %.2f words a photo", c.Profile, c.Records, c.Requests, c.Full),
 		Columns: []string{"clusters", "places a record", "recall@10", "the least", "words of the full scan's %"}}
 	for _, r := range c.Rows {
 		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Cells), measure.FormatDecimal(r.Copies, 2), measure.FormatDecimal(r.Recall, 3), measure.FormatDecimal(r.MinRecall, 3), measure.FormatDecimal(100*r.KeywordShare, 1)})

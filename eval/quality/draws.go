@@ -54,8 +54,8 @@ type DrawRow struct {
 // DefaultDraw, the first. Draw 0 is the collection's own order.
 const DefaultDraws, DefaultDraw = 9, 1
 
-// drawSchemes are the searches of the standard protocol, recallSearches those
-// of the paper's.
+// drawSchemes are the searches of the standard protocol, and recallSearches the
+// searches of the paper's.
 var (
 	drawSchemes    = []string{"plain", "capia", "cpar@10", "cpar-rank@10", "ivf@10", "sealed"}
 	recallSearches = []string{"capia", "cpar@10", "cpar@2.5", "cpar-rank@10", "cpar-rank@2.5", "ivf@10", "ivf@2.5"}
@@ -239,9 +239,9 @@ func (d *Draws) quality() measure.Table {
 	return t
 }
 
-// written has a row for each share of right keywords that can be asked for.
+// written returns a row for each share of right keywords that can be requested.
 func (d *Draws) written() measure.Table {
-	t := measure.Table{Name: "draws-written", Title: d.title("What cpar annotate writes for a share of right words (--right)"),
+	t := measure.Table{Name: "draws-written", Title: d.title("What cpar annotate writes by requested share of right words (--right)"),
 		Columns: append([]string{"profile", "scheme", "asked"}, likelyColumns...)}
 	for i, row := range d.Draws[0].Rows {
 		for k, first := range row.Likely {
@@ -264,12 +264,12 @@ func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	return meanRange(x)
 }
 
-// recalls has two rows for each search and reading of the protocol: all
+// recalls returns two rows for each search and reading of the protocol: all
 // requests, with the range over draws, and random subsets, with their 5th to
 // 95th percentile.
 func (d *Draws) recalls() measure.Table {
 	t := measure.Table{Name: "draws-recall", Title: d.title("The paper's recall: all words of ten neighbours, over the words output") +
-		fmt.Sprintf("; of %d requests at a time: median, 5 %% and 95 %% of %d times a draw", fewRequests, fewDraws),
+		fmt.Sprintf("; of random sets of %d requests: median, 5th and 95th percentile of %d sets a draw", fewRequests, fewDraws),
 		Columns: []string{"search", "related by", "requests", "recall %", "low", "high", "% of capia's", "low", "high"}}
 	base := 0
 	for i, row := range d.Draws[0].Recalls {

@@ -26,7 +26,6 @@ type PCARow struct {
 	Lost measure.Interval `json:"lost"`
 }
 
-// PCALoss is the accuracy lost by PCA.
 type PCALoss struct {
 	Requests int      `json:"requests"`
 	Admitted int      `json:"admitted"`

@@ -45,7 +45,7 @@ type pricedIndex struct {
 	index *device.Index
 	p     cpar.Params
 	cloud measure.InProcess
-	// Nanoseconds of each request.
+	// The times of requests are in nanoseconds.
 	cloudTimes, features, project, encrypt, read []int64
 }
 

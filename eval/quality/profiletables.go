@@ -21,11 +21,11 @@ func (p *Profiles) Tables() []measure.Table {
 }
 
 func (p *Profiles) detailTables() []measure.Table {
-	details := measure.Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, and of the ten nearest in the clear",
+	details := measure.Table{Name: "profile-search", Title: "Share found: of capia's ten nearest at AP-10, and of the ten nearest in the clear",
 		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain"}}
 	probable := measure.Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error",
 		Columns: []string{"profile", "ECE, all words", "ECE, five given"}}
-	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t and by the calibrated ranker",
+	found := measure.Table{Name: "profile-found", Title: "Mean number of keywords found per photo, five given, scheme capia: by the paper's W_t and by the calibrated ranker",
 		Columns: []string{"profile", "human", "W_t", "probable"}}
 	for _, d := range p.Details {
 		details.Rows = append(details.Rows, []string{d.Profile, measure.FormatDecimal(d.Recall["ivf"], 4), measure.FormatDecimal(d.Recall["rank"], 4), measure.FormatDecimal(d.OfPlain["capia"], 4), measure.FormatDecimal(d.OfPlain["sealed"], 4)})

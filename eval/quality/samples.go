@@ -65,7 +65,7 @@ func MeasureSamples(ctx context.Context, s *measure.Session, c *measure.Corpus, 
 
 // Tables implements Result. Correct keywords are in capitals.
 func (s *Samples) Tables() []measure.Table {
-	t := measure.Table{Name: "samples", Title: "Sample annotations, all words of the neighbours, the heaviest first; IN CAPITALS what a person said too", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
+	t := measure.Table{Name: "samples", Title: "Sample annotations, all words of the neighbours, the heaviest first; a person also gave the words IN CAPITALS", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
 	for _, r := range s.Rows {
 		t.Rows = append(t.Rows, []string{r.Name, capitals(r.CPAR), capitals(r.CAPIA), strings.Join(r.Human, ", ")})
 	}

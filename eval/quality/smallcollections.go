@@ -35,15 +35,15 @@ type SmallRow struct {
 	Records int    `json:"n"`
 	// ECE holds the errors of the five most probable keywords.
 	ECE []float64 `json:"ece_five"`
-	// Chance is the mean error of exactly true probabilities on as few test
-	// images.
+	// Chance is the mean error of exactly true probabilities on the same number
+	// of images.
 	Chance float64 `json:"ece_five_by_chance"`
 	// Pooled is the error over all draws together, in which chance has less
 	// effect.
 	Pooled float64 `json:"ece_five_pooled"`
 	All    float64 `json:"ece_all_words"` // mean over draws
-	// Found is the number of human keywords among five that are forced. Quality
-	// measures the same five.
+	// Found is the number of human keywords among the five most probable.
+	// Quality measures the same five.
 	Found   []float64         `json:"found_of_five"`
 	Quality []measure.Quality `json:"quality_of_five"`
 	// Likely describes the keywords above the threshold of cpar annotate, by
@@ -94,8 +94,8 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 // smallSizes are the numbers of tagged photos. The whole collection follows them.
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
-// manyPhotos have as many draws as asked for, and fewer photos, which are fast,
-// drawsOfFew for every nine.
+// Sizes from manyPhotos on get the requested number of draws. Smaller sizes are
+// fast and get drawsOfFew for every nine.
 const manyPhotos, drawsOfFew = 1000, 20
 
 func smallDraws(photos, draws int) int {
@@ -138,8 +138,9 @@ func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureSmallCollections measures profile network, or learned for images without
-// embeddings. Sizes beyond the collection are left out, and 0 without embeddings.
+// MeasureSmallCollections measures profile network, or learned for images
+// without embeddings. It leaves out sizes beyond the collection, and 0 without
+// embeddings.
 func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
 	out := &SmallCollections{Requests: len(c.Test)}
 	kind := profile.Network
@@ -315,9 +316,9 @@ var likelyColumns = []string{"written", "right %", "low", "high", "human words %
 
 // Tables implements Result. Minimum and maximum follow a value by draw.
 func (s *SmallCollections) Tables() []measure.Table {
-	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and five that are forced; mean, least and greatest over draws", s.Requests),
+	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and human keywords among them; mean, least and greatest over draws", s.Requests),
 		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}
-	written := measure.Table{Name: "small-written", Title: "What cpar annotate writes for a share of right words (--right), and without photos of words above 0.7",
+	written := measure.Table{Name: "small-written", Title: "What cpar annotate writes by requested share of right words (--right), and without photos the network's own words above 0.7",
 		Columns: append([]string{"profile", "photos", "asked"}, likelyColumns...)}
 	for _, r := range s.Rows {
 		of := func(value func(measure.Quality) float64, digits int) string {

@@ -13,7 +13,6 @@ import (
 	"cpar/user"
 )
 
-// Without embeddings, profile learned is measured.
 func TestMeasureSmall(t *testing.T) {
 	c := measuretest.Learnable(120, 40)
 	kinds := []string{"network", "learned"}

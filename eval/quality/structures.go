@@ -134,7 +134,7 @@ func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Photo, p cpar.Pa
 }
 
 func (s *Structures) Tables() []measure.Table {
-	t := measure.Table{Name: "structures", Title: fmt.Sprintf("Of the ten nearest found, by structure and search, n = %d, %d requests", s.Records, s.Requests),
+	t := measure.Table{Name: "structures", Title: fmt.Sprintf("Share of the ten nearest found, by structure and search, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"structure", "search", ""}}
 	for _, approx := range recallApprox {
 		t.Columns = append(t.Columns, "AP-"+measure.ApproxName(approx))

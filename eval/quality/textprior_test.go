@@ -22,8 +22,8 @@ var (
 	pairText       = flag.String("text-model", "", "for TestTextPriorOfAPair: text half, an ONNX file")
 )
 
-// TestTextPriorOfAPair prints how many human keywords are among five that are
-// forced, with and without the text half of a CLIP-like network.
+// TestTextPriorOfAPair prints how many human keywords are among the five most
+// probable, with and without the text half of a CLIP-like network.
 func TestTextPriorOfAPair(t *testing.T) {
 	if *pairCollection == "" || *pairImage == "" || *pairText == "" {
 		t.Skip("needs -collection, -model and -text-model with the halves of a CLIP-like network, which the project does not include")

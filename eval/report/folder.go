@@ -62,7 +62,7 @@ func (f *resultFolder) table(name string, where []string) (*measure.Table, error
 func column(t *measure.Table, name string, next int) (int, error) {
 	i := slices.Index(t.Columns, name)
 	if i < 0 || i+next >= len(t.Columns) {
-		return 0, fmt.Errorf("table %s has no column %q with %d behind it, only %q", t.Name, name, next, t.Columns)
+		return 0, fmt.Errorf("table %s has no column %q followed by %d others, only %q", t.Name, name, next, t.Columns)
 	}
 	return i, nil
 }

@@ -24,7 +24,6 @@ type NumberRow struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Numbers are the numbers in the paper's text.
 type Numbers struct {
 	Records int         `json:"n"`
 	Rows    []NumberRow `json:"rows"`

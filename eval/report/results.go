@@ -86,7 +86,6 @@ func (f *resultFolder) times(seconds float64, table, column string, where ...str
 	return thousands(int(math.Round(ratio/unit) * unit)), nil
 }
 
-// schemeName names a search as a page does.
 func schemeName(search string) string {
 	name := map[string]string{"plain": "in the clear", "cpar@10": "`cpar` AP-10, Algorithm 1", "cpar-rank@10": "`cpar` AP-10, by rank", "ivf@10": "`ivf` AP-10"}[search]
 	return cmp.Or(name, "`"+search+"`")

@@ -109,7 +109,7 @@ func TestFolder(t *testing.T) {
 		{"cell of no table that can be read", f.cell, "bad", nil, "", "damaged"},
 		{"interval", f.interval, "x", []string{"b", "q"}, "9 (8 to 10)", ""},
 		{"interval of none", f.interval, "x", []string{"b", "r"}, notMeasured, ""},
-		{"interval without ends", func(table, _ string, where ...string) (string, error) { return f.interval(table, "low", where...) }, "x", []string{"a", "1"}, "", "with 2 behind it"},
+		{"interval without ends", func(table, _ string, where ...string) (string, error) { return f.interval(table, "low", where...) }, "x", []string{"a", "1"}, "", "followed by 2 others"},
 		{"span", f.span, "x", nil, "0.3 to 10", ""},
 		{"span of numbers, not of words", f.span, "x", []string{"a", "2"}, "9 to 10", ""},
 		{"span of one", f.span, "x", []string{"b", "q"}, "9", ""},

@@ -76,9 +76,9 @@ func Figures(r *measure.Results) (out []plot.Figure) {
 }
 
 // Measurements is the table of all measurements, in the order of a report. A
-// row determines the command and the steps of a measurement, and its Result the
-// tables, figures and kept JSON. Get is a separate function for rows with
-// several steps and for rows computed from others.
+// row determines the command and the steps of a measurement. Its Result
+// determines the tables, figures and kept JSON. Get is a separate function for
+// rows with several steps and for rows computed from others.
 func Measurements() []measure.Measurement {
 	return []measure.Measurement{
 		{Name: "sweep", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSweep), Views: []measure.View{

@@ -28,8 +28,8 @@ type node struct {
 	fetching bool
 }
 
-// answer responds for a shard. A dead node refuses at once, but one lost with
-// its connections open stays silent for a while.
+// answer responds for a shard. A dead node refuses at once, but a node lost
+// with open connections stays silent for a while.
 func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:

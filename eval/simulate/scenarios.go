@@ -47,7 +47,7 @@ var Scenarios = []Scenario{
 	{"one node stands still for eight seconds", func(f *cluster) { f.sorted()[0].frozen = f.now + 8*time.Second }},
 }
 
-// kill ends nodes. Routers learn of it when the lease expires. The system
+// kill ends nodes. Routers learn of the loss when the lease expires. The system
 // closes the connections, unless power is lost.
 func (f *cluster) kill(nodes []*node, power bool) {
 	for _, n := range nodes {
@@ -83,8 +83,8 @@ type Row struct {
 	Moved   int64 `json:"moved_bytes"`
 	Fetched int64 `json:"fetched_bytes"`
 	Ideal   int64 `json:"ideal_bytes"`
-	// FullestHeld and FullestServed are the maxima per node, of data held and
-	// read, over the mean.
+	// FullestHeld and FullestServed are the most data that a node holds and
+	// reads, relative to the mean.
 	FullestHeld   float64 `json:"fullest_held"`
 	FullestServed float64 `json:"fullest_served"`
 }
@@ -111,7 +111,6 @@ func (f *cluster) fillRow() {
 	f.out.FullestServed = f.fullest(func(n *node) float64 { return n.served })
 }
 
-// Simulate runs all scenarios.
 func Simulate(ctx context.Context, o Options, progress progress.Func) ([]Row, error) {
 	var out []Row
 	for i, s := range Scenarios {
@@ -125,7 +124,6 @@ func Simulate(ctx context.Context, o Options, progress progress.Func) ([]Row, er
 	return out, nil
 }
 
-// A Result holds the results of all scenarios.
 type Result struct {
 	Options
 	Rows []Row `json:"rows"`

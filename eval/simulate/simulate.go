@@ -74,7 +74,7 @@ type cluster struct {
 	events events
 	nodes  map[string]*node
 	shards []shard
-	// The nodes that routers know: all present ones, and those that remain.
+	// Routers know all present nodes, and which of them remain.
 	all, remaining *placement.Map
 
 	busy      scatter.NodeLoad

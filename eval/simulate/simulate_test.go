@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Smaller than the cluster of `cpar-eval fleet`, so shards are less evenly
+// The cluster is smaller than in `cpar-eval fleet`, so shards are less evenly
 // placed.
 func TestScenariosAnswerInTime(t *testing.T) {
 	o := Default

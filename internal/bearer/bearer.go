@@ -68,7 +68,7 @@ func checksum(random []byte) []byte {
 // and never quote the token.
 func Parse(text string) (Token, error) {
 	wrong := func(says string) (Token, error) {
-		return Token{}, hint.Add(fmt.Errorf("reading the token: %w: %s", cpar.ErrInput, says), "copy the whole of it again; cpard showed it once, and rotates it to another")
+		return Token{}, hint.Add(fmt.Errorf("reading the token: %w: %s", cpar.ErrInput, says), "copy the whole token again; cpard shows a token only once, but can rotate it to a new one")
 	}
 	rest, ok := strings.CutPrefix(text, prefix)
 	if !ok {
@@ -82,7 +82,7 @@ func Parse(text string) (Token, error) {
 		return wrong("it has a character that no token has")
 	}
 	if !bytes.Equal(checksum(b[:randomBytes]), b[randomBytes:]) {
-		return wrong("its checksum does not fit: one of its characters is another")
+		return wrong("its checksum does not match: at least one character is wrong")
 	}
 	return Token{&text}, nil
 }
@@ -95,7 +95,7 @@ func FromHeader(h http.Header) (Token, error) {
 	}
 	kind, text, ok := strings.Cut(values[0], " ")
 	if len(values) > 1 || !ok || !strings.EqualFold(kind, "Bearer") {
-		return Token{}, fmt.Errorf("%w: the header Authorization is no bearer token", cpar.ErrInput)
+		return Token{}, fmt.Errorf("%w: the Authorization header holds no bearer token", cpar.ErrInput)
 	}
 	return Parse(strings.TrimLeft(text, " "))
 }
@@ -107,7 +107,6 @@ func (t Token) IsZero() bool { return t.held == nil }
 // Reveal returns the token in the clear, to be shown to its owner once.
 func (t Token) Reveal() string { return t.text() }
 
-// Redact removes the token from a text.
 func (t Token) Redact(text string) string {
 	if t.IsZero() {
 		return text

@@ -24,7 +24,7 @@ func TestTokens(t *testing.T) {
 	h := http.Header{}
 	a.SetHeader(h)
 	if got, err := FromHeader(h); err != nil || got.Reveal() != a.Reveal() {
-		t.Errorf("of a header: %v", err)
+		t.Errorf("a wrong header: %v", err)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestParseRejectsTypingErrors(t *testing.T) {
 				t.Fatalf("character %d as %q: %v", i, other, err)
 			}
 			if strings.Contains(fmt.Sprint(err, hint.Of(err)), token[10:20]) {
-				t.Fatalf("the error shows it: %v", err)
+				t.Fatalf("the error shows the token: %v", err)
 			}
 		}
 	}

@@ -34,7 +34,6 @@ func (l *List) Warn(check, do, says string, args ...any) {
 	*l = append(*l, Finding{Check: check, Result: "warn", Says: fmt.Sprintf(says, args...), Do: do})
 }
 
-// Fail adds an error with its remedy.
 func (l *List) Fail(check, do string, err error) {
 	*l = append(*l, Finding{Check: check, Result: "fail", Says: sanitize.Text(err.Error()), Do: do, err: err})
 }

@@ -80,8 +80,8 @@ func write(fsys FS, path string, data []byte, perm fs.FileMode, rename func(from
 	return w.commit(filepath.Base(path), rename)
 }
 
-// Create starts a file in folder. The label what appears in the name of the
-// temporary file and may differ from the name given to Commit.
+// Create starts a file in folder. The temporary file is named after a label,
+// which may differ from the name given to Commit.
 func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	temp := filepath.Join(folder, what+"-"+rand.Text()[:tempRandom]+tempSuffix)
 	f, err := fsys.Create(temp, perm)
@@ -155,8 +155,8 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
-// IsTemp reports whether name is the name of a temporary file that Create made
-// for one of whats.
+// IsTemp reports whether Create gives such a name to a temporary file with one
+// of these labels.
 func IsTemp(name string, whats ...string) bool {
 	stem, isTemp := strings.CutSuffix(name, tempSuffix)
 	at := strings.LastIndexByte(stem, '-')
@@ -164,9 +164,10 @@ func IsTemp(name string, whats ...string) bool {
 		slices.Contains(whats, stem[:at])
 }
 
-// RemoveTemps removes temporary files in folder that a killed process left,
-// made for one of whats and older than age. The caller must ensure that no live
-// process is writing there, by a lock or by an age beyond any write.
+// RemoveTemps removes from folder the temporary files that a killed process
+// left, if they have one of these labels and are older than age. The caller
+// must ensure that no live process is writing there: it holds a lock, or age
+// exceeds the duration of any write.
 func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -97,7 +97,7 @@ func TestNewCutAtEveryStep(t *testing.T) {
 	}
 }
 
-// unsynced skips the fsync of files. crash must notice, otherwise the tests
+// unsynced skips the fsync of files. Package crash must notice, or the tests
 // prove nothing.
 type unsynced struct{ durable.FS }
 
@@ -199,7 +199,7 @@ func TestErrors(t *testing.T) {
 // Running out of file descriptors is not a full disk.
 func TestTooManyFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("it has another number there")
+		t.Skip("the error has another number on this system")
 	}
 	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE} {
 		err := durable.StorageError("opening", "/x/y", 0, &fs.PathError{Op: "open", Path: "/x/y", Err: cause})

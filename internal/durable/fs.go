@@ -9,13 +9,13 @@ import (
 	"runtime"
 )
 
-// An FS provides the file operations of a durable write. Tests replace OS by
-// one that stops, fails or forgets after any step (package crash).
+// An FS provides the file operations of a durable write. Tests replace OS by an
+// FS that stops, fails or forgets after any step (package crash).
 type FS interface {
 	Create(path string, perm fs.FileMode) (File, error)
-	// Rename atomically replaces to by from.
+	// Rename atomically moves the first path to the second, which it replaces.
 	Rename(from, to string) error
-	// RenameNew is Rename, but fails with fs.ErrExist if to exists.
+	// RenameNew is Rename, but fails with fs.ErrExist if the target exists.
 	RenameNew(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
@@ -62,15 +62,15 @@ func (osFS) SyncDir(path string) error {
 
 // renameNew renames atomically if the file system can. Otherwise it makes a
 // second name and removes the first, because link never replaces a file. FAT
-// without an atomic rename has neither, so a file that another program creates
-// between the check and the rename may be overwritten.
+// without an atomic rename supports neither, so a file that another program
+// creates between the check and the rename may be overwritten.
 func renameNew(from, to string, rename, link func(from, to string) error) error {
 	if err := rename(from, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	switch err := link(from, to); {
 	case err == nil:
-		_ = os.Remove(from) // to is complete, and RemoveTemps finds from
+		_ = os.Remove(from) // the new name is complete, and RemoveTemps finds the old one
 		return nil
 	case errors.Is(err, fs.ErrExist):
 		return err

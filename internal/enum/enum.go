@@ -25,7 +25,7 @@ func (t Table[T]) All() []T {
 	return all
 }
 
-// String returns the name of v, or What and the number.
+// String returns the name of v, or What and the number of an unknown value.
 func (t Table[T]) String(v T) string {
 	if !t.Has(v) {
 		return fmt.Sprintf("%s %d", t.What, uint8(v))

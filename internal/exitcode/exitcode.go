@@ -79,7 +79,6 @@ func Of(err error) int {
 	return Other
 }
 
-// A Code is an exit code with its meaning.
 type Code struct {
 	Code int
 	Name string // in a word or two
@@ -111,7 +110,7 @@ func Line(only ...int) string {
 			continue
 		}
 		for _, word := range strings.Fields(fmt.Sprintf("%d %s,", c.Code, c.Name)) {
-			if width+1+len(word) > 80 { // of a terminal
+			if width+1+len(word) > 80 { // columns of a terminal
 				line, width = line+"\n"+word, len(word)
 			} else {
 				line, width = line+" "+word, width+1+len(word)
@@ -125,7 +124,7 @@ func Line(only ...int) string {
 // returns the exit code. It prints nothing for nil.
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
-		// System messages contain file names in the spelling of the disk.
+		// System messages contain file names as they are on the disk.
 		fmt.Fprintf(w, "%s: error: %s\n", program, sanitize.Lines(err.Error()))
 		if h := hint.Of(err); h != "" {
 			fmt.Fprintf(w, "hint: %s\n", sanitize.Lines(h))
@@ -134,7 +133,6 @@ func Report(w io.Writer, program string, err error) int {
 	return Of(err)
 }
 
-// Table formats all codes for a terminal.
 func Table() string {
 	var b strings.Builder
 	for _, c := range All() {

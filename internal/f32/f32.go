@@ -15,17 +15,17 @@
 //
 // A product is cut three times (Goto and van de Geijn, "Anatomy of
 // high-performance matrix multiplication", 2008): into blocks of depth values
-// of k, so that a tile-wide strip of b stays in the first-level cache, into
+// along k, so that a tile-wide strip of b stays in the first-level cache, into
 // blocks of rows of a that stay in the second, and into tiles of sums that stay
 // in registers, 6×16 for AVX2 and 12×32 for AVX-512. Both sides are packed, so
 // that a tile reads them as two streams. Strips of a have nearly equal heights:
 // 50 rows are nine strips of five or six.
 //
-// The sums of one depth are in one float32 register each, in the order of k,
-// and depths are added in order. The result therefore depends only on the
-// level, not on m, n or the position of a value. Assembly fuses products and
-// sums. Plain Go rounds them separately where the processor does not fuse.
-// Infinities and NaNs propagate as in the definition.
+// Within a block, each sum is a float32 register that adds products in the
+// order of k, and the blocks' sums are added in order. The result therefore
+// depends only on the level, not on m, n or the position of a value. Assembly
+// fuses products and sums. Plain Go rounds them separately where the processor
+// does not fuse. Infinities and NaNs propagate as in the definition.
 //
 // Plain Go (plain.go) defines the kernels. Package gen writes the assembly, which
 // build tag purego leaves out. To change a kernel, edit gen and run go generate.
@@ -33,8 +33,7 @@ package f32
 
 // An Epilogue is applied to a product on its way to memory.
 type Epilogue struct {
-	// Bias is added: one value per row of Left's product, per column of
-	// Right's.
+	// Bias is added: one value per row for a Left, or per column for a Right.
 	Bias []float32
 	// Clip limits the result to Lo … Hi. NaN stays NaN.
 	Clip   bool

@@ -73,7 +73,7 @@ func exp(x float32) float32 {
 func power2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
 // erf is x plus an odd polynomial, or for large |x| 1 minus the exponential of
-// one (minimax approximation by N. Juffa).
+// a polynomial (minimax approximation by N. Juffa).
 func erf(x float32) float32 {
 	t := float32(math.Abs(float64(x)))
 	s := x * x

@@ -66,7 +66,8 @@ func TestFunctions(t *testing.T) {
 				}
 			}
 			t.Logf("%s: relative error at most %.2g", f.name, worst)
-			// In place, for any length, without writing beyond.
+			// The functions work in place, for any length, and write nothing
+			// beyond it.
 			for n := range 40 {
 				x := slices.Clone(in[1000:1041])
 				f.f(x, x[:n])

@@ -80,7 +80,7 @@ func (l level) pack(dst, b []float32, offsets []int, wide int) {
 	}
 }
 
-// Assembly counts registers, of eight or sixteen values.
+// Assembly counts in registers of eight or sixteen values.
 var vectorKernels = [...]vectorFunctions{
 	plain: plainVectors,
 	withAVX2: {

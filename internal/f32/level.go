@@ -17,7 +17,7 @@ var active = best()
 type tiling struct {
 	rows  int // maximum per tile
 	lanes int // values per register, with one or two registers per tile row
-	depth int // of a block: strips of b, 2·lanes wide, and of a share the first-level cache
+	depth int // of a block: a strip of b, 2·lanes wide, and one of a share the first-level cache
 	// Tiles of float64 have at most wideRows rows of wideWidth values.
 	wideRows, wideWidth int
 }
@@ -29,9 +29,11 @@ func (l level) tiling() tiling { return tilings[l] }
 func (t tiling) width() int { return 2 * t.lanes }
 
 const (
-	// blockColumns of b are packed at a time: half a megabyte at depth 256.
+	// blockColumns is the number of columns of b packed at a time: half a
+	// megabyte at depth 256.
 	blockColumns = 512
-	// blockRows of a, times depth, stay in the second-level cache.
+	// blockRows is the number of rows of a, each of depth values, that stay in
+	// the second-level cache.
 	blockRows = 144
 )
 

@@ -48,8 +48,8 @@ type block struct {
 	own     []float32 // memory of one tile
 }
 
-// begin returns the block for index depth of a product that is cut into depths
-// blocks along k. Only the first adds the bias of e, and only the last clips.
+// begin returns one of the blocks into which a product is cut along k. Only the
+// first adds the bias of e, and only the last clips.
 func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {
@@ -106,8 +106,8 @@ func (p *block) inner(t *tile, i, j int) {
 	p.level.tile(t)
 }
 
-// edge multiplies a tile of width whole in p.own and copies only its first wide
-// columns to c.
+// edge multiplies a tile in p.own, padded to whole columns, and copies only its
+// first columns to c.
 func (p *block) edge(t *tile, i, j, wide, whole int) {
 	own, c := p.own[:t.rows*whole], p.c[i*p.ldc+j:]
 	t.c, t.ldc = own, whole

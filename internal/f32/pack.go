@@ -1,7 +1,7 @@
 package f32
 
-// packLeft packs m rows of k values, lda apart, strip by strip, with a strip's
-// values of one column adjacent.
+// packLeft packs m rows of k values, lda apart, strip by strip. In a strip, the
+// values of one column are adjacent.
 func (t tiling) packLeft(dst, a []float32, lda, m, k int) {
 	s := stripsOf(m, t.rows)
 	for i := range s.count {
@@ -33,8 +33,8 @@ func (l level) packRight(dst, b []float32, offsets []int, n int) {
 	}
 }
 
-// packRightTransposed packs columns first to first+k−1 of the n rows of b, ldb
-// apart, as packRight packs the rows of bᵀ.
+// packRightTransposed packs the first k columns of the n rows of b, ldb apart,
+// as packRight packs the rows of bᵀ.
 func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 	for j := 0; j < n; j += t.width() {
 		wide := min(t.width(), n-j)

@@ -21,7 +21,7 @@ func tilePlain(t *tile, lanes int) {
 	}
 }
 
-// begin returns the value that value j of row r is added to.
+// begin returns the value to which the product in row r, column j is added.
 func (t *tile) begin(r, j int) float32 {
 	if t.step == oneEach {
 		return t.from[r]

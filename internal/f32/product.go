@@ -80,8 +80,8 @@ func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []floa
 	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, nil, scratch)
 }
 
-// MulRows sets c = a·b with an optional epilogue. Row i of b is b[offsets[i]:],
-// of n values. Rows may overlap, as the windows of an image do.
+// MulRows sets c = a·b with an optional epilogue. Row i of b is the n values
+// from b[offsets[i]]. Rows may overlap, as the windows of an image do.
 func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
 	if len(offsets) != l.k {
 		panic("f32: the number of offsets differs from the columns of the matrix")

@@ -39,7 +39,7 @@ func Line(out, in []float32, by, plus, lo, hi float32) {
 }
 
 // Times sets out[i] = x[i]·y[i]. out and y must not be shorter than x. out may
-// be either.
+// be x or y.
 func Times(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -48,7 +48,7 @@ func Times(out, x, y []float32) {
 }
 
 // Larger sets out[i] to the larger of x[i] and y[i], or to NaN if either is
-// NaN. out and y must not be shorter than x. out may be either.
+// NaN. out and y must not be shorter than x. out may be x or y.
 func Larger(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -103,7 +103,7 @@ const TapsScratch = 64
 
 // Taps sets out[i] = bias + Σ weights[t]·x[offsets[t]+i] within e's bounds,
 // ignoring e's bias. It is a depthwise convolution of one channel laid out so
-// that each tap reads one run.
+// that each tap reads a contiguous run.
 func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *Epilogue, scratch []float32) {
 	lo, hi := -infinity, infinity
 	if e != nil && e.Clip {

@@ -31,8 +31,8 @@ type FFT struct {
 
 // A pass combines the results of earlier passes.
 type pass struct {
-	radix, done, stride int          // done is the product of earlier radices, stride the distance of inputs
-	twiddles            []complex128 // radix−1 for each of done
+	radix, done, stride int          // done is the product of earlier radices, stride the distance between inputs
+	twiddles            []complex128 // radix−1 factors for each of done
 }
 
 // New returns the transform whose length is the product of the radices, each 3 or 4.
@@ -62,8 +62,8 @@ func New(radices ...int) *FFT {
 // Input returns the buffer to fill before Run: element j of lane l at index j·Lanes + l.
 func (f *FFT) Input() []complex128 { return f.x }
 
-// Run transforms Input and returns the result in the same layout. Filling the
-// next Input overwrites it.
+// Run transforms Input and returns the result in the same layout. Filling Input
+// again overwrites the result.
 func (f *FFT) Run() []complex128 {
 	for i := range f.passes {
 		if p := &f.passes[i]; p.radix == 4 {
@@ -76,8 +76,8 @@ func (f *FFT) Run() []complex128 {
 	return f.x
 }
 
-// ScaleLanes multiplies the first Lanes values of each row of src by by and
-// writes them to dst. Rows of src and by are ld values apart.
+// ScaleLanes multiplies the first Lanes values of each row of src by factors
+// and writes them to dst. Rows of src and of the factors are ld values apart.
 func ScaleLanes(dst, src []complex128, by []float64, ld int) {
 	rows := len(dst) / Lanes
 	if rows == 0 {

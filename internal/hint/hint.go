@@ -1,5 +1,5 @@
 // Package hint attaches advice for the user to an error. An error describes the
-// failure. A hint tells the user what to do, once, on its own line:
+// failure. A hint tells the user, on its own line, what to do:
 //
 //	cpar: error: segment vectors 3f2a…: damaged data: its digest does not fit
 //	hint: build or push the index again

@@ -49,8 +49,8 @@ func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-// foreignManifest returns the name of a manifest that is not ours in any
-// version, or "".
+// foreignManifest returns the name of a manifest that no version of cpar wrote,
+// or "".
 func foreignManifest(folder string) (string, error) {
 	f, _, err := openRegular(filepath.Join(folder, manifestName))
 	switch {

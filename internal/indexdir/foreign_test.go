@@ -66,7 +66,7 @@ func TestOwnersFilesAreKept(t *testing.T) {
 			}
 		}
 	}
-	// Remains of a build killed before there is a manifest.
+	// A build killed before it writes a manifest leaves such files.
 	for _, files := range [][]string{
 		{"lock"}, {"manifest-ABCDEFGHIJKL.tmp", "lock"}, {"segments/" + digest, "segments/" + temp}, {"segments/" + temp, "lock"},
 	} {
@@ -140,7 +140,7 @@ func TestEveryTempIsKnown(t *testing.T) {
 			t.Errorf("%s: left: %v", name, got)
 		}
 	}
-	// This fails for a new kind without a name, which prints as a number.
+	// A new kind without a name prints as a number and fails here.
 	for kind := 1; kind <= 255; kind++ {
 		named := !strings.HasPrefix(cpar.SegmentKind(kind).String(), "segment kind")
 		if named != (cpar.SegmentKind(kind) <= indexdir.LastKind) {

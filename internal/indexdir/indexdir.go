@@ -3,7 +3,7 @@
 //
 //	folder/manifest            canonical bytes of the active cpar.Manifest
 //	folder/segments/<digest>   immutable files named by their SHA-256, 64 hex digits
-//	folder/lock                held by the owner's process that writes
+//	folder/lock                held by the owner's process while it writes
 //
 //	Create ─▶ AddSegment, Write…, Close ─▶ … ─▶ Activate(manifest)
 //	Open   ─▶ Manifest, Segments (memory maps, or copies: Memory) ─▶ Release

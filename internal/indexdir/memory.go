@@ -19,8 +19,8 @@ const (
 	// do not affect searches.
 	MemoryHuge
 	// MemoryAuto copies the rows of an index with a forest if twice their size
-	// is free, because its random visits are faster in 2 MB pages. It maps all
-	// others.
+	// is free, because a forest's random visits are faster in 2 MB pages. It
+	// maps other indexes.
 	MemoryAuto
 )
 
@@ -52,8 +52,8 @@ type region struct {
 	free func()
 }
 
-// take returns n bytes. The next slice follows directly within its capacity, so
-// that neighbours can be joined again.
+// take returns n bytes. Their capacity extends over the next slice, so that
+// neighbours can be joined again.
 func (r *region) take(n int) []byte {
 	b := r.all[r.used : r.used+n]
 	r.used += n

@@ -22,7 +22,7 @@ import (
 )
 
 // An Index is an open index: its manifest and its segments in memory. Opening
-// gives one reference. Releasing the last one unmaps.
+// takes one reference. Releasing the last one unmaps the files.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
@@ -191,7 +191,8 @@ func (x *Index) Copied() int {
 // gaps, and their capacity extends over the next ones.
 func (x *Index) Segments() [][]byte { return x.segments }
 
-// Segment returns the bytes of a segment of a kind other than vectors.
+// Segment returns the bytes of the segment of a kind, which must not be
+// vectors.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == kind {

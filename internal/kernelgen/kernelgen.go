@@ -74,7 +74,7 @@ func Main(generate func() (map[string][]byte, error)) {
 func Differences(dir string, files map[string][]byte) (out []string) {
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
-			out = append(out, name+" is not what is generated: run go generate")
+			out = append(out, name+" differs from the generated text: run go generate")
 		}
 	}
 	there, err := filepath.Glob(filepath.Join(dir, "*.s"))
@@ -89,9 +89,9 @@ func Differences(dir string, files map[string][]byte) (out []string) {
 	return out
 }
 
-// Jumps lists the instructions at which order or time may depend on a kernel's
-// words: jumps must depend on a count or a length in registers. It also reports
-// files without jumps, because parsing them must have failed.
+// Jumps lists the jumps that may depend on a kernel's words, because a jump
+// must depend only on a count or a length in registers. It also reports files
+// without jumps, because parsing them must have failed.
 func Jumps(files map[string][]byte) (out []string) {
 	for name, text := range files {
 		if !strings.HasSuffix(name, ".s") {

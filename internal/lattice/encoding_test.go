@@ -68,7 +68,7 @@ func TestEncodingRoundTrips(t *testing.T) {
 	for _, o := range objects {
 		t.Run(o.name, func(t *testing.T) {
 			if len(o.bytes) != o.size {
-				t.Errorf("%d bytes, announced are %d", len(o.bytes), o.size)
+				t.Errorf("%d bytes, but %d were announced", len(o.bytes), o.size)
 			}
 			if back, err := o.decode(o.bytes); err != nil || !bytes.Equal(back, o.bytes) {
 				t.Fatalf("did not come back: %v", err)

@@ -65,7 +65,7 @@ func TestHintsAreRoundedWithinTheirBound(t *testing.T) {
 		x := append(o.random(rand.New(rand.NewPCG(3, 4)), o.N-8), 0, 1, o.Q-1, o.Q/2, o.Q-o.gap, half, half-1, o.Q-half)
 		packed, back := p.PackHint(nil, x), make([]uint64, o.N)
 		if len(packed) != p.HintBytes() {
-			t.Fatalf("%d bytes, announced are %d", len(packed), p.HintBytes())
+			t.Fatalf("%d bytes, but %d were announced", len(packed), p.HintBytes())
 		}
 		p.UnpackHint(back, packed)
 		for i, x := range x {

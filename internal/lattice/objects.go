@@ -155,7 +155,7 @@ func JoinReplies(parts [][]byte) ([]byte, error) {
 	groups, size := 0, 0
 	for i, b := range parts {
 		if len(b) < head || !bytes.Equal(b[:start], parts[0][:start]) {
-			return nil, fmt.Errorf("joining replies: %w: part %d of %d bytes does not answer what the first does", cpar.ErrCorrupt, i, len(b))
+			return nil, fmt.Errorf("joining replies: %w: part %d (%d bytes) does not answer the same request as the first", cpar.ErrCorrupt, i, len(b))
 		}
 		r := wire.NewReader(b[start+sha256.Size:head], cpar.ErrCorrupt)
 		state = state.Plus(State(b[start:]))

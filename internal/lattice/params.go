@@ -90,7 +90,7 @@ func (p Params) Validate() error {
 	case p.Dim < 1 || p.Dim > maxDim:
 		return refuse("dimension %d is not in [1, %d]", p.Dim, maxDim)
 	case p.LogSlots < 0 || p.LogSlots > maxLogSlots || p.Dim%p.Slots() != 0 || p.LogSlots > 0 && p.SlotDim() <= addendDim:
-		return refuse("rows of %d coordinates do not hold 2^%d records, 1 to %d of them", p.Dim, p.LogSlots, 1<<maxLogSlots)
+		return refuse("rows of %d coordinates cannot hold 2^%d records (1 to %d in general)", p.Dim, p.LogSlots, 1<<maxLogSlots)
 	case p.Block < minBlock || p.Block > r.N/minPoints || bits.OnesCount(uint(p.Block)) != 1:
 		return refuse("block width %d is not a power of two in [%d, %d]", p.Block, minBlock, r.N/minPoints)
 	case p.LogT < minLogT || p.LogT > maxLogT:

@@ -63,7 +63,7 @@ func TestValidateRejectsBadParams(t *testing.T) {
 	p := good
 	p.Addend = 1<<15 - 160*160 - 1
 	if err := p.Validate(); err != nil {
-		t.Errorf("one less than what wraps: %v", err)
+		t.Errorf("one less than a norm that wraps: %v", err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestBalanceIsTheBestScale(t *testing.T) {
 		}
 	}
 	if _, err := (Params{LogN: 11, Dim: 1408, Block: 32, LogT: 18, RecordNorm: 300, RequestNorm: 300, Addend: 1}).Balance(); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("more than the noise leaves room for: %v", err)
+		t.Errorf("scores too wide for the noise: %v", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestParamsRoundTrip(t *testing.T) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if _, err := (Params{}).AppendBinary(nil); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("parameters that are none were written: %v", err)
+		t.Errorf("invalid parameters were written: %v", err)
 	}
 }
 

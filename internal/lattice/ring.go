@@ -14,8 +14,8 @@ import (
 )
 
 // A Ring is Z[X]/(X^N+1) modulo Q, the largest prime below 2^LogQ with Q ≡ 1
-// mod 2N, so that X^N+1 splits into linear factors. A third ring would be a new
-// version of the format.
+// mod 2N, so that X^N+1 splits into linear factors. A third ring would need a
+// new version of the format.
 type Ring struct {
 	LogN, LogQ int
 	N          int
@@ -144,8 +144,8 @@ func (r *Ring) Centred(x uint64) int64 {
 	return int64(x)
 }
 
-// Factors multiplies p by 2⁶⁴ in place, the Montgomery form of factors for
-// MulAdd and Scale.
+// Factors multiplies p by 2⁶⁴ in place, which gives the Montgomery form that
+// MulAdd and Scale need.
 func (r *Ring) Factors(p []uint64) {
 	c := r.tables().BRedConstant
 	for i := range p {
@@ -172,16 +172,16 @@ func (r *Ring) Scale(p []uint64, factor uint64) {
 	}
 }
 
-// round keeps the upper width of LogQ bits of x, which is below Q, rounding to
-// nearest. It treats Q as 2^LogQ. The result times 2^(LogQ−width) differs from
-// x by at most 2^(LogQ−1−width) + gap modulo Q.
+// round keeps the upper bits of x, which is below Q, as a number of width bits,
+// rounding to nearest. It treats Q as 2^LogQ. The result times 2^(LogQ−width)
+// differs from x by at most 2^(LogQ−1−width) + gap modulo Q.
 func (r *Ring) round(x uint64, width int) uint64 {
 	drop := r.LogQ - width
 	return (x + 1<<(drop-1)) >> drop & (1<<width - 1)
 }
 
-// points checks a length, because lattigo's transforms write out of bounds for
-// others.
+// points returns the length of p. It panics on an invalid one, for which
+// lattigo's transforms would write out of bounds.
 func (r *Ring) points(p []uint64) int {
 	n := len(p)
 	if n < minPoints || n > r.N || bits.OnesCount(uint(n)) != 1 {

@@ -49,7 +49,7 @@ func (p Sections) Validate() error {
 	}
 	switch c := p.Clustered; {
 	case p.Open.LogSlots != 0 || c.LogSlots == 0 || c.LogN != p.Open.LogN || c.Block != p.Open.Block:
-		return refuse("a clustered section with rows of %d records, %d in the open one", c.Slots(), p.Open.Slots())
+		return refuse("a clustered section with rows of %d records, and an open one with rows of %d", c.Slots(), p.Open.Slots())
 	case p.Records < c.Slots() || p.Records > cpar.MaxRecords:
 		return refuse("%d records in %d clusters", p.Records, c.Slots())
 	}
@@ -70,8 +70,8 @@ func (p Sections) AppendBinary(b []byte) ([]byte, error) {
 	return p.Open.AppendBinary(b)
 }
 
-// SectionsSize is the encoded length of Sections with a clustered one. Without,
-// the length is ParamsSize.
+// SectionsSize is the encoded length with a clustered section. Without one, the
+// length is ParamsSize.
 const SectionsSize = ParamsSize + 4 + ParamsSize
 
 // DecodeSections decodes and validates the output of AppendBinary. Errors wrap

@@ -182,7 +182,7 @@ func TestInterpolateFoldedAgainstWhole(t *testing.T) {
 				}
 			}
 			if o.EvaluateFolded(y); !slices.Equal(y, folded) {
-				t.Fatalf("D = %d: EvaluateFolded does not lead back", d)
+				t.Fatalf("D = %d: EvaluateFolded does not invert InterpolateFolded", d)
 			}
 		}
 	})

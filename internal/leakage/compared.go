@@ -51,7 +51,7 @@ func aspeRequest(q *cpar.Request, b []byte) ([]Observation, error) {
 			size -= 4 + 8*len(q.Planes.Vector) + 16
 		}
 		add(fmt.Sprintf("%d order ciphertexts", len(q.Order)),
-			"on which side of every plane the photo lies; they are the same for the same photo, so two requests can be linked", size, b[40+words:])
+			"on which side of every plane the photo lies; the same photo has the same sides, so two requests can be linked", size, b[40+words:])
 	}
 	if q.Planes != nil {
 		add(fmt.Sprintf("the encrypted plane vector, %d words", len(q.Planes.Vector)),

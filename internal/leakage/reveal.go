@@ -38,19 +38,19 @@ type index struct {
 var schemes = map[cpar.Scheme]words{
 	cpar.SchemeCPAR: {aspeSegment, aspeRequest, aspeReply, protectsVisible, protectsNothing,
 		func(records, nearest int) string {
-			return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, on which side of every plane the picture lies: it recognises a picture", records, nearest)
+			return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, and on which side of every plane the photo lies: it can recognise the photo", records, nearest)
 		}},
 	cpar.SchemeCAPIA: {aspeSegment, aspeRequest, aspeReply, protectsVisible, protectsNothing,
 		func(records, nearest int) string {
-			return fmt.Sprintf("how near each of %d records is, and which %d are nearest: it recognises a picture", records, nearest)
+			return fmt.Sprintf("how near each of %d records is, and which %d are nearest: it can recognise the photo", records, nearest)
 		}},
 	cpar.SchemeIVF: {aspeSegment, aspeRequest, aspeReply, protectsVisible, protectsNothing,
 		func(records, nearest int) string {
-			return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, which groups of like photos the picture is near: it recognises a picture", records, nearest)
+			return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, and which groups of similar photos are near: it can recognise the photo", records, nearest)
 		}},
 	cpar.SchemeSealed: {sealedSegment, sealedRequest, sealedReply, protectsSealed, protectsSealed,
 		func(records, _ int) string {
-			return fmt.Sprintf("that a request came: it made %d numbers and could read none", records)
+			return fmt.Sprintf("that a request came: it computed %d numbers and could read none", records)
 		}},
 	cpar.SchemeLocal: {localSegment, nil, nil, protectsLocal, protectsLocal,
 		func(int, int) string { return "that the index was fetched; it received no request" }},
@@ -73,13 +73,13 @@ const protectsLocal = `note: scheme local hides all but how many photos there ar
 update them: the cloud keeps the index and receives no requests. See SECURITY.md.`
 
 const protectsVisible = `note: schemes cpar, ivf and capia protect a private collection from a cloud that
-knows none of it and cannot guess it, and no more: the cloud sees how near photos are to
-each request. A cloud that knows some of your photos can learn about the others, and
-one that guesses a public collection can match it. See SECURITY.md.`
+knows none of its photos and cannot guess them. They protect no further: the cloud sees how
+near photos are to each request. A cloud that knows some of your photos can learn about the
+others, and a cloud that guesses a public collection can match it. See SECURITY.md.`
 
 const protectsNothing = `note: with profiles learned and network, schemes cpar, ivf and capia are for measuring
-only. Vectors so short can be read from the encrypted index by lattice reduction, with
-nothing else known: whoever copies it learns which of your photos are alike. Build
+only. Vectors this short can be read from the encrypted index by lattice reduction, without
+other knowledge: anyone who copies it learns which of your photos are alike. Build
 with --scheme sealed or local, which hide them. See SECURITY.md.`
 
 // Learnt describes what a cloud learns from one request about a photo if it
@@ -96,13 +96,13 @@ func Index(m *cpar.Manifest, segments [][]byte) ([]Observation, error) {
 			keywordSegment(p, m, s)
 		case cpar.SegmentLedger:
 			p.What = "the owner's ledger: name, new words and whatever else requests need (AES-256-GCM)"
-			p.Learns = "its length, which doubles the room of new words when they fill 4 KiB, 8 and so on, and of updates from 16 on"
+			p.Learns = "its length, which grows when new words exceed 4 KiB, 8 KiB and so on, or updates exceed 16, 32 and so on"
 		case cpar.SegmentProfile:
-			p.What = "the profile: what is compared of a photo, and the keyword list (AES-256-GCM); sent once, not with updates"
-			p.Learns = "its length, which tells which kind of profile it is, and grows with the list of keywords by 64 KiB at a time"
+			p.What = "the profile: which features of photos are compared, and the keyword list (AES-256-GCM); sent once, not with updates"
+			p.Learns = "its length, which reveals the kind of profile and grows with the list of keywords in steps of 64 KiB"
 		case cpar.SegmentIdentities:
 			n := int(s.Bytes-(cpar.IdentityBytes+12)) / cpar.IdentityBytes
-			p.What = fmt.Sprintf("which photos %d records are of, for the owner's updates (AES-256-GCM)", n)
+			p.What = fmt.Sprintf("which photo each of %d records describes, for the owner's updates (AES-256-GCM)", n)
 			p.Learns = "how many records there are"
 		default:
 			if err := schemes[m.Scheme].segment(p, index{m, segments}, s, segments[i]); err != nil {
@@ -119,7 +119,7 @@ func keywordSegment(p *Observation, m *cpar.Manifest, s cpar.Segment) {
 		p.What = fmt.Sprintf("keywords of %d records, %d bytes each (AES-256-GCM)", m.Records, m.KeywordBytes)
 		p.Learns = "nothing: every block has the same length"
 	case s.Bytes == cpar.KeywordTailBytes(m.KeywordBytes):
-		p.What = fmt.Sprintf("keywords of the last %d records, and those that have changed of others (AES-256-GCM); sent with every update", m.Records%cpar.KeywordPageRecords)
+		p.What = fmt.Sprintf("keywords of the last %d records, and changed keywords of others (AES-256-GCM); sent with every update", m.Records%cpar.KeywordPageRecords)
 		p.Learns = "nothing: it has the same length whatever it holds"
 	default:
 		p.What = fmt.Sprintf("keywords of %d records, in %d pages of %d bytes (AES-256-GCM)", pages*cpar.KeywordPageRecords, pages, m.KeywordBytes)

@@ -25,14 +25,14 @@ func sealedSegment(p *Observation, x index, s cpar.Segment, _ []byte) error {
 	case cpar.SegmentVectors:
 		if c := parts.Clustered; c != nil && s.Bytes%uint64(c.GroupSize()) == 0 {
 			p.What = fmt.Sprintf("vectors of %d coordinates, %d in a row, in %d groups of at most %d rows (ring-LWE)", x.manifest.Dim, c.Slots(), s.Bytes/uint64(c.GroupSize()), c.Records())
-			p.Learns = "how many records there are, how many coordinates each has, and that they are divided into so many clusters of one size; no vector, not which record is in which cluster, nor which cluster a request asks"
+			p.Learns = "how many records there are, how many coordinates each has, and how many clusters of equal size hold them; no vector, not which record is in which cluster, and not which cluster a request selects"
 			return nil
 		}
 		p.What = fmt.Sprintf("vectors of %d coordinates in %d groups of at most %d records (ring-LWE)", x.manifest.Dim, s.Bytes/uint64(params.GroupSize()), params.Records())
 		p.Learns = "how many records there are, how many coordinates each has, and in which groups they lie; no vector, and no distance to any request"
 	case cpar.SegmentParams:
 		p.What = fmt.Sprintf("the constants of the scheme: %d coordinates, blocks of %d, scores modulo 2^%d", params.Dim, params.Block, params.LogT)
-		p.Learns = "these constants, which tell the profile and how many numbers it compares"
+		p.Learns = "these constants, which reveal the profile and how many numbers it compares"
 	case cpar.SegmentCells:
 		p.What = "which record is in which cluster, and the centres of clusters (AES-256-GCM)"
 		p.Learns = "nothing: its length follows from the number of records"
@@ -53,7 +53,7 @@ func (x index) sealedParams() (p lattice.Sections, err error) {
 }
 
 // sealedRequest describes a header of 24 bytes, a random number, and words of
-// the ring. Only the index fixes the number of words, so this checks only that
+// the ring. The number of words depends on the index, so this checks only that
 // none is cut short.
 func sealedRequest(q *cpar.Request, _ []byte) ([]Observation, error) {
 	const head = 24 + lattice.NumberSize

@@ -33,7 +33,7 @@ func man(program, settings string) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "man FOLDER",
 		Short:   "write manual pages",
-		Long:    "man writes a manual page for every command into a folder, for who packages " + program + ".",
+		Long:    "man writes a manual page for every command into a folder, for packagers of " + program + ".",
 		Example: "  $ " + program + " man ~/.local/share/man/man1 && man " + program,
 		Hidden:  true,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -151,7 +151,7 @@ func TestRowsAndTimesPanicOnWrongLengths(t *testing.T) {
 			func() {
 				defer func() {
 					if recover() == nil {
-						t.Errorf("%v: %s is taken", l, name)
+						t.Errorf("%v: %s was accepted", l, name)
 					}
 				}()
 				f()

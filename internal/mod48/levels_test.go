@@ -22,8 +22,7 @@ func atEachLevel(f func(l level)) {
 	}
 }
 
-// moduli are those of the rings of degree 2,048 and 4,096, and a number with
-// the largest excess.
+// moduli holds the moduli of both rings, and a number with the largest excess.
 var moduli = []uint64{1<<47 - 80<<10 + 1, 1<<48 - 16<<10 + 1, 1<<47 - 1<<17 + 1}
 
 type mould struct {
@@ -41,7 +40,7 @@ var moulds = []mould{
 	}},
 }
 
-// placed returns room for n values at an offset, with others around.
+// placed returns n values at an offset within a longer slice.
 func placed[T byte | uint64](n, off int) []T { return make([]T, 9+off+n+9)[9+off:][:n:n] }
 
 func words(r *rand.Rand, q uint64, n, off int, of mould) []uint64 {

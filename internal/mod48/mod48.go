@@ -39,8 +39,8 @@ const (
 
 	block      = 16 // words that the kernels multiply at once
 	blockBytes = block * WordBytes
-	// limit is the number of products that the kernels' sums hold for any
-	// words.
+	// limit is the number of products of any words that the kernels' sums can
+	// hold.
 	limit = 2048
 )
 
@@ -48,7 +48,7 @@ const (
 // 2^bits − q, which has at most 17 bits.
 type Modulus struct{ c constants }
 
-// constants holds the kernels' constants of a modulus. gen/main.go has the
+// constants holds a modulus's constants for the kernels. gen/main.go has the
 // offsets.
 type constants struct {
 	q, bits, mask, excess, square uint64 // 2^bits − 1, 2^bits − q and its square

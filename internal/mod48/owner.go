@@ -16,8 +16,8 @@ const (
 )
 
 // prepareFields computes the positions of fields. Eight fields are 26 bytes.
-// Reads extend past a field, so the second eight and the last four are read
-// such that the read ends with the last of sixteen.
+// Reads extend past a field, so the reads for the second eight and the last
+// four start early enough to end with the last of the sixteen.
 func (c *constants) prepareFields() {
 	c.fieldMask = 1<<FieldBits - 1
 	for i := range 8 {
@@ -159,8 +159,8 @@ func lessModulus(x, q uint64) uint64 {
 }
 
 // Products sets dst[k] = ⟨row k of a, row k of b⟩ mod q. Both have len(dst)
-// rows, a multiple of four, of at most 2,048 words below q, a multiple of
-// eight.
+// rows, a multiple of four. A row has at most 2,048 words below q, a multiple
+// of eight.
 func (m *Modulus) Products(dst, a, b []uint64) {
 	if len(dst) == 0 {
 		return

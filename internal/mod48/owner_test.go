@@ -38,7 +38,7 @@ func TestFields(t *testing.T) {
 				got[n] = 7
 				m.Fields(got[:n], b, up)
 				if !slices.Equal(got[:n], want) || got[n] != 7 {
-					t.Fatalf("%v, %d fields shifted by %d: others, or more than these", l, n, up)
+					t.Fatalf("%v, %d fields shifted by %d: wrong fields, or writes beyond them", l, n, up)
 				}
 			})
 			if !bytes.Equal(b, before) {
@@ -69,12 +69,12 @@ func TestCut(t *testing.T) {
 						got := placed[uint64](n+1, n/16%8)
 						got[n] = 7
 						if m.Cut(got[:n], b) != (good || n == 0) || !slices.Equal(got[:n], want) || got[n] != 7 {
-							t.Fatalf("%v, %d words below %d, one of them %d: others, or taken otherwise", l, n, q, large)
+							t.Fatalf("%v, %d words below %d, one of them %d: wrong words or a wrong verdict", l, n, q, large)
 						}
 						own := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(got))), 8*n)
 						copy(own, b)
 						if m.Cut(got[:n], own) != (good || n == 0) || !slices.Equal(got[:n], want) {
-							t.Fatalf("%v, %d words below %d, in their place: others, or taken otherwise", l, n, q)
+							t.Fatalf("%v, %d words below %d, in place: wrong words or a wrong verdict", l, n, q)
 						}
 					})
 				}
@@ -134,7 +134,7 @@ func TestEvaluate(t *testing.T) {
 						got[len(p)] = 7
 						transform.Evaluate(got[:len(p)], k)
 						if !slices.Equal(got[:len(p)], want) || got[len(p)] != 7 {
-							t.Fatalf("%v: other values, or more than these", l)
+							t.Fatalf("%v: wrong values, or writes beyond them", l)
 						}
 					})
 				})
@@ -160,7 +160,7 @@ func TestEvaluateWithAnyRoots(t *testing.T) {
 				atEachLevel(func(l level) {
 					got := slices.Clone(p)
 					if transform.Evaluate(got, maxPoints); !slices.Equal(got, want) {
-						t.Fatalf("%v, %d, %s, roots %d: other values", l, q, of.name, half)
+						t.Fatalf("%v, %d, %s, roots %d: wrong values", l, q, of.name, half)
 					}
 				})
 			}

@@ -12,13 +12,13 @@ type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
-	// halves is the operand of the AVX2 kernels. For each eight words it has
-	// the lower and upper half of each in one word, then four words with the
-	// sums of the halves of the first four and of the last four.
+	// halves is the operand of the AVX2 kernels. For every eight words it has
+	// the lower and upper half of each in one word, then four words whose
+	// halves are the sums for the first four and for the last four.
 	halves []uint64
 }
 
-// Prepare returns the operand of x, rows concatenated rows of equal length. It
+// Prepare returns the operand of x, which concatenates rows of equal length. It
 // keeps x.
 func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	if rows < 1 || len(x)%rows != 0 || len(x)/rows%block != 0 {

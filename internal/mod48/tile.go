@@ -3,8 +3,8 @@ package mod48
 import "fmt"
 
 const (
-	// MaxRequests is the number of requests that a Tile holds, lanes the number
-	// per group.
+	// MaxRequests is the number of requests that a Tile holds, and lanes the
+	// number per group.
 	MaxRequests, lanes = 16, 8
 	// TileRows is a multiple of the number of rows in a tile at every level.
 	TileRows = 12
@@ -46,8 +46,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 		t.packed = make([]uint64, width*n)
 	}
 	t.packed = t.packed[:width*n]
-	// Eight words of each at a time, so that cache lines are filled before
-	// eviction.
+	// Interleave eight words of each at a time, so that cache lines are filled
+	// before eviction.
 	for from := 0; from < n; from += lanes {
 		to := t.packed[width*from:][:width*lanes]
 		for j := range width {

@@ -65,8 +65,8 @@ func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	return r
 }
 
-// fetch returns the address to prefetch from, or instead, which is read anyway,
-// if ahead is empty.
+// fetch returns the address to prefetch from. If ahead is empty, that is the
+// second argument, which is read anyway.
 func fetch(ahead []uint64, instead *uint64) uintptr {
 	if len(ahead) == 0 {
 		return uintptr(unsafe.Pointer(instead))

@@ -5,12 +5,12 @@ import "fmt"
 const (
 	// Lanes is the number of interleaved vectors in a Group.
 	Lanes = 8
-	// TileRows is the number of rows that Tile multiplies at once, TileGroups
-	// the maximum number of groups.
+	// TileRows is the number of rows that Tile multiplies at once, and
+	// TileGroups the maximum number of groups.
 	TileRows, TileGroups = 4, 2
 
-	// Up to few requests are multiplied one by one with fewRows cached rows,
-	// because a zero-padded group would take longer.
+	// few is the largest number of requests that are multiplied one by one,
+	// with fewRows cached rows, because a zero-padded group would take longer.
 	few, fewRows = 3, 16
 )
 
@@ -76,8 +76,8 @@ func PackedLen(n, dim int) int {
 func groupsOf(n int) int { return (n + Lanes - 1) / Lanes }
 
 // Pack lays out requests of one length for RowsMany: groups of Lanes
-// interleaved requests, each after its sums of pairs, the last one zero-padded.
-// Up to three requests are simply concatenated.
+// interleaved requests, each after its sums of pairs. The last group is
+// zero-padded. Up to three requests are simply concatenated.
 func Pack(requests [][]uint64) []uint64 {
 	if len(requests) == 0 {
 		return nil

@@ -98,8 +98,8 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRows(alpha, rows, y, ahead)
 }
 
-// Sum returns Σ x[i] modulo 2⁶⁴, in the time of reading x from memory, the
-// reference for the other kernels.
+// Sum returns Σ x[i] modulo 2⁶⁴. Its time is the time of reading x from memory,
+// a reference for the other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }
 
 // SumFour is Sum in another order: with AVX-512 it reads the four quarters of x

@@ -41,9 +41,9 @@ func TestErratumVisitingAllIsFasterThanScanning(t *testing.T) {
 }
 
 // 26 KB for C(V_s) and 48 KB for C(H_s) are 19.06 bytes for each of 1,299 + 98
-// elements and 18.95 for each of 2,594. So C(V_KL) is within the 26, and an
+// elements and 18.95 for each of 2,594. So the 26 KB include C(V_KL), and an
 // element takes 19 bytes. The sum is 78, not 80. The three SᵀS_s take 67 MB and
-// are in neither.
+// are in neither part.
 func TestErratumRequestLeavesOutTheMatrices(t *testing.T) {
 	p := Values()
 	v, h, kl := p.Number("m_hat").Value+3, 2*p.Number("m_hat").Value+2, 2*p.Number("m_kl").Value+2
@@ -53,10 +53,10 @@ func TestErratumRequestLeavesOutTheMatrices(t *testing.T) {
 	near(t, "MB of the matrices at 8 bytes", 8*(v*v+h*h+kl*kl)/1e6, 67.4, 0.05)
 }
 
-// No reading of the unit costs gives 74.78 minutes. Encrypting 20,000 vectors,
-// and a hyperplane and a split for the non-leaf half of the nodes of ten trees,
-// after building them, takes 96.8 minutes. One hyperplane per image instead of
-// per node takes 23.8.
+// No reading of the unit costs gives 74.78 minutes. Building ten trees and
+// encrypting 20,000 vectors, and a hyperplane and a split for the non-leaf half
+// of the nodes, takes 96.8 minutes. One hyperplane per image instead of per
+// node takes 23.8.
 func TestErratumForestTakesNeitherTime(t *testing.T) {
 	p := Values()
 	n := float64(p.Records)

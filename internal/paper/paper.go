@@ -48,8 +48,8 @@ type TradeOff struct {
 	AP float64 `json:"ap,omitempty"`
 }
 
-// A Published result on Corel-5k from the literature: P and R in percent, N+ in
-// words.
+// A Published is a result on Corel-5k from the literature: P and R in percent,
+// N+ in words.
 type Published struct {
 	Name  string  `json:"name"`
 	P     float64 `json:"P"`

@@ -71,7 +71,7 @@ func TestDocumentQuotesTheValues(t *testing.T) {
 		what, quoted, part := strings.ReplaceAll(strings.TrimSpace(row[1]), "\x00", "|"), strings.TrimSpace(row[2]), strings.TrimSpace(row[3])
 		cell, ok := want[what]
 		if !ok {
-			t.Errorf("PAPER.md: %q is nothing that paper.json has, or there twice", what)
+			t.Errorf("PAPER.md: %q is not in paper.json, or there twice", what)
 			continue
 		}
 		delete(want, what)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Each calls task(0) to task(n-1) on all cores. Each core calls worker once for
-// its task.
+// Each calls task(0) to task(n-1) on all cores. Each core calls worker once to
+// get its task.
 func Each(n int, worker func() (task func(int))) { _ = Until(context.Background(), n, worker) }
 
 // Until is Each, but begins no task once ctx has ended. It then returns the
@@ -59,7 +59,7 @@ func OrLeave(ctx context.Context, work func() error) error {
 	}
 }
 
-// Sleep waits for d, or until ctx ends, whose error it returns.
+// Sleep waits for d. If ctx ends first, it returns the context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

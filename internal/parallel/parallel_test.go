@@ -16,7 +16,7 @@ func TestRangesCoverEverythingOnce(t *testing.T) {
 			})
 			for i := range seen {
 				if got := seen[i].Load(); got != 1 {
-					t.Fatalf("%d workers: %d of %d came %d times", workers, i, n, got)
+					t.Fatalf("%d workers: task %d of %d ran %d times", workers, i, n, got)
 				}
 			}
 		}
@@ -34,7 +34,7 @@ func TestEachAndForCoverEverythingOnce(t *testing.T) {
 		For(n, func(i int) { seen[i].Add(1) })
 		for i := range seen {
 			if got := seen[i].Load(); got != 2 {
-				t.Fatalf("%d of %d came %d times", i, n, got)
+				t.Fatalf("task %d of %d ran %d times", i, n, got)
 			}
 		}
 		if int(made.Load()) > n {

@@ -17,8 +17,8 @@ func Runs(workers, n, minLen int, do func(worker, first, last int) error) error 
 	for w := 1; w < workers; w++ {
 		group.Go(func() {
 			// A memory map faults if the disk fails. The fault must end the
-			// request, not the process. Package cloud/api sets the same on its
-			// goroutine and recovers the panic there.
+			// request, not the process. Package cloud/api sets the same flag on
+			// its goroutine and recovers the panic there.
 			debug.SetPanicOnFault(true)
 			defer func() { panics[w] = recover() }()
 			errs[w] = do(w, w*n/workers, (w+1)*n/workers)

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range,
-// which put and fill clip.
+// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range, so
+// put and fill clip the result.
 type rgb struct{ r, g, b float64 }
 
 func hex(v uint32) rgb {

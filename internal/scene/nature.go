@@ -21,7 +21,7 @@ var (
 	night    = mood{"night", hex(0x060b20), hex(0x121c42), hex(0x2f3f68), hex(0x485478), hex(0xfdf6df), rgb{}, rgb{}}
 )
 
-// sky paints everything, with clouds, or stars and a moon, above the horizon.
+// sky paints everything above the horizon, with clouds, or stars and a moon.
 func (p *painting) sky(horizon float64) {
 	m := p.mood
 	p.area(flat(0), flat(Height), func(x, y float64) (rgb, float64) {
@@ -126,8 +126,8 @@ func (p *painting) rolling(base, height, spacing float64) line {
 	})
 }
 
-// mountains rise from base to height. snow is the white share of it, from the
-// top.
+// mountains rise from base to height. snow is the white share of the height,
+// from the top.
 func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	off := p.between(0, 200)
 	crest := trace(func(x float64) float64 {

@@ -3,9 +3,9 @@
 //
 //	seed, i ─▶ kind of scene ─▶ layers, back to front ─▶ image (256 × 192) + keywords
 //
-// The result is a pure function of seed and i on one platform. Elsewhere a fused
-// multiplication may change a pixel by a level. Images i ≥ N are thus new to a
-// collection of the first N but of the same style.
+// The result is a pure function of seed and i on one platform. On others a
+// fused multiplication may change a pixel by one level. Images i ≥ N are thus
+// new to a collection of the first N but of the same style.
 //
 // Keywords are visible by construction: each layer names its contents, the
 // painting remembers the last layer at each pixel, and a keyword is listed if

@@ -25,7 +25,7 @@ var cumulative = [GaussianBound]uint64{
 // ±19.
 //
 // It inverts the distribution function of |X| on 63 bits and takes the sign
-// from the last one, so each probability is right to 2⁻⁶³. It compares every
+// from the last bit, so each probability is right to 2⁻⁶³. It compares every
 // entry of the table without branching, so neither time nor bytes depend on the
 // sample.
 func (s *Stream) Gaussian() int64 {

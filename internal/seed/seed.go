@@ -30,8 +30,8 @@ const (
 	redacted = "cpar key (redacted)"
 )
 
-// A Secret is 32 bytes that print as redacted. It converts to and from [32]byte
-// by assignment.
+// A Secret is 32 bytes that print as redacted. It is assignable to and from
+// [32]byte.
 //
 // fmt cannot call methods of an unexported field. A struct that keeps a Secret
 // in one must embed Redacted.

@@ -11,8 +11,8 @@ import (
 //
 // Every secret is new while random numbers are random. On a cloned or restored
 // virtual machine they repeat. Then different contents still give different
-// secrets, and equal contents give equal ciphertexts and nothing more. Knowing
-// the random numbers without the owner's secret reveals nothing.
+// secrets, and equal contents reveal only that they are equal. Knowing the
+// random numbers without the owner's secret reveals nothing.
 type Source struct {
 	Redacted
 	secret Secret

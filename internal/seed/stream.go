@@ -50,7 +50,6 @@ func (s *Stream) Seek(offset uint64) {
 	}
 }
 
-// Position returns the offset of the next byte.
 func (s *Stream) Position() uint64 { return s.pos }
 
 func (s *Stream) Read(p []byte) (int, error) {
@@ -103,7 +102,7 @@ func (s *Stream) Words(dst []uint64) {
 	}
 }
 
-// Uint64n is uniform in [0, n), without bias, for n > 0. It reads one word, and
+// Uint64n returns a uniform number in [0, n), for n > 0. It reads one word, and
 // more with probability below n/2⁶⁴.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
@@ -121,7 +120,7 @@ func (s *Stream) Uint64n(n uint64) uint64 {
 	return hi
 }
 
-// Between is uniform in [lo, hi], for lo ≤ hi.
+// Between returns a uniform number in [lo, hi], for lo ≤ hi.
 func (s *Stream) Between(lo, hi int64) int64 {
 	width := uint64(hi) - uint64(lo) + 1
 	if width == 0 {
@@ -133,7 +132,7 @@ func (s *Stream) Between(lo, hi int64) int64 {
 	return lo + int64(s.Uint64n(width))
 }
 
-// Perm is a uniform permutation of 0…n-1 (Fisher–Yates).
+// Perm returns a uniform permutation of 0…n-1 (Fisher–Yates).
 func (s *Stream) Perm(n int) []int {
 	p := make([]int, n)
 	for i := range p {

@@ -42,7 +42,7 @@ type Setting struct {
 	What string
 	None string // the default, in words
 	Path bool   // in the file, it may begin with ~/ or be relative to the file's folder
-	// Names are values that are no paths.
+	// Names lists the values that are not paths.
 	Names []string
 	// Except lists commands whose flag of this name means something else.
 	Except []string
@@ -126,7 +126,7 @@ func (t *Table) read(path string, must bool) (map[string]any, error) {
 		switch v.(type) {
 		case string, bool, int64, float64, []any:
 		default:
-			return nil, fail("%s is no text, number, truth value or list", name)
+			return nil, fail("%s is not text, a number, a truth value or a list", name)
 		}
 	}
 	return found, nil
@@ -185,7 +185,8 @@ type Found struct {
 	Origin string
 }
 
-// Find reads the environment and the file, which may have been named.
+// Find reads the environment and the file. named is the file of the command
+// line, if any.
 func (t *Table) Find(named string) (map[string]Found, error) {
 	environment, found, err := t.Sources(named)
 	maps.Copy(found, environment)
@@ -245,7 +246,6 @@ func set(f *pflag.Flag, v Found) error {
 	return f.Value.Set(v.Values[0])
 }
 
-// Text formats the table for a terminal.
 func (t *Table) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

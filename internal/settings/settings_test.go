@@ -121,12 +121,12 @@ func TestInvalidFilesAreRefused(t *testing.T) {
 		`dat = "x"`:                 "did you mean data?",
 		`listenn = 1`:               "there is no setting listenn",
 		"data = \"x\"\ndata = ":     "line 2",
-		`[data]`:                    "data is no text",
-		`max-size = "lots"`:         `no size: "lots"`,
-		`max-size = "-1MB"`:         `no size: "-1MB"`,
-		`max-size = -1`:             `no size: "-1"`,
-		`max-size = "10000PB"`:      "more than there is",
-		`max-size = "1 bananas"`:    "no size",
+		`[data]`:                    "data is not text",
+		`max-size = "lots"`:         `"lots" is not a size`,
+		`max-size = "-1MB"`:         `"-1MB" is not a size`,
+		`max-size = -1`:             `"-1" is not a size`,
+		`max-size = "10000PB"`:      "too large",
+		`max-size = "1 bananas"`:    "not a size",
 		`max-size = ["1MB", "2MB"]`: "it takes one value",
 	} {
 		f := newFixture(t, file)

@@ -31,7 +31,7 @@ func (v *value) Set(s string) error {
 func Parsed(text, kind string, set func(string) error) pflag.Value {
 	v := &value{kind: kind, set: set}
 	if err := v.Set(text); err != nil {
-		panic("settings: a default that cannot be: " + err.Error())
+		panic("settings: an invalid default: " + err.Error())
 	}
 	return v
 }
@@ -51,10 +51,10 @@ func parseSize(s string) (int64, error) {
 	}
 	n, err := humanize.ParseBytes(s)
 	if err != nil || s == "" || s[0] < '0' || s[0] > '9' {
-		return 0, fmt.Errorf("no size: %q; write it like 512MB or 4GiB", s)
+		return 0, fmt.Errorf("%q is not a size; write it like 512MB or 4GiB", s)
 	}
 	if n > math.MaxInt64 {
-		return 0, errors.New("that is more than there is")
+		return 0, errors.New("that is too large")
 	}
 	return int64(n), nil
 }

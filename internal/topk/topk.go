@@ -19,7 +19,7 @@ type Hit struct {
 
 // Before orders hits by (score, record). Algorithm 1 breaks ties by the
 // position in the forest. The record number is the same in every tree and in a
-// scan, which AP-100 must equal.
+// scan, whose result AP-100 must equal.
 func (h Hit) Before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
@@ -44,7 +44,6 @@ func (q *Queue) Full() bool { return q.limit > 0 && len(q.heap) >= q.limit }
 // first.
 func (q *Queue) Worst() int64 { return q.heap[0].Score }
 
-// Push offers a hit to the queue.
 func (q *Queue) Push(h Hit) {
 	if q.limit <= 0 {
 		return

@@ -17,7 +17,6 @@ import (
 // the tags of the checkout.
 var number, revision, date string
 
-// Info describes a build.
 type Info struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`
@@ -29,7 +28,6 @@ type Info struct {
 	System   string `json:"system"`
 }
 
-// Of returns the build of a program.
 func Of(program string) Info {
 	i := Info{Program: program, Version: "unknown", Format: cpar.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	if build, ok := debug.ReadBuildInfo(); ok {

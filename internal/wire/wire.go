@@ -153,7 +153,7 @@ func (r *Reader) Left() int { return len(r.all) - r.at }
 
 func (r *Reader) Err() error { return r.err }
 
-// Close returns the first failure and treats unread bytes as one.
+// Close returns the first failure. Unread bytes are a failure.
 func (r *Reader) Close() error {
 	if r.err == nil && r.at != len(r.all) {
 		r.Fail("%d bytes left over", len(r.all)-r.at)

@@ -26,13 +26,13 @@ import (
 //	train2017/000000000009.jpg
 //
 // A photo's keywords are the distinct categories of its objects. The published
-// files have half a gigabyte, mostly outlines, so they are read as a stream.
+// files take half a gigabyte, mostly outlines, so they are read as a stream.
 // The photos of instances_val… are the test half.
 const (
 	instancesFolder = "annotations"
 	instancesStart  = "instances_"
 
-	// The outline of a crowd has some hundred kilobytes.
+	// The outline of a crowd takes some hundred kilobytes.
 	maxElement = 8 << 20
 )
 
@@ -69,11 +69,11 @@ func (c *reading) readCOCO() error {
 		case c.ctx.Err() != nil:
 			return c.ctx.Err()
 		case err != nil:
-			c.warn(Unreadable, file, "%v; the entries before it count", err)
+			c.warn(Unreadable, file, "%v; the entries before it are kept", err)
 		}
 		folder := photosOfSet(c.root, c.base, set)
 		if folder == "" {
-			c.warn(Missing, path.Join(c.base, set), "the folder of the photos of %s, which are left out: %d", path.Base(file), len(in.photos))
+			c.warn(Missing, path.Join(c.base, set), "the photo folder of %s; photos left out: %d", path.Base(file), len(in.photos))
 			continue
 		}
 		c.instances(in, folder, half, path.Base(file))
@@ -148,7 +148,8 @@ func (in *instances) photo(id cocoID) *cocoPhoto {
 	return p
 }
 
-// read reads the three lists and skips the rest. Entries before an error count.
+// read reads the three lists and skips the rest. Entries before an error are
+// kept.
 func (in *instances) read(ctx context.Context, r io.Reader) error {
 	limited := &elementReader{r: bufio.NewReaderSize(r, 1<<16), left: maxElement}
 	d := json.NewDecoder(limited)

@@ -68,7 +68,7 @@ func TestDamagedCOCO(t *testing.T) {
 	train := whole[file]
 	val := cocoItems[2:]
 	unreadable := func(why string) []string {
-		return []string{"unreadable-file " + file + ": " + why + "; the entries before it count"}
+		return []string{"unreadable-file " + file + ": " + why + "; the entries before it are kept"}
 	}
 	for _, tc := range []struct {
 		name     string
@@ -111,7 +111,7 @@ func TestDamagedCOCO(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "without a folder of photos", details(c.Warnings), []string{"missing-file val2017: the folder of the photos of instances_val2017.json, which are left out: 1"})
+	equal(t, "without a folder of photos", details(c.Warnings), []string{"missing-file val2017: the photo folder of instances_val2017.json; photos left out: 1"})
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -160,7 +160,7 @@ func TestCOCOIsStreamed(t *testing.T) {
 	}
 }
 
-// Distinct categories, printable messages.
+// Categories must be distinct and messages printable.
 func FuzzCOCO(f *testing.F) {
 	for _, s := range cocoFiles(f) {
 		f.Add([]byte(s))

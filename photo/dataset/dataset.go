@@ -28,8 +28,9 @@
 //     control characters. Keywords are distinct. Words that differ only in case
 //     are merged into the most frequent spelling of the collection.
 //
-// Everything skipped or shortened is reported as a [Warning], and files that
-// are not photos in Collection.Skipped. Large files are read as streams.
+// Everything skipped or shortened is reported as a [Warning].
+// Collection.Skipped lists files that are not photos. Large files are read as
+// streams.
 //
 // Formats: RFC 4180 (CSV), Guillaumin et al., TagProp (2009), vec_read.m, Lin
 // et al., Microsoft COCO (2014), Kuznetsova et al., The Open Images Dataset V4
@@ -63,7 +64,6 @@ const (
 	SplitName    = "split.csv"
 )
 
-// Photo is one annotated photo.
 type Photo struct {
 	Path     string   `json:"path"`     // absolute, in the system's notation
 	Name     string   `json:"name"`     // relative to the collection, with slashes
@@ -92,14 +92,13 @@ type Collection struct {
 
 // Options changes how a collection is read. The zero value is lenient.
 type Options struct {
-	// Strict makes Open fail with a *StrictError instead of warning, unless
-	// nothing was skipped.
+	// Strict makes Open fail with a *StrictError if anything was skipped.
 	Strict bool
-	// IncludePeople counts names of people, found by faces, among the keywords
-	// of a folder tree.
+	// IncludePeople counts names of people, from face regions, among the
+	// keywords of a folder tree.
 	IncludePeople bool
-	// Machine, if not nil, returns the words of a file that this program
-	// suggested. Like those marked in the file, they do not count as keywords.
+	// Machine, if not nil, returns the words that this program suggested for a
+	// file. Like suggestions marked in the file, they do not count as keywords.
 	Machine  func(path string) []string
 	Progress progress.Func
 }
@@ -200,7 +199,7 @@ func (r *reading) resolveRows() {
 }
 
 // resolve finds the file of a row, in either Unicode normal form, because
-// manifest and disk may differ after a time on a Mac.
+// manifest and disk may differ once a Mac has stored them.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {
@@ -222,8 +221,8 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	if errors.Is(first, fs.ErrNotExist) {
 		return "", newWarning(Missing, r.name, "%s", r.where)
 	}
-	// os.Root rejects links that lead out of the folder, the only possible
-	// cause if the path opens without it.
+	// If the path opens without os.Root, then os.Root rejected a link that
+	// leads out of the folder.
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
 		return "", newWarning(Outside, r.name, "%s: a symbolic link leads out of the collection", r.where)
 	}

@@ -44,13 +44,13 @@ func (c *reading) readIAPR() error {
 	descriptions, images := path.Join(c.base, descriptionsName), path.Join(c.base, photosName)
 	if !isFolder(c.root, images) {
 		return inputError("both are folders of the published archive: put "+photosName+" back beside "+descriptionsName+"; a link out of the collection is not accepted",
-			"%s is missing, which holds the photos of %s", images, IAPR)
+			"%s, which holds the photos of %s, is missing", images, IAPR)
 	}
 	photos, err := c.photosBelow(images)
 	if err != nil {
 		return err
 	}
-	c.warn(Note, descriptions, "keywords are all words of the descriptions but function words; the literature's are their nouns")
+	c.warn(Note, descriptions, "keywords are all words of the descriptions except function words; the literature uses only their nouns")
 	err = c.walk(descriptions, func(file string, _ fs.DirEntry) {
 		inside, ok := strings.CutSuffix(strings.TrimPrefix(file, descriptions+"/"), ".eng")
 		if !ok {
@@ -83,8 +83,8 @@ func (c *reading) readIAPR() error {
 	return nil
 }
 
-// readDescription returns the keywords of an annotation. It must not name
-// another photo than stem, which the file's path implies, images/00/116.
+// readDescription returns the keywords of an annotation. The annotation must
+// not name a photo other than stem, which the file's path implies.
 func readDescription(b []byte, stem string) ([]string, error) {
 	var doc struct {
 		XMLName     struct{} `xml:"DOC"`

@@ -31,7 +31,7 @@ func iaprFiles(t testing.TB) map[string]string {
 var (
 	iaprItems = []string{"images/00/116.jpg: man;dry;slope;lake;brown;bald;mountain;background",
 		"images/01/1000.jpg: dark-skinned;boy;wearing;woolly;hat;leaning;grey;wall;hats"}
-	iaprNote = "note annotations_complete_eng: keywords are all words of the descriptions but function words; the literature's are their nouns"
+	iaprNote = "note annotations_complete_eng: keywords are all words of the descriptions except function words; the literature uses only their nouns"
 )
 
 func TestOpenIAPR(t *testing.T) {
@@ -43,7 +43,7 @@ func TestOpenIAPR(t *testing.T) {
 		want := []string{place + iaprItems[0], place + iaprItems[1]}
 		equal(t, "items in "+place, listing(c.Photos), want)
 		equal(t, "warnings", details(c.Warnings), []string{strings.Replace(iaprNote, "annot", place+"annot", 1)})
-		if c.Format != IAPR || !strings.Contains(c.Summary(), "the literature's are their nouns") {
+		if c.Format != IAPR || !strings.Contains(c.Summary(), "the literature uses only their nouns") {
 			t.Errorf("format %q, summary %s", c.Format, c.Summary())
 		}
 	}
@@ -110,7 +110,7 @@ func TestDamagedIAPR(t *testing.T) {
 		"no-keywords images/02/2000.jpg: nothing in annotations_complete_eng describes it"})
 
 	_, err = Open(t.Context(), folder(t, map[string]string{file: whole[file]}), Options{})
-	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "images is missing, which holds the photos of IAPR TC-12") || !strings.Contains(hint.Of(err), "put images back") {
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "images, which holds the photos of IAPR TC-12, is missing") || !strings.Contains(hint.Of(err), "put images back") {
 		t.Errorf("without images: %v", err)
 	}
 }

@@ -151,7 +151,7 @@ func (r *reading) photosBelow(folder string) (map[string]string, error) {
 			r.warn(Unreadable, name, "not a file")
 		case !r.checkName(name):
 		case found[stem] != "":
-			r.warn(Duplicate, name, "%s differs in its ending only", path.Base(found[stem]))
+			r.warn(Duplicate, name, "%s differs only in its extension", path.Base(found[stem]))
 		default:
 			found[stem] = name
 		}
@@ -179,8 +179,8 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 	return true
 }
 
-// annotateBy is annotate for labels that words names. nameless is a warning
-// about a label without a name.
+// annotateBy is annotate for labels that words translates. nameless is the
+// warning about a label without a name.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {
@@ -250,7 +250,7 @@ func decodeText(b []byte) string {
 }
 
 // decodeXML parses the first element of a file. It accepts bare ampersands and
-// HTML entities, which hand-written annotations have.
+// HTML entities, which hand-written annotations contain.
 func decodeXML(b []byte, into any) error {
 	d := xml.NewDecoder(strings.NewReader(decodeText(b)))
 	d.Strict = false

@@ -25,8 +25,8 @@ const (
 )
 
 // cleanKeywords normalises keywords and reports each one it drops. Of spellings
-// that differ in case it keeps the first, until mergeSpellings. where ("line 7:
-// ") prefixes the details.
+// that differ in case it keeps the first, until mergeSpellings. Details begin
+// with where, such as "line 7: ".
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0

@@ -90,7 +90,7 @@ func (c *reading) readLabelMe() error {
 	}
 	for _, stem := range slices.Sorted(maps.Keys(photos)) {
 		if annotatedBy[stem] == "" {
-			c.warn(NoKeywords, photos[stem], "no usable annotation of it in %s", annotationsName)
+			c.warn(NoKeywords, photos[stem], "no usable annotation for it in %s", annotationsName)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestDamagedLabelMe(t *testing.T) {
 	jpg := string(plainJPEG(t))
 	whole := labelMeFiles(t)
 	const file = "Annotations/street/a.xml"
-	none := "no-keywords Images/street/a.jpg: no usable annotation of it in Annotations"
+	none := "no-keywords Images/street/a.jpg: no usable annotation for it in Annotations"
 	for _, tc := range []struct {
 		name, annotation, keywords string
 		warnings                   []string
@@ -96,7 +96,7 @@ func TestDamagedLabelMe(t *testing.T) {
 	equal(t, "items", listing(c.Photos), labelMeItems)
 	equal(t, "warnings", details(c.Warnings), []string{"duplicate-path Images/street/a.jpg: annotated in Annotations/street/again.xml, first in Annotations/street/a.xml",
 		"missing-file Images/street/d.jpg: annotated in Annotations/street/d.xml", "missing-file Images/street/e.jpg: annotated in Annotations/street/e.xml",
-		"no-keywords Images/street/c.jpg: no usable annotation of it in Annotations"})
+		"no-keywords Images/street/c.jpg: no usable annotation for it in Annotations"})
 }
 
 func TestLabelMeStaysInside(t *testing.T) {

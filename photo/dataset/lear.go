@@ -25,8 +25,8 @@ import (
 //	corel5k_train_annot.hvecs     a row per photo: the number of words, then 0 or 1 per
 //	                              word, all uint16, little-endian
 //
-// Packs contain no photos. They are found anywhere in the collection by the end
-// of their path.
+// Packs contain no photos. The photos are found anywhere in the collection by
+// the end of their path.
 const (
 	annotationsEnd = "_annot.hvecs"
 	listEnd        = "_list.txt"
@@ -40,9 +40,9 @@ var dictionaryEnds = []string{"_dictionary.txt", "_words.txt"}
 
 var learHalves = []string{splitTrain, splitTest}
 
-// findLEAR detects a pack by the rows of either half and returns the path up to
-// the underscore: corel5k.20091111/corel5k. A pack lies in the collection's
-// folder or in a subfolder named after its archive.
+// findLEAR detects a pack by the annotations of either half and returns the
+// path up to the underscore: corel5k.20091111/corel5k. A pack lies in the
+// collection's folder or in a subfolder named after its archive.
 func findLEAR(root *os.Root) string {
 	places := []string{"."}
 	entries, _ := fs.ReadDir(root.FS(), ".") // an unreadable folder counts as absent
@@ -109,7 +109,7 @@ func readDictionary(root *os.Root, pack string) ([]string, string, error) {
 		return words, pack + end, nil
 	}
 	return nil, "", inputError("it is part of the pack: put it back beside "+path.Base(pack)+"_train"+annotationsEnd,
-		"%s is missing, which says what the annotations mean", pack+dictionaryEnds[0])
+		"%s, which explains the annotations, is missing", pack+dictionaryEnds[0])
 }
 
 type learPack struct {
@@ -156,12 +156,12 @@ func (p *learPack) readHalf(half, list, annotations string) error {
 	}
 	switch {
 	case damage == io.EOF:
-		p.warn(Malformed, annotations, "it ends before the photo of line %d of %s; that and what follows is left out", line, path.Base(list))
+		p.warn(Malformed, annotations, "it ends before the photo of line %d of %s; this photo and the rest are left out", line, path.Base(list))
 	case damage != nil:
 		p.warn(Malformed, annotations, "row %d: %v; this row and the rest are left out", line, damage)
 	default:
 		if _, err := vectors.next(); err != io.EOF {
-			p.warn(Malformed, annotations, "it has more rows than %s has lines; what is beyond is left out", path.Base(list))
+			p.warn(Malformed, annotations, "it has more rows than %s has lines; the extra rows are left out", path.Base(list))
 		}
 	}
 	return nil

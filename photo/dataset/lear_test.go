@@ -108,9 +108,9 @@ func TestDamagedLEAR(t *testing.T) {
 		{"cut within a head", with(whole, pack+"_train_annot.hvecs", rows[:9]), []string{learItems[0], learItems[3]},
 			[]string{"malformed-row " + pack + "_train_annot.hvecs: row 2: it ends within the row; this row and the rest are left out", "note corel5k: 2 photos of the folder in neither list"}},
 		{"rows missing", with(whole, pack+"_train_annot.hvecs", rows[:8]), []string{learItems[0], learItems[3]},
-			[]string{"malformed-row " + pack + "_train_annot.hvecs: it ends before the photo of line 2 of corel5k_train_list.txt; that and what follows is left out", "note corel5k: 2 photos of the folder in neither list"}},
+			[]string{"malformed-row " + pack + "_train_annot.hvecs: it ends before the photo of line 2 of corel5k_train_list.txt; this photo and the rest are left out", "note corel5k: 2 photos of the folder in neither list"}},
 		{"rows to spare", with(whole, pack+"_train_annot.hvecs", rows+rows), learItems,
-			[]string{"malformed-row " + pack + "_train_annot.hvecs: it has more rows than corel5k_train_list.txt has lines; what is beyond is left out"}},
+			[]string{"malformed-row " + pack + "_train_annot.hvecs: it has more rows than corel5k_train_list.txt has lines; the extra rows are left out"}},
 		{"another head", with(whole, pack+"_train_annot.hvecs", rows[:8]+hvecs(2, []int{0})+rows[16:]), []string{learItems[0], learItems[3]},
 			[]string{"malformed-row " + pack + "_train_annot.hvecs: row 2: the number of words differs: the row is for 2 words; this row and the rest are left out", "note corel5k: 2 photos of the folder in neither list"}},
 		{"a photo gone, one twice, a line empty", with(without(whole, "images/1000/1001.jpeg"), pack+"_train_list.txt", "1000/1000\n1000/1001\n1000/1000\n",
@@ -139,11 +139,11 @@ func TestDamagedLEAR(t *testing.T) {
 		})
 	}
 	for want, files := range map[string]map[string]string{
-		"corel5k_dictionary.txt is missing, which says what the annotations mean": without(whole, pack+"_dictionary.txt"),
-		"the row is for 3 words, while " + pack + "_dictionary.txt has 2 words":   with(whole, pack+"_dictionary.txt", "sky\nsea\n"),
-		"_dictionary.txt names no word":                                           with(whole, pack+"_dictionary.txt", "\n"),
-		"opening " + pack + "_train_list.txt":                                     without(whole, pack+"_train_list.txt"),
-		"opening " + pack + "_test_annot.hvecs":                                   without(whole, pack+"_test_annot.hvecs"),
+		"corel5k_dictionary.txt, which explains the annotations, is missing":    without(whole, pack+"_dictionary.txt"),
+		"the row is for 3 words, while " + pack + "_dictionary.txt has 2 words": with(whole, pack+"_dictionary.txt", "sky\nsea\n"),
+		"_dictionary.txt names no word":                                         with(whole, pack+"_dictionary.txt", "\n"),
+		"opening " + pack + "_train_list.txt":                                   without(whole, pack+"_train_list.txt"),
+		"opening " + pack + "_test_annot.hvecs":                                 without(whole, pack+"_test_annot.hvecs"),
 	} {
 		if _, err := Open(t.Context(), folder(t, files), Options{}); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("want %q and a hint in %v", want, err)

@@ -150,7 +150,7 @@ func findColumns(header []string, file, column string) (pathAt, valueAt int, err
 	hint := fmt.Sprintf("its first line must be: path,%s", column)
 	for _, wrong := range []string{";", "\t"} {
 		if len(names) == 1 && strings.Contains(names[0], "path"+wrong) {
-			hint = "columns are separated by commas, keywords by semicolons; export it so"
+			hint = "columns are separated by commas, keywords by semicolons; export the table that way"
 		}
 	}
 	if strings.Contains(line, `\r`) {
@@ -207,7 +207,6 @@ func WriteManifest(w io.Writer, items []Photo) error {
 	return nil
 }
 
-// WriteManifestFile writes manifest.csv into the folder dir.
 func WriteManifestFile(dir string, items []Photo) error {
 	var b bytes.Buffer
 	if err := WriteManifest(&b, items); err != nil {

@@ -25,8 +25,9 @@ import (
 //
 // A photo's keywords are its labels of confidence 1, which a person confirmed.
 // Confidence 0 means that a person denied the label. Release files have a
-// prefix (oidv6-, oidv7-), and labels with boxes a suffix (-boxable). Both
-// count. Users rarely have all photos. validation and test form the test half.
+// prefix (oidv6-, oidv7-), and files of labels with boxes have a suffix
+// (-boxable). All are read. Users rarely have all photos. validation and test
+// form the test half.
 const (
 	labelsMark       = "-annotations-human-imagelabels"
 	descriptionsMark = "class-descriptions"
@@ -95,7 +96,7 @@ func (o *openImages) readDescriptions() error {
 	files := tables(o.root, o.base, descriptionsMark)
 	if len(files) == 0 {
 		return inputError("download it from the source of the labels and put it beside them",
-			"%s is missing, which says what the labels of %s mean", path.Join(o.base, descriptionsMark+".csv"), OpenImages)
+			"%s, which explains the labels of %s, is missing", path.Join(o.base, descriptionsMark+".csv"), OpenImages)
 	}
 	for _, file := range files {
 		// Older files have no header, and then no row is skipped.
@@ -130,14 +131,14 @@ func (o *openImages) readLabels(file string) error {
 			return
 		}
 		if len(fields) <= slices.Max(columns) {
-			o.warn(Malformed, file, "line %d: %s where %d belong", line, plural(len(fields), "column"), slices.Max(columns)+1)
+			o.warn(Malformed, file, "line %d: %s but %d are needed", line, plural(len(fields), "column"), slices.Max(columns)+1)
 			return
 		}
 		id, label := fields[columns[0]], fields[columns[1]]
 		confidence, err := strconv.ParseFloat(fields[columns[2]], 64)
 		switch {
 		case err != nil:
-			o.warn(Malformed, file, "line %d: %s is no confidence", line, sanitize.Text(fields[columns[2]]))
+			o.warn(Malformed, file, "line %d: %s is not a confidence", line, sanitize.Text(fields[columns[2]]))
 			return
 		case o.photos[id] == "":
 			o.absent++
@@ -198,7 +199,7 @@ func (o *openImages) eachRow(file string, fields int, each func(line int, fields
 		case damage != nil:
 			o.warn(Malformed, file, "line %d: %v", line, damage.Err)
 		case len(record) < fields:
-			o.warn(Malformed, file, "line %d: %s where %d belong", line, plural(len(record), "column"), fields)
+			o.warn(Malformed, file, "line %d: %s but %d are needed", line, plural(len(record), "column"), fields)
 		default:
 			for i := range record {
 				record[i] = strings.TrimSpace(record[i])

@@ -57,7 +57,7 @@ func TestDamagedOpenImages(t *testing.T) {
 		warnings         []string
 	}{
 		{"rows that are none", "ImageID,Source,LabelName,Confidence\n" + first + "/m/0bt9lr\n" + first + "/m/0bt9lr,yes\n\"" + id + "\n", boxed,
-			[]string{"malformed-row " + table + ": line 2: 3 columns where 4 belong", "malformed-row " + table + ": line 3: yes is no confidence",
+			[]string{"malformed-row " + table + ": line 2: 3 columns but 4 are needed", "malformed-row " + table + ": line 3: yes is not a confidence",
 				`malformed-row ` + table + `: line 4: extraneous or missing " in quoted-field`}},
 		{"half sure", "ImageID,Source,LabelName,Confidence\n" + first + "/m/0bt9lr,0.9\n", boxed, nil},
 		{"no name", "\ufeffImageID,Source,LabelName,Confidence\n" + first + "/m/0zzz\x1b,1\n" + first + "/m/07j7r,1\n", "train/000026e7ee790996.jpg: Tree;Clothing",
@@ -75,7 +75,7 @@ func TestDamagedOpenImages(t *testing.T) {
 		})
 	}
 	_, err := Open(t.Context(), folder(t, without(without(whole, "oidv7-class-descriptions.csv"), "class-descriptions-boxable.csv")), Options{})
-	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "class-descriptions.csv is missing") || hint.Of(err) == "" {
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "class-descriptions.csv, which explains the labels of Open Images, is missing") || hint.Of(err) == "" {
 		t.Errorf("without descriptions: %v", err)
 	}
 	c, err := Open(t.Context(), folder(t, with(whole, "test-annotations-human-imagelabels-boxable.csv", "ImageID,Source,LabelName,Confidence\n"+first+"/m/07j7r,1\n",
@@ -89,7 +89,7 @@ func TestDamagedOpenImages(t *testing.T) {
 	}
 }
 
-// Distinct labels of available photos, printable messages.
+// Labels of available photos must be distinct and messages printable.
 func FuzzOpenImages(f *testing.F) {
 	for name, s := range openImagesFiles(f) {
 		if strings.HasSuffix(name, ".csv") {

@@ -23,8 +23,8 @@ import (
 //
 // A photo's keywords are the distinct labels of its regions, as in the paper's
 // Table 1. They are fewer than the paper states: 99,535 regions are five per
-// photo, and its mean of 5.7 matches the noun list of the literature (iapr.go).
-// The published archive unpacks to saiaprtc12ok/benchmark.
+// photo, and the paper's mean of 5.7 matches the noun list of the literature
+// (iapr.go). The published archive unpacks to saiaprtc12ok/benchmark.
 const (
 	wordListName = "wlist.txt"
 	labelsName   = "labels.txt"
@@ -53,7 +53,7 @@ func (c *reading) readSAIAPR() error {
 	b, err := readLimited(c.root, list, maxWordList)
 	if errors.Is(err, fs.ErrNotExist) {
 		return inputError("it lies beside the folder "+regionsName+" in the published archive: put it back, and name the folder that holds both",
-			"%s is missing, which says what the labels of %s mean", list, SAIAPR)
+			"%s, which explains the labels of %s, is missing", list, SAIAPR)
 	}
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *reading) readRegions(regions string, words map[int]string) error {
 	}
 	if !labelled {
 		return inputError("each of its folders 00 to 40 needs its own, beside images: unpack the published archive again, all of its parts",
-			"no folder in %s has a %s, which says what the photos of %s show", regions, labelsName, SAIAPR)
+			"no folder in %s has a %s, which lists what the photos of %s show", regions, labelsName, SAIAPR)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (c *reading) labelledPhotos(folder string, labels []photoLabels, words map[
 		annotateBy(c, name, p.where, p.labels, words, "label %s has no name in "+wordListName)
 	}
 	for _, stem := range slices.Sorted(maps.Keys(photos)) {
-		c.warn(NoKeywords, photos[stem], "%s has no region of it", labelsName)
+		c.warn(NoKeywords, photos[stem], "%s has no region for it", labelsName)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (c *Collection) readWordList(text, file string) map[int]string {
 		name := strings.Join(fields[1:], " ")
 		switch before, dup := words[id]; {
 		case !ok:
-			c.warn(Malformed, file, "line %d: %s is no number of a label", line, sanitize.Text(fields[0]))
+			c.warn(Malformed, file, "line %d: %s is not a label number", line, sanitize.Text(fields[0]))
 		case dup && before != name:
 			c.warn(Malformed, file, "line %d: label %d is %s already", line, id, sanitize.Text(before))
 		case name != "":
@@ -168,7 +168,7 @@ func (c *Collection) readLabels(text, file string) (photos []photoLabels) {
 			}
 		}
 		if !ok {
-			c.warn(Malformed, file, "line %d: %s is no photo, region and label", line, sanitize.Text(strings.Join(fields, " ")))
+			c.warn(Malformed, file, "line %d: %s is not a photo, a region and a label", line, sanitize.Text(strings.Join(fields, " ")))
 			return
 		}
 		photo, label := numbers[0], numbers[2]

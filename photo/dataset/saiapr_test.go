@@ -96,20 +96,20 @@ func TestDamagedSAIAPR(t *testing.T) {
 				"no-keywords saiapr_tc-12/00/images/25.jpg: labels.txt line 4"}},
 		{"rows that are none", with(whole, "saiapr_tc-12/00/labels.txt", "image region label\n112 1 107\n112 2\n25 1 253 7\n25 1.5 253\n-25 1 253\n25 1 NaN\n25 1 1e99\n112 \x1b[2J 107\n25 2 253\n"),
 			[]string{"saiapr_tc-12/00/images/112.jpg: floor-tennis-court", "saiapr_tc-12/00/images/25.jpg: sky-blue", saiaprItems[2]},
-			[]string{"malformed-row saiapr_tc-12/00/labels.txt: line 1: image region label is no photo, region and label",
-				"malformed-row saiapr_tc-12/00/labels.txt: line 3: 112 2 is no photo, region and label",
-				"malformed-row saiapr_tc-12/00/labels.txt: line 4: 25 1 253 7 is no photo, region and label",
-				"malformed-row saiapr_tc-12/00/labels.txt: line 5: 25 1.5 253 is no photo, region and label",
-				"malformed-row saiapr_tc-12/00/labels.txt: line 6: -25 1 253 is no photo, region and label",
-				"malformed-row saiapr_tc-12/00/labels.txt: line 7: 25 1 NaN is no photo, region and label",
-				"malformed-row saiapr_tc-12/00/labels.txt: line 8: 25 1 1e99 is no photo, region and label",
-				`malformed-row saiapr_tc-12/00/labels.txt: line 9: "112 \x1b[2J 107" is no photo, region and label`}},
+			[]string{"malformed-row saiapr_tc-12/00/labels.txt: line 1: image region label is not a photo, a region and a label",
+				"malformed-row saiapr_tc-12/00/labels.txt: line 3: 112 2 is not a photo, a region and a label",
+				"malformed-row saiapr_tc-12/00/labels.txt: line 4: 25 1 253 7 is not a photo, a region and a label",
+				"malformed-row saiapr_tc-12/00/labels.txt: line 5: 25 1.5 253 is not a photo, a region and a label",
+				"malformed-row saiapr_tc-12/00/labels.txt: line 6: -25 1 253 is not a photo, a region and a label",
+				"malformed-row saiapr_tc-12/00/labels.txt: line 7: 25 1 NaN is not a photo, a region and a label",
+				"malformed-row saiapr_tc-12/00/labels.txt: line 8: 25 1 1e99 is not a photo, a region and a label",
+				`malformed-row saiapr_tc-12/00/labels.txt: line 9: "112 \x1b[2J 107" is not a photo, a region and a label`}},
 		{"lines of the list", with(whole, "wlist.txt", "id\tname\n107\tfloor-tennis-court\n150\tman\n150\tman\n150\twoman\n253\tsky-blue\n"), saiaprItems,
-			[]string{"malformed-row wlist.txt: line 1: id is no number of a label", "malformed-row wlist.txt: line 5: label 150 is man already"}},
+			[]string{"malformed-row wlist.txt: line 1: id is not a label number", "malformed-row wlist.txt: line 5: label 150 is man already"}},
 		{"photos and labels that are not there", with(whole, "saiapr_tc-12/01/labels.txt", "1000 1 150\n1001 1 150\n1001 2 253\n", "saiapr_tc-12/01/images/1002.jpg", jpg,
 			"saiapr_tc-12/01/images/1000.png", "twin", "saiapr_tc-12/01/images/._1000.jpg", "mac", "saiapr_tc-12/02/images/2000.jpg", jpg), saiaprItems,
-			[]string{"duplicate-path saiapr_tc-12/01/images/1000.png: 1000.JPG differs in its ending only",
-				"missing-file saiapr_tc-12/01/images/1001.jpg: labels.txt line 2", "no-keywords saiapr_tc-12/01/images/1002.jpg: labels.txt has no region of it",
+			[]string{"duplicate-path saiapr_tc-12/01/images/1000.png: 1000.JPG differs only in its extension",
+				"missing-file saiapr_tc-12/01/images/1001.jpg: labels.txt line 2", "no-keywords saiapr_tc-12/01/images/1002.jpg: labels.txt has no region for it",
 				"missing-file saiapr_tc-12/02/labels.txt: without it the photos of saiapr_tc-12/02 are left out"}},
 		{"no images, an empty one, a large file", with(whole, "saiapr_tc-12/03/labels.txt", "3000 1 150\n", "saiapr_tc-12/01/images/1000.JPG", "",
 			"saiapr_tc-12/04/labels.txt", strings.Repeat(" ", maxLabels+1)), saiaprItems[:2],
@@ -147,10 +147,10 @@ func TestSAIAPRReportsMissingHalf(t *testing.T) {
 		files           map[string]string
 		problem, advice string
 	}{
-		{without("labels.txt"), "no folder in saiapr_tc-12 has a labels.txt, which says what the photos of SAIAPR TC-12 show", "unpack the published archive again"},
+		{without("labels.txt"), "no folder in saiapr_tc-12 has a labels.txt, which lists what the photos of SAIAPR TC-12 show", "unpack the published archive again"},
 		{map[string]string{"benchmark/wlist.txt": whole["wlist.txt"]}, "no folder in benchmark has a labels.txt", "each of its folders 00 to 40 needs its own"},
-		{without("wlist.txt"), "wlist.txt is missing, which says what the labels of SAIAPR TC-12 mean", "name the folder that holds both"},
-		{inner, "wlist.txt is missing", "it lies beside the folder saiapr_tc-12"},
+		{without("wlist.txt"), "wlist.txt, which explains the labels of SAIAPR TC-12, is missing", "name the folder that holds both"},
+		{inner, "wlist.txt, which explains", "it lies beside the folder saiapr_tc-12"},
 		{with(whole, "wlist.txt", "a\nb\n"), "wlist.txt names no label", "a number, a tab and a name"},
 		{with(whole, "wlist.txt", strings.Repeat("\n", maxWordList+1)), "wlist.txt has more than 1048576 bytes", "check that it is the published file"},
 	} {
@@ -202,7 +202,7 @@ func TestManifestOverridesFormats(t *testing.T) {
 	}
 }
 
-// Mostly the time for the file's metadata.
+// The files' metadata takes most of the time.
 func BenchmarkOpenSAIAPR(b *testing.B) {
 	const folders, photos = 10, 200
 	files := map[string]string{"wlist.txt": "1\tsky\n2\tsea\n"}
@@ -225,7 +225,7 @@ func BenchmarkOpenSAIAPR(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/folders/photos, "ns/photo")
 }
 
-// Distinct labels, printable messages.
+// Labels must be distinct and messages printable.
 func FuzzSAIAPRLabels(f *testing.F) {
 	for _, s := range []string{"112 1 107\n25 2 253\r\n", " 1.12e+02 1 1.07e2", "a b c\n1 2\n1 2 3 4", "1 1 NaN\n-1 1 1\n1e99 1 1\n\xff", "25 1 0\n25 2 0"} {
 		f.Add([]byte(s))

@@ -97,7 +97,7 @@ func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	return train, test, true, nil
 }
 
-// HeldOut puts about one photo in every into test, by a hash of its name
+// HeldOut puts one of about `every` photos into test, by a hash of its name
 // relative to the opened folder, so that adding photos never moves one between
 // the halves. Given two or more photos, each half gets at least one. If every
 // is below 2, test is empty.

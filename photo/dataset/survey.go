@@ -40,7 +40,7 @@ type Halves struct {
 	Test  int    `json:"test"`
 }
 
-// LeftOut counts the photos found or named that are not in Photos.
+// LeftOut counts the photos that were found or named but are not in Photos.
 func (c *Collection) LeftOut() int {
 	items := c.names()
 	left := map[string]bool{}
@@ -63,8 +63,8 @@ func (c *Collection) names() map[string]bool {
 	return names
 }
 
-// Uncertain returns the warnings behind which a photo may exist without being
-// in Photos. Callers that treat absence as deletion must check them first.
+// Uncertain returns the warnings that may conceal a photo that exists but is
+// not in Photos. Callers that treat absence as deletion must check them first.
 func (c *Collection) Uncertain() (list []Warning) {
 	items := c.names()
 	for _, w := range c.Warnings {

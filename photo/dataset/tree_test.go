@@ -70,7 +70,7 @@ func TestOpenReadsEmbeddedKeywords(t *testing.T) {
 	}
 }
 
-// Resources of other programs before, after or around the IPTC resource.
+// Resources of other programs may surround the IPTC resource.
 func TestEmbeddedKeywordsAmongOtherResources(t *testing.T) {
 	resource := func(id, name, data string) string {
 		b := "8BIM" + id + string(rune(len(name))) + name

@@ -8,7 +8,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Kind is the kind of a warning.
 type Kind string
 
 const (

@@ -11,7 +11,7 @@ import (
 )
 
 // boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2), uuid boxes
-// under their UUIDs. The last may be truncated.
+// under their UUIDs. The last box may be truncated.
 func boxes(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for len(data) >= 8 {

@@ -114,8 +114,8 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 type codec struct {
 	name   string
 	config func(data []byte) (image.Config, error)
-	// decode passes the image to use. The pixels of a HEIC lie in the sandbox's
-	// memory and are valid only until use returns.
+	// decode calls use with the image. The pixels of a HEIC lie in the
+	// sandbox's memory and are valid only until use returns.
 	decode func(data []byte, use func(image.Image) error) error
 	bytes  func(claim image.Config, data []byte) int64
 }
@@ -215,8 +215,8 @@ func (c *codec) failure(err error) error {
 // budget suffices for 400 megapixels of JPEG, 94 of PNG, or 50 of HEIC.
 const decodeBudget = 360 << 20
 
-// largeDecode is the size from which memory returns to the system at once,
-// before garbage grows to the size of the decoding.
+// largeDecode is the size from which memory returns to the system at once, so
+// that garbage does not accumulate.
 const largeDecode = 64 << 20
 
 var decoding = semaphore.NewWeighted(decodeBudget)

@@ -7,10 +7,10 @@ import (
 	"hash"
 )
 
-// ContentDigest returns a digest of the image without its metadata, and of
-// other formats than JPEG and PNG as whole files. Editing keywords keeps the
-// digest, and changing pixels or orientation changes it. It decodes nothing, so
-// it accepts files that no decoder would.
+// ContentDigest returns a digest of a JPEG or PNG without its metadata, or of
+// any other file as a whole. Editing keywords keeps the digest, and changing
+// pixels or orientation changes it. It decodes nothing, so it accepts files
+// that no decoder would.
 func ContentDigest(data []byte) (digest [32]byte) {
 	h := sha256.New()
 	switch {

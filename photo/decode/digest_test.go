@@ -63,7 +63,7 @@ func TestContentDigestDistinguishesImages(t *testing.T) {
 	for name, data := range files {
 		digest := ContentDigest(data)
 		if before, ok := seen[digest]; ok {
-			t.Errorf("%s and %s: one content", before, name)
+			t.Errorf("%s and %s have the same digest", before, name)
 		}
 		seen[digest] = name
 	}
@@ -78,7 +78,7 @@ func FuzzContent(f *testing.F) {
 		content := ContentDigest(data)
 		if len(data) > 3 && string(data[:3]) == "\xff\xd8\xff" && len(words) < 1<<16-2 &&
 			content != ContentDigest(withSegment(data, 0xfe, string(words))) {
-			t.Error("a comment is content")
+			t.Error("a comment changes the digest")
 		}
 	})
 }

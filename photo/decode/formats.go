@@ -55,8 +55,8 @@ func webpBytes(claim image.Config, _ []byte) int64 {
 }
 
 // heicBytes is the measured demand of libheif: seven bytes per pixel for a
-// single HEVC image, less for tiles. The largest files get the rest of the
-// budget beside the decoded image.
+// single HEVC image, less for tiles. The largest files get whatever the decoded
+// image leaves of the budget.
 func heicBytes(claim image.Config, data []byte) int64 {
 	pixels := int64(claim.Width) * int64(claim.Height)
 	least, most := 5*pixels, 16<<20+2*int64(len(data))+8*pixels

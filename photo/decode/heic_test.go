@@ -92,7 +92,7 @@ func TestHEICOfVideoRange(t *testing.T) {
 		same += math.Abs(float64(film.RGB[i]) - float64(v))
 	}
 	if 2*stretched > same {
-		t.Errorf("off by %.0f from what films mean, by %.0f from what photos mean", stretched, same)
+		t.Errorf("off by %.0f in the range of films, by %.0f in the range of photos", stretched, same)
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 	"cpar/photo"
 )
 
-// An Image is a decoded, upright image.
 type Image struct {
 	// Width and Height are in pixels, after the reduction of large photos.
 	Width, Height int

@@ -77,7 +77,7 @@ func (r *bitReader) restart(number int) error {
 
 const (
 	lutBits  = 9  // codes up to this length need one look-up
-	fastBits = 10 // codes with their values up to this length, too
+	fastBits = 10 // codes and values up to this total length, too
 )
 
 type huffman struct {

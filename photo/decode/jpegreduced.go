@@ -19,8 +19,8 @@ import (
 // averaged before the triangle filter, and colours are rounded once per cell.
 //
 // The decoder supports what cameras and phones write: 8 bits, grey or YCbCr,
-// sequential or progressive, Huffman codes. Every other or damaged file goes to
-// image/jpeg, which alone decides whether to reject it.
+// sequential or progressive, Huffman codes. Any other file, or a damaged one,
+// goes to image/jpeg, which alone decides whether to reject it.
 
 // errIrregular sends a file to image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")

@@ -253,7 +253,7 @@ func TestDecodeRejectsLargeBadFiles(t *testing.T) {
 	}
 }
 
-// image/jpeg also decodes the file, to the same size.
+// image/jpeg must decode the file to the same size.
 func FuzzReduced(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "*.jpg"))
 	for _, path := range files {

@@ -12,8 +12,8 @@ import (
 // shows most of its keywords, and grey filler rows would count as colours. A
 // progressive file often has all rows and lacks only detail.
 
-// errTooFewRows reports that less than half of the rows exist.
-var errTooFewRows = errors.New("less than half of its rows are there")
+// errTooFewRows reports that fewer than half of the rows exist.
+var errTooFewRows = errors.New("fewer than half of its rows are present")
 
 func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool) attempt {
 	w, h := claim.Width, claim.Height

@@ -20,7 +20,7 @@ func off(p, whole *Image) float64 {
 	return sum / float64(len(p.RGB))
 }
 
-// Exact rows for a sequential file, less detail for a progressive one.
+// A sequential file yields exact rows, and a progressive one less detail.
 func TestTruncationAnywhereYieldsFirstRows(t *testing.T) {
 	for name, j := range map[string]jpegRecipe{
 		"4:2:0":       {sampling: yuv420},

@@ -76,8 +76,9 @@ func (r *rawPhoto) decode() (*Image, error) {
 }
 
 // previewOrientation returns the orientation in the preview's own EXIF. Without
-// one, the preview lies as the sensor stored it and takes the RAW file's,
-// unless it already stands upright where the sensor image lies on its side.
+// one, the preview lies as the sensor stored it and takes the RAW file's
+// orientation, unless it is already upright while the sensor image lies on its
+// side.
 func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orientation {
 	if own := readOrientation("jpeg", preview); own != 1 {
 		return own
@@ -112,7 +113,8 @@ func cr3Photo(data []byte) *rawPhoto {
 			r.previews = append(r.previews, firstSample(data, body))
 		}
 	}
-	// Eight bytes precede the preview's box, and a short header its JPEG.
+	// Eight bytes precede the preview's box, and a short header precedes its
+	// JPEG.
 	if preview := box(data, canonPreview); len(preview) > 8 {
 		r.previews = append(r.previews, findJPEG(box(preview[8:], "PRVW")))
 	}

@@ -48,7 +48,7 @@ func TestRawPreviews(t *testing.T) {
 	}
 }
 
-// Not at all if the preview already stands upright.
+// A preview that is already upright is not rotated at all.
 func TestRawIsRotatedOnce(t *testing.T) {
 	wide, standing := shot(t, 96, 64), shot(t, 64, 96)
 	at := func(data []byte, turn orientation) *Image {

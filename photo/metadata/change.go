@@ -101,7 +101,7 @@ func (t *target) addFlat(c copies, word string) {
 	}
 }
 
-// Marks in cpar:Copied of the changes to IPTC.
+// Values in cpar:Copied that mark changes to IPTC.
 const (
 	iptcMark    = "iptc"
 	charsetMark = "iptc:charset" // the UTF-8 declaration was added with a word
@@ -139,8 +139,8 @@ func (t *target) unmark(match func(string) bool) {
 	t.removeCategories(match)
 }
 
-// hierarchies are the lists of hierarchical keywords. The last three are
-// digiKam's, which copies there what it reads.
+// hierarchies are the lists of hierarchical keywords. The last three belong to
+// digiKam, which copies into them the lists that it reads.
 var hierarchies = []struct {
 	property
 	sep string

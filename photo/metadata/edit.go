@@ -37,9 +37,9 @@ func (e *Edit) Undo() *Edit {
 	return &Edit{Path: e.Path, Created: e.New == nil, Old: e.New, New: e.Old, Before: e.After, After: e.Before, mode: e.mode}
 }
 
-// Apply writes the file atomically, with its permissions and extended
-// attributes, and with keepMtime its modification time. It returns ErrChanged
-// if the file differs from the planned one.
+// Apply writes the file atomically. It keeps permissions, extended attributes
+// and, with keepMtime, the modification time. It returns ErrChanged if the file
+// differs from the planned one.
 func (e *Edit) Apply(keepMtime bool) error {
 	var err error
 	switch {

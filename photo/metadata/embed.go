@@ -318,7 +318,7 @@ func xmpPayload(p *packet) ([]byte, error) {
 		}
 	}
 	if len(data) > room {
-		return nil, hint.Add(fmt.Errorf("%w: its XMP would take %d bytes, and %d fit", ErrNotEmbeddable, len(data), room), "write a sidecar")
+		return nil, hint.Add(fmt.Errorf("%w: its XMP would take %d bytes, but only %d fit", ErrNotEmbeddable, len(data), room), "write a sidecar")
 	}
 	return append([]byte(signatureXMP), data...), nil
 }

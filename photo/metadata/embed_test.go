@@ -28,7 +28,7 @@ func blocksOf(t testing.TB, data []byte) (*header, *target) {
 	return h, target
 }
 
-// All segments except XMP and IPTC.
+// All segments except XMP and IPTC must survive.
 func TestEmbeddedIsLossless(t *testing.T) {
 	plain := plainJPEG(t)
 	filled := segment{marker: 0xfe, fill: 3, payload: []byte("a comment")}
@@ -208,7 +208,7 @@ func mpfSegment(order binary.AppendByteOrder, sizes, offsets []int) segment {
 	return segment{marker: app2, payload: append([]byte(signatureMPF), b...)}
 }
 
-// Before and after the edit.
+// Offsets must be right before and after the edit.
 func TestMultiPictureOffsets(t *testing.T) {
 	plain, second := plainJPEG(t), withSegments(plainJPEG(t), segment{marker: 0xfe, payload: []byte("the second")})
 	place := func(data []byte) (header int, list []byte) {
@@ -294,7 +294,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 		"it is truncated":            plain[:40],
 		"is in extended XMP":         withSegments(plain, extendedSegments(subjects("far"), 2)...),
 		"extended XMP: a part":       withSegments(plain, extendedSegments(subjects("far"), 2)[:2]...),
-		"bytes, and 65502 fit":       withSegments(plain, xmpSegment(packetOf(describe([]string{"dc:title", strings.Repeat("x", 64300)})))),
+		"bytes, but only 65502 fit":  withSegments(plain, xmpSegment(packetOf(describe([]string{"dc:title", strings.Repeat("x", 64300)})))),
 		"does not begin with a mark": append(slices.Clone(plain[:2]), "text"...),
 	} {
 		refused(t, data, why)

@@ -43,7 +43,7 @@ func FuzzReadBlocks(f *testing.F) {
 	})
 }
 
-// Adds and removes words, and checks that all else stays.
+// FuzzPacket adds and removes words, and checks that all else stays.
 func FuzzPacket(f *testing.F) {
 	for _, text := range foreign {
 		f.Add([]byte(text), "sky")

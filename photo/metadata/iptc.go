@@ -216,7 +216,7 @@ func newResource(id uint16, data []byte) resource {
 }
 
 // parseResources splits resources. tail is the padding after the last. On error
-// it returns those before the damage and the data of a truncated one.
+// it returns the resources before the damage and the data of a truncated one.
 func parseResources(b []byte) (found []resource, tail []byte, err error) {
 	for len(b) > 0 {
 		if !bytes.HasPrefix(b, []byte("8BIM")) {

@@ -48,7 +48,7 @@ func (s segment) bytes() []byte {
 }
 
 // readSegments reads the segments before the first scan and keeps the payloads
-// selected by want. On error it returns those before the damage.
+// selected by want. On error it returns the segments before the damage.
 func readSegments(r io.Reader, want func(marker byte) bool) (found []segment, err error) {
 	br := bufio.NewReaderSize(r, 32<<10)
 	var start [2]byte

@@ -15,8 +15,8 @@ import (
 // difference returns the bytes from the beginning of the file to the end of the
 // last changed segment, before and after the change.
 //
-// EXIF offsets count from their own segment, Google's and Samsung's from the
-// end of the file. Offsets of the Multi-Picture Format (CIPA DC-007) are
+// EXIF offsets count from their own segment. Google's and Samsung's count from
+// the end of the file. Offsets of the Multi-Picture Format (CIPA DC-007) are
 // corrected. Files with other data behind the image are rejected, because a
 // maker note could refer to it.
 func (h *header) difference(after []segment, file io.ReaderAt, size int64) (before, now []byte, err error) {

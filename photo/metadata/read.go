@@ -169,7 +169,7 @@ func readBlocks(r io.ReaderAt, size int64, name string) (s source, problems []Pr
 	return s, problems
 }
 
-// isJPEG reports whether a file begins as a JPEG. A missing file does not.
+// isJPEG reports whether a file begins like a JPEG. A missing file does not.
 func isJPEG(name string) (bool, error) {
 	f, _, err := open(name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,7 @@ const (
 	tagXPKeywords = 0x9c9e
 )
 
-// tiffTags take the values of the tags that hold keywords.
+// tiffTags holds the parsers of the tags with keywords.
 var tiffTags = map[uint16]func(b *blocks, value []byte){
 	tagXMP:        func(b *blocks, value []byte) { b.xmp = append(b.xmp, value) },
 	tagIPTC:       func(b *blocks, value []byte) { b.iim = append(b.iim, unswapped(value)) },
@@ -29,7 +29,7 @@ const maxEntries = 4096
 
 // readXPKeywords reads the keywords of Windows Explorer, which end at a zero.
 func (b *blocks) readXPKeywords(value []byte) {
-	// The decoder replaces what is not UTF-16.
+	// The decoder replaces invalid UTF-16.
 	text, _ := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder().String(string(value))
 	text, _, _ = strings.Cut(text, "\x00")
 	b.xp = append(b.xp, text)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// Sidecars of other programs, whose properties must survive.
+// foreign holds sidecars of other programs, whose properties must survive.
 var foreign = map[string]string{
 	"as darktable": `<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">

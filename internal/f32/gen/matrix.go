@@ -99,7 +99,7 @@ func (k kernels) packRows(vectors int) {
 }
 
 // taps is a depthwise convolution of a channel laid out so that each tap reads
-// one run. A sum stays in its register until it is complete.
+// a contiguous run. A sum stays in its register until it is complete.
 func (k kernels) taps() {
 	p := k.Begin("taps"+k.name, "func(out, x *float32, offsets *int, weights *float32, taps, vectors int, bias, lo, hi float32)", fmt.Sprintf(
 		"sets out, of vectors·%d values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.", k.lanes), "out", "x", "vectors")
@@ -146,7 +146,7 @@ func (l level) wideName(rows int) string {
 
 const wideVectors = 3
 
-// wide adds a float64 tile to c: 4 rows of 3 registers are 7 loads for 12
+// wide adds a float64 tile to c: 4 rows of 3 registers take 7 loads for 12
 // operations.
 func (k kernels) wide(rows int) {
 	width := wideVectors * k.lanes / 2

@@ -22,7 +22,7 @@ var lanewise = map[string]func(a, b, old uint32) uint32{
 	"VORPS":        func(a, b, _ uint32) uint32 { return a | b },
 	"VPADDD":       func(a, b, _ uint32) uint32 { return a + b },
 	"VPSUBD":       func(a, b, _ uint32) uint32 { return b - a },
-	// The first source results unless the second is larger, or smaller.
+	// The result is the first source unless the second is larger or smaller.
 	"VMAXPS": func(a, b, _ uint32) uint32 {
 		if real(b) > real(a) {
 			return b

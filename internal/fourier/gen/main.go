@@ -2,8 +2,8 @@
 //
 //	go generate cpar/internal/fourier
 //
-// A register holds two complex values, of two adjacent lanes. The steps equal
-// the plain passes'.
+// A register holds two complex values, of two adjacent lanes. The steps are the
+// same as in the plain passes.
 package main
 
 import (
@@ -91,7 +91,7 @@ func (k kernels) pass(radix int, body func(in []reg.VecVirtual, w []factor) []re
 	bytes, apart := k.GP64(), k.GP64()
 	k.MOVQ(stride, bytes)
 	k.SHLQ(Imm(4), bytes)
-	k.MOVQ(bytes, apart) // distance of the outputs, done·stride
+	k.MOVQ(bytes, apart) // distance between outputs, done·stride
 	k.IMULQ(n, apart)
 	// The fourth input and output are two strides from the second.
 	from3, to3 := k.GP64(), k.GP64()

@@ -91,8 +91,8 @@ func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 	return out
 }
 
-// close reduces a sum modulo q, where 2^bits = q + excess. It overwrites its
-// registers, of any width. With
+// close reduces a sum modulo q, where 2^bits = q + excess. It overwrites the
+// sum's registers, which may have any width. With
 //
 //	low + 2⁵²·high = l + 2^bits·(h + 2^bits·t)   l and h below 2^bits
 //
@@ -158,7 +158,8 @@ const tileRows = 6
 
 // tileIFMA multiplies six rows by groups of eight interleaved requests. Each
 // lane sums one request, so nothing is added across lanes. The rows' words are
-// unpacked sixteen at a time into room and broadcast from there one by one.
+// unpacked sixteen at a time into memory (room) and broadcast from there one by
+// one.
 func (k kernels) tileIFMA(name string, groups int) {
 	p := k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
 		fmt.Sprintf("multiplies six rows of blocks·16 words, beginning at byte from, by %d requests.", 8*groups), "c", "room", "rows", "ahead", "x", "blocks", "from")

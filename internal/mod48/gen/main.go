@@ -46,7 +46,8 @@ const (
 	atFields, atQuads                       = 488, 616
 )
 
-// constant broadcasts the constant at off into a register of the width of like.
+// constant broadcasts the constant at offset off into a register as wide as
+// like.
 func (k kernels) constant(c reg.GPVirtual, off int, like reg.VecVirtual) reg.VecVirtual {
 	out := k.like(like)
 	k.VPBROADCASTQ(at(c, off), out)

@@ -39,6 +39,6 @@ func TestAVX2FileUsesNoAVX512(t *testing.T) {
 		t.Errorf("avx2_amd64.s has %s", found)
 	}
 	if !later.Match(files["ifma_amd64.s"]) {
-		t.Error("what is looked for is not in ifma_amd64.s either: this test finds nothing")
+		t.Error("ifma_amd64.s does not match the pattern either: this test finds nothing")
 	}
 }

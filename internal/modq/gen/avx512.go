@@ -145,8 +145,8 @@ func (k kernels) axpy512() {
 	k.End()
 }
 
-// axpyRows512 reads and writes y once for four rows. It prefetches the same
-// amount of data as it reads.
+// axpyRows512 reads and writes y once for four rows. It prefetches as much data
+// as it reads.
 func (k kernels) axpyRows512() {
 	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
 		"is AxpyRows of n words.")
@@ -184,8 +184,8 @@ func (k kernels) axpyRows512() {
 	k.End()
 }
 
-// streams pages are summed side by side, which uses more memory bandwidth than
-// one page after another.
+// Summing several pages side by side uses more memory bandwidth than one page
+// after another.
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {

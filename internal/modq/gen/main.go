@@ -5,7 +5,7 @@
 //
 // No kernel branches on the words it multiplies or uses them as addresses,
 // calls a function, or has a stack frame. A prefetch may name an address beyond
-// a slice, on which no processor faults.
+// a slice, because prefetches never fault.
 package main
 
 import (

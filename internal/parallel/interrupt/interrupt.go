@@ -23,8 +23,8 @@ func (c *counting) Err() error {
 }
 
 // Everywhere counts how often work checks its context and then interrupts it at
-// some checks, including the first and the last. It fails if work checks fewer
-// than least times or still returns a result.
+// some checks, including the first and the last. It fails if there are too few
+// checks or work still returns a result.
 func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	t.Helper()
 	whole := &counting{Context: t.Context()}
@@ -34,7 +34,7 @@ func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	}
 	asks := math.MaxInt64 - whole.left.Load()
 	if asks < least {
-		t.Errorf("asks %d times whether to go on, want %d at least", asks, least)
+		t.Errorf("checks its context %d times, want at least %d", asks, least)
 	}
 	const places = 7
 	for i := range int64(places) {
@@ -45,7 +45,7 @@ func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 		}
 		// Workers that were active at the end may each check a few more times.
 		if more := -c.left.Load(); more > 64 {
-			t.Errorf("interrupted, it asks %d times more", more)
+			t.Errorf("after the interruption it checks %d more times", more)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func On(w io.Writer) progress.Func {
 			if bar != nil {
 				bar.Clear()
 			}
-			// Count the rate from the start of the stage, before the bar is
+			// Measure the rate from the start of the stage, before the bar is
 			// visible.
 			stage = name
 			bar = progressbar.NewOptions(total,

@@ -65,8 +65,8 @@ type Page struct {
 	strangers  []string
 }
 
-// profile returns a folder for the browser's profile, into which its last
-// processes still write while it is removed.
+// profile returns a folder for the browser's profile. The browser's last
+// processes may still write to it during its removal.
 func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cpar-browser-")
@@ -175,11 +175,11 @@ func (p *Page) Do(actions ...chromedp.Action) {
 	case <-time.After(patience):
 		var text string
 		chromedp.Run(p.ctx, chromedp.Text("body", &text))
-		p.t.Fatalf("the page did not come so far; complaints %q; it shows %q", p.Complaints(), text)
+		p.t.Fatalf("the page did not get that far; complaints %q; it shows %q", p.Complaints(), text)
 	}
 }
 
-// named are keys that write no letter of their name.
+// named holds the keys that have a name instead of a letter.
 var named = map[string]struct {
 	text string
 	code int64

@@ -45,7 +45,7 @@ func TestFaultsOfAPageAreDetected(t *testing.T) {
 				t.Errorf("%q is not noticed among %s", c.fault, where)
 			}
 			if c.where == "" && len(list) > 0 {
-				t.Errorf("of a good page: %s %q", where, list)
+				t.Errorf("a good page has %s %q", where, list)
 			}
 		}
 		server.Close()

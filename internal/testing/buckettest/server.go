@@ -128,7 +128,7 @@ func (m *Memory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unsigned describes the defect in the form of a signature, or returns "".
+// unsigned describes what is wrong with a request's signature, or returns "".
 func (m *Memory) unsigned(r *http.Request) string {
 	house, other, algorithm := "X-Amz-", "X-Goog-", "AWS4-HMAC-SHA256"
 	if m.Google {

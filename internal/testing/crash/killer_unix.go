@@ -12,7 +12,7 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Killer ends its process before a given operation by SIGKILL.
+// A Killer kills its process with SIGKILL before a given operation.
 type Killer struct {
 	durable.FS
 	// Left is the number of the operation, from 1, or 0 for never.

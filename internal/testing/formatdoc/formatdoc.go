@@ -1,5 +1,5 @@
-// Package formatdoc reads the examples of docs/FORMAT.md, from which other
-// people write clients, so that tests of the encoders can check them.
+// Package formatdoc reads the examples of docs/FORMAT.md, so that tests can
+// compare them with the encoders.
 package formatdoc
 
 import (

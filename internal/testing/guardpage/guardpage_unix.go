@@ -1,7 +1,8 @@
 //go:build unix
 
 // Package guardpage gives tests of kernels memory that ends or begins at an
-// inaccessible page, so that assembly that reads beyond a slice ends the test.
+// inaccessible page, so that assembly that reads beyond a slice crashes the
+// test.
 package guardpage
 
 import (
@@ -19,7 +20,7 @@ func Bytes(t testing.TB, n int, atEnd bool) []byte {
 	size := (n + page - 1) / page * page
 	m, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		t.Skip("no pages to be had: ", err)
+		t.Skip("no pages available: ", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Munmap(m); err != nil {

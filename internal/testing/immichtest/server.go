@@ -69,7 +69,7 @@ func (s *Server) Tags() (values []string) {
 	return values
 }
 
-// Make makes a tag as a person does.
+// Make makes a tag as a person would.
 func (s *Server) Make(value string) {
 	s.Lock()
 	defer s.Unlock()
@@ -187,8 +187,8 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 			len(q.AlbumIDs) > 0 && !slices.Contains(q.AlbumIDs, p.Album) || !s.tagged(p, q.TagIDs) {
 			continue
 		}
-		// Answer as a server does, with many fields that the client did not ask
-		// for.
+		// Answer as a real server does, with many fields that the client did
+		// not ask for.
 		found = append(found, map[string]any{"id": p.ID, "type": kind, "originalFileName": p.Name, "checksum": p.Checksum,
 			"originalPath": "/data/" + p.Name, "isTrashed": p.Trashed, "thumbhash": nil, "duration": "0:00:00.00000"})
 	}

@@ -1,5 +1,5 @@
-// Package natstest starts stock NATS servers on loopback as a cluster has them,
-// with TLS and nkeys.
+// Package natstest starts stock NATS servers on loopback, set up as for a
+// cluster, with TLS and nkeys.
 package natstest
 
 import (
@@ -23,13 +23,12 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Servers are the servers of one cluster.
 type Servers struct {
 	t       testing.TB
 	program string
 	folder  string
-	ports   []int // of clients
-	cluster []int // of each other
+	ports   []int // for clients
+	cluster []int // between servers
 	running []*exec.Cmd
 	// Seed is the file of the nodes' nkey. CA is the file of the authority that
 	// signed the servers' certificates.

@@ -21,9 +21,9 @@ func Named(t testing.TB, variable string) string {
 	path := os.Getenv(variable)
 	if path == "" {
 		if os.Getenv(variable+"_TEST") == "required" {
-			t.Fatalf("%s names nothing, and %s_TEST=required", variable, variable)
+			t.Fatalf("%s is not set, and %s_TEST=required", variable, variable)
 		}
-		t.Skipf("%s names nothing; CONTRIBUTING.md says what it is for", variable)
+		t.Skipf("%s is not set; CONTRIBUTING.md explains it", variable)
 	}
 	return path
 }

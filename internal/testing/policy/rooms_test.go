@@ -11,8 +11,8 @@ type room struct {
 	except string
 	// may lists the allowed imports. A trailing slash includes all packages
 	// below. A room with such a list is closed: it also refuses code that links
-	// or runs without an import. A room without one may import anything except
-	// never.
+	// or runs without an import. A room without one may import anything that
+	// never does not ban.
 	may   []string
 	never []ban
 }
@@ -48,7 +48,7 @@ var cloudMay = []string{
 	"encoding/base32", "crypto/subtle", "container/list",
 	// a daemon: files, network, logs, signals
 	"log", "log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
-	// one by one, since golang.org/x/sys/execabs runs programs
+	// listed one by one, since golang.org/x/sys/execabs runs programs
 	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
 	// the ring, without keys
 	"github.com/tuneinsight/lattigo/v6/ring",

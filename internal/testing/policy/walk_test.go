@@ -36,7 +36,8 @@ type tree struct {
 	diverted []violation          // files that make the go command build others
 }
 
-// A foreign file has one of foreignSuffixes. what describes the problem.
+// A foreign file has one of foreignSuffixes. Its field what describes the
+// problem.
 type foreign struct{ name, what string }
 
 // A source is one Go file other than a test.
@@ -318,7 +319,7 @@ func daemonLinks(flags ...string) (map[string][]string, error) {
 		}
 	}
 	// "C" marks a file that cgo translates. With a C compiler, the standard
-	// library has some.
+	// library has such files.
 	delete(by, "C")
 	return by, nil
 }

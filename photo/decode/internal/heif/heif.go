@@ -71,8 +71,8 @@ var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 })
 
 // Decode decodes a photo in at most `memory` bytes beyond those of the program
-// and passes the image, whose pixels are valid until use returns. YCbCr is as
-// stored, and the caller applies the range declared in the file.
+// and calls use with the image, whose pixels are valid until use returns. YCbCr
+// is as stored, and the caller applies the range declared in the file.
 func Decode(data []byte, memory int64, use func(image.Image) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), decodeTimeout)
 	defer cancel()

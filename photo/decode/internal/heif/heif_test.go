@@ -34,7 +34,7 @@ func TestDecoderMatchesModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(compressed, want) {
-		t.Error("heif.wasm.gz is another; count the busy functions again (watch.go)")
+		t.Error("heif.wasm.gz has changed; count the hot functions again (sandbox.go)")
 	}
 }
 
