@@ -118,7 +118,9 @@ func built(t *testing.T, which string, environment ...string) string {
 	cmd := exec.Command(filepath.Join(checkout, "release", "build"), args...)
 	cmd.Env = append(os.Environ(), environment...)
 	start := time.Now()
-	t.Logf("%s%v", finish(t, cmd), time.Since(start).Round(time.Second))
+	t.Log(finish(t, cmd))
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	t.Logf("%v, of it %v of a processor", time.Since(start).Round(time.Second), used.Round(time.Second))
 	return out
 }
 
