@@ -70,7 +70,7 @@ type layout struct {
 	order []digest.Digest
 }
 
-// add stores a blob: bytes as they are, anything else as JSON.
+// add stores a blob: bytes as they are, and other values as JSON.
 func (l *layout) add(mediaType string, v any) oci.Descriptor {
 	b, raw := v.([]byte)
 	if !raw {

@@ -118,7 +118,9 @@ func built(t *testing.T, which string, environment ...string) string {
 	cmd := exec.Command(filepath.Join(checkout, "release", "build"), args...)
 	cmd.Env = append(os.Environ(), environment...)
 	start := time.Now()
-	t.Logf("%s%v", finish(t, cmd), time.Since(start).Round(time.Second))
+	t.Log(finish(t, cmd))
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	t.Logf("%v, of it %v of a processor", time.Since(start).Round(time.Second), used.Round(time.Second))
 	return out
 }
 
@@ -339,7 +341,7 @@ func TestBareDebian(t *testing.T) {
 	for _, change := range []struct{ what, command string }{
 		{"an upgrade", "cd /root && rm *_1.2.3_*.deb && apt install -y ./cpar_*.deb ./cpard_*.deb && grep max-loaded /etc/cpard/cpard.toml"},
 		{"a removal", "apt remove -y cpar cpard && ! command -v cpar"},
-		{"a purge", "apt purge -y cpar cpard"},
+		{"a purge", "apt purge -y cpard && ! test -e /etc/cpard/cpard.toml"},
 	} {
 		if change.what == "an upgrade" {
 			place("1.2.4")

@@ -27,7 +27,7 @@ func (k *keys) from(folder string) {
 	}
 }
 
-// latest is what cpar version --check reads. docs/RELEASING.md describes it.
+// latest is the content of latest.json, as in docs/RELEASING.md.
 type latest struct {
 	Version string `json:"version"`
 	Date    string `json:"date"`

@@ -17,7 +17,7 @@ import (
 	"cpar/user/device"
 )
 
-// Places that the command adds to those of the device.
+// Places that the command adds to the places of the device.
 const (
 	placeSettings, placeKey = "settings", "key"
 	// everything but the key

@@ -29,7 +29,7 @@ type checkedVersion struct {
 	Address  string    `json:"address"`
 }
 
-// published is what a latest.json says. docs/RELEASING.md describes it.
+// published is the content of a latest.json, as in docs/RELEASING.md.
 type published struct {
 	Version string `json:"version"`
 	Date    string `json:"date,omitempty"`
