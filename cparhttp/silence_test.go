@@ -49,7 +49,7 @@ func TestSilenceIsReportedFromThreeSecondsOn(t *testing.T) {
 					t.Fatal(err)
 				}
 				var told []time.Duration
-				client.Silent = func(d time.Duration) { told = append(told, d / time.Second) }
+				client.Silent = func(d time.Duration) { told = append(told, d/time.Second) }
 				if _, err := client.Health(t.Context()); err != nil {
 					t.Fatal(err)
 				}
