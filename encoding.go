@@ -67,7 +67,7 @@ func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
 }
 
 // schemeOf identifies the scheme of an opaque message by its first bytes. The
-// function of selects the request or the reply of a scheme.
+// parameter of is asRequest or asReply.
 func schemeOf(b []byte, of func(schemeSpec) message) (Scheme, message, bool) {
 	for s, f := range schemeSpecs {
 		if m := of(f); m != (message{}) && len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == m.kind {

@@ -59,7 +59,7 @@ func (p Place) String() string { return places.String(p) }
 // ParsePlace is the inverse of Place.String.
 func ParsePlace(name string) (Place, error) { return places.Parse(name, ErrInput) }
 
-// Limits checked before any allocation for a manifest.
+// Limits that are checked before any memory is allocated for a manifest.
 const (
 	MaxRecords      = 1 << 27
 	maxDim          = 1 << 16
@@ -110,7 +110,7 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	}
 	body := len(b) - sha256.Size
 	if body < 8 || sha256.Sum256(b[:body]) != [sha256.Size]byte(b[body:]) {
-		return nil, fmt.Errorf("reading index manifest: %w: its checksum does not fit its %d bytes", ErrCorrupt, len(b))
+		return nil, fmt.Errorf("reading index manifest: %w: its checksum does not match its %d bytes", ErrCorrupt, len(b))
 	}
 	m := new(Manifest)
 	copy(m.ID[:], r.Bytes(len(m.ID), "index id"))
@@ -156,7 +156,7 @@ func (m *Manifest) Validate() error {
 	case m.Dim < 1 || m.Dim > maxDim || m.KeywordBytes < 1 || m.KeywordBytes > maxKeywordBytes:
 		return fail("vectors of %d words, keyword blocks of %d bytes", m.Dim, m.KeywordBytes)
 	case form.grows && !slices.ContainsFunc(keywordBudgets, func(b int) bool { return m.KeywordBytes == KeywordPageBytes(b) }):
-		return fail("pages of keywords of %d bytes", m.KeywordBytes)
+		return fail("keyword pages of %d bytes", m.KeywordBytes)
 	case m.Shift > 62 || m.PlaneShift > 62 || m.Fields > maxFields || len(m.Segments) > maxSegments:
 		return fail("shifts %d and %d, %d split fields, %d segments", m.Shift, m.PlaneShift, m.Fields, len(m.Segments))
 	case form.lists && !forest && m.Lists == 0:
@@ -172,7 +172,7 @@ func (m *Manifest) Validate() error {
 	case forest && uint64(m.Planes) > uint64(m.Records)*uint64(m.Trees):
 		return fail("%d planes for %d trees of %d records", m.Planes, m.Trees, m.Records)
 	case !forest && (uint8(m.Place)|m.PlaneShift|m.OrderBytes != 0 || m.Fields|m.Planes != 0):
-		return fail("parts of a forest without trees")
+		return fail("parameters of a forest, but no trees")
 	}
 	return m.validateSegments(form, fail)
 }
@@ -199,13 +199,13 @@ func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
 	return want
 }
 
-// anySize accepts any number of bytes, notEmpty any number except 0.
+// anySize allows any number of bytes. notEmpty allows any number except 0.
 const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
 
 func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) error) error {
 	want := m.requiredSegments(form)
 	count, parts := map[SegmentKind]int{}, map[SegmentKind]uint64{}
-	// One file named many times would be read and mapped many times.
+	// A file listed many times would be read and mapped many times.
 	sizes := map[Digest]uint64{}
 	for i, s := range m.Segments {
 		size, belongs := want[s.Kind]
@@ -236,10 +236,10 @@ func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) e
 		}
 	}
 	if pages := m.Records / KeywordPageRecords; form.grows && (count[SegmentKeywords] == 0 || parts[SegmentKeywords] != uint64(pages)) {
-		return fail("%d pages of keywords of %d records", parts[SegmentKeywords], m.Records)
+		return fail("%d keyword pages for %d records", parts[SegmentKeywords], m.Records)
 	}
 	if form.grows && parts[SegmentIdentities] != uint64(m.Records) {
-		return fail("%d identities of %d records", parts[SegmentIdentities], m.Records)
+		return fail("%d identities for %d records", parts[SegmentIdentities], m.Records)
 	}
 	if !form.fits(m, parts[SegmentVectors]) {
 		return fail("%d units of vectors for %d records", parts[SegmentVectors], m.Records)
@@ -296,8 +296,8 @@ func (m *Manifest) Bytes() (n uint64) {
 }
 
 // OpaqueReplyBytes is an upper bound on the size of an opaque reply: about 80
-// bytes and one word per row of encrypted vectors, which is at least Dim. It is
-// doubled because the index may have grown meanwhile.
+// bytes and one word per row of encrypted vectors, which is at least Dim. The
+// bound is doubled because the index may have grown meanwhile.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {

@@ -40,8 +40,8 @@ type PlaneRequest struct {
 	// encrypted. Its product with a plane's row is r_p·(V_s[f] − split).
 	Vector []uint64
 	// A plane with score p is as distant as a record with score (|p|·Scale)/2¹⁶
-	// − Offset. That is 0.75 of the distance, since the projection can fall
-	// below L1.
+	// − Offset. Scale and Offset count only 0.75 of the plane's distance,
+	// because the projected distance can fall below the L1 distance.
 	Scale  uint64
 	Offset uint64
 }

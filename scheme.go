@@ -24,8 +24,8 @@ const (
 	// once and searches on the device.
 	SchemeLocal Scheme = 4
 	// SchemeIVF searches an encrypted inverted file and visits a share of the
-	// records. It is this project's own, and encrypts records as SchemeCPAR
-	// does.
+	// records. It was designed for this project and encrypts records as
+	// SchemeCPAR does.
 	SchemeIVF Scheme = 5
 )
 
@@ -47,50 +47,53 @@ func Schemes() []Scheme { return schemes.All() }
 func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
 type schemeSpec struct {
-	// unit is the size in bytes that divides every vectors segment.
+	// unit returns a size in bytes that divides the size of every vectors
+	// segment.
 	unit func(m *Manifest) uint64
 	// fits reports whether the records of m can fill this number of units.
 	fits func(m *Manifest, units uint64) bool
-	// trees and lists report whether the index may have them. If it may have
-	// any, it must have some.
+	// trees and lists report whether the index may have trees and lists. An
+	// index that may have either must have at least one.
 	trees, lists bool
 	// clusters reports whether the index may group its records into cells. It
 	// then has a segment that assigns them.
 	clusters bool
-	// grows reports whether records can be added later. The index then has
-	// identities of its photos.
+	// grows reports whether records can be added later. Such an index stores an
+	// identity for each photo.
 	grows bool
 	// searches lists the valid values of Params.Search, the default first. A
 	// scheme with a single search uses 0.
 	searches []Search
-	// hints reports whether every vectors segment has a hints segment, in the
-	// same order.
+	// hints reports whether there is one hints segment per vectors segment, in
+	// the same order.
 	hints bool
 	// segments maps the extra segments of this scheme to their sizes in bytes.
 	segments map[SegmentKind]uint64
 	// accepts lists the schemes of the requests that the cloud accepts.
 	accepts []Scheme
-	// request and reply are the scheme's own encoding, which this package
-	// passes on unread. They are zero for the common encoding.
+	// request and reply identify the scheme's own encodings, which this package
+	// passes on unread. Both are zero in a scheme that uses the common
+	// encoding.
 	request, reply message
 }
 
-// A message is an encoding that only the two ends of its scheme read.
+// A message identifies an encoding that only the owner's and the cloud's code
+// for the scheme can read.
 type message struct {
 	kind    kind
 	version uint16
 }
 
-// wordRows holds one row of words per record, from which the cloud computes one
-// score.
+// wordRows describes an index with one row of words per record. The cloud
+// computes one score from each row.
 var wordRows = schemeSpec{
 	unit: func(m *Manifest) uint64 { return 8 * uint64(m.Dim) },
 	fits: func(m *Manifest, units uint64) bool { return units == uint64(m.Records) },
 }
 
 var schemeSpecs = map[Scheme]schemeSpec{
-	// Earlier versions added cells beside the forest or instead of it, and an
-	// owner may still ask for both.
+	// Earlier versions wrote indexes with cells beside the forest or instead of
+	// it, and an owner may still search either.
 	SchemeCPAR: {unit: wordRows.unit, fits: wordRows.fits, trees: true, lists: true,
 		searches: searches.All(), accepts: []Scheme{SchemeCPAR, SchemeIVF, SchemeCAPIA}},
 	SchemeIVF: {unit: wordRows.unit, fits: wordRows.fits, lists: true,
@@ -133,8 +136,8 @@ func (s Scheme) Scored() bool { return s.CloudSearches() && !s.Opaque() }
 // Otherwise the owner fetches the index and searches on the device.
 func (s Scheme) CloudSearches() bool { return len(schemeSpecs[s].accepts) > 0 }
 
-// Opaque reports whether only the two ends can read requests and replies, which
-// Request.Opaque and Reply.Opaque then hold.
+// Opaque reports whether only the two ends can read requests and replies.
+// Request.Opaque and Reply.Opaque then hold the messages.
 func (s Scheme) Opaque() bool { return schemeSpecs[s].request != message{} }
 
 // Version is the version of every format in this package. Readers refuse any
@@ -153,12 +156,12 @@ const (
 	// of scheme cpar.
 	SearchDepthFirst Search = 0
 	// SearchByRank visits the records with the smallest rank difference, summed
-	// over all trees. It finds the most of the forest searches and leaks no
-	// more than SearchDepthFirst.
+	// over all trees. It is the most accurate forest search and leaks no more
+	// than SearchDepthFirst.
 	SearchByRank Search = 1
-	// SearchBestBin continues, as FLANN does, at the nearest node of any tree
-	// by encrypted planes. The request carries a plane vector, which leaks
-	// more.
+	// SearchBestBin continues, as FLANN does, at the nearest node of any tree.
+	// To compare distances of nodes, the request carries a plane vector, which
+	// leaks more.
 	SearchBestBin Search = 2
 	// SearchIVF scores the encrypted centroids of an inverted file and scans
 	// the nearest cells. The request carries no order ciphertexts.

@@ -51,18 +51,18 @@ const (
 	// LocalBlockBytes.
 	SegmentVectors SegmentKind = 1
 	// SegmentKeywords holds a block of KeywordBytes per record. In an index
-	// that can be updated, it holds pages for KeywordPageRecords records each,
-	// and last a segment of KeywordTailBytes.
+	// that can be updated, the segments hold pages of KeywordPageRecords
+	// records each, followed by a final segment of KeywordTailBytes.
 	SegmentKeywords SegmentKind = 2
 	// SegmentForest holds the fields and order ciphertexts of the planes, then
 	// the trees.
 	SegmentForest SegmentKind = 3
-	// SegmentPlanes holds rows of Fields+1 words, C(H) of each plane.
+	// SegmentPlanes holds C(H) of each plane, a row of Fields+1 words.
 	SegmentPlanes SegmentKind = 4
 	// SegmentLists holds the first record of each cell of an inverted file, 4
 	// bytes each.
 	SegmentLists SegmentKind = 5
-	// SegmentCentroids holds rows of Dim words, C(V) of each cell's centroid.
+	// SegmentCentroids holds C(V) of each cell's centroid, a row of Dim words.
 	SegmentCentroids SegmentKind = 6
 	// SegmentLedger holds the owner's encrypted bookkeeping for one generation
 	// of the index. The cloud only stores it.
@@ -85,8 +85,8 @@ const (
 )
 
 const (
-	// ParamsBytes is the length of the parameters segment, ClusteredParamsBytes
-	// its length for an index with cells.
+	// ParamsBytes is the length of the parameters segment. An index with cells
+	// has one of ClusteredParamsBytes instead.
 	ParamsBytes          = 36
 	ClusteredParamsBytes = 2*ParamsBytes + 4
 	// LocalBlockRecords is the number of records in a full block of scheme
@@ -117,8 +117,8 @@ func KeywordPageBytes(budget int) uint32 {
 	return uint32(12 + KeywordPageRecords*(1+2*budget) + 16)
 }
 
-// KeywordTailBytes returns the length of the segment after pages of this
-// length: one partly filled page and the amendments.
+// KeywordTailBytes returns the length of the segment that follows the full
+// pages. It holds one partly filled page and the amendments.
 func KeywordTailBytes(page uint32) uint64 { return uint64(page) + KeywordAmendmentBytes }
 
 // LocalBlockBytes returns the length of an encrypted block of LocalBlockRecords
@@ -160,8 +160,9 @@ type Forest struct {
 	Cuts []Plane
 }
 
-// AppendBinary appends field and order ciphertext (orderBytes each) of every
-// plane, then record, plane, left and right of every node, 16 bytes per node.
+// AppendBinary appends the field and the order ciphertext (orderBytes long) of
+// every plane, then 16 bytes for every node: record, plane, left and right
+// child.
 func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	for i, c := range f.Cuts {
 		if orderBytes == 2 && c.Order > 1<<16-1 {

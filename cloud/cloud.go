@@ -32,7 +32,8 @@ func New(data string, o store.Options) (*Cloud, error) {
 // Over is New for any backend. Close closes it.
 func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
-// Load loads an active index within a turn, unless it is loaded.
+// Load loads an active index unless it is loaded already. It calls turn before
+// loading and done afterwards.
 func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error {
 	if c.Loaded(k) {
 		return nil
@@ -62,7 +63,7 @@ func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The store has unloaded an index whose memory map fails.
+	// Try again, because the store unloads an index whose memory map fails.
 	replies, err := c.annotate(ctx, k, requests)
 	if errors.Is(err, store.ErrDamaged) {
 		replies, err = c.annotate(ctx, k, requests)
@@ -80,8 +81,8 @@ func (c *Cloud) annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 	return c.answer(ctx, h, requests)
 }
 
-// AnnotateShard answers requests to a shard of the generation of k whose
-// manifest has this digest (store.Store.GetShard).
+// AnnotateShard answers requests to a shard of index k, in the generation whose
+// manifest has digest version (store.Store.GetShard).
 func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
 	h, err := c.GetShard(ctx, k, version, p, manifest)
 	if err != nil {
@@ -104,8 +105,8 @@ func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], reques
 	return replies, err
 }
 
-// ReplyBytes bounds the memory of the replies, decoded and encoded, without
-// loading the index.
+// ReplyBytes returns an upper bound on the memory of the decoded and encoded
+// replies, without loading the index.
 func (c *Cloud) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
 	m, err := c.Active(ctx, k)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// pushed pushes an index of scheme capia where record i scores i for [1 0].
+// pushed pushes an index of scheme capia in which record i has score i for
+// request [1 0].
 func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 	t.Helper()
 	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{7}, Records: uint32(n), Dim: 2, KeywordBytes: 4}

@@ -5,8 +5,8 @@
 //	encrypted Request + loaded index     ─▶ score, search, sealed ─▶ Reply
 //
 // Nothing in cloud/ holds a key or sees a photo. No package below it may link
-// user/, photo/, encoder/ or model/, start a program, or load code. The wall
-// test in the root of the module enforces that.
+// user/, photo/, encoder/ or model/, start a program, or load code. TestWall in
+// internal/testing/policy enforces this.
 //
 // Serving one request, from the network inward:
 //

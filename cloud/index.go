@@ -22,7 +22,7 @@ type scheme struct {
 	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
 	// work returns the number of records scored for a reply and the bytes read.
 	work func(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64)
-	// replyBytes bounds the memory of a reply, beyond a fixed overhead.
+	// replyBytes bounds the memory of a reply, excluding a fixed overhead.
 	replyBytes func(m *cpar.Manifest, q *cpar.Request) int64
 	// batch returns the number of requests that are best answered together.
 	batch func() int64
@@ -32,7 +32,7 @@ var schemes = map[cpar.Scheme]scheme{
 	cpar.SchemeCPAR:  scored,
 	cpar.SchemeCAPIA: scored,
 	cpar.SchemeIVF:   scored,
-	// The server scores every record and cannot read a score.
+	// The server scores every record but cannot read the scores.
 	cpar.SchemeSealed: {
 		load: func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 			x, err := sealed.LoadShard(m, p, segments)
@@ -53,7 +53,7 @@ var schemes = map[cpar.Scheme]scheme{
 			}
 			return uint64(m.Records), touched
 		},
-		// A record takes a word, and at most 40 bits each in the reply and in
+		// A record takes one word, at most 40 bits in the reply, and as many in
 		// its encoding.
 		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
 		batch:      sealed.BatchSize,
@@ -93,9 +93,9 @@ func entry(s cpar.Scheme) scheme {
 	return scored
 }
 
-// MaxBatchWeight is the weight of a batch that shares one scan. Sixteen scans
-// together take two to three times as long as one. More would gain little and
-// delay other requests.
+// MaxBatchWeight is the maximum weight of a batch, which shares one scan.
+// Sixteen scans together take two to three times as long as one. More would
+// gain little and delay other requests.
 const MaxBatchWeight = 16
 
 // Weight returns the share of MaxBatchWeight that a request takes in a batch.
@@ -106,7 +106,8 @@ func Work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
 	return entry(m.Scheme).work(m, r)
 }
 
-// ReplyBytes bounds the memory of the replies to requests, decoded and encoded.
+// ReplyBytes returns an upper bound on the memory of the decoded and encoded
+// replies to requests.
 func ReplyBytes(m *cpar.Manifest, requests []*cpar.Request) (sum int64) {
 	const fixed = 512 // a reply without its matches
 	for _, q := range requests {
@@ -140,8 +141,8 @@ func joinSealed(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 	return &cpar.Reply{Index: q.Index, Opaque: b}, err
 }
 
-// A loadedIndex answers requests to an index of any scheme, all or none, in
-// the same order.
+// A loadedIndex answers all requests or none. Replies are in the order of the
+// requests.
 type loadedIndex func(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {

@@ -40,8 +40,8 @@ func elements(r *rand.Rand, n int) []byte {
 	return lattice.AppendWords(nil, x)
 }
 
-// newSealed builds a vectors segment per list of counts and a group per count.
-// Groups depend only on their position.
+// newSealed builds a vectors segment for each list of counts, with a group for
+// each count. Groups depend only on their position.
 func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 	t.Helper()
 	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 40, Block: 16, LogT: 16, RecordNorm: 150, RequestNorm: 150, Addend: 1000}.Balance()
@@ -156,13 +156,13 @@ func TestSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(one.Opaque, s.want(t, q1)) || !bytes.Equal(both[1].Opaque, one.Opaque) || !bytes.Equal(both[0].Opaque, s.want(t, q2)) {
-			t.Errorf("%v: replies differ from those of the groups", memory)
+			t.Errorf("%v: replies differ from the expected ones", memory)
 		}
 		if one.Visited != s.m.Records || one.Touched != uint64(5*s.p.GroupSize()) {
 			t.Errorf("visited %d records, %d bytes", one.Visited, one.Touched)
 		}
 
-		// Groups are copied into memory, the owner's hints are not.
+		// Groups are copied into memory, but the owner's hints are not.
 		if got := indexdir.RowBytes(s.m); got != uint64(5*s.p.GroupSize()) {
 			t.Errorf("%d bytes would be copied", got)
 		}
@@ -313,7 +313,7 @@ func TestJoinedSealedShardsEqualWhole(t *testing.T) {
 	for least, parts := range map[uint64]int{1: 5, s.m.Segments[0].Bytes + 1: 2, 1 << 40: 1} {
 		all := shard.Split(s.m, least)
 		if len(all) != parts {
-			t.Fatalf("parts of at least %d bytes: %d, want %d", least, len(all), parts)
+			t.Fatalf("shards of at least %d bytes: %d, want %d", least, len(all), parts)
 		}
 		replies := make([][]*cpar.Reply, len(requests))
 		for _, p := range all {
@@ -337,16 +337,16 @@ func TestJoinedSealedShardsEqualWhole(t *testing.T) {
 		}
 		for i, q := range requests {
 			if got, err := cloud.Join(q, replies[i]); err != nil || !bytes.Equal(got.Opaque, want[i].Opaque) {
-				t.Errorf("%d parts reply otherwise than the whole (%v)", parts, err)
+				t.Errorf("%d shards give another reply than the whole index (%v)", parts, err)
 			}
 		}
 		if parts > 1 {
 			slices.Reverse(replies[0])
 			if got, err := cloud.Join(requests[0], replies[0]); err == nil && bytes.Equal(got.Opaque, want[0].Opaque) {
-				t.Error("parts in another order are the same reply")
+				t.Error("shards in another order give the same reply")
 			}
 			if _, err := cloud.Join(requests[0], []*cpar.Reply{replies[0][0], replies[1][1]}); !errors.Is(err, cpar.ErrCorrupt) {
-				t.Errorf("replies to two requests are one: %v", err)
+				t.Errorf("replies to two requests were joined: %v", err)
 			}
 		}
 	}

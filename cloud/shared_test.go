@@ -121,8 +121,8 @@ func TestSharedBatchesOverHTTP(t *testing.T) {
 			})
 		}
 	}
-	// 37 scans and 10 sealed requests, batches of 3 and 2, and of 6 and 2. A
-	// batch weighs 16.
+	// There are 37 scans, 10 sealed requests, client batches of 3 and 2 scans,
+	// and client batches of 6 and 2 sealed requests.
 	heavy := 16 / sealed.BatchSize()
 	for gate.Stats().Turns.Waiting < 37+10*heavy+5+8*heavy {
 		time.Sleep(time.Millisecond)
@@ -130,10 +130,10 @@ func TestSharedBatchesOverHTTP(t *testing.T) {
 	hold.Done()
 	all.Wait()
 	if failed != 4 {
-		t.Errorf("%d are refused; want 4 of %d", failed, n)
+		t.Errorf("%d requests are refused; want 4 of %d", failed, n)
 	}
 	passes := gate.Stats().Batches
 	if most := alone.Batches / 2; passes.Batches-alone.Batches > most {
-		t.Errorf("%d passes for what took %d alone", passes.Batches-alone.Batches, alone.Batches)
+		t.Errorf("%d batches for requests that took %d alone", passes.Batches-alone.Batches, alone.Batches)
 	}
 }

@@ -43,7 +43,7 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 	}
 	body := wire.AppendBatch(nil, items)
 	if len(body) > MaxBatchBytes {
-		return fail(fmt.Errorf("%w: they have %d bytes; the limit is %d", cpar.ErrInput, len(body), MaxBatchBytes))
+		return fail(fmt.Errorf("%w: the requests have %d bytes; the limit is %d", cpar.ErrInput, len(body), MaxBatchBytes))
 	}
 	answer, err := c.do(ctx, call{method: http.MethodPost, path: route(PathAnnotateBatch, requests[0].Index), body: body, want: TypeBinary, limit: limit})
 	if err != nil {

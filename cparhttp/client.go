@@ -38,7 +38,8 @@ type Client struct {
 	http       *http.Client
 	retryDelay time.Duration
 
-	// opaque[id] bounds a sealed reply of an index, from its manifest.
+	// opaque[id] bounds a sealed reply of an index. It is computed from the
+	// manifest.
 	mu     sync.Mutex
 	opaque map[cpar.IndexID]int64
 }
@@ -90,10 +91,9 @@ func (c *Client) SetToken(t bearer.Token) error {
 	return nil
 }
 
-// URL returns the server's address.
 func (c *Client) URL() string { return c.base.String() }
 
-// Health asks whether the server runs and for the version of its formats.
+// Health returns the version of the server's formats if the server runs.
 func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h)
 	h.Status = sanitize.Text(c.token.Redact(h.Status))
@@ -109,13 +109,11 @@ func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
 	return info, err
 }
 
-// Usage returns the tenant's storage.
 func (c *Client) Usage(ctx context.Context) (info UsageInfo, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathUsage}, &info)
 	return info, err
 }
 
-// List returns the indexes on the server.
 func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	var list IndexList
 	err := c.json(ctx, call{method: http.MethodGet, path: PathIndexes}, &list)
@@ -168,7 +166,7 @@ func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w
 			return fmt.Errorf("%w: its answer is longer than %d bytes", cpar.ErrCloud, s.Bytes)
 		}
 		if cpar.Digest(h.Sum(nil)) != s.Digest {
-			return fmt.Errorf("%w: the digest of its answer does not fit", cpar.ErrCloud)
+			return fmt.Errorf("%w: the digest of its answer does not match", cpar.ErrCloud)
 		}
 		return nil
 	}
@@ -189,12 +187,11 @@ func (m *errorRecorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Delete removes an index.
 func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
 	made := 0
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: route(PathIndex, id), attempts: &made})
 	if made > 1 && errors.Is(err, ErrNotFound) {
-		return nil // an attempt whose response was lost deleted it
+		return nil // an earlier attempt deleted it, but the response was lost
 	}
 	if err != nil {
 		return fmt.Errorf("deleting index %v: %w", id, err)
@@ -228,8 +225,9 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	return reply, stats, nil
 }
 
-// encode encodes a request and bounds the size of its reply. An opaque reply
-// grows with the index, so encode fetches the manifest unless it is known.
+// encode encodes a request and returns a bound on the size of its reply. An
+// opaque reply grows with the index, so encode fetches the manifest unless it
+// is known.
 func (c *Client) encode(ctx context.Context, q *cpar.Request) (b []byte, limit int64, err error) {
 	if b, err = q.MarshalBinary(); err != nil {
 		return nil, 0, err

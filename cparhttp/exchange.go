@@ -118,7 +118,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 			k.sent(n)
 		}
 	}}
-	// A transport may read on after the response, and the memory map may end.
+	// A transport may read on after the response, when the memory map may be
+	// gone.
 	defer func() {
 		if sent := up.stop(); err != nil && k.sent != nil {
 			k.sent(-sent)
@@ -186,17 +187,17 @@ func (c *Client) explain(ctx context.Context, err error) error {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: it cannot be reached: %w", c.base, cpar.ErrCloud, op.Err), "is cpard running at %s?", c.base)
 	}
 	if bad := (*tls.CertificateVerificationError)(nil); errors.As(err, &bad) {
-		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is the certificate its own? name its file by --cloud-ca; else somebody may be posing as the cloud")
+		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is the certificate self-signed? name its file with --cloud-ca; otherwise somebody may be posing as the cloud")
 	}
 	// crypto/tls does not export the type of an alert.
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate") {
-		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "does the cloud want a certificate of yours? name one by --cloud-cert and --cloud-cert-key")
+		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "does the cloud want a client certificate? name one with --cloud-cert and --cloud-cert-key")
 	}
 	broken := fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err)
 	if c.base.Scheme == "https" {
 		// In TLS 1.3 that alert arrives after the handshake, and a write may
 		// only see a closed connection.
-		return hint.Add(broken, "is cpard running at %s? if it wants a certificate of yours, name one by --cloud-cert and --cloud-cert-key", c.base)
+		return hint.Add(broken, "is cpard running at %s? if it wants a client certificate, name one with --cloud-cert and --cloud-cert-key", c.base)
 	}
 	return hint.Add(broken, "is cpard running at %s?", c.base)
 }

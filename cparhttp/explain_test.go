@@ -21,7 +21,7 @@ func TestExplain(t *testing.T) {
 	}{
 		{"https", &net.OpError{Op: "dial", Err: errors.New("refused")}, []string{"is cpard running"}},
 		{"http", io.ErrUnexpectedEOF, []string{"is cpard running"}},
-		{"https", &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, []string{"does the cloud want a certificate", "--cloud-cert and"}},
+		{"https", &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, []string{"does the cloud want a client certificate", "--cloud-cert and"}},
 		{"https", &net.OpError{Op: "write", Err: errors.New("broken pipe")}, []string{"is cpard running", "--cloud-cert and"}},
 		{"https", errors.New("http2: client conn could not be established"), []string{"is cpard running", "--cloud-cert and"}},
 	} {

@@ -14,8 +14,8 @@ import (
 	"cpar/internal/bearer"
 )
 
-// A peer accepts connections at an address of its own choice, remembers what is
-// sent to it, and hangs up.
+// A peer accepts connections, claims an address of its choice, records the
+// bytes that it receives, and hangs up.
 type peer struct {
 	address net.Addr
 

@@ -31,7 +31,7 @@ const (
 	CodeBusy         = "busy"         // timed out while waiting
 	CodeAway         = "away"         // the storage behind the server is unreachable
 	CodeInternal     = "internal"     // a bug in the server
-	CodeUnready      = "unready"      // of PathReadyz: send requests elsewhere
+	CodeUnready      = "unready"      // from PathReadyz: send requests elsewhere
 )
 
 // A Problem is the body of every unsuccessful response: the problem details of
@@ -50,21 +50,21 @@ func ProblemType(code string) string { return strings.Replace(PathProblem, "{cod
 
 // Codes lists all codes with a title and advice for clients.
 var Codes = []struct{ Code, Title, Advice string }{
-	{CodeInput, "The request cannot be used", "Correct the request. Sent again as it is, it fails again."},
-	{CodeCorrupt, "The index is damaged at the cloud", "Push the index again, which replaces what is damaged. Until then it does not answer."},
+	{CodeInput, "The request cannot be used", "Correct the request. The same request fails again."},
+	{CodeCorrupt, "The index is damaged at the cloud", "Push the index again, which replaces the damaged data. Until then it cannot be searched."},
 	{CodeVersion, "The body has another format version", "Update the older of the two, cloud or client."},
 	{CodeStorage, "The cloud cannot read or write its disk", "Tell the operator. Try again when there is room."},
 	{CodeQuota, "The storage quota is used up", "Delete an index that is no longer needed, or ask the operator for more room. A push needs room for old and new segments."},
 	{CodeNotFound, "There is no such index, segment or route", "Check the address, or push the index first."},
-	{CodeIncomplete, "Segments of the manifest are missing", "Ask which (missing-segments), upload them, and activate again."},
-	{CodeTooLarge, "The body is over its limit", "Send less. The limits are those of docs/FORMAT.md and of the operator."},
+	{CodeIncomplete, "Segments of the manifest are missing", "List them (missing-segments), upload them, and activate again."},
+	{CodeTooLarge, "The body is over its limit", "Send less. The limits are set by docs/FORMAT.md and the operator."},
 	{CodeUnauthorized, "A token is needed", "Send the header Authorization: Bearer and a token of this cloud's operator. With status 429, wait first as long as Retry-After says."},
-	{CodeScope, "The token may not do this", "Ask the operator for a token that has the scope which WWW-Authenticate names."},
-	{CodeForbidden, "The request is refused", "Do not ask from another site's page or under a name that the cloud does not go by."},
+	{CodeScope, "The token may not do this", "Ask the operator for a token with the scope that WWW-Authenticate names."},
+	{CodeForbidden, "The request is refused", "Do not send requests from another site's page or to a host name that the cloud does not accept."},
 	{CodeBusy, "The cloud is busy", "Wait as long as Retry-After says, then try again. Nothing was changed."},
-	{CodeAway, "The cloud's storage cannot be reached", "Wait as long as Retry-After says, then try again; a push goes on where it ended. Indexes that are loaded still answer."},
+	{CodeAway, "The cloud's storage cannot be reached", "Wait as long as Retry-After says, then try again; a push continues where it stopped. Loaded indexes can still be searched."},
 	{CodeUnready, "The cloud cannot serve", "Send requests elsewhere, or wait. The operator sees the reason beside the metrics."},
-	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, under which the log has more."},
+	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, which identifies the request in the log."},
 }
 
 // ErrNotFound means that the server lacks the index. It is wrapped with
@@ -93,7 +93,7 @@ func (p *Problem) err() error {
 	case CodeNotFound:
 		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrInput, ErrNotFound, says), "push the index first")
 	case CodeUnauthorized:
-		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrCloud, ErrToken, says), "put the token into a file, and name the file by --token-file or CPAR_TOKEN_FILE; or put the token into CPAR_TOKEN")
+		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrCloud, ErrToken, says), "put the token into a file, and name the file with --token-file or CPAR_TOKEN_FILE; or put the token into CPAR_TOKEN")
 	case CodeScope:
 		return hint.Add(fmt.Errorf("%w: %w for this: %s", cpar.ErrCloud, ErrToken, says), "ask the cloud's operator for a token that has this scope")
 	case CodeIncomplete:
@@ -101,7 +101,7 @@ func (p *Problem) err() error {
 	case CodeInput, CodeTooLarge:
 		return fmt.Errorf("%w: %s", cpar.ErrInput, says)
 	case CodeAway:
-		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrCloud, says), "the storage behind the cloud is down or cannot be reached; try again later: a push goes on where it ended")
+		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrCloud, says), "the storage behind the cloud is down or cannot be reached; try again later: a push continues where it stopped")
 	case CodeBusy:
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrCloud, says), "try again later")
 	}

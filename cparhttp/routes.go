@@ -52,7 +52,6 @@ const (
 	PathOpenAPI30   = "/openapi-3.0.json" // the same for generators without OpenAPI 3.1
 )
 
-// Routes lists all routes.
 var Routes = []string{PathHealth, PathToken, PathUsage, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
 	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML, PathOpenAPI30}
 

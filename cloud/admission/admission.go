@@ -13,10 +13,11 @@
 // time. A request that finds the queue full gets an OverloadError with an
 // estimate of when to retry.
 //
-// The queues are fair. The next grant goes to the tenant that has received
-// least, and within a tenant to the class, light or heavy, that has received
-// least, in order of arrival. golang.org/x/sync/semaphore serves all callers in
-// order of arrival, so one tenant's 64 clients would delay another's only one.
+// The queues are fair. The next grant goes to the tenant that has received the
+// least. Within a tenant it goes to the class, light or heavy, that has
+// received the least, and within a class to the first arrival.
+// golang.org/x/sync/semaphore serves all callers in order of arrival, so 64
+// clients of one tenant would delay another tenant's only client.
 package admission
 
 import (
@@ -31,16 +32,16 @@ import (
 // Limits configures a Gate. Zero fields select defaults.
 type Limits struct {
 	// Memory bounds all bodies, decoded requests and replies held at once, in
-	// bytes. The default is 256 MB. A fourth is reserved for replies, because
-	// requests that hold bodies must not wait for each other's. An eighth of
-	// that is for answers to clients without a token. A sixteenth is for small
-	// bodies only, so that large ones leave room for them.
+	// bytes. The default is 256 MB. A quarter is reserved for replies, because
+	// requests that hold bodies must not wait for each other. An eighth of this
+	// quarter is for answers to clients without a token. A sixteenth of Memory
+	// is for small bodies only.
 	Memory int64
 	// Turns is the number of batches computed at once. The default is the
 	// number of cores.
 	Turns int
 	// Queue is the number of requests that may wait in each queue. The default
-	// is 16,384. A batch counts each of its requests.
+	// is 16,384. Each request of a batch counts.
 	Queue int64
 	// Wait is the longest wait in each queue. The default is ten seconds.
 	Wait time.Duration
@@ -57,7 +58,6 @@ var (
 // retrying does not help.
 var ErrExceedsCapacity = errors.New("more than this cloud accepts at once")
 
-// An OverloadError asks the client to retry later.
 type OverloadError struct {
 	kind  error
 	what  string
@@ -66,10 +66,9 @@ type OverloadError struct {
 
 func (f *OverloadError) Error() string { return f.kind.Error() + ": " + f.what }
 
-// Unwrap returns ErrBusy or ErrTooMany.
 func (f *OverloadError) Unwrap() error { return f.kind }
 
-// RetryAfter estimates when to retry, between a second and a minute.
+// RetryAfter estimates the time until a retry, from a second to a minute.
 func (f *OverloadError) RetryAfter() time.Duration {
 	return min(max(f.after, time.Second), time.Minute)
 }
@@ -78,7 +77,7 @@ func (f *OverloadError) RetryAfter() time.Duration {
 // use.
 type Gate struct {
 	limits Limits
-	// Door bounds clients without a token.
+	// Door limits clients without a token.
 	Door    *Door
 	bodies  *queue
 	replies *queue
@@ -91,7 +90,6 @@ type Gate struct {
 	batches BatchStats
 }
 
-// New returns a Gate.
 func New(l Limits) *Gate {
 	l.Memory = cmp.Or(l.Memory, 256<<20)
 	l.Turns = cmp.Or(l.Turns, runtime.GOMAXPROCS(0))
@@ -147,8 +145,8 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 	return g.builds.take(ctx, tenant, Light, 1)
 }
 
-// QueueTurn queues for turns to compute work of this weight, at most most in
-// each. Ticket.Yield queues for the next turn.
+// QueueTurn queues for turns to compute work of this weight, limited to the
+// weight most per turn. Ticket.Yield queues for the next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }

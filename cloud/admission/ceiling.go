@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// aside is memory besides bodies, replies and loaded indexes: stacks,
-// connection buffers and garbage not yet collected.
+// aside is the memory for everything except bodies, replies and loaded indexes:
+// stacks, connection buffers and garbage not yet collected.
 const aside = 40 << 20
 
 const (
-	// crowdedPercent limits garbage while many strangers connect. Memory is then
-	// returned every releaseEvery seconds, and quietAfter seconds longer.
+	// crowdedPercent limits garbage while many clients without a token connect.
+	// Then, and for quietAfter seconds longer, memory is returned to the system
+	// every releaseEvery seconds.
 	crowdedPercent = 25
 	releaseEvery   = 5
 	quietAfter     = 15
@@ -61,8 +62,9 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	}
 }
 
-// others estimates the live heap that no gate granted. Bodies released since the
-// last collection inflate a sample, so it takes the minimum of several.
+// others estimates the live heap that no gate granted. Bodies released since
+// the last collection inflate a sample, so sample returns the minimum of
+// several.
 type others struct {
 	last   [8]int64 // one per collection
 	cycles uint64

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// A Door bounds what clients hold before they show a token: their connections,
-// and the answers that they do not take. Opening a connection costs a client
-// little, and an HTTP/2 client with a closed window keeps every answer here.
+// A Door limits the resources of strangers, which are clients that have not
+// shown a token: their connections, and the answers that they do not read.
+// Opening a connection costs a client little, and an HTTP/2 client with a
+// closed window leaves every answer in the server's memory.
 type Door struct {
 	connections, answers int           // of all strangers
 	patience             time.Duration // for the first token of a connection
@@ -21,7 +22,7 @@ type Door struct {
 }
 
 const (
-	// answerBytes is the memory of an answer on its way: a goroutine with its
+	// answerBytes is the memory of an answer being sent: a goroutine with its
 	// stack, the request and its headers, and a buffer.
 	answerBytes = 16 << 10
 	// answersEach bounds the answers of a connection without a token.
@@ -45,9 +46,10 @@ type Visitor struct {
 	sending int
 }
 
-// Enter registers a connection, which counts as a stranger's until Leave. If there are too many, the oldest of the network that has most makes
-// way, or nil is returned if that is the network of the new one. Enter calls
-// close for a stranger that must go or shows no token in time.
+// Enter registers a connection, which counts as a stranger's until Leave. If
+// there are too many, Enter closes the oldest one from the network with the
+// most strangers, or returns nil if the new connection is from that network. A
+// stranger that shows no token in time is also closed.
 func (d *Door) Enter(from netip.Prefix, close func()) *Visitor {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +87,8 @@ func (d *Door) expire(v *Visitor) {
 	}
 }
 
-// forget reports whether v was a stranger. The caller holds mu.
+// forget removes v from the strangers and reports whether it was one. The
+// caller holds mu.
 func (d *Door) forget(v *Visitor) bool {
 	if v.known {
 		return false
@@ -115,7 +118,7 @@ func (v *Visitor) Leave() {
 }
 
 // Answer reports whether an answer to a request without a token may be sent.
-// It counts until done. v may be nil.
+// The answer counts until done is called. v may be nil.
 func (v *Visitor) Answer() (done func(), ok bool) {
 	if v == nil {
 		return func() {}, true
@@ -146,12 +149,11 @@ func (d *Door) crowded() bool {
 
 type visitorKey struct{}
 
-// NewContext returns ctx with v.
 func (v *Visitor) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// VisitorOf returns the connection of a request, or nil if it is not bounded.
+// VisitorOf returns the connection of a request, or nil if no Door limits it.
 func VisitorOf(ctx context.Context) *Visitor {
 	v, _ := ctx.Value(visitorKey{}).(*Visitor)
 	return v

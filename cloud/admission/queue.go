@@ -33,17 +33,17 @@ type queue struct {
 	charge     charge
 	maxWaiting int64 // largest waiting weight
 	wait       time.Duration
-	each       int64 // units per tenant; 0 means no bound, or its share where units are charged
+	each       int64 // maximum units per tenant; 0 means its share if units are charged, otherwise no limit
 	reserve    int64 // further units, for light tickets only
 
 	mu      sync.Mutex
 	used    int64
-	lent    int64 // of reserve
+	lent    int64 // units of the reserve in use
 	holders int64
 	waiting int64
 	flows   map[string]*flow
-	clock   float64 // spent of the tenant served last, before its grant
-	pace    float64 // recent seconds for which a weight of one holds its units
+	clock   float64 // value of spent of the tenant served last, before its grant
+	pace    float64 // recent average of the seconds that a weight of one holds its units
 	grants  uint64
 	shed    uint64
 	expired uint64
@@ -62,7 +62,7 @@ type flow struct {
 	}
 }
 
-// A Ticket holds a position in a queue, and after the grant, the units. It
+// A Ticket holds a position in a queue and, after the grant, its units. It
 // belongs to one goroutine, except for Grow.
 type Ticket struct {
 	q      *queue
@@ -93,8 +93,8 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 	return &queue{what: what, size: size, charge: c, maxWaiting: l.Queue, wait: l.Wait, flows: map[string]*flow{}}
 }
 
-// share returns the part of n that one tenant may hold: half, or all on a server
-// without tenants, which has a single one with an empty name.
+// share returns the part of n that one tenant may hold: half, or all on a
+// server without tenants, where its name is empty.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n
@@ -108,7 +108,7 @@ func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (
 	// Even an empty body holds a unit, so that its flow stays in the table.
 	units = max(units, 1)
 	if q.charge == byUnits && units > share(tenant, q.size) {
-		return nil, fmt.Errorf("%w: %d bytes, of %d in all", ErrExceedsCapacity, units, q.size)
+		return nil, fmt.Errorf("%w: %d bytes are needed, and there are %d in all", ErrExceedsCapacity, units, q.size)
 	}
 	f := q.flows[tenant]
 	if f == nil {
@@ -125,7 +125,8 @@ func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (
 	return t, nil
 }
 
-// checkRoom refuses weight that does not fit in the queue or would expire there.
+// checkRoom refuses a weight that does not fit in the queue or would expire
+// there.
 func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	left := q.drain(f.waiting + weight)
 	if q.waiting+weight <= q.maxWaiting && f.waiting+weight <= share(tenant, q.maxWaiting) && (left <= q.wait || f.waiting == 0 || q.charge == byUnits) {
@@ -135,8 +136,8 @@ func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	return &OverloadError{ErrBusy, q.what, left}
 }
 
-// drain estimates the wait of a tenant with this waiting weight. Its turns
-// alternate with the turns of other waiting tenants.
+// drain estimates the wait of a tenant with this waiting weight. The tenant's
+// turns alternate with the turns of other waiting tenants.
 func (q *queue) drain(weight int64) time.Duration {
 	tenants := 0
 	for _, f := range q.flows {
@@ -214,8 +215,9 @@ func (q *queue) grant(t *Ticket, f *flow) {
 	close(t.granted)
 }
 
-// nextLight returns the waiting tenant that received least among those with a
-// light ticket for which the reserve has room. A tenant may have a quarter.
+// nextLight returns the waiting tenant that received the least among tenants
+// with a light ticket for which the reserve has room. A tenant may hold a
+// quarter of the reserve.
 func (q *queue) nextLight() (best *flow, first *Ticket) {
 	for tenant, f := range q.flows {
 		line := f.classes[Light].line
@@ -229,8 +231,8 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 	return best, first
 }
 
-// next returns the waiting tenant that received least and may have more, and
-// its class that received least. Ties go to the earlier arrival.
+// next returns the waiting tenant that received the least and may have more,
+// and its class that received the least. Ties go to the earlier arrival.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
@@ -258,8 +260,8 @@ func (f *flow) next() (first *Ticket, class Class) {
 // Granted returns a channel that is closed on grant.
 func (t *Ticket) Granted() <-chan struct{} { return t.granted }
 
-// Wait waits for the grant. On error, an OverloadError or the error of ctx, the
-// ticket loses its position.
+// Wait waits for the grant. The error is an OverloadError or comes from ctx.
+// The ticket then loses its position.
 func (t *Ticket) Wait(ctx context.Context) error {
 	select {
 	case <-t.granted: // an immediate grant needs no timer

@@ -168,7 +168,7 @@ func TestFullQueueRefusesWithRetryTime(t *testing.T) {
 		synctest.Wait()
 		var full *OverloadError
 		if err := work(); !errors.As(err, &full) || full.RetryAfter() != 3500*time.Millisecond {
-			t.Fatalf("what would wait for 3.5 s: %v, %+v", err, full)
+			t.Fatalf("a request that would wait for 3.5 s: %v, %+v", err, full)
 		}
 		time.Sleep(full.RetryAfter())
 		if err := work(); err != nil {
@@ -213,12 +213,12 @@ func TestJoiningLongQueueIsRefused(t *testing.T) {
 		<-turn.Granted()
 		for i := range 6 {
 			if err := turn.Grow(1); err != nil {
-				t.Fatalf("what would wait for %d half seconds: %v", i+1, err)
+				t.Fatalf("a request that would wait for %d half seconds: %v", i+1, err)
 			}
 		}
 		var full *OverloadError
 		if err := turn.Grow(1); !errors.As(err, &full) || full.RetryAfter() != 3500*time.Millisecond {
-			t.Errorf("what would wait for 3.5 s: %v", err)
+			t.Errorf("a request that would wait for 3.5 s: %v", err)
 		}
 		turn.Done()
 		atRest(t, g)

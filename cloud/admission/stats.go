@@ -10,22 +10,20 @@ type Stats struct {
 	Bodies, Replies QueueStats
 	Turns           QueueStats
 	Checks, Builds  QueueStats // turns for reading and loading
-	// Strangers are connections without a token, Answers the bytes of answers
-	// on their way to them. Refused and Expired count those that were closed.
+	// Strangers counts connections without a token. Answers counts the bytes of
+	// answers being sent to them. Refused and Expired count closed connections.
 	Strangers, Answers QueueStats
 	// Limited counts requests beyond their tenant's rate or concurrency.
 	Limited uint64
 	Batches BatchStats
 }
 
-// BatchStats counts batches.
 type BatchStats struct {
 	Batches, Requests uint64
 	// Sizes[i] counts batches of more than 2^(i−1) and at most 2^i requests.
 	Sizes [8]uint64
 }
 
-// ObserveBatch counts a batch.
 func (g *Gate) ObserveBatch(requests int) {
 	if requests == 0 {
 		return
@@ -48,7 +46,6 @@ type QueueStats struct {
 	Waited                    time.Duration
 }
 
-// Stats returns the current values.
 func (g *Gate) Stats() Stats {
 	s := Stats{Bodies: g.bodies.stats(), Replies: g.replies.stats(), Turns: g.turns.stats(), Checks: g.checks.stats(), Builds: g.builds.stats()}
 	s.Strangers, s.Answers = g.Door.stats()

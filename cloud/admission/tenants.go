@@ -56,13 +56,13 @@ func (s *tenants) enter(name string, r Rate, now time.Time) (leave func(), err e
 	}
 	if r.Concurrent > 0 && t.running >= r.Concurrent {
 		s.limited++
-		return nil, &OverloadError{ErrTooMany, "as many as you may have are running", time.Second}
+		return nil, &OverloadError{ErrTooMany, "your limit of concurrent requests is reached", time.Second}
 	}
 	if reserved := t.limiter.ReserveN(now, 1); reserved.DelayFrom(now) > 0 {
 		after := reserved.DelayFrom(now)
 		reserved.CancelAt(now)
 		s.limited++
-		return nil, &OverloadError{ErrTooMany, "you ask more often than you may", after}
+		return nil, &OverloadError{ErrTooMany, "your limit of requests per second is reached", after}
 	}
 	t.running++
 	return sync.OnceFunc(func() {
@@ -79,8 +79,9 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.PerSecond), cmp.Or(r.Burst, int(math.Ceil(r.PerSecond))))
 }
 
-// prune drops tenants with a full limiter, which a new one would equal, and if
-// that frees less than half of the table, any without running requests.
+// prune drops tenants whose limiter is full, because a new limiter would equal
+// it. If that frees less than half of the table, it drops any tenants without
+// running requests.
 func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {
 		return

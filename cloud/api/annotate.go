@@ -48,7 +48,7 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 			}
 			return out, nil
 		},
-		// Errors without the fault of a request lie in the index or the server.
+		// Other errors are faults of the index or the server, not of a request.
 		RetryAlone: func(err error) bool {
 			return errors.Is(err, cpar.ErrInput) && !errors.Is(err, store.ErrNotFound)
 		},
@@ -163,7 +163,7 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(len(b)))
 		ctx.SetStatus(http.StatusOK)
-		// A client that disconnects is no error of the server.
+		// A client that disconnects is not a server error.
 		_, _ = ctx.BodyWriter().Write(b)
 	}}, nil
 }

@@ -35,7 +35,8 @@ type Annotator interface {
 	// Load loads an active index unless it is loaded. It calls turn before
 	// reading and done afterwards.
 	Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error
-	// ReplyBytes bounds the memory of the replies, decoded and encoded.
+	// ReplyBytes returns an upper bound on the memory of the decoded and
+	// encoded replies.
 	ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error)
 }
 
@@ -62,8 +63,8 @@ type Options struct {
 	// AnnotateTimeout bounds a request or batch, including its wait. The
 	// default is one minute.
 	AnnotateTimeout time.Duration
-	// StallTimeout bounds the time that a body may make no progress. The
-	// default is twenty seconds.
+	// StallTimeout is the longest time without progress of a body. The default
+	// is twenty seconds.
 	StallTimeout time.Duration
 	// Observe receives every request unless it is nil.
 	Observe Observer

@@ -21,8 +21,8 @@ type Authenticator interface {
 	Authenticate(r *http.Request) (tenant.Principal, error)
 }
 
-// anybody marks operations without a token, anyToken operations that accept
-// every token.
+// anybody marks operations that need no token. anyToken marks operations that
+// accept any token.
 const (
 	anybody  = tenant.Scopes(0)
 	anyToken = tenant.Annotate | tenant.Push | tenant.Delete | tenant.Admin
@@ -57,7 +57,8 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeScope, "the token may not do this; it needs the scope "+strings.Join(names, " or "))
 		default:
 			trace.SetTenant(r.Context(), p.Tenant)
-			// In place, because the guard logs the pattern that the mux sets.
+			// Change r in place, because the guard logs the pattern that the
+			// mux sets in it.
 			*r = *r.WithContext(p.NewContext(r.Context()))
 			next.ServeHTTP(w, r)
 		}
@@ -78,8 +79,8 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		writeProblem(w, r, http.StatusUnauthorized, cparhttp.CodeUnauthorized, tenant.ErrToken.Error())
 	default:
-		s.o.Log.Error("finding out whose a request is", "error", err)
-		writeProblem(w, r, http.StatusServiceUnavailable, cparhttp.CodeStorage, "the cloud cannot read who may come in")
+		s.o.Log.Error("authenticating a request", "error", err)
+		writeProblem(w, r, http.StatusServiceUnavailable, cparhttp.CodeStorage, "the cloud cannot read its registry of tenants")
 	}
 }
 

@@ -34,8 +34,8 @@ const (
 	drainBytes = 64 << 20
 )
 
-// A body gives a handler the request body as a stream, which huma would read
-// whole.
+// A body gives a handler the request body as a stream. Huma itself would read
+// it whole.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
@@ -53,8 +53,9 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream reads the body. A pause of up to stall is allowed and uses up the lead
-// over the minimum speed, least, in bytes per second.
+// stream returns a reader that fails if the body is slower than least bytes per
+// second. A pause may use up the lead over this speed, and the lead never
+// exceeds stall.
 func (b *body) stream(stall time.Duration, least int64) *stream {
 	now := time.Now()
 	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
@@ -87,9 +88,9 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 // readBody reads a body of at most limit bytes. Until the response has left, it
-// holds times as much memory as the body has bytes: at once for a small body,
-// otherwise in steps as bytes arrive, because a client may announce a large body
-// and send it slowly.
+// holds memory for times as many bytes. It acquires this memory at once for a
+// small body, otherwise in steps as bytes arrive, because a client may announce
+// a large body and send it slowly.
 func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]byte, error) {
 	if b.length > limit {
 		return nil, tooLarge(limit)

@@ -47,8 +47,8 @@ func eventually(t *testing.T, g *admission.Gate, what string) {
 	t.Errorf("%s: %+v", what, g.Stats())
 }
 
-// Clients of refused bodies learn when to retry, and aborted bodies release
-// memory at once.
+// Clients whose bodies are refused learn when to retry, and aborted bodies
+// release memory at once.
 func TestMemoryIsAcquiredBeforeBodies(t *testing.T) {
 	// Memory for eight bodies of a megabyte that have all but arrived.
 	gate := admission.New(admission.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})

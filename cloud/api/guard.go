@@ -27,14 +27,14 @@ func (s *server) guard(next http.Handler) http.Handler {
 		} else {
 			w.control.SetWriteDeadline(time.Time{}) // an earlier request left one
 		}
-		// The mux writes the pattern into its request.
+		// The mux writes the pattern into the request that it gets.
 		r = r.WithContext(context.WithValue(rec.NewContext(r.Context()), recorderKey{}, w))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
 		}
-		// A fault of a memory map, whose disk failed or whose file was
-		// truncated, ends this request and not the process. All reads of maps
-		// run on this goroutine or in parallel.Runs, which repeats panics here.
+		// A fault in a memory map (the disk failed or the file was truncated)
+		// ends this request and not the process. All reads of maps run on this
+		// goroutine or in parallel.Runs, which repeats panics here.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			for _, f := range w.sent {
@@ -47,7 +47,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			if p != nil && p != http.ErrAbortHandler {
 				value := fmt.Sprint(p)
 				if _, ok := p.(interface{ Addr() uintptr }); ok {
-					// Go reports a fault like a nil pointer.
+					// Go reports a fault as a nil pointer dereference.
 					value = "memory fault; was a mapped file truncated? " + value
 				}
 				s.o.Log.Error("panic", "request", rec.ID, "route", r.Pattern, "value", value, "stack", string(debug.Stack()))
@@ -82,7 +82,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		switch {
 		case !probe && !s.o.Host(withoutPort(r.Host)):
 			// Any web page can make its own name resolve to this machine.
-			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is not served under the name that it was called by; its operator may allow it (cpard serve --allowed-host)")
+			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud does not accept the host name of the request; its operator can allow it (cpard serve --allowed-host)")
 		case origin.Check(r) != nil:
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "requests from other sites' pages are refused")
 		case !plainPath(r):

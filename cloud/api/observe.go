@@ -24,8 +24,8 @@ type Observer interface {
 	End(*trace.Request)
 }
 
-// methods are the methods of the routes. Any other is untrusted text and logged
-// as "-".
+// methods are the methods of the routes. Any other method is untrusted text and
+// is logged as "-".
 var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "POST": true, "DELETE": true}
 
 // begin opens the trace of a request. A client's own id could inject text into
@@ -107,7 +107,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 // A recorder records status and size of the response. It writes in pieces with
-// deadlines, so a response may take as long as it makes progress.
+// deadlines, so a response may take any time if it makes progress.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -128,7 +128,8 @@ func whenSent(ctx context.Context, f func()) {
 	w.sent = append(w.sent, f)
 }
 
-// WriteHeader aborts an answer beyond the bound on clients without a token.
+// WriteHeader aborts an answer that exceeds the limit for clients without a
+// token.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
 		done, ok := w.stranger.Answer()

@@ -63,7 +63,7 @@ func components(c *huma.Components) {
 	}}
 }
 
-// everywhere lists the codes of all operations, withToken the codes of
+// everywhere lists the codes of all operations. withToken lists the codes of
 // operations that need a token.
 var (
 	everywhere = []string{cparhttp.CodeForbidden, cparhttp.CodeBusy, cparhttp.CodeInternal}

@@ -92,7 +92,7 @@ func (s *server) problem(err error) *problem {
 			s.o.Log.Warn("the storage cannot be reached", "error", err)
 			detail = store.ErrAway.Error() // without the storage's address
 		case store.ErrNoRoom:
-			s.o.Log.Warn("the cache is too small for what is used at once", "error", err)
+			s.o.Log.Warn("the cache is too small for the indexes in use", "error", err)
 			detail = store.ErrNoRoom.Error()
 		}
 		p := newProblem(row.status, row.code, detail)

@@ -128,7 +128,7 @@ func (s *server) register(h huma.API) {
 		"List the segments of a manifest that are still to be uploaded", "The manifest", "", pushed}, s.missing)
 	handle(s, h, anyToken, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
 		"Check whether a segment is stored, uploaded or active", "", "", with(index, cparhttp.CodeNotFound, cparhttp.CodeVersion)}, s.hasSegment)
-	// One segment contains the names of indexes.
+	// Deletion by name reads a segment that contains the index's name.
 	handle(s, h, tenant.Annotate|tenant.Delete, operation{"get-segment", get, cparhttp.PathSegment,
 		"Fetch a segment of the active index", "", "The segment's bytes", stored}, s.segment)
 	handle(s, h, tenant.Push, operation{"put-segment", put, cparhttp.PathSegment,
@@ -185,7 +185,7 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 const infoBytes = 512
 
 // manifestTimes is the memory of a manifest in multiples of its size: encoded,
-// decoded, by digest, and as text in the response.
+// decoded, in a map by digest, and as text in the response.
 const manifestTimes = 8
 
 func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
@@ -252,7 +252,7 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(r.Size()))
 		ctx.SetStatus(http.StatusOK)
-		// A client that disconnects is no error of the server.
+		// A client that disconnects is not a server error.
 		_, _ = io.CopyBuffer(struct{ io.Writer }{ctx.BodyWriter()}, struct{ io.Reader }{r}, make([]byte, streamBytes))
 	}}, nil
 }
@@ -263,7 +263,7 @@ func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	}
 	err := s.store.PutSegment(ctx, in.index(ctx), in.digest(), in.length, in.stream(s.o.StallTimeout, minStreamed))
 	if !errors.Is(err, errBodyCut) {
-		in.drain(s.o.StallTimeout) // the store does not read what it has or refuses
+		in.drain(s.o.StallTimeout) // the store does not read a segment that it has or refuses
 	}
 	return nil, err
 }

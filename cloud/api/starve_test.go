@@ -63,13 +63,14 @@ func TestSlowManifestsLeaveRoom(t *testing.T) {
 	if got := ask("/annotate", small); got != http.StatusOK {
 		t.Errorf("a small request: %d", got)
 	}
-	// It is no manifest, which is found out once all of it has arrived.
+	// The body is not a manifest, but the server notices only when all of it
+	// has arrived.
 	if got := ask("/missing", make([]byte, cparhttp.MaxManifestBytes)); got != http.StatusUnprocessableEntity {
 		t.Errorf("a large manifest: %d", got)
 	}
 }
 
-// Replies that their clients do not take count until they have left.
+// Replies that clients do not read count until they have left.
 func TestUnreadRepliesCount(t *testing.T) {
 	gate := admission.New(admission.Limits{})
 	c := start(t, api.Options{Gate: gate, StallTimeout: time.Minute})
@@ -102,7 +103,7 @@ func TestUnreadRepliesCount(t *testing.T) {
 	}
 }
 
-// held does not take its body until taken is closed.
+// held accepts no body until taken is closed.
 type held struct {
 	*httptest.ResponseRecorder
 	writing, taken chan struct{}

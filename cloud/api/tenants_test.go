@@ -139,7 +139,7 @@ func TestTwoTenantsShareAnID(t *testing.T) {
 	}
 	other, m2 := build(t, 7, 2)
 	if m.ID != m2.ID || m.Segments[0].Digest == m2.Segments[0].Digest {
-		t.Fatal("the two are not what the test wants")
+		t.Fatal("the two indexes do not suit the test")
 	}
 	if missing, err := berta.Missing(ctx, m); err != nil || len(missing) != len(m.Segments) {
 		t.Errorf("of an equal index %d of %d segments are missing, %v", len(missing), len(m.Segments), err)

@@ -23,8 +23,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// Backup updates the backup in folder to from a backend, and from the registry
-// in a data folder. o.Prune deletes indexes that are gone from the backend.
+// Backup updates the backup in the folder to. It copies the indexes of the
+// backend from and the registry in the folder data. o.Prune deletes indexes
+// that are gone from the backend.
 func Backup(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
 	if err := apart(data, to); err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
@@ -37,7 +38,7 @@ func Backup(ctx context.Context, from store.Backend, data, to string, o store.Co
 }
 
 // Restore fills a new data folder from a backup and checks every digest. A
-// folder that equals the backup is restored already.
+// folder that equals the backup counts as restored.
 func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -129,7 +130,7 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 }
 
 // registry copies the registry of tenants unless it is damaged. If the source
-// is gone, the copy may be the last one and stays, except with prune if no
+// is gone, the copy may be the last one, so it stays unless prune is set and no
 // tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
@@ -162,7 +163,8 @@ func apart(a, b string) error {
 }
 
 // equal reports whether data holds the indexes and the registry of the backup
-// and nothing else, as after a restore that was killed once its marker was gone.
+// and nothing else. A restore that was killed after it removed its marker
+// leaves such a folder.
 func equal(ctx context.Context, src store.Backend, from, data string, progress func(done, total int)) (store.Copied, bool) {
 	dst, err := store.OpenBeside(data)
 	if err != nil {
@@ -185,7 +187,8 @@ func equal(ctx context.Context, src store.Backend, from, data string, progress f
 	return done, err == nil && bytes.Equal(a, b) && (err1 == nil) == (err2 == nil)
 }
 
-// free refuses a folder with contents, except an interrupted restore.
+// free refuses a folder with contents, unless they are from an interrupted
+// restore.
 func free(data string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -207,5 +210,5 @@ func free(data string) error {
 	if held == "" {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("%w: %s holds something already, such as %s", cpar.ErrInput, data, held), "name a folder that is empty or does not exist yet")
+	return hint.Add(fmt.Errorf("%w: %s is not empty: it contains %s", cpar.ErrInput, data, held), "name a folder that is empty or does not exist yet")
 }

@@ -192,7 +192,7 @@ func (c *cloud) child(step int) *exec.Cmd {
 }
 
 // whole checks that every index is absent or in one generation, and returns
-// each tenant's ("gone" for none).
+// each tenant's generation ("gone" for none).
 func (c *cloud) whole(t *testing.T) map[string]string {
 	t.Helper()
 	has := map[string]string{}

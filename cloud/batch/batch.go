@@ -72,9 +72,10 @@ func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runn
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers a tenant's requests to one index, all or none. Even
-// if ctx ends, it returns only when no goroutine reads the requests any more. If
-// Run panics, Answer panics with the same value. The error comes from Run or ctx, or is an OverloadError.
+// Answer answers a tenant's requests to one index, all or none. Even if ctx
+// ends, it returns only once no goroutine reads the requests. If Run panics,
+// Answer panics with the same value. The error comes from Run or ctx, or is an
+// OverloadError.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -150,9 +151,9 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 	return sum
 }
 
-// leave removes m from the queue and discards replies of its running requests.
-// With onlyIfUntaken it leaves a running call alone. It reports whether m was
-// removed or is done.
+// leave removes m from the queue and discards the replies to its running
+// requests. With onlyIfUntaken it ignores a running call. It reports whether m
+// was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,8 +266,8 @@ func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[
 	answers, panicked, err := p.execute(ctx, key, all)
 	if err != nil && p.o.RetryAlone(err) && (len(parts) > 1 || len(all) < len(parts[0].m.requests)) {
 		for _, t := range parts {
-			// Run the whole client batch again, so that errors number requests as
-			// the client's batch does.
+			// Run the whole client batch again, so that errors use the client's
+			// request numbers.
 			t.answers, t.panicked, t.err = p.execute(ctx, key, t.m.requests)
 			t.whole = true
 		}

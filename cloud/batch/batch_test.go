@@ -203,7 +203,7 @@ func TestLeavingClientsDoNotAffectOthers(t *testing.T) {
 		synctest.Wait()
 		for _, o := range leaves {
 			if !errors.Is(o.err, context.Canceled) {
-				t.Errorf("before its pass: %v", o.err)
+				t.Errorf("before its batch: %v", o.err)
 			}
 		}
 		settle(3 * time.Second)
@@ -244,7 +244,7 @@ func TestWaitIsBounded(t *testing.T) {
 		out = append(out, ask(t.Context(), p, "x", []int{2}, []int{3, 4})...)
 		settle(20 * time.Second)
 		if out[0].err != nil {
-			t.Errorf("a long pass: %v", out[0].err)
+			t.Errorf("a long batch: %v", out[0].err)
 		}
 		for _, o := range out[1:] {
 			if full := (*admission.OverloadError)(nil); !errors.As(o.err, &full) || o.took != 5*time.Second {

@@ -10,8 +10,8 @@
 //
 // A driver sends one request to its provider, once. This package adds retries,
 // timeouts and counters. Every error is one of ErrNotFound, ErrExists, ErrAway
-// and ErrRefused. Names consist of digits, letters and '/'. Objects never change
-// under a name, because a broken stream continues where it ended.
+// and ErrRefused. Names consist of digits, letters and '/'. The object under a
+// name never changes, so a broken stream can continue where it ended.
 package blob
 
 import (
@@ -35,7 +35,7 @@ var (
 	// ErrNotFound means that the object does not exist.
 	ErrNotFound = errors.New("no such object")
 	// ErrExists means that another object has the name.
-	ErrExists = errors.New("there is such an object already")
+	ErrExists = errors.New("the object exists already")
 	// ErrAway means that the storage is unreachable, overloaded or broken after
 	// several attempts. It comes wrapped with cpar.ErrStorage.
 	ErrAway = store.ErrAway
@@ -44,22 +44,23 @@ var (
 	ErrRefused = errors.New("the object storage refuses")
 )
 
-// An Object describes a stored object.
 type Object struct {
 	Name     string
 	Bytes    int64
 	Modified time.Time
 }
 
-// A driver sends a request to a storage once. Its errors wrap one of the
-// package's and never contain a credential or a signed address.
+// A driver sends a request to a storage once. Its errors wrap an error of this
+// package and never contain a credential or a signed address.
 type driver interface {
 	// get opens an object at byte from. size is the size of the whole object.
 	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
-	// put replaces an object. With ifAbsent it fails with ErrExists instead.
+	// put replaces an object. With ifAbsent it fails with ErrExists if the name
+	// is used.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
-	// list returns a page of objects, or with folders of names up to the next
-	// '/'. next is the token of the next page, "" on the last.
+	// list returns a page of objects. If folders is set, it returns names up to
+	// the next '/' instead. next is the token of the next page, or "" on the
+	// last.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
 	// remove may succeed or fail with ErrNotFound for a missing object.
 	remove(ctx context.Context, name string) error
@@ -74,8 +75,8 @@ type Options struct {
 	Attempts int
 	// Silence is the longest silence during an attempt. The default is 30 s.
 	Silence time.Duration
-	// Wait bounds the time of all attempts without an answer or progress. The
-	// default is no bound besides Attempts.
+	// Wait bounds the total time without an answer or progress. By default only
+	// Attempts limits it.
 	Wait time.Duration
 }
 
@@ -98,7 +99,6 @@ type Stats struct {
 	Away                      bool // all attempts of the last request failed
 }
 
-// Stats returns the counters.
 func (b *Bucket) Stats() Stats {
 	c := &b.counts
 	return Stats{c.requests.Load(), c.retries.Load(), c.errors.Load(), c.in.Load(), c.out.Load(), b.away.Load()}
@@ -120,7 +120,8 @@ func (b *Bucket) put(ctx context.Context, name string, body io.ReaderAt, size in
 }
 
 // PutIfAbsent stores an object under an unused name. It fails with ErrExists if
-// the name holds other bytes. The same bytes may be its own after a lost response.
+// the name holds other bytes. The same bytes count as success, because a
+// response may have been lost.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	err := b.put(ctx, name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), true)
 	if !errors.Is(err, ErrExists) {
@@ -215,10 +216,10 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 
 func away(format string, args ...any) error {
 	err := fmt.Errorf("%w: %w: %w", cpar.ErrStorage, ErrAway, fmt.Errorf(format, args...))
-	return hint.Add(err, "the storage may be down or overloaded, or the network; what is in memory goes on being served, and the rest when it is back")
+	return hint.Add(err, "the storage or the network may be down or overloaded; loaded indexes are still served, and the others once it is back")
 }
 
 func refused(format string, args ...any) error {
 	err := fmt.Errorf("%w: %w: %w", cpar.ErrStorage, ErrRefused, fmt.Errorf(format, args...))
-	return hint.Add(err, "check the bucket's name, its region and the credentials, which must allow to list, read, write and delete")
+	return hint.Add(err, "check the bucket's name, its region and the credentials, which must allow listing, reading, writing and deleting")
 }

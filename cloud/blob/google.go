@@ -22,9 +22,10 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Google's XML interface accepts S3's requests, but has its own condition header,
-// beside which x-amz headers are refused. Requests are therefore signed with
-// GOOG4-HMAC-SHA256, which is S3's method with other names.
+// Google's XML interface accepts S3's requests, but it has its own header for
+// conditions and refuses to combine it with x-amz headers. Requests are
+// therefore signed with GOOG4-HMAC-SHA256, which is S3's method with other
+// names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
 	ifGenerationZero = "X-Goog-If-Generation-Match" // 0: only if the object does not exist

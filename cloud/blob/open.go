@@ -53,11 +53,11 @@ func Open(address string, o Options) (*Bucket, error) {
 		return fail("its address cannot be read") // the address may contain credentials
 	}
 	if u.User != nil {
-		return fail("credentials do not belong into an address, which others can see")
+		return fail("credentials do not belong in an address, which others can see")
 	}
 	openDriver := providers[u.Scheme]
 	if openDriver == nil {
-		return fail("there is no kind %q; there are s3, azblob and gs", u.Scheme)
+		return fail("there is no kind %q; use s3, azblob or gs", u.Scheme)
 	}
 	prefix := strings.Trim(u.Path, "/")
 	if !bucketName.MatchString(u.Host) || prefix != "" && (!prefixForm.MatchString(prefix) || strings.Contains("/"+prefix+"/", "/../") || strings.Contains("/"+prefix+"/", "/./")) {
@@ -79,7 +79,7 @@ func Open(address string, o Options) (*Bucket, error) {
 		case key == "insecure-http" && (value == "true" || value == "false"):
 			insecure = value == "true"
 		default:
-			return fail("%s has no parameter %q of this value", u.Scheme, key)
+			return fail("%s does not accept this value of %q", u.Scheme, key)
 		}
 	}
 	if err := checkEndpoint(p.endpoint, insecure); err != nil {

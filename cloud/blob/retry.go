@@ -19,7 +19,7 @@ const (
 
 var errSilence = errors.New("nothing was heard for too long")
 
-// do repeats a request until it succeeds or fails for another reason than
+// do repeats a request until it succeeds or fails with an error other than
 // ErrAway. Waits double from 0.1 s to 6.4 s. While the storage is known to be
 // away, do tries only once.
 func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
@@ -83,7 +83,7 @@ type patience struct {
 
 func (p *patience) heard() { p.until.Store(time.Now().Add(p.o.Wait).UnixNano()) }
 
-// left returns the longest silence from now on.
+// left returns the longest silence allowed from now on.
 func (p *patience) left() time.Duration {
 	if p.o.Wait == 0 {
 		return p.o.Silence
@@ -122,7 +122,8 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Hide all methods but Read and Seek, which would bypass the count.
+// Hide all methods but Read and Seek, because the others would bypass the
+// count.
 func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 

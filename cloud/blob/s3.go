@@ -79,7 +79,7 @@ func sizeOfRange(header string, from int64) (int64, error) {
 	span, total, ok := strings.Cut(header, "/")
 	size, err := strconv.ParseInt(total, 10, 64)
 	if !ok || err != nil || !strings.HasPrefix(span, fmt.Sprintf("bytes %d-", from)) {
-		return 0, refused("asked for bytes from %d on, it answered with others", from)
+		return 0, refused("asked for bytes from %d on, it sent others", from)
 	}
 	return size, nil
 }
@@ -158,7 +158,7 @@ func statusError(status int, code string) error {
 		return ErrExists
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500 && status != http.StatusNotImplemented,
 		code == "ConditionalRequestConflict", code == "OperationAborted", code == "RequestTimeout",
-		// Changed in transit, because the sender checked the bytes.
+		// The sender had checked the bytes, so they changed in transit.
 		code == "BadDigest", code == "XAmzContentSHA256Mismatch", code == "Md5Mismatch", code == "Crc64Mismatch":
 		return away("status %d %s", status, code)
 	case code == "RequestTimeTooSkewed":

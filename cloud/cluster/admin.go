@@ -13,7 +13,6 @@ import (
 	"cpar/internal/parallel"
 )
 
-// A Status describes a cluster.
 type Status struct {
 	Nodes []Beat `json:"nodes"`
 	// Servers is the number of named NATS servers that respond.
@@ -33,7 +32,6 @@ type Operator struct {
 	pointers *kv
 }
 
-// Operate connects to the brokers.
 func Operate(o Options) (*Operator, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	b, err := connect(o)
@@ -51,7 +49,7 @@ func Operate(o Options) (*Operator, error) {
 
 func (x *Operator) Close() { x.broker.close() }
 
-// Status collects heartbeats for the time listening.
+// Status collects heartbeats for a fixed time.
 func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	if err := parallel.Sleep(ctx, listening); err != nil {
 		return nil, err
@@ -80,7 +78,7 @@ func (x *Operator) Drain(ctx context.Context, node string) error {
 			}
 		}
 	}
-	return hint.Add(fmt.Errorf("draining node %s: %w: it is not there", node, cpar.ErrInput), "cpard cluster status names those that are")
+	return hint.Add(fmt.Errorf("draining node %s: %w: it is not in the cluster", node, cpar.ErrInput), "cpard cluster status lists the nodes")
 }
 
 // Rebuild makes the pointers match the active generations in the storage and

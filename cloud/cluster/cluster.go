@@ -8,9 +8,10 @@
 //
 // Each node sends a heartbeat every two seconds, and the set of live nodes
 // determines the place of each shard (package placement). A node refuses a
-// request for a shard that it lacks, and loads the shard. A pointer in JetStream
-// names the active generation of an index. It is set once the storage has the
-// manifest and the nodes the shards, and can be rebuilt from the storage.
+// request for a shard that it lacks, and loads the shard. A pointer in
+// JetStream names the active generation of an index. It is set once the storage
+// has the manifest and the nodes have the shards. It can be rebuilt from the
+// storage.
 //
 // A reply is complete or an error, and always from a single generation, because
 // requests to nodes name the digest of its manifest.
@@ -46,7 +47,6 @@ const holdEvery = 5 * time.Minute
 // A Role states whether a machine is a router, a node or both.
 type Role struct{ Router, Node bool }
 
-// ParseRole parses all, router or node.
 func ParseRole(name string) (Role, error) {
 	for _, r := range []struct {
 		name string
@@ -56,7 +56,7 @@ func ParseRole(name string) (Role, error) {
 			return r.Role, nil
 		}
 	}
-	return Role{}, fmt.Errorf("%w: no role %q; there are all, router and node", cpar.ErrInput, name)
+	return Role{}, fmt.Errorf("%w: no role %q; use all, router or node", cpar.ErrInput, name)
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
@@ -88,10 +88,9 @@ type Member struct {
 	running   sync.WaitGroup
 	settle    chan struct{} // has one element while a reconciliation is due
 	mu        sync.Mutex    // guards me and duplicate
-	duplicate uint64        // life of another machine with our name, or 0
+	duplicate uint64        // Beat.Life of another machine with our name, or 0
 }
 
-// Config configures a Member.
 type Config struct {
 	Options
 	Role
@@ -170,7 +169,7 @@ func (m *Member) hear(b []byte) {
 	}
 }
 
-// seen returns the life of another machine with our name, or 0.
+// seen returns Beat.Life of another machine with our name, or 0.
 func (m *Member) seen() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -243,7 +242,7 @@ func (m *Member) Drain() {
 	m.mu.Lock()
 	m.me.Leaving = true
 	m.mu.Unlock()
-	m.log.Info("leaving: others take over what this node holds")
+	m.log.Info("leaving: other nodes take over the shards of this node")
 	m.beat()
 }
 
@@ -285,14 +284,14 @@ func (m *Member) holdsSlot(s placement.Slot) bool {
 
 // Stats contains counters since the start, and current gauges.
 type Stats struct {
-	// Nodes counts live nodes known to this machine, Servers responding NATS
-	// servers.
+	// Nodes counts live nodes known to this machine. Servers counts responding
+	// NATS servers.
 	Nodes, Servers int
 	// Shards counts loaded and loading shards on this machine.
 	Shards int
 	Moves  uint64
-	// Hedges and Retries count the router's requests beyond one per shard, Cold
-	// the refusals by nodes that were not ready.
+	// Hedges and Retries count the router's requests beyond one per shard. Cold
+	// counts refusals by nodes that were not ready.
 	Hedges, Retries, Cold uint64
 }
 
@@ -326,7 +325,7 @@ func (m *Member) Close() {
 }
 
 // A Routed is the store of a cloud whose indexes are served by nodes. It
-// implements api.Store. A Router answers requests.
+// implements api.Store. Its Router answers requests.
 type Routed struct {
 	*cloud.Cloud
 	router *Router

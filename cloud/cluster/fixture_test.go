@@ -263,7 +263,7 @@ func (p *table) age(by time.Duration) {
 }
 
 // A fleet consists of routers and nodes over one object storage and one table.
-// As their transport it encodes messages like NATS.
+// As their transport, it encodes messages as for NATS.
 type fleet struct {
 	t        testing.TB
 	bucket   *buckettest.Memory
@@ -355,7 +355,7 @@ func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what
 		f.t.Fatalf("%s: %v", what, err)
 	}
 	if got := encoded(f.t, replies); !slices.EqualFunc(got, want, bytes.Equal) {
-		f.t.Fatalf("%s: the replies are not those of one machine", what)
+		f.t.Fatalf("%s: the replies differ from a single machine's", what)
 	}
 }
 
@@ -369,7 +369,7 @@ func (f *fleet) held(k store.IndexRef, x *index) {
 	for i, p := range s.shards {
 		for _, n := range stay.Nodes(placement.SlotOf(k.Tenant, k.Index, i), Replicas) {
 			if !f.nodes[stay.Name(n)].cloud.ShardLoaded(k, s.version, p) {
-				f.t.Errorf("part %d is not loaded at %s", i, stay.Name(n))
+				f.t.Errorf("shard %d is not loaded at %s", i, stay.Name(n))
 			}
 		}
 	}

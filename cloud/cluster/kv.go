@@ -18,11 +18,11 @@ import (
 )
 
 // kv keeps the pointers in JetStream, on up to three servers. Reads go to the
-// leader, because one answer in ten of other servers was outdated.
+// leader, because one in ten answers of other servers was outdated.
 type kv struct {
 	broker *broker
 
-	away   atomic.Int64 // a recent read failed; until then, in Unix nanoseconds
+	away   atomic.Int64 // when a read may next wait for the leader, in Unix nanoseconds; 0 if always
 	mu     sync.Mutex
 	bucket map[*line]jetstream.KeyValue
 }
@@ -31,8 +31,8 @@ func newKV(b *broker) *kv { return &kv{broker: b, bucket: map[*line]jetstream.Ke
 
 const (
 	bucketName = "cpar-active"
-	// kvWait bounds a read from the leader. kvAway applies while there seems to
-	// be no leader, and known generations are still served.
+	// kvWait bounds a read from the leader. While there seems to be no leader,
+	// kvAway applies instead, and known generations are still served.
 	kvWait, kvAway = 250 * time.Millisecond, 50 * time.Millisecond
 	// kvPatience bounds a read without a fallback.
 	kvPatience = 5 * time.Second

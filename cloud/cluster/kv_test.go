@@ -76,7 +76,7 @@ func TestClusterReadsItsWrites(t *testing.T) {
 				}
 				if i%100 == 0 {
 					if err := one[i%3].set(t.Context(), k, pointer{digest: d}, was); !errors.Is(err, errChanged) {
-						t.Errorf("who writes over what it has not read: %v", err)
+						t.Errorf("writing over an unread revision: %v", err)
 					}
 				}
 			}
@@ -84,7 +84,7 @@ func TestClusterReadsItsWrites(t *testing.T) {
 	}
 	running.Wait()
 	if stale != 0 {
-		t.Errorf("%d of %d reads are of what was before", stale, pairs)
+		t.Errorf("%d of %d reads are stale", stale, pairs)
 	}
 	t.Logf("%d pairs with %d keys side by side: %d stale, %d writes tried again, %v, the longest pair %v", pairs, keys, stale, again.Load(), time.Since(start).Round(time.Millisecond), longest.Round(time.Millisecond))
 

@@ -29,7 +29,7 @@ func TestMembersTracksLiveNodes(t *testing.T) {
 	hear(Beat{Node: "a", Shards: 7})
 	are("the same, with more", 2, 2, 2)
 	if m.current() != before || m.list()[0].Shards != 7 {
-		t.Error("who holds what has changed though nobody has")
+		t.Error("the assignment has changed although no node has")
 	}
 	hear(Beat{Node: "a", Leaving: true})
 	are("one leaves", 2, 1, 3)

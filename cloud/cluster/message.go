@@ -30,7 +30,7 @@ type shardQuery struct {
 }
 
 // messageVersion is the version of queries and answers. All machines of a
-// cluster must use the same.
+// cluster must use the same version.
 const messageVersion = 1
 
 func appendCounted[T string | []byte](b []byte, x T) []byte {
@@ -137,8 +137,7 @@ func encodeAnswer(replies []*cpar.Reply, err error) []byte {
 	return appendCounted(appendCounted(b, err.Error()), hint.Of(err))
 }
 
-// errNonsense reports a malformed answer of a node, which the client cannot
-// influence.
+// errNonsense reports a malformed answer of a node. Clients cannot cause one.
 func errNonsense(err error) error {
 	return fmt.Errorf("reading answer of a node: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
 }

@@ -53,8 +53,9 @@ type line struct {
 }
 
 const (
-	// pingEvery is the interval of pings, and silent the silence after which a
-	// server is avoided. The library itself takes up to two seconds.
+	// pingEvery is the interval of pings. A server that has not answered for
+	// the duration silent is avoided. The library itself takes up to two
+	// seconds.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
@@ -109,7 +110,7 @@ var plainName = regexp.MustCompile(`^.*://|[^A-Za-z0-9]`)
 
 func refused(server string, err error) error {
 	return hint.Add(fmt.Errorf("connecting to NATS at %s: %w: %w: %v", server, cpar.ErrStorage, store.ErrAway, err),
-		"is nats-server running there, does it know our nkey, and is its certificate one of --nats-ca?")
+		"is nats-server running there, does it know our nkey, and is its certificate signed by one of --nats-ca?")
 }
 
 func (b *broker) lastError() error {
@@ -159,7 +160,7 @@ func (o Options) options(server string, l *line) ([]nats.Option, error) {
 		}
 		nkey, err := nats.NkeyOptionFromSeed(o.Seed)
 		if err != nil {
-			return nil, hint.Add(fmt.Errorf("%w: --nats-seed: it holds no seed of an nkey", cpar.ErrInput), "make one with cpard cluster key --nats-seed %s", o.Seed)
+			return nil, hint.Add(fmt.Errorf("%w: --nats-seed: it contains no nkey seed", cpar.ErrInput), "make one with cpard cluster key --nats-seed %s", o.Seed)
 		}
 		list = append(list, nkey)
 	}
@@ -207,7 +208,8 @@ const (
 	drainSubject = "cpar.drain."
 )
 
-// ask implements transport. It splits a query that exceeds one message in two.
+// ask implements transport. It splits a query that is too large for a message
+// in two.
 func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error) {
 	message, err := q.encode()
 	if err != nil {
@@ -269,7 +271,8 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	}
 }
 
-// serve answers queries to a node until stop, which waits for running ones.
+// serve answers queries to a node until stop is called. stop waits for running
+// queries.
 func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
 	var subs []*nats.Subscription
 	var running sync.WaitGroup

@@ -117,7 +117,7 @@ func (n *Node) load(q *shardQuery) (err error) {
 	}
 	defer func() { <-n.loads }()
 	if err = n.get(n.running, q); err != nil {
-		n.log.Warn("loading a part", "tenant", q.key.Tenant, "index", q.key.Index.String(), "first", q.shard.First, "error", err)
+		n.log.Warn("loading a shard", "tenant", q.key.Tenant, "index", q.key.Index.String(), "first", q.shard.First, "error", err)
 	}
 	return err
 }
@@ -155,7 +155,7 @@ func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manife
 func decodeManifest(b []byte, k store.IndexRef) (*cpar.Manifest, error) {
 	m, err := cpar.DecodeManifest(b)
 	if err == nil && m.ID != k.Index {
-		err = fmt.Errorf("%w: the manifest is that of index %v", cpar.ErrCorrupt, m.ID)
+		err = fmt.Errorf("%w: the manifest belongs to index %v", cpar.ErrCorrupt, m.ID)
 	}
 	return m, err
 }

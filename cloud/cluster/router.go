@@ -54,7 +54,7 @@ func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*c
 	if err != nil {
 		return 0, err
 	}
-	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // of the shards, and joined
+	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // the shards' replies, and the joined ones
 }
 
 func (r *Router) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -199,7 +199,7 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 }
 
 // loadedBy asks the nodes of a slot whether they have a shard. cold reports
-// that one has not.
+// whether any lacks it.
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {

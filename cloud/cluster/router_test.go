@@ -34,7 +34,7 @@ func TestRouterAnswersAsOneMachine(t *testing.T) {
 				other, _ := f.router()
 				f.check(other, k, x, want, "another router")
 				if cold := r.router.cold.Load() + other.router.cold.Load(); cold != 0 {
-					t.Errorf("%d nodes: %d questions came to nodes that were not ready", nodes, cold)
+					t.Errorf("%d nodes: %d queries reached nodes that were not ready", nodes, cold)
 				}
 				if c.Stats().Loaded != 0 {
 					t.Error("the router has loaded the index itself")
@@ -152,7 +152,7 @@ func TestBadRequestsEndAtOnce(t *testing.T) {
 	asked := f.asked
 	f.mu.Unlock()
 	if asked > 3 {
-		t.Errorf("%d questions were sent for it", asked)
+		t.Errorf("%d queries were sent for it", asked)
 	}
 	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Tenant: "0123456789abcdef", Index: x.m.ID}, x.requests[:1]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another tenant's: %v", err)
@@ -194,7 +194,7 @@ func TestNodeRefusesForeignManifests(t *testing.T) {
 		}
 	}
 	if got := n.cloud.Stats().Loaded; got != 0 {
-		t.Errorf("it has loaded %d parts", got)
+		t.Errorf("it has loaded %d shards", got)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestReplacedShardsAreUnloaded(t *testing.T) {
 	want, until := x.want(t), time.Now().Add(10*time.Second)
 	for n.cloud.Stats().Loaded != 3 {
 		if time.Now().After(until) {
-			t.Fatalf("%d parts are loaded; 3 are asked", n.cloud.Stats().Loaded)
+			t.Fatalf("%d shards are loaded; want 3", n.cloud.Stats().Loaded)
 		}
 		f.check(r, k, x, want, "while the others go")
 		time.Sleep(20 * time.Millisecond)

@@ -28,7 +28,8 @@ var errChanged = errors.New("it was changed concurrently")
 type pointer struct {
 	digest cpar.Digest // zero: none
 	// changing means that a change is running or was interrupted. The digest
-	// names the previous generation, valid until the change is acknowledged.
+	// names the previous generation, which is valid until the change is
+	// acknowledged.
 	changing bool
 	revision uint64
 	since    time.Time
@@ -147,8 +148,8 @@ func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// point replaces a pointer by next of the current one, retrying against
-// concurrent writers.
+// point replaces the current pointer p by next(p) and retries if another writer
+// interferes.
 func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged
 	for try := 0; try < races && errors.Is(err, errChanged); try++ {
@@ -163,7 +164,7 @@ func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointe
 		err = v.pointers.set(ctx, k, to, p.revision)
 	}
 	if err != nil {
-		return fmt.Errorf("pointing to index %v: %w: %w: %w", k.Index, cpar.ErrStorage, store.ErrAway, err)
+		return fmt.Errorf("setting the pointer to index %v: %w: %w: %w", k.Index, cpar.ErrStorage, store.ErrAway, err)
 	}
 	return nil
 }

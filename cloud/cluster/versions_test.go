@@ -117,7 +117,7 @@ func TestKnownGenerationServesWithoutPointers(t *testing.T) {
 	h.storage.err = store.ErrAway
 	h.is(h.v, h.first, h.first, "both are away")
 	if _, err := newVersions(h.pointers, h.storage.ManifestBytes, 1).active(t.Context(), h.k); !errors.Is(err, store.ErrAway) {
-		t.Errorf("somebody who knows nothing: %v", err)
+		t.Errorf("a router without known generations: %v", err)
 	}
 	h.storage.err = nil
 	h.is(newVersions(h.pointers, h.storage.ManifestBytes, 1), h.first, h.first, "the pointers are away")
@@ -153,7 +153,7 @@ func TestInterruptedChangesSettle(t *testing.T) {
 		h.is(h.v, want, want, what+": after a while")
 		h.is(newVersions(h.pointers, h.storage.ManifestBytes, 1), want, want, what+": for all")
 		if h.pointers.of[h.k].changing {
-			t.Errorf("%s: it is changing for ever", what)
+			t.Errorf("%s: the change never ends", what)
 		}
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Options configures Run.
 type Options struct {
 	// Data is the data folder, created if missing.
 	Data string
@@ -49,7 +48,7 @@ type Options struct {
 	// Watch configures the listener for metrics and readiness. The zero value
 	// disables it.
 	Watch telemetry.Options
-	// Network configures the listener for clients, besides its address.
+	// Network configures the listener for clients, except for its address.
 	Network listen.Options
 	// Reload triggers a reload of certificate files. They are also reloaded
 	// when they change.

@@ -29,7 +29,7 @@ func (o Options) tell(ctx context.Context, server *listen.Server, handler http.H
 
 func (o Options) notify(state string) {
 	if _, err := sd.SdNotify(false, state); err != nil {
-		o.Log.Warn("systemd cannot be told", "state", state, "error", err)
+		o.Log.Warn("systemd cannot be notified", "state", state, "error", err)
 	}
 }
 

@@ -23,14 +23,14 @@ type Storage struct {
 // storage. Reading costs money, and the provider checks its own disks.
 const scrubStorageEvery = 24 * time.Hour
 
-// manyParts is the number of shards that a node may hold in memory, whatever
+// manyParts is the number of shards that a node may hold in memory, instead of
 // the limit of a single server.
 const manyParts = 4096
 
 // open opens the cloud over its storage and returns the checks of that storage.
 func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Check, error) {
 	if o.Objects.Address == "" && o.Cluster.Servers != "" {
-		return nil, nil, hint.Add(fmt.Errorf("%w: a cluster of machines keeps indexes where all can read them", cpar.ErrInput), "name object storage with --store")
+		return nil, nil, hint.Add(fmt.Errorf("%w: a cluster keeps its indexes where all machines can read them", cpar.ErrInput), "name object storage with --store")
 	}
 	if o.Objects.Address == "" {
 		c, err := cloud.New(o.Data, o.Store)

@@ -48,8 +48,8 @@ type Report struct {
 	// learns from them.
 	Seen     []leakage.Observation `json:"seen"`
 	Answered []leakage.Observation `json:"answered"`
-	// Besides lists data that reaches the server and is recorded only by a
-	// modified program.
+	// Besides lists data that reaches the server but that only a modified
+	// program could record.
 	Besides []string `json:"besides"`
 }
 
@@ -57,17 +57,18 @@ type Report struct {
 type Attribute struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Only names the condition for the attribute, "" for always at level debug.
+	// Only names the option that adds the attribute. "" means always at level
+	// debug.
 	Only string `json:"only,omitempty"`
 }
 
 // besides is static text, because a request file does not contain these data.
 var besides = []string{
-	"the client's address and port, the time, and how long between two requests",
-	"the versions of TLS and HTTP, the ciphers, the name asked for, and with mutual TLS the client's certificate",
-	"the token, of which the registry has the SHA-256, the tenant's name and the token's label",
+	"the client's address and port, the time, and the interval between two requests",
+	"the versions of TLS and HTTP, the ciphers, the requested host name, and with mutual TLS the client's certificate",
+	"the token; the registry has its SHA-256, its label and the tenant's name",
 	"other headers, such as User-Agent: Go-http-client/1.1 of cpar",
-	"all bytes of request and reply, whose parts are said above",
+	"all bytes of the request and the reply, as described above",
 }
 
 const client = "(the client's address)"
@@ -145,11 +146,11 @@ func find(ctx context.Context, b store.Backend, owner string, id cpar.IndexID) (
 	}
 	switch len(found) {
 	case 0:
-		return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %w", id, cpar.ErrInput, store.ErrNotFound), "cpard list shows the indexes that are there")
+		return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %w", id, cpar.ErrInput, store.ErrNotFound), "cpard list shows the indexes")
 	case 1:
 		return store.IndexRef{Tenant: found[0], Index: id}, nil
 	}
-	return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %d tenants have one of this id", id, cpar.ErrInput, len(found)), "name one: --tenant %s", found[0])
+	return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %d tenants have one with this id", id, cpar.ErrInput, len(found)), "name one: --tenant %s", found[0])
 }
 
 type known string
@@ -199,10 +200,9 @@ func (c *capture) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Print formats the report as text.
 func (r *Report) Print(b *strings.Builder) {
 	fmt.Fprintf(b, "request of scheme %s to index %s, %d records, tenant %s\n", r.Scheme, r.Index, r.Records, cmp.Or(r.Tenant, "none"))
-	b.WriteString("\nthe log has, at level debug\n")
+	b.WriteString("\nthe log contains, at level debug\n")
 	for _, a := range r.Log {
 		fmt.Fprintf(b, "  %-8s  %s", a.Name, a.Value)
 		if a.Only != "" {
@@ -219,12 +219,12 @@ func (r *Report) Print(b *strings.Builder) {
 		what  string
 		parts []leakage.Observation
 	}{{"the request", r.Seen}, {"the reply", r.Answered}} {
-		fmt.Fprintf(b, "\nit sees of %s, and keeps none of it\n", half.what)
+		fmt.Fprintf(b, "\nthe server sees the following of %s, and keeps none of it\n", half.what)
 		for _, p := range half.parts {
 			fmt.Fprintf(b, "  %s: %d bytes\n    it learns: %s\n", p.What, p.Bytes, p.Learns)
 		}
 	}
-	b.WriteString("\nbesides, these reach it, and a program that was changed could write them down\n")
+	b.WriteString("\nthe following also reaches the server, and a modified program could record it\n")
 	for _, s := range r.Besides {
 		fmt.Fprintf(b, "  %s\n", s)
 	}

@@ -88,8 +88,8 @@ func TestSecurityQuotesIt(t *testing.T) {
 	}
 }
 
-// The same lines are logged, and nothing is learnt of the photo. The groups are
-// random, because encrypted ones look the same.
+// The same lines are logged, and nothing is learnt about the photo. The groups
+// are random, because encrypted groups look random.
 func TestSealed(t *testing.T) {
 	data := t.TempDir()
 	c, err := cloud.New(data, store.Options{})

@@ -15,8 +15,8 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// A listener limits open connections, in all and per client network, and counts
-// errors. The system queues further connections.
+// A listener limits open connections, in total and per client network, and
+// counts errors. The system queues further connections.
 type listener struct {
 	net.Listener
 	slots  chan struct{}
@@ -62,9 +62,9 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Accept closes connections beyond the share of their network, because one
-// client without a token could occupy all. It returns errors to net/http, which
-// retries temporary ones such as too many open files.
+// Accept closes connections beyond the share of their network, because
+// otherwise one client without a token could occupy all. It returns errors to
+// net/http, which retries temporary ones such as too many open files.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		select {

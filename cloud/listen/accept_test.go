@@ -61,6 +61,6 @@ func TestConnectionsPerNetworkAreLimited(t *testing.T) {
 		c.Close()
 	}
 	if n := len(l.held); n != 0 {
-		t.Errorf("%d neighbourhoods are remembered that have no connection", n)
+		t.Errorf("%d networks without a connection are remembered", n)
 	}
 }

@@ -37,8 +37,8 @@ type ACME struct {
 	Cache string
 }
 
-// An issuer issues and renews certificates. Only issue requests one, because
-// handshakes of clients could use up the directory's rate limit.
+// An issuer issues and renews certificates. Only the method issue requests any,
+// because clients' handshakes could use up the directory's rate limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
@@ -143,7 +143,8 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate returns the certificate for a client, by default the first.
+// certificate returns the certificate for the name in hello, by default the
+// first domain's.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {

@@ -202,7 +202,7 @@ func TestACME(t *testing.T) {
 		t.Errorf("from the cache: %v; log %s", err, log.String())
 	}
 	if err := get(again, "", pair); err != nil && !strings.Contains(err.Error(), "IP SANs") {
-		t.Errorf("a client that calls by the address gets no certificate: %v", err)
+		t.Errorf("a client that connects by address gets no certificate: %v", err)
 	}
 }
 

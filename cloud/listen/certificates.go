@@ -13,8 +13,8 @@ import (
 	"cpar"
 )
 
-// Certificates returns the certificates that a server would present now, those
-// of ACME in the order of the domains.
+// Certificates returns the certificates that a server would present now. ACME
+// certificates are in the order of the domains.
 func (o Options) Certificates() ([]*x509.Certificate, error) {
 	if o.Cert != "" {
 		t, err := newTLSReloader(o)

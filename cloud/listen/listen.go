@@ -32,7 +32,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options configures a Server.
 type Options struct {
 	// Address is host:port. Port 0 selects a free port. A socket passed by
 	// systemd takes precedence.
@@ -108,7 +107,6 @@ func Open(o Options) (*Server, error) {
 	return s, nil
 }
 
-// DefaultConnections is the default limit of connections.
 const DefaultConnections = 1024
 
 // limitConnections reserves half of the descriptors for indexes.
@@ -138,7 +136,7 @@ func (o Options) bind() (net.Listener, error) {
 				l.Close()
 			}
 		}
-		return nil, hint.Add(fmt.Errorf("%w: systemd passes %d sockets", cpar.ErrInput, len(passed)), "one ListenStream in the socket unit")
+		return nil, hint.Add(fmt.Errorf("%w: systemd passes %d sockets", cpar.ErrInput, len(passed)), "use one ListenStream in the socket unit")
 	}
 	if len(passed) == 1 {
 		if err := o.allows(beyond(passed[0].Addr()), passed[0].Addr().String()); err != nil {

@@ -33,11 +33,11 @@ func (o Options) Check() error {
 	case o.Cert != "" && len(o.ACME.Domains) > 0:
 		return usage("pass --tls-cert and --tls-key, or --acme-domain", "certificates come from files or from ACME, not from both")
 	case o.hasTLS() && o.InsecureHTTP:
-		return usage("leave out --insecure-http", "with a certificate HTTP is not plain")
+		return usage("leave out --insecure-http", "with a certificate, HTTP is encrypted")
 	case o.ClientCA != "" && !o.hasTLS():
-		return usage("pass --tls-cert and --tls-key too", "clients show certificates in TLS only")
+		return usage("pass --tls-cert and --tls-key too", "clients present certificates only over TLS")
 	case len(o.ACME.Domains) == 0 && (o.ACME.CA != "" || o.ACME.Email != ""):
-		return usage("pass --acme-domain", "ACME needs the name that the certificate is for")
+		return usage("pass --acme-domain", "ACME needs a name for the certificate")
 	case o.MaxConnections < 0:
 		return usage("pass a number from 1 on", "--max-connections %d: nobody could connect", o.MaxConnections)
 	}
@@ -62,7 +62,7 @@ func (o Options) allows(beyond bool, address string) error {
 		return hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrInput}, args...)...), "%s", advice)
 	}
 	if beyond && !o.hasTLS() && !o.InsecureHTTP {
-		return refuse("pass --tls-cert and --tls-key, or --acme-domain; behind a proxy that ends TLS, --insecure-http; or listen on 127.0.0.1",
+		return refuse("pass --tls-cert and --tls-key, or --acme-domain; behind a proxy that terminates TLS, --insecure-http; or listen on 127.0.0.1",
 			"%s can be reached from elsewhere, and plain HTTP would show tokens on the way", address)
 	}
 	if o.Tenants {

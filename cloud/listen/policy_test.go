@@ -71,16 +71,16 @@ func TestBeyond(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	acme := ACME{Domains: []string{"photos.example"}}
 	for want, o := range map[string]Options{
-		"needs its key":         {Cert: "c"},
-		"a key its certificate": {Key: "k"},
-		"not from both":         {Cert: "c", Key: "k", ACME: acme},
-		"HTTP is not plain":     {Cert: "c", Key: "k", InsecureHTTP: true},
-		"in TLS only":           {ClientCA: "a"},
-		"the name":              {ACME: ACME{Email: "me@photos.example"}},
-		"no certificate for":    {ACME: ACME{Domains: []string{"*.photos.example"}}},
-		"no certificate for ":   {ACME: ACME{Domains: []string{"photos"}}},
-		"no certificate for  ":  {ACME: ACME{Domains: []string{"192.0.2.1"}}},
-		"nobody could connect":  {MaxConnections: -1},
+		"needs its key":              {Cert: "c"},
+		"a key its certificate":      {Key: "k"},
+		"not from both":              {Cert: "c", Key: "k", ACME: acme},
+		"HTTP is encrypted":          {Cert: "c", Key: "k", InsecureHTTP: true},
+		"only over TLS":              {ClientCA: "a"},
+		"a name for the certificate": {ACME: ACME{Email: "me@photos.example"}},
+		"no certificate for":         {ACME: ACME{Domains: []string{"*.photos.example"}}},
+		"no certificate for ":        {ACME: ACME{Domains: []string{"photos"}}},
+		"no certificate for  ":       {ACME: ACME{Domains: []string{"192.0.2.1"}}},
+		"nobody could connect":       {MaxConnections: -1},
 	} {
 		o.Address = "127.0.0.1:0"
 		if err := o.Check(); !errors.Is(err, exitcode.ErrUsage) || !strings.Contains(err.Error(), strings.TrimSpace(want)) || hint.Of(err) == "" {

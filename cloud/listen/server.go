@@ -13,9 +13,9 @@ const (
 	idleTime   = 2 * time.Minute
 	// headerBytes has room for a token, the longest header of a client.
 	headerBytes = 16 << 10
-	// streams bounds concurrent requests on an HTTP/2 connection, as many as a
-	// tenant may have by default. Go closes a connection on which four times as
-	// many wait for a handler, which stops rapid resets.
+	// streams bounds concurrent requests on an HTTP/2 connection. It equals a
+	// tenant's default limit. To stop rapid resets, Go closes a connection on
+	// which four times as many wait for a handler.
 	streams = 16
 	// unread bounds buffered HTTP/2 bodies over all connections. An HTTP/1.1
 	// connection buffers 4 KiB, and the rest waits at the sender.
@@ -38,7 +38,7 @@ func (s *Server) newHTTP() *http.Server {
 			SendPingTimeout:               idleTime,
 			WriteByteTimeout:              time.Minute,
 		},
-		// net/http would otherwise answer OPTIONS * before every check.
+		// net/http would otherwise answer OPTIONS * before any check.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     s.o.ErrorLog,
 		ConnState:                    s.o.ConnState,
@@ -83,7 +83,6 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Dur
 	return nil
 }
 
-// Close ends everything at once.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		close(s.done)

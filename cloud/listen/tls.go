@@ -17,8 +17,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// pollTime is the interval at which files are read. Contents are compared, because
-// neither symbolic links nor file times tell of every change.
+// pollTime is the interval at which files are read. Contents are compared,
+// because neither symbolic links nor file times reveal every change.
 const pollTime = 30 * time.Second
 
 // expirySoon is the remaining lifetime at which an unrenewed certificate is

@@ -122,7 +122,7 @@ func TestClientCertificatesAreRequired(t *testing.T) {
 	}
 	if resp, err := h.Get(s.URL()); err == nil {
 		resp.Body.Close()
-		t.Error("a certificate of an authority that has left")
+		t.Error("a certificate from a removed authority")
 	}
 }
 

@@ -28,7 +28,6 @@ const Slots = 1 << 17
 // A Slot is a unit of assignment.
 type Slot uint32
 
-// SlotOf returns the slot of a shard.
 func SlotOf(tenant string, index cpar.IndexID, shard int) Slot {
 	b := append([]byte(tenant), 0) // no tenant name contains a zero byte
 	b = append(b, index[:]...)
@@ -45,7 +44,8 @@ func hash(b []byte) uint64 {
 // A Node may hold slots. Its name is unique.
 type Node struct {
 	Name string
-	// Rack names nodes that may fail together. Nodes without a rack share none.
+	// Nodes with the same Rack may fail together. Nodes without a rack share
+	// none.
 	Rack string
 }
 
@@ -93,7 +93,6 @@ func (m *Map) sameRack(a, b int) bool {
 	return m.nodes[a].Rack != "" && m.nodes[a].Rack == m.nodes[b].Rack
 }
 
-// Name returns the name of node i.
 func (m *Map) Name(i int) string { return m.nodes[i].Name }
 
 // mix makes each output bit depend on all input bits (the finaliser of

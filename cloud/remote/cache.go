@@ -48,7 +48,7 @@ type segment struct {
 
 type entry struct {
 	bytes   int64
-	pins    int  // by open indexes and those being opened
+	pins    int  // number of indexes, open or being opened, that use it
 	present bool // on disk; otherwise to be fetched
 	doomed  bool // removed with the last pin
 	last    int64
@@ -168,10 +168,10 @@ func (c *cache) remove(seg segment) bool {
 // noRoom returns the error for n bytes that do not fit, now or ever.
 func (c *cache) noRoom(n int64) error {
 	if n > c.limit {
-		err := fmt.Errorf("%w: the cache may have %d bytes and this needs %d", cpar.ErrStorage, c.limit, n)
+		err := fmt.Errorf("%w: the cache is limited to %d bytes and this needs %d", cpar.ErrStorage, c.limit, n)
 		return hint.Add(err, "raise cache-bytes")
 	}
-	return fmt.Errorf("%w: %w: %d bytes more do not fit into the cache of %d", cpar.ErrStorage, store.ErrNoRoom, n, c.limit)
+	return fmt.Errorf("%w: %w: another %d bytes do not fit into the cache of %d", cpar.ErrStorage, store.ErrNoRoom, n, c.limit)
 }
 
 type pins struct {
@@ -240,7 +240,7 @@ func (p *pins) release() {
 	})
 }
 
-// unpin requires mu.
+// unpin is called with mu held.
 func (c *cache) unpin(p *pins) {
 	for d := range p.want {
 		seg := segment{p.key, d}

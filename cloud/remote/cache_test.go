@@ -70,7 +70,7 @@ func TestCacheIsBoundedAndEvictsLeastUsed(t *testing.T) {
 		t.Error("c was used least recently, and b was evicted")
 	}
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(cachePath(data, c, 0)))); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder of what was evicted: %v", err)
+		t.Errorf("the folder of the evicted index: %v", err)
 	}
 }
 

@@ -29,7 +29,7 @@ type cacheFile struct {
 	pinned   bool // space is already reserved
 }
 
-// create starts a file of size bytes, or of a pinned segment if size is
+// create starts a file of size bytes, or for a pinned segment if size is
 // negative. Further bytes reserve space as they arrive.
 func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: size < 0}

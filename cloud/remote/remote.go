@@ -38,14 +38,13 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Options configures a Store.
 type Options struct {
 	// Data is the folder of the cache, which no other process may use. If "",
 	// Open creates a temporary folder and Close removes it.
 	Data string
 	// CacheBytes bounds the cache and running uploads. The default is 16 GiB.
 	CacheBytes int64
-	// Wait bounds the time without an answer of the storage (blob.Options).
+	// Wait bounds the time without an answer from the storage (blob.Options).
 	Wait time.Duration
 	// Log receives events that no caller sees. Nil discards them.
 	Log *slog.Logger
@@ -61,8 +60,9 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// Activation holds gate shared, and removing an unnamed segment exclusively.
-	// Otherwise a segment could disappear before the commit of an activation.
+	// Activation holds gate shared. Removing an unnamed segment holds it
+	// exclusively. Otherwise a segment could disappear before the commit of an
+	// activation.
 	gate sync.RWMutex
 
 	probe  sync.Mutex

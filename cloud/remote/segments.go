@@ -54,8 +54,8 @@ func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size i
 	return f.keep()
 }
 
-// Remove implements store.Backend. An index without a manifest has nothing
-// else, and Sweep removes its tombstone.
+// Remove implements store.Backend. There are no other remains, because Sweep
+// removes tombstones.
 func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Digest) error {
 	for _, d := range digests {
 		if err := s.removeUnnamed(ctx, k, d); err != nil {

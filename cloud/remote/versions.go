@@ -44,8 +44,8 @@ func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
-// commit writes the next version, against concurrent writers. prepare inspects the
-// state before each attempt and returns errDone if no commit is needed.
+// commit writes the next version despite concurrent writers. prepare inspects
+// the state before each attempt and returns errDone if no commit is needed.
 func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
 	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	}
 	switch err := s.bucket.PutIfAbsent(ctx, probeName, []byte("this storage ignores conditions\n")); {
 	case err == nil:
-		return hint.Add(fmt.Errorf("%w: %w: it overwrites an object although told not to", cpar.ErrStorage, blob.ErrRefused),
+		return hint.Add(fmt.Errorf("%w: %w: it ignores the condition not to overwrite an object", cpar.ErrStorage, blob.ErrRefused),
 			"use a storage with conditional writes (If-None-Match: *), such as S3 itself")
 	case !errors.Is(err, blob.ErrExists):
 		return err

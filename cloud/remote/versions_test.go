@@ -177,7 +177,7 @@ func TestActivationDuringDeletionKeepsSegments(t *testing.T) {
 	}
 }
 
-// The deletion has happened or not, and its remains are removed.
+// The deletion has either happened or not, and its remains are removed.
 func TestDeletionCutAtEveryRequest(t *testing.T) {
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), 0)

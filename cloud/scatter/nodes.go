@@ -39,8 +39,8 @@ func (b *NodeLoad) Add(node string, n int) {
 	}
 }
 
-// Order sorts the first holders of places by outstanding requests, with slow
-// nodes last. All of them hold the shard.
+// Order sorts the first places, as many as there are holders of the shard, by
+// outstanding requests, with slow nodes last.
 func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,12 +68,11 @@ const (
 	// minHedge and maxHedge bound Hedge. It is maxHedge until enough responses
 	// are known.
 	minHedge, maxHedge = 5 * time.Millisecond, 500 * time.Millisecond
-	// hedgeShare is the number of hedges allowed per response, and maxSpare
-	// their maximum at once, because hedging adds load.
+	// hedgeShare is the number of hedges allowed per response, because hedging
+	// adds load. maxSpare is the maximum number allowed at once.
 	hedgeShare, maxSpare = 0.1, 50
 )
 
-// Add records a response time.
 func (r *Latencies) Add(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +93,8 @@ func (r *Latencies) Spent(hedges int) {
 	r.spare -= float64(hedges)
 }
 
-// Hedge returns the delay before a second node is asked, never once the allowance
-// is used up.
+// Hedge returns the delay before a second node is asked. Once the allowance is
+// used up, it returns the constant never.
 func (r *Latencies) Hedge() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -64,7 +64,7 @@ type shardProgress struct {
 	done  bool
 	asked []attempt // in this round
 	round int
-	pause time.Time // no node is asked before
+	pause time.Time // no node is asked before it
 }
 
 type attempt struct {
@@ -74,7 +74,6 @@ type attempt struct {
 	why    error
 }
 
-// New returns a query for n shards.
 func New(n int, places func(shard int) []string, o Options) *Query {
 	return &Query{o: o, places: places, shards: make([]shardProgress, n), left: n}
 }

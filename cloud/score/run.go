@@ -13,8 +13,8 @@ func (s *Space) Run(first uint32, scores []int64) { s.run(&s.index.vectors, firs
 // Centroids is Run for the centroids of cells.
 func (s *Space) Centroids(first uint32, scores []int64) { s.run(&s.index.centroids, first, scores) }
 
-// buffer is the number of products computed before rounding, which fit in the
-// L1 cache.
+// buffer is the number of products computed before rounding. They fit in the L1
+// cache.
 const buffer = 4096
 
 var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}

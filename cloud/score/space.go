@@ -18,7 +18,7 @@ import (
 
 // A Space is a request to an index, in the form that kdforest and ivf search.
 // It serves a single search. Run and Score are safe for concurrent use. The
-// rest belongs to one goroutine.
+// other methods belong to one goroutine.
 type Space struct {
 	index *Index
 	q     *cpar.Request
@@ -101,7 +101,8 @@ func (x *Index) offers() string {
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
-// touch counts rows read, those that every shard reads only in the first shard.
+// touch counts rows read. Rows that every shard reads count only in the first
+// shard.
 func (s *Space) touch(t *table, rows int) {
 	if t == &s.index.vectors || s.index.First == 0 {
 		s.touched.Add(t.bytes(rows))
@@ -148,9 +149,9 @@ func (s *Space) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether everything beyond a plane is farther away than a record
-// with score worst (type 2 comparison). A plane counts 0.75 of its distance,
-// since the projection can fall below L1.
+// Beyond reports whether everything beyond a plane is farther away than a
+// record with score worst (type 2 comparison). A plane counts as 0.75 of its
+// distance, because the projected distance can fall below the L1 distance.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	// Use 128 bits so that no request can make the product wrap.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)

@@ -6,9 +6,9 @@ import (
 	"cpar/internal/modq"
 )
 
-// A table holds rows of dim words modulo 2⁶⁴ in chunks of per rows. The last
-// chunk may be smaller. The first row has number first, which is above 0 in a
-// later shard.
+// A table holds rows of dim words modulo 2⁶⁴. Each chunk has per rows, except
+// that the last may be smaller. The first row has number first, which is above
+// 0 in a later shard.
 type table struct {
 	dim, per int
 	first    uint32
@@ -52,10 +52,11 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 }
 
 // maxSorted is the number of rows sorted by chunk at once: more than a round of
-// a depth-first search, few enough for insertion sort.
+// a depth-first search needs, but few enough for insertion sort.
 const maxSorted = 32
 
-// gatherSorted processes the rows of each chunk together, which prefetches.
+// gatherSorted processes the rows of each chunk together, which allows
+// prefetching.
 func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	var order [maxSorted]uint8
 	var rows [maxSorted]uint32

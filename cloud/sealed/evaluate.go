@@ -11,8 +11,8 @@ import (
 	"cpar/internal/parallel"
 )
 
-// few is the largest number of requests multiplied one by one. A tile has lanes
-// for more, which would stay idle.
+// few is the largest number of requests multiplied one by one. In a mod48.Tile,
+// which has lanes for more, most lanes would stay idle.
 const few = 3
 
 // BatchSize returns the number of requests best answered together. Sixteen take
@@ -51,8 +51,8 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 	return replies, nil
 }
 
-// evaluateSingly writes the words of groups first to last−1, request by request,
-// in four streams, one from each quarter, that read memory in order.
+// evaluateSingly writes the words of groups first to last−1, request by
+// request. Four streams, one per quarter of the groups, read memory in order.
 func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	operands := make([]*mod48.Operand, len(requests))

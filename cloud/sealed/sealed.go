@@ -25,8 +25,8 @@ type Index struct {
 	groups  []*lattice.Group
 	records int
 	asked   bool // requests contain a matrix for these groups
-	// clustered holds the groups with several records per row, inClusters
-	// records in all, or is nil.
+	// clustered holds the groups with several records per row, or is nil. They
+	// have inClusters records.
 	clustered  *Index
 	inClusters int
 }

@@ -170,7 +170,7 @@ func TestBatchRepliesEqualSingles(t *testing.T) {
 			for _, workers := range []int{1, 3} {
 				for i, got := range evaluate(t, x, workers, requests[:n]...) {
 					if !slices.Equal(got.Words, want[i].Words) {
-						t.Errorf("%+v, %d requests, %d workers: reply %d is another than alone", c, n, workers, i)
+						t.Errorf("%+v, %d requests, %d workers: reply %d differs from a single one", c, n, workers, i)
 					}
 				}
 			}
@@ -228,7 +228,8 @@ func TestMismatchesAreRefused(t *testing.T) {
 	}
 }
 
-// 20,000 records of 1,408 numbers, and as many bytes of 96: 169 MB.
+// Each index has 169 MB: 20,000 records of 1,408 numbers, or as many bytes in
+// records of 96 numbers.
 func BenchmarkEvaluate(b *testing.B) {
 	for _, c := range []struct{ dim, block int }{{1408, 128}, {96, 32}} {
 		p := balanced(b, lattice.Fast, c.dim, c.block)

@@ -152,7 +152,7 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // streaming returns the nanoseconds per byte of a plain read, the best of
-// several runs and of two orders.
+// several runs in two orders of reading.
 func streaming(words []uint64) float64 {
 	best := time.Duration(1 << 62)
 	for range 3 {

@@ -98,7 +98,7 @@ func (c column) Run(first uint32, scores []int64) {
 }
 
 // A planner records the visits of a request to this shard. Pieces start at the
-// first record of a cell, so that those of different requests coincide.
+// first record of a cell, so that pieces of different requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index

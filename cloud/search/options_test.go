@@ -33,7 +33,7 @@ func allKinds(x *score.Index, seed uint64) (all []*cpar.Request) {
 	return all
 }
 
-// naive scores every visited record with kdforest.Scorer and sorts all.
+// naive scores every visited record with kdforest.Scorer and sorts the scores.
 func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 	t.Helper()
 	s, err := score.NewSpace(x, q)

@@ -42,8 +42,9 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 
 // plannedBatch answers requests whose visits do not depend on scores. One
 // goroutine per request searches the trees and plans the visits. Then all
-// workers score the planned records in memory order with their own queues. The
-// reply equals that of kdforest.Search, because the order of pushes has no effect.
+// workers score the planned records in memory order with their own queues.
+// kdforest.Search gives the same reply, because the order of pushes has no
+// effect.
 //
 // The paper runs the trees in parallel with a shared Queue and Vis. One
 // goroutine per tree, with atomics for Vis and a lock for Queue, took 1.3 to

@@ -13,7 +13,7 @@ import (
 )
 
 // stride is the number of records scored between two checks of the context, and
-// the minimum worth a goroutine. It takes a fifth of a millisecond.
+// the minimum worth a goroutine. Scoring them takes a fifth of a millisecond.
 const stride = 256
 
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
@@ -28,8 +28,8 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	})
 }
 
-// share divides n pieces of work among the workers, each at least minLen of
-// them, and returns the replies. do pushes hits to its worker's queues, one per
+// share divides n pieces of work among the workers, at least minLen for each,
+// and returns the replies. do pushes hits to its worker's queues, one per
 // request, in any order. visited[i] records are scored for request i.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
@@ -63,7 +63,7 @@ func (t *task) queues() []*topk.Queue {
 	return out
 }
 
-// pause yields the processor, which a search occupies for milliseconds.
+// pause yields the processor, because a search occupies it for milliseconds.
 func pause(ctx context.Context) error {
 	runtime.Gosched()
 	return ctx.Err()

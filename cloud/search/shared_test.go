@@ -82,7 +82,7 @@ func TestSearchesLetOthersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := turns.Load() - before; got < 3001/stride/2 {
-		t.Errorf("somebody else ran %d times during %d strides", got, 3001/stride)
+		t.Errorf("another goroutine ran %d times during %d strides", got, 3001/stride)
 	}
 	stop.Store(true)
 	<-stopped

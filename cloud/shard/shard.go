@@ -1,6 +1,7 @@
-// Package shard divides indexes into shards that are searched separately. A shard
-// is a range of the vector segments, and has every other segment that a search
-// needs. The joined replies of all shards equal the reply of the whole index.
+// Package shard divides indexes into shards that are searched separately. A
+// shard is a range of the vector segments, together with all other segments
+// that a search needs. The joined replies of all shards equal the reply of the
+// whole index.
 package shard
 
 import (
@@ -14,13 +15,12 @@ import (
 // the whole index.
 type Range struct{ First, Last int }
 
-// Whole reports whether p is the whole index.
 func (p Range) Whole() bool { return p == Range{} }
 
 // Check refuses a range outside the index. Errors wrap cpar.ErrInput.
 func (p Range) Check(m *cpar.Manifest) error {
 	if n := len(vectors(m)); !p.Whole() && (p.First < 0 || p.Last <= p.First || p.Last > n) {
-		return fmt.Errorf("%w: part %d to %d of an index with %d segments of vectors", cpar.ErrInput, p.First, p.Last, n)
+		return fmt.Errorf("%w: a shard from %d to %d of %d vector segments", cpar.ErrInput, p.First, p.Last, n)
 	}
 	return nil
 }
@@ -34,9 +34,9 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 	return bytes
 }
 
-// Split divides an index into shards of at least least bytes, except the last.
-// The result depends on the manifest alone. An index of one shard is searched
-// whole.
+// Split divides an index into shards whose minimum size is least bytes, except
+// the last. The result depends on the manifest alone. An index of one shard is
+// searched whole.
 func Split(m *cpar.Manifest, least uint64) []Range {
 	var out []Range
 	first, sum := 0, uint64(0)
@@ -53,8 +53,8 @@ func Split(m *cpar.Manifest, least uint64) []Range {
 	return out
 }
 
-// CheckSegments validates m and p, and checks that segments holds those that p
-// needs, in the order of m.
+// CheckSegments validates m and p, and checks that segments holds the ones that
+// p needs, in the order of m.
 func (p Range) CheckSegments(m *cpar.Manifest, segments [][]byte) error {
 	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
 		return err

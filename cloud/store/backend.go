@@ -70,7 +70,7 @@ func isFault(err error) bool {
 }
 
 // verify reads a stored segment and returns its size. It calls pace, if not
-// nil, before each read with the maximum length.
+// nil, before each read, with the maximum length of the read.
 func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {

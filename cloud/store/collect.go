@@ -11,7 +11,8 @@ import (
 
 // A Collection counts the removals of Collect.
 type Collection struct {
-	// Segments of Indexes, which no active manifest named.
+	// Segments counts removed segments, and Indexes the indexes that they
+	// belonged to.
 	Segments, Indexes int
 	// Abandoned counts those Indexes that were never activated and are gone.
 	Abandoned int
@@ -20,9 +21,10 @@ type Collection struct {
 	Remains Swept
 }
 
-// Collect removes segments that no active manifest names and that were stored
-// before unnamed, and remains of writes interrupted before broken. With dry it
-// only counts. The backend may be in use. Collect joins errors.
+// Collect removes segments that no active manifest names if they were stored
+// before the time unnamed, and remains of writes interrupted before the time
+// broken. With dry it only counts. The backend may be in use. Collect joins
+// errors.
 func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, broken, dry)

@@ -10,7 +10,6 @@ import (
 	"cpar"
 )
 
-// CopyOptions configures Copy.
 type CopyOptions struct {
 	// DryRun writes nothing. The destination may be nil.
 	DryRun bool
@@ -24,7 +23,6 @@ type CopyOptions struct {
 	Progress func(done, total int)
 }
 
-// A Copied counts the work of Copy.
 type Copied struct {
 	Indexes  int // in both backends afterwards
 	Segments int // copied

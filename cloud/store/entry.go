@@ -69,7 +69,8 @@ func (s *Store[T]) forget(e *entry[T]) {
 	}
 }
 
-// locked returns the entry with its work lock held, and a release of both.
+// locked returns the entry with its work lock held, and a function that
+// releases both.
 func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {
@@ -219,7 +220,7 @@ func readManifest(ctx context.Context, b Backend, k IndexRef) (*cpar.Manifest, e
 	}
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
-		// The client cannot be at fault for a version that is stored.
+		// A stored version cannot be the client's fault.
 		return nil, hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, ErrDamaged, err), "push the index again")
 	case err != nil:
 		return nil, fmt.Errorf("index %v: %w", k.Index, err)

@@ -2,7 +2,6 @@ package store
 
 import "time"
 
-// UnloadAll removes every index from memory.
 func (s *Store[T]) UnloadAll() { s.unloadIdle(time.Now().Add(time.Hour)) }
 
 // MapsAtMost bounds the memory maps of a new store.

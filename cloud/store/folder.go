@@ -91,7 +91,7 @@ func CheckOurs(data string, ours ...string) error {
 	if foreign == "" {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("%w: %s holds other things, such as %s", cpar.ErrInput, data, foreign), "name a folder that is empty or does not exist yet")
+	return hint.Add(fmt.Errorf("%w: %s contains other files, such as %s", cpar.ErrInput, data, foreign), "name a folder that is empty or does not exist yet")
 }
 
 func (f *Folder) Close() error {

@@ -24,7 +24,6 @@ func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.manifest }
 // Segments returns the read-only bytes of the segments in the manifest's order.
 func (h *Handle[T]) Segments() [][]byte { return h.open.index.Segments() }
 
-// Value returns the Loader's result.
 func (h *Handle[T]) Value() T { return h.open.value }
 
 // Release releases the index. Its data must not be used afterwards.
@@ -33,8 +32,9 @@ func (h *Handle[T]) Release() {
 	h.open = nil
 }
 
-// Reading calls f, which reads the index. If a memory map cannot be read, f ends
-// as by a panic, the index is unloaded, and the error wraps ErrDamaged.
+// Reading calls f, which reads the index. If a memory map cannot be read, f
+// ends as if it had panicked, the index is unloaded, and the error wraps
+// ErrDamaged.
 func (h *Handle[T]) Reading(f func() error) error {
 	fault := error(nil)
 	err := catch(&fault, f)
@@ -154,7 +154,6 @@ func (s *Store[T]) OpenStored(ctx context.Context, k IndexRef, d cpar.Digest) (*
 	return &SegmentReader{size, r.Read, func() { r.Close() }}, nil
 }
 
-// OpenSegment returns a segment of the active index.
 func (s *Store[T]) OpenSegment(ctx context.Context, k IndexRef, d cpar.Digest) (*SegmentReader, error) {
 	h, err := s.Get(ctx, k)
 	if err != nil {

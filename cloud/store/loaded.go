@@ -41,8 +41,9 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// oldest returns the least recently used of the loaded indexes except x, or nil.
-// If own, it considers only those of x's tenant. The caller holds mu.
+// oldest returns the least recently used of the loaded indexes except x, or
+// nil. If own is set, it considers only the ones of x's tenant. The caller
+// holds mu.
 func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	for _, e := range s.entries {
 		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {

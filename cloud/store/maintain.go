@@ -12,7 +12,7 @@ import (
 const collectEvery = time.Hour
 
 // Maintain collects garbage at once and then hourly, unloads idle indexes, and
-// scrubs, until stop is called, which waits.
+// scrubs, until stop is called. stop waits for running work.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -43,7 +43,7 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	c, err := Collect(ctx, s.backend, time.Now().Add(-s.o.KeepPending), broken, false, nil)
 	if err != nil && ctx.Err() == nil {
-		s.o.Log.Warn("collecting what no index needs", "error", err)
+		s.o.Log.Warn("collecting unneeded data", "error", err)
 	}
 	s.recount(ctx)
 	s.mu.Lock()
@@ -51,7 +51,7 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	s.counts.CollectedBytes += uint64(c.Bytes)
 	s.mu.Unlock()
 	if c != (Collection{}) {
-		s.o.Log.Info("collected what no index needs", "segments", c.Segments, "indexes", c.Indexes, "abandoned", c.Abandoned,
+		s.o.Log.Info("collected unneeded data", "segments", c.Segments, "indexes", c.Indexes, "abandoned", c.Abandoned,
 			"bytes", c.Bytes, "remains", c.Remains.Files, "remains_bytes", c.Remains.Bytes)
 	}
 }

@@ -26,8 +26,8 @@ type mapBudget struct {
 	by  map[string]int // by tenant
 }
 
-// take takes n maps for a tenant, which may hold half of all if there are
-// tenants. If not ok, own reports whether the tenant's own share is used up.
+// take takes n maps for a tenant. If there are tenants, each may hold half of
+// all. If ok is false, own reports whether the tenant's own share is used up.
 func (c *mapBudget) take(tenant string, n int) (ok, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +51,8 @@ func (c *mapBudget) give(tenant string, n int) {
 	}
 }
 
-// reserveMaps takes n maps for an index and unloads the least recently used ones
-// if necessary, of the same tenant if its share is used up.
+// reserveMaps takes n maps for an index. If necessary, it unloads the least
+// recently used indexes, of the same tenant if its share is used up.
 func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	if n > indexMaps {
 		err := fmt.Errorf("%w: %w: it has %d segments, and this cloud maps at most %d of one index", cpar.ErrInput, ErrTooLarge, n, indexMaps)

@@ -64,7 +64,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 	s.counts.ScrubDone, s.counts.ScrubRounds = len(keys), s.counts.ScrubRounds+1
 }
 
-// scrubIndex reads one index. Its error is not damage.
+// scrubIndex reads one index. The error that it returns is not damage.
 func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	for {
 		before, err := s.backend.Manifest(ctx, k)
@@ -92,7 +92,7 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 }
 
 // confirmFault checks again with pushes locked out and records the fault. again
-// means that it is gone.
+// reports that the fault is gone.
 func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)
 	if err != nil {

@@ -122,7 +122,8 @@ func (l *lines) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.Build
 
 var scrubbing = store.Options{ScrubRate: 1 << 40, ScrubEvery: time.Millisecond}
 
-// Until one push the index reports damage, and it never gives a wrong reply.
+// The index reports damage until it is pushed once, and never gives a wrong
+// reply.
 func TestScrubFindsFlippedBit(t *testing.T) {
 	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
 		for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF, cpar.SchemeSealed, cpar.SchemeLocal} {
@@ -151,7 +152,7 @@ func flippedBits(t *testing.T, memory indexdir.Memory, o owner) {
 	for name, path := range files {
 		for _, loaded := range []bool{true, false} {
 			if !o.has(t, s) {
-				t.Fatalf("%s: it does not begin well", name)
+				t.Fatalf("%s: the index is damaged at the start", name)
 			}
 			if !loaded {
 				s.UnloadAll()
@@ -177,11 +178,11 @@ func flippedBits(t *testing.T, memory indexdir.Memory, o owner) {
 			o.mend(t, s)
 			faults = total(s)
 			if !o.has(t, s) || s.Stats().Damaged != 0 {
-				t.Errorf("%s: one push does not mend it", name)
+				t.Errorf("%s: one push does not repair it", name)
 			}
 			round(t, s)
 			if total(s) != faults || !o.has(t, s) {
-				t.Errorf("%s: mended, and found damaged again: %v", name, s.Stats().Faults)
+				t.Errorf("%s: repaired, and found damaged again: %v", name, s.Stats().Faults)
 			}
 		}
 	}
@@ -212,7 +213,7 @@ func TestPushRepairsLoadedIndex(t *testing.T) {
 	}
 	o.mend(t, s)
 	if !o.has(t, s) {
-		t.Error("a push mends nothing")
+		t.Error("a push repairs nothing")
 	}
 }
 
@@ -268,7 +269,7 @@ func TestRepairedIndexReturnsToService(t *testing.T) {
 	}
 }
 
-// The reading fails alone, and the files are checked.
+// Only the reading call fails. Then the files are checked.
 func TestMapFault(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on this system")

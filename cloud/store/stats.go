@@ -12,7 +12,7 @@ const (
 	FaultUnreadable Fault = "unreadable" // the disk fails at a segment
 	FaultMemory     Fault = "memory"     // loaded bytes have changed
 	FaultMap        Fault = "map"        // a memory map could not be read
-	FaultLoader     Fault = "loader"     // the bytes match the manifest and form no index
+	FaultLoader     Fault = "loader"     // the bytes match the manifest but form no index
 )
 
 // Stats describes a store. Fields not marked "now" count since the start.

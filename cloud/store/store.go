@@ -43,17 +43,19 @@ var (
 	// cpar.ErrInput.
 	ErrTooLarge = errors.New("segment is too large")
 	// ErrDamaged means that the index differs from the pushed one, and a push
-	// repairs it. It wraps cpar.ErrCorrupt, which otherwise is the client's fault.
+	// repairs it. It wraps cpar.ErrCorrupt, which by itself means the client's
+	// fault.
 	ErrDamaged = errors.New("the index is damaged at the cloud")
 	// ErrAway means that the storage behind the backend is unreachable. Loaded
 	// indexes are still served. It wraps cpar.ErrStorage.
 	ErrAway = errors.New("the cloud's storage cannot be reached")
 	// ErrNoRoom means that the backend has no space beside the data in use.
-	ErrNoRoom = errors.New("there is no room beside what is in use")
+	ErrNoRoom = errors.New("there is no room beside the data in use")
 )
 
 // A Loader builds the data for searches from an index's segments, which stay
-// mapped while the value is in use. Those that a shard does not need are nil.
+// mapped while the value is in use. Segments that a shard does not need are
+// nil.
 type Loader[T any] func(m *cpar.Manifest, p shard.Range, segments [][]byte) (T, error)
 
 // Options configures a store. The zero value suits a daemon.
@@ -62,8 +64,8 @@ type Options struct {
 	FS durable.FS
 	// MaxSegmentBytes bounds an upload. The default is cpar.MaxSegmentBytes.
 	MaxSegmentBytes int64
-	// KeepPending is how long segments stay that no active manifest names. The
-	// default is a day.
+	// KeepPending is how long segments that no active manifest names are kept.
+	// The default is a day.
 	KeepPending time.Duration
 	// MaxPending bounds a tenant's never activated indexes. A new one replaces
 	// the one with the oldest last upload. The default is 256.
@@ -73,16 +75,17 @@ type Options struct {
 	Quota func(tenant string) int64
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory
-	// MaxLoaded bounds the indexes in memory, MaxCopied the bytes of their
-	// copies (indexdir.MemoryHuge), and Idle the time that an unused index
+	// MaxLoaded bounds the indexes in memory. MaxCopied bounds the bytes of
+	// their copies (indexdir.MemoryHuge). Idle is how long an unused index
 	// stays loaded. The defaults are 64, half the memory free at the start, and
 	// a quarter of an hour.
 	MaxLoaded int
 	MaxCopied int64
 	Idle      time.Duration
 	// ScrubRate is the reading rate of scrubs in bytes per second, by default
-	// 16 MiB. A negative value disables scrubbing. A round starts ScrubEvery, by
-	// default an hour, after the start of the last, or at its end.
+	// 16 MiB. A negative value disables scrubbing. A round starts ScrubEvery
+	// (by default an hour) after the start of the last one, but not before its
+	// end.
 	ScrubRate  int64
 	ScrubEvery time.Duration
 	// Log receives events that no caller sees. Nil discards them.
@@ -108,7 +111,7 @@ type Store[T any] struct {
 func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	o.FS = cmp.Or(o.FS, durable.OS)
 	if _, err := os.Lstat(filepath.Join(data, RestoringName)); err == nil {
-		return nil, hint.Add(fmt.Errorf("opening data folder: %w: a restore into %s has not ended", cpar.ErrInput, data), "run the same cpard restore again: it goes on where it was")
+		return nil, hint.Add(fmt.Errorf("opening data folder: %w: a restore into %s has not ended", cpar.ErrInput, data), "run the same cpard restore again, which continues where it stopped")
 	}
 	f, err := OpenFolder(data, o.FS)
 	if err != nil {
@@ -153,8 +156,8 @@ func (s *Store[T]) Close() error {
 	return s.backend.Close()
 }
 
-// NotFound returns the error for a missing index, SegmentNotFound for a missing
-// segment.
+// NotFound returns the error for a missing index. SegmentNotFound returns the
+// error for a missing segment.
 func NotFound(k IndexRef) error {
 	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, ErrNotFound), "push the index first")
 }

@@ -148,7 +148,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 func tooLarge(d cpar.Digest, limit int64) error {
 	err := fmt.Errorf("segment %v: %w: %w: the limit is %d bytes", d, cpar.ErrInput, ErrTooLarge, limit)
 	if limit == unknownBytes {
-		return hint.Add(err, "say how long it is, as Content-Length does")
+		return hint.Add(err, "send its length, as in Content-Length")
 	}
 	return err
 }
@@ -173,15 +173,15 @@ func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b 
 	})
 }
 
-// activate activates manifest b after prepare has loaded its replacement. same
-// reports that b is active already.
+// activate activates manifest b after prepare has loaded the index. The
+// argument same reports that b is active already.
 func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
 		return fmt.Errorf("activating index %v: %w", k.Index, err)
 	}
 	if m.ID != k.Index {
-		return fmt.Errorf("activating index %v: %w: the manifest is that of index %v", k.Index, cpar.ErrInput, m.ID)
+		return fmt.Errorf("activating index %v: %w: the manifest belongs to index %v", k.Index, cpar.ErrInput, m.ID)
 	}
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -196,7 +196,8 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 	if done {
 		return nil
 	}
-	// Again even if the disk has this manifest, whose name may not be synced.
+	// Activate even if the disk has this manifest, because its name may not be
+	// synced.
 	if err := s.backend.Activate(ctx, k, m); err != nil {
 		if next != nil {
 			next.index.Release()

@@ -24,14 +24,14 @@ type Usage struct {
 	Limit    int64 // 0: no limit
 }
 
-// An account counts a tenant's storage, at first use and then by changes. A
+// An account counts a tenant's storage at first use and then follows changes. A
 // recount notices changes by other processes.
 type account struct {
 	counting sync.Mutex // held while reading the backend; locked before mu
 
 	mu      sync.Mutex
 	counted bool
-	ended   uint64 // uploads
+	ended   uint64 // number of ended uploads
 	indexes map[cpar.IndexID]*use
 	sum     Usage // of indexes, and Reserved
 	files   int   // of indexes, and reserved
@@ -52,7 +52,7 @@ type use struct {
 	lastUpload   time.Time
 
 	uploads       int
-	arrived       map[cpar.Digest]bool // by running uploads and those beside them
+	arrived       map[cpar.Digest]bool // by running uploads and uploads that overlapped with them
 	reservedFiles int
 	reservedBytes int64
 }
@@ -68,7 +68,6 @@ func (s *Store[T]) account(tenant string) *account {
 	return a
 }
 
-// Usage returns the storage of a tenant.
 func (s *Store[T]) Usage(ctx context.Context, tenant string) (Usage, error) {
 	a := s.account(tenant)
 	if err := a.count(ctx, s.backend, tenant, false); err != nil {
@@ -184,9 +183,9 @@ func (a *account) uploadsEnded() uint64 {
 	return a.ended
 }
 
-// reserve reserves space for an upload of at most n bytes in files files. end
-// ends the upload of a segment with the number of files and bytes added. Several
-// uploads of one segment at once add it once.
+// reserve reserves space for an upload of at most n bytes and a number of
+// files. end ends the upload of a segment with the number of files and bytes
+// added. Concurrent uploads of one segment add it once.
 func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
 	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
@@ -208,7 +207,7 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	defer a.mu.Unlock()
 	limit := s.quota(k.Tenant)
 	if taken, more := a.taken(), n+fileBytes*int64(files); limit > 0 && more > limit-taken {
-		err := fmt.Errorf("index %v: %w: %w: %d more bytes than the %d of %d that are taken; each file counts %d beside its own",
+		err := fmt.Errorf("index %v: %w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra",
 			k.Index, cpar.ErrInput, ErrQuota, more, taken, limit, fileBytes)
 		return nil, hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
 	}
@@ -240,8 +239,9 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 // evictions bounds the removals by one upload.
 const evictions = 8
 
-// makeRoom bounds the number of never activated indexes, whose ids cost nothing. It
-// removes the one with the oldest last upload, unless bytes arrive for it.
+// makeRoom bounds the number of never activated indexes, because inventing ids
+// costs nothing. It removes the one with the oldest last upload, unless bytes
+// arrive for it.
 func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)

@@ -21,7 +21,8 @@ func newPulled() *pulled {
 	return p
 }
 
-// addSource adds a source to poll at each collection. Add all before the first.
+// addSource adds a source to poll at each collection. Add all sources before
+// the first collection.
 func (m *Metrics) addSource(source func(sink)) { m.pulled.sources = append(m.pulled.sources, source) }
 
 func (p *pulled) Describe(out chan<- *prometheus.Desc) {

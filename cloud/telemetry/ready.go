@@ -38,7 +38,6 @@ const fresh = time.Second
 
 const longestCheck = 10 * time.Second
 
-// Readiness runs checks.
 type Readiness struct {
 	checks []Check
 
@@ -115,7 +114,6 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		Status: http.StatusServiceUnavailable, Code: cparhttp.CodeUnready, Detail: strings.Join(what, "; ")}, faults})
 }
 
-// FolderCheck checks that the data folder is readable.
 func FolderCheck(data string) Check {
 	return Check{Name: "folder", Serving: true, Run: func(context.Context) error {
 		f, err := os.Open(data)

@@ -14,7 +14,7 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// poll exports what put puts of the statistics at each collection.
+// poll calls put with current statistics at each collection.
 func poll[S any](m *Metrics, stats func() S, put func(sink, S)) {
 	m.addSource(func(s sink) { put(s, stats()) })
 }

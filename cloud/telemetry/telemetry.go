@@ -4,8 +4,8 @@
 //	Stats() of other packages ─────┴▶ Metrics ─▶ /metrics (Prometheus)
 //	checks ─▶ Readiness ─▶ /readyz
 //
-// A separate listener serves it. No label contains a token, an index or a client.
-// Tenants appear by opaque id, and only the first tenantLabels of them.
+// A separate listener serves it. No label contains a token, an index or a
+// client. Labels give the first tenantLabels tenants by opaque id.
 package telemetry
 
 import (
@@ -53,8 +53,8 @@ type Metrics struct {
 	connections connections
 }
 
-// buckets in seconds: a request to a loaded index takes a millisecond, a large
-// push an hour.
+// buckets in seconds: a request to a loaded index takes a millisecond, and a
+// large push takes an hour.
 var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
 // New returns Metrics with a private registry.

@@ -324,7 +324,7 @@ func TestReadiness(t *testing.T) {
 	left, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	if patient := NewReadiness(Check{"store", true, func(ctx context.Context) error { return ctx.Err() }}); !patient.Serves(left) || !patient.Serves(t.Context()) {
-		t.Error("the check was broken off")
+		t.Error("the check was cancelled")
 	}
 	full := NewReadiness(FreeSpaceCheck(data, 1<<62))
 	if code, p := get(full); code != 503 || !full.Serves(t.Context()) || !strings.Contains(p.Detail, "free") {

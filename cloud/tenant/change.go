@@ -59,7 +59,8 @@ type Editor struct {
 	Keep func(bearer.Token) error
 }
 
-// Add creates a token, and the tenant if necessary. Limits need a new tenant.
+// Add creates a token, and the tenant if necessary. Only a new tenant accepts
+// limits.
 func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, limits Limits) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -71,10 +72,10 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 			f.Tenants = append(f.Tenants, Tenant{ID: newID(), Name: name, Limits: limits, Created: now(), Tokens: []Token{}})
 			t = &f.Tenants[len(f.Tenants)-1]
 		} else if limits != (Limits{}) {
-			return hint.Add(fmt.Errorf("%w: tenant %s is there, with limits of its own", cpar.ErrInput, name), "change them with: cpard tenant limit %s", name)
+			return hint.Add(fmt.Errorf("%w: tenant %s exists and has its own limits", cpar.ErrInput, name), "change them with: cpard tenant limit %s", name)
 		}
 		if slices.ContainsFunc(t.Tokens, func(k Token) bool { return k.Label == label && k.Until.IsZero() }) {
-			return hint.Add(fmt.Errorf("%w: tenant %s has a token %s", cpar.ErrInput, name, label), "name another with --label, or change it for a new one: cpard tenant rotate %s --label %s", name, label)
+			return hint.Add(fmt.Errorf("%w: tenant %s already has a token %s", cpar.ErrInput, name, label), "name another with --label, or replace it: cpard tenant rotate %s --label %s", name, label)
 		}
 		return e.issue(&made, t, label, scopes.Names())
 	})
@@ -203,7 +204,7 @@ func (f *file) known(name string) (*Tenant, error) {
 	if t := f.find(name); t != nil {
 		return t, nil
 	}
-	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows those that there are")
+	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows all tenants")
 }
 
 // token returns the live token with this label, or the only one if label is "".
@@ -223,7 +224,7 @@ func (t *Tenant) token(label string) (*Token, error) {
 	if label == "" {
 		return nil, hint.Add(fmt.Errorf("%w: tenant %s has %d tokens", cpar.ErrInput, t.Name, len(labels)), "name one with --label: %s", strings.Join(labels, ", "))
 	}
-	return nil, hint.Add(fmt.Errorf("%w: tenant %s has no token %q", cpar.ErrInput, t.Name, label), "there are: %s", strings.Join(labels, ", "))
+	return nil, hint.Add(fmt.Errorf("%w: tenant %s has no token %q", cpar.ErrInput, t.Name, label), "its tokens: %s", strings.Join(labels, ", "))
 }
 
 // DataSize returns the number and total size of a tenant's files in a data folder.

@@ -62,12 +62,12 @@ func TestRefusedChangesKeepRegistry(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after, err := os.ReadFile(path(data)); err != nil || string(after) != string(before) {
-			t.Errorf("%s: the registry is another, %v", name, err)
+			t.Errorf("%s: the registry has changed, %v", name, err)
 		}
 	}
 }
 
-// Tokens in grace end too, and other labels' tokens stay.
+// Tokens in their grace period end too, and other labels' tokens stay.
 func TestRotateEndsAllTokensOfLabel(t *testing.T) {
 	data, e := t.TempDir(), new(Editor)
 	e.Data = data

@@ -18,7 +18,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// FileName is the name of the registry.
 const FileName = "tenants.json"
 
 // The format of the registry (docs/FORMAT.md).
@@ -68,7 +67,7 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 	}
 	// Opening a named pipe would block.
 	if info, err := os.Lstat(path(data)); err == nil && !info.Mode().IsRegular() {
-		return fail(hint.Add(fmt.Errorf("%w: it is no regular file", cpar.ErrCorrupt), restoring))
+		return fail(hint.Add(fmt.Errorf("%w: it is not a regular file", cpar.ErrCorrupt), restoring))
 	}
 	f, err := os.Open(path(data))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +83,7 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 	// A user with write permission could admit any client. Windows has no such
 	// permissions.
 	if info.Mode().Perm()&0o022 != 0 && os.PathSeparator == '/' {
-		return fail(hint.Add(fmt.Errorf("%w: others may write it", cpar.ErrInput), "chmod 600 it, after a look at what it says"))
+		return fail(hint.Add(fmt.Errorf("%w: others may write to it", cpar.ErrInput), "check its contents, then chmod 600 it"))
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
@@ -96,7 +95,7 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 	return l, info, nil
 }
 
-const restoring = "put it back from a backup (cpard backup), or move it away and add the tenants again: their data stays, under new ids"
+const restoring = "restore it from a backup (cpard backup), or move it away and add the tenants again: they get new ids, and the old data stays"
 
 // Check refuses a registry that a daemon would refuse. Errors wrap
 // cpar.ErrCorrupt or cpar.ErrVersion.
@@ -118,7 +117,7 @@ func decode(b []byte) (*file, error) {
 		Version int    `json:"version"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil || head.Format != fileMagic {
-		return wrong("it is no registry of cpard")
+		return wrong("it is not a registry of cpard")
 	}
 	if head.Version != fileVersion {
 		return nil, hint.Add(fmt.Errorf("%w: a registry of version %d; this program reads %d", cpar.ErrVersion, head.Version, fileVersion), "use the version of cpard that wrote it, or a later one")
@@ -145,7 +144,7 @@ func (l *file) check() error {
 			return fmt.Errorf("tenant %q: %w", t.Name, err)
 		}
 		if ids[t.ID] || names[t.Name] {
-			return fmt.Errorf("tenant %q is there twice, or its id is", t.Name)
+			return fmt.Errorf("tenant %q or its id occurs twice", t.Name)
 		}
 		ids[t.ID], names[t.Name] = true, true
 		labels := map[string]bool{}
@@ -163,7 +162,7 @@ func (l *file) check() error {
 			}
 			labels[k.Label] = labels[k.Label] || k.Until.IsZero()
 			if tokens[shelf(k.SHA256)] {
-				return fmt.Errorf("tenant %q: token %q is there twice", t.Name, k.Label)
+				return fmt.Errorf("tenant %q: token %q occurs twice", t.Name, k.Label)
 			}
 			tokens[shelf(k.SHA256)] = true
 		}

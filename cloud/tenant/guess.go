@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits of wrong tokens per address and in total. A mistyped token needs few
-// attempts, and a guess learns nothing from any.
+// Limits on wrong tokens per address and in total. A user who mistypes a token
+// needs few attempts, and no number of guesses finds a token.
 const (
 	guessesPerMinute = 12
 	guessBurst       = 10

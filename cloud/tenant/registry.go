@@ -31,7 +31,7 @@ var (
 type GuessLimitError struct{ After time.Duration }
 
 func (g *GuessLimitError) Error() string {
-	return "too many wrong tokens came from this address, or from all together"
+	return "too many wrong tokens came from this address, or from all addresses"
 }
 
 // recheck bounds the age of the last check of the file. After ReloadDelay a
@@ -66,8 +66,8 @@ type grant struct {
 	principal Principal
 }
 
-// Open reads the registry of a data folder. Every request needs a token if there
-// is a registry, even one without tenants, if there are data of tenants, or if
+// Open reads the registry of a data folder. Every request needs a token if
+// there is a registry, even one without tenants, if tenants have data, or if
 // needed is set.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
@@ -86,7 +86,6 @@ func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 // Folder contains the data of tenants, by id.
 const Folder = "tenants"
 
-// Needed reports whether requests need a token.
 func (r *Registry) Needed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +94,7 @@ func (r *Registry) Needed() bool {
 }
 
 // Authenticate returns the principal of a request from its header. Errors are
-// ErrToken, a *GuessLimitError, or of reading the registry.
+// ErrToken, a *GuessLimitError, or come from reading the registry.
 func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 	if !r.Needed() {
 		return Principal{}, nil // a token is ignored here
@@ -108,8 +107,9 @@ func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 		return Principal{}, damaged
 	}
 	if err == nil && found {
-		// Even from a limited address, because clients behind one proxy could
-		// lock each other out, and 256 random bits cannot be guessed.
+		// Accept it even from a limited address, because otherwise clients
+		// behind one proxy could lock each other out, and 256 random bits
+		// cannot be guessed.
 		return p, nil
 	}
 	if wait := r.guesses.failed(ClientNetwork(q.RemoteAddr)); wait > 0 {
@@ -211,7 +211,7 @@ func (r *Registry) Storage(tenant string) int64 {
 // Stats counts authentication failures.
 type Stats struct {
 	Tenants int
-	// Refused counts requests without a known token, Limited those among them
+	// Refused counts requests without a known token. Limited counts the ones
 	// beyond the limit.
 	Refused, Limited int64
 }

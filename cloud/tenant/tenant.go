@@ -46,7 +46,6 @@ const (
 
 var scopeNames = []string{"annotate", "push", "delete", "admin"}
 
-// Names returns the names of the scopes.
 func (s Scopes) Names() []string {
 	names := []string{}
 	for i, name := range scopeNames {
@@ -65,7 +64,7 @@ func ParseScopes(names []string) (Scopes, error) {
 	for _, name := range names {
 		i := slices.Index(scopeNames, name)
 		if i < 0 {
-			return 0, fmt.Errorf("%w: there is no scope %q; there are %s", cpar.ErrInput, name, strings.Join(scopeNames, ", "))
+			return 0, fmt.Errorf("%w: there is no scope %q; use %s", cpar.ErrInput, name, strings.Join(scopeNames, ", "))
 		}
 		set |= 1 << i
 	}
@@ -137,7 +136,6 @@ func (p Principal) May(any Scopes) bool {
 
 type contextKey struct{}
 
-// NewContext returns a context that carries p.
 func (p Principal) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
@@ -178,5 +176,5 @@ func CheckName(name string) error {
 	if ok {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("%w: %q is no name", cpar.ErrInput, name), "use 1 to %d letters, digits, '-', '_', '.' and '@', not beginning with '-' or '.'", longestName)
+	return hint.Add(fmt.Errorf("%w: %q is not a valid name", cpar.ErrInput, name), "use 1 to %d letters, digits, '-', '_', '.' and '@', not beginning with '-' or '.'", longestName)
 }

@@ -61,7 +61,7 @@ type Request struct {
 type Outcome struct {
 	Code   string // of the problem returned, or ""
 	Tenant string // opaque id, or ""
-	// Annotations is the number of annotations, which have this Scheme.
+	// Annotations is the number of annotations. All have this Scheme.
 	Scheme      cpar.Scheme
 	Annotations int
 	// Visited and Touched count records scored and bytes of the index read.
@@ -70,7 +70,6 @@ type Outcome struct {
 
 type key struct{}
 
-// NewContext returns ctx with r.
 func (r *Request) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, key{}, r)
 }
@@ -116,7 +115,6 @@ func AddWork(ctx context.Context, visited, touched uint64) {
 	from(ctx).update(func(o *Outcome) { o.Visited, o.Touched = o.Visited+visited, o.Touched+touched })
 }
 
-// SetTenant records the tenant's opaque id.
 func SetTenant(ctx context.Context, tenant string) {
 	from(ctx).update(func(o *Outcome) { o.Tenant = tenant })
 }

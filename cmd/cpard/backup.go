@@ -34,7 +34,7 @@ given. The data folder may be served meanwhile.
 
 A backup has the layout of a data folder: cpard check --data DIR2 reads all of it. A damaged
 index is left out and named, with exit code 5, and the backup keeps its older copy.`,
-		Example: "  $ cpard backup --data ~/cpar-cloud --to /mnt/backup\n  backed up 2 indexes: 14 segments, 68 MB; 4.2 MB were there",
+		Example: "  $ cpard backup --data ~/cpar-cloud --to /mnt/backup\n  backed up 2 indexes: 14 segments, 68 MB; 4.2 MB already there",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := needData(o.Data); err != nil {
@@ -80,7 +80,7 @@ into object storage.
 
 Tokens that were removed after the backup are valid again: restore names them.`,
 		Example: `  $ cpard restore --from /mnt/backup --data ~/cpar-cloud
-  restored 2 indexes: 14 segments, 72 MB; 0 B were there
+  restored 2 indexes: 14 segments, 72 MB; 0 B already there
 
   $ cpard restore --from ~/cpar-cloud --store s3://photos`,
 		Args: noArguments,
@@ -177,7 +177,7 @@ func (x copied) print(w io.Writer, done store.Copied) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s %s: %d segments, %s; %s were there%s\n", verb, indexes(done.Indexes), done.Segments,
+	_, err := fmt.Fprintf(w, "%s %s: %d segments, %s; %s already there%s\n", verb, indexes(done.Indexes), done.Segments,
 		humanize.Bytes(uint64(done.Bytes)), humanize.Bytes(uint64(done.Kept)), pruned)
 	return err
 }

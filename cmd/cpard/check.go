@@ -33,7 +33,7 @@ func newCheck() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check --data DIR",
-		Short: "read everything in a data folder and name what is damaged",
+		Short: "read everything in a data folder and report damage",
 		Long: `check reads every byte of every index in a data folder or a backup, which may be served
 meanwhile, and names the indexes that their owners must push again. It changes nothing. If
 anything is damaged, the exit code is 5.`,
@@ -160,7 +160,7 @@ func newGC() *cobra.Command {
 		Long: `gc removes segments that no active index names, uploads that were never activated, and the
 remains of interrupted writes and deletions, unless they are younger than --grace. The
 folder may be served meanwhile. cpard serve does the same once an hour.`,
-		Example: "  $ cpard gc --data ~/cpar-cloud --dry-run\n  would remove 12 segments of 2 indexes, 1 of them never activated, and 1 remainder: 4.1 MB",
+		Example: "  $ cpard gc --data ~/cpar-cloud --dry-run\n  would remove 12 segments of 2 indexes, 1 of them never activated, and 3 remains of interrupted writes: 4.1 MB",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if grace < 0 {
@@ -194,7 +194,7 @@ func printCollection(w io.Writer, c store.Collection, dry, asJSON bool) error {
 		_, err := fmt.Fprintln(w, "nothing to remove")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s %d segments of %s, %d of them never activated, and %d remains of what was broken off: %s\n",
+	_, err := fmt.Fprintf(w, "%s %d segments of %s, %d of them never activated, and %d remains of interrupted writes: %s\n",
 		verb, c.Segments, indexes(c.Indexes), c.Abandoned, c.Remains.Files, humanize.Bytes(uint64(bytes)))
 	return err
 }

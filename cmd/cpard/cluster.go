@@ -14,8 +14,8 @@ func newCluster() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
 		Short: "inspect and change a cluster",
-		Long: `cluster talks to the NATS servers of a cluster, which docs/operating.md shows how to set up.
-It needs no data folder and runs anywhere that reaches them.`,
+		Long: `cluster talks to the NATS servers of a cluster (docs/operating.md shows how to set one up).
+It needs no data folder and runs on any machine that reaches these servers.`,
 	}
 	c.AddCommand(newClusterStatus(), newClusterDrain(), newClusterRebuild(), newClusterKey())
 	return c
@@ -39,7 +39,7 @@ func newClusterStatus() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status --nats SERVERS",
-		Short:   "list the nodes that live",
+		Short:   "list the live nodes",
 		Example: "  $ cpard cluster status --nats tls://a:4222,tls://b:4222,tls://c:4222 --nats-seed seed\n  m1  7 parts\n  m2  7 parts, leaving\n  2 nodes, 3 of 3 NATS servers, 5 indexes",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -77,7 +77,7 @@ func printStatus(c *cobra.Command, s *cluster.Status) error {
 	}
 	known := indexes(s.Indexes)
 	if s.Indexes < 0 {
-		known = "nobody can tell which indexes (fewer than half of the NATS servers are there)"
+		known = "unknown indexes (fewer than half of the NATS servers respond)"
 	}
 	_, err := fmt.Fprintf(c.OutOrStdout(), "%d nodes, %d of %d NATS servers, %s\n", len(s.Nodes), s.Servers, s.Named, known)
 	return err

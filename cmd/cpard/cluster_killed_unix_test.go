@@ -44,7 +44,7 @@ func TestClusterUploadsKilled(t *testing.T) {
 		want = append(want, list)
 	}
 	// is returns the index that a router serves, −1 if it serves none, and −2
-	// if the storage is needed to tell.
+	// if only the storage can tell.
 	is := func(router int, patience time.Duration) int {
 		t.Helper()
 		client := c.machines[router].client()
@@ -99,7 +99,7 @@ func TestClusterUploadsKilled(t *testing.T) {
 			c.storage.Kill()
 			got := is(1, 0)
 			if unknown = got == -2 && active >= 0; got != active && got != next && got != -2 {
-				t.Fatalf("round %d: while the storage is away %d is served, and before %d", round, got, active)
+				t.Fatalf("round %d: while the storage is away %d is served, but before it was %d", round, got, active)
 			}
 			c.storage.Start()
 		}

@@ -212,7 +212,7 @@ func (c *testCluster) strangers(t *testing.T) {
 	}{
 		"another nkey":         {serve(c.nats.Addresses(), seed, c.nats.CA), 8, "(?i)authorization"},
 		"no nkey":              {serve(c.nats.Addresses(), "", c.nats.CA), 8, "(?i)authorization|nkey"},
-		"a seed that is none":  {serve(c.nats.Addresses(), empty, c.nats.CA), 3, "no seed of an nkey"},
+		"a seed that is none":  {serve(c.nats.Addresses(), empty, c.nats.CA), 3, "no nkey seed"},
 		"a seed for everyone":  {serve(c.nats.Addresses(), shared, c.nats.CA), 3, "others may read the seed"},
 		"another authority":    {serve(c.nats.Addresses(), c.nats.Seed, other.CA), 8, "certificate"},
 		"no TLS":               {serve("nats://10.1.2.3:4222", c.nats.Seed, c.nats.CA), 3, "without TLS"},

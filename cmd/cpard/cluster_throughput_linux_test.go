@@ -158,14 +158,14 @@ func TestClusterThroughput(t *testing.T) {
 		var rates [2]float64
 		for nodes := 1; nodes <= 2; nodes++ {
 			byClock, byCore := throughput(t, c.folder, c.m, c.requests, nodes, c.part)
-			t.Logf("%s, %d nodes: %.2f GB/s, %.2f GB for a second of a node's core", c.name, nodes, byClock/1e9, byCore/1e9)
+			t.Logf("%s, %d nodes: %.2f GB/s, %.2f GB per second of a node's CPU time", c.name, nodes, byClock/1e9, byCore/1e9)
 			rates[nodes-1] = byCore
 		}
 		memory := min(1, shared())
 		ratio := rates[1] / rates[0]
-		t.Logf("%s: a core of two nodes reads %.2f times what one of one does; by memory alone it could %.2f times", c.name, ratio, memory)
+		t.Logf("%s: per core, two nodes read %.2f times as much as one; memory bandwidth allows %.2f times", c.name, ratio, memory)
 		if ratio < 0.9*memory {
-			t.Errorf("%s: that is less than nine tenths", c.name)
+			t.Errorf("%s: that is less than nine tenths of the possible", c.name)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestClusterAnswersAsOneMachine(t *testing.T) {
 		start := time.Now()
 		got, err := answers(t.Context(), d.client(), requests)
 		if err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
-			t.Fatalf("machine %d replies otherwise than one alone, or not: %v", i, err)
+			t.Fatalf("machine %d does not reply like a single machine: %v", i, err)
 		}
 		t.Logf("machine %d: %v a request", i, time.Since(start)/20)
 	}
@@ -168,7 +168,7 @@ func (l *load) ask(ctx context.Context, at int) {
 			continue
 		}
 		if b, err := reply.MarshalBinary(); err != nil || !bytes.Equal(b, l.want[i]) {
-			l.t.Errorf("another answer than one machine's (%v)", err)
+			l.t.Errorf("the answer differs from a single machine's (%v)", err)
 		}
 		break
 	}

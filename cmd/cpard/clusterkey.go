@@ -30,8 +30,8 @@ func newClusterKey() *cobra.Command {
 		Short: "make the nkey of a cluster's nodes",
 		Long: `key writes the seed of a new nkey into a file that only you can read, and prints the matching
 configuration for nats-server: the public half, and the permissions of the nodes. An existing
-seed is kept and the same is printed again. All nodes of a cluster share one seed. NATS
-servers need none.`,
+seed is kept, and its configuration is printed again. All nodes of a cluster share one seed.
+NATS servers need none.`,
 		Example: "  $ cpard cluster key --nats-seed machines.seed > users.conf",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -65,7 +65,7 @@ func nkey(file string) (public string, err error) {
 		public, err = pair.PublicKey()
 	}
 	if err != nil || !nkeys.IsValidPublicUserKey(public) {
-		return "", fmt.Errorf("%w: it is no seed of a user", cpar.ErrInput)
+		return "", fmt.Errorf("%w: it is not a user's seed", cpar.ErrInput)
 	}
 	return public, nil
 }

@@ -56,6 +56,6 @@ func TestClusterKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(source), mayDo) {
-		t.Error("package natstest allows something else")
+		t.Error("package natstest has other permissions")
 	}
 }

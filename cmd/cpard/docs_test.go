@@ -50,6 +50,6 @@ func TestPage(t *testing.T) {
 	}
 	got, err := os.ReadFile(page)
 	if err != nil || string(got) != want {
-		t.Errorf("docs/CPARD.md is not what the code says (%v); write it again with: go test ./cmd/cpard -run TestPage -update", err)
+		t.Errorf("docs/CPARD.md differs from the code (%v); write it again with: go test ./cmd/cpard -run TestPage -update", err)
 	}
 }

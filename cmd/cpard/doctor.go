@@ -49,14 +49,14 @@ func newDoctor(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "check settings, folder, space, tenants, listening, certificate, clock and memory",
-		Long: `doctor checks everything that serve needs, with the settings that serve would use, and prints
-a remedy for each problem: the configuration file, the data folder and its permissions, free
-space, open files, tenants, the rules for the address, the certificate and its end, the clock,
-and the memory. It changes nothing, does not listen, and may run beside a server. Run it as
-the user that serves. The exit code is that of the first failure. Warnings do not count.`,
+		Long: `doctor checks everything that serve needs, with the settings that serve would use: the
+configuration file, the data folder and its permissions, free space, open files, tenants, the
+rules for the address, the certificate and its expiry, the clock, and the memory. It prints a
+remedy for each problem. It changes nothing, does not listen, and may run beside a server. Run
+it as the user of serve. The exit code is that of the first failure. Warnings do not count.`,
 		Example: `  $ sudo -u cpard cpard doctor
   ok    data         /var/lib/cpard
-  ok    tenants      2, and nobody is answered without a token`,
+  ok    tenants      2; every request needs a token`,
 		Args: noArguments,
 		// A broken file is a finding.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
@@ -102,7 +102,7 @@ func (d *doctorFlags) checkSettings(c *cobra.Command, file string) {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, table.Environment("")) && name != table.Environment("config") &&
 			!slices.ContainsFunc(table.Settings, func(s settings.Setting) bool { return table.Environment(s.Name) == name }) {
-			d.Warn("settings", "the settings are in: cpard config --help", "$%s is no setting, and is not read", sanitize.Text(name))
+			d.Warn("settings", "for the settings, see cpard config --help", "$%s is no setting and is ignored", sanitize.Text(name))
 		}
 	}
 }
@@ -118,18 +118,18 @@ func (d *doctorFlags) checkData() {
 	info, err := os.Stat(d.Data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.Warn("data", "cpard serve makes it", "%s does not exist", sanitize.Text(d.Data))
+		d.Warn("data", "cpard serve creates it", "%s does not exist", sanitize.Text(d.Data))
 		return
 	case err != nil:
 		d.Fail("data", "name another with --data", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 		return
 	case !info.IsDir():
-		d.Fail("data", "name another with --data", fmt.Errorf("%w: %s is no folder", cpar.ErrInput, d.Data))
+		d.Fail("data", "name another with --data", fmt.Errorf("%w: %s is not a folder", cpar.ErrInput, d.Data))
 		return
 	}
 	probe, err := os.MkdirTemp(d.Data, "doctor-")
 	if err != nil {
-		d.Fail("data", "run this as the user that serves, or let it write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
+		d.Fail("data", "run this as the user of cpard serve, or let this user write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 	} else {
 		os.Remove(probe)
 		d.OK("data", "%s", sanitize.Text(d.Data))
@@ -164,7 +164,7 @@ func (d *doctorFlags) checkNetwork() {
 		return
 	case tenants.Needed():
 		n.Tenants = true
-		d.OK("tenants", "%d, and nobody is answered without a token", tenants.Stats().Tenants)
+		d.OK("tenants", "%d; every request needs a token", tenants.Stats().Tenants)
 	default:
 		d.OK("tenants", "none: every program on this machine may use it (cpard tenant add)")
 	}
@@ -186,7 +186,7 @@ func (d *doctorFlags) checkCertificates(n listen.Options) {
 		return
 	}
 	if missing := len(n.ACME.Domains) - len(all); missing > 0 {
-		d.Warn("certificate", "cpard serve has them issued; port 443 of each name must lead to it", "ACME has %d more to issue", missing)
+		d.Warn("certificate", "cpard serve requests them; port 443 of each name must lead to it", "ACME has %d more to issue", missing)
 	}
 	for _, c := range all {
 		names := slices.Clone(c.DNSNames)
@@ -196,11 +196,11 @@ func (d *doctorFlags) checkCertificates(n listen.Options) {
 		of := sanitize.Text(strings.Join(names, ", "))
 		switch now := d.now(); {
 		case now.Before(c.NotBefore):
-			d.Fail("certificate", "set the clock, or wait", fmt.Errorf("%w: that of %s begins %s", cpar.ErrInput, of, c.NotBefore.Format(time.DateTime)))
+			d.Fail("certificate", "set the clock, or wait", fmt.Errorf("%w: the certificate of %s begins %s", cpar.ErrInput, of, c.NotBefore.Format(time.DateTime)))
 		case now.After(c.NotAfter):
-			d.Fail("certificate", "renew it", fmt.Errorf("%w: that of %s ended %s", cpar.ErrInput, of, c.NotAfter.Format(time.DateTime)))
+			d.Fail("certificate", "renew it", fmt.Errorf("%w: the certificate of %s ended %s", cpar.ErrInput, of, c.NotAfter.Format(time.DateTime)))
 		case c.NotAfter.Sub(now) < renewedBefore:
-			d.Warn("certificate", "renew it", "that of %s ends %s", of, c.NotAfter.Format(time.DateTime))
+			d.Warn("certificate", "renew it", "the certificate of %s ends %s", of, c.NotAfter.Format(time.DateTime))
 		default:
 			d.OK("certificate", "of %s, until %s", of, c.NotAfter.Format(time.DateTime))
 		}
@@ -210,7 +210,7 @@ func (d *doctorFlags) checkCertificates(n listen.Options) {
 func (d *doctorFlags) checkDescriptors() {
 	switch n := d.descriptors(); {
 	case n == 0:
-		d.OK("files", "the system names no limit of open files")
+		d.OK("files", "the system reports no limit on open files")
 	case n < descriptorsWanted:
 		d.Warn("files", "raise the limit (LimitNOFILE in the unit, ulimit -n)", "%d may be open; half of them are for connections", n)
 	default:
@@ -223,9 +223,9 @@ func (d *doctorFlags) checkClock() {
 	case !known:
 		d.OK("clock", "it is %s; the system does not say whether that is right", d.now().Format(time.DateTime))
 	case !yes:
-		d.Warn("clock", "have it set by a time server", "it is %s, and nothing keeps the clock right: tokens and certificates end by it", d.now().Format(time.DateTime))
+		d.Warn("clock", "synchronise it with a time server", "the clock says %s, and nothing keeps it right; tokens and certificates expire by it", d.now().Format(time.DateTime))
 	default:
-		d.OK("clock", "it is kept right")
+		d.OK("clock", "it is synchronised")
 	}
 }
 
@@ -235,7 +235,7 @@ func (d *doctorFlags) checkMemory() {
 	case !known:
 		d.OK("memory", "bodies and replies take at most %s; the system does not say how much is free", humanize.IBytes(bound))
 	case n < 2*bound:
-		d.Warn("memory", "lower --max-memory, or have more", "bodies and replies may take %s, and %s are free for these and for indexes", humanize.IBytes(bound), humanize.IBytes(n))
+		d.Warn("memory", "lower --max-memory, or add memory", "bodies and replies may take %s, and %s are free for these and for indexes", humanize.IBytes(bound), humanize.IBytes(n))
 	default:
 		d.OK("memory", "bodies and replies take at most %s of %s that are free", humanize.IBytes(bound), humanize.IBytes(n))
 	}

@@ -28,7 +28,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"nothing, tenants":     {nil, nil, "tenants", "ok none", 0},
 		"nothing, listen":      {nil, nil, "listen", "ok 127.0.0.1:8080", 0},
 		"nothing, files":       {nil, nil, "files", "ok 65536 may be open", 0},
-		"nothing, clock":       {nil, nil, "clock", "ok it is kept right", 0},
+		"nothing, clock":       {nil, nil, "clock", "ok it is synchronised", 0},
 		"nothing, memory":      {nil, nil, "memory", "of 16 GiB that are free", 0},
 		"no folder":            {nil, func(_ *testing.T, d *doctorFlags) { d.Data += "/absent" }, "data", "warn", 0},
 		"a file":               {nil, func(t *testing.T, d *doctorFlags) { d.Data = writeFile(t, "file", "") }, "data", "fail unusable input", exitcode.Input},
@@ -51,7 +51,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			if _, err := (&tenant.Editor{Data: d.Data}).Add(context.Background(), "anna", "phone", tenant.Annotate, tenant.Limits{}); err != nil {
 				t.Fatal(err)
 			}
-		}, "tenants", "ok 1, and nobody is answered without a token", 0},
+		}, "tenants", "ok 1; every request needs a token", 0},
 		"a broken certificate": {nil, func(t *testing.T, d *doctorFlags) {
 			d.Network.Cert, d.Network.Key = writeFile(t, "cert", "junk"), writeFile(t, "key", "junk")
 		}, "certificate", "fail", exitcode.Input},

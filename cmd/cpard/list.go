@@ -16,8 +16,8 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list --data DIR",
 		Short: "list the indexes in a data folder",
-		Long: `list prints the indexes in a data folder, which may be served meanwhile, and those that have
-uploads but were never activated. It reads only manifests. cpard check reads everything.`,
+		Long: `list prints the indexes in a data folder, which may be served meanwhile, including indexes
+that have uploads but were never activated. It reads only manifests, unlike cpard check.`,
 		Example: "  $ cpard list --data ~/cpar-cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

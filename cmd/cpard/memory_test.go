@@ -85,7 +85,7 @@ func (p *pressed) watch(t *testing.T) {
 	t.Cleanup(func() { stop(); <-watched })
 }
 
-// peak returns the largest anonymous memory, in kB, from now on for d.
+// peak returns the largest anonymous memory, in kB, during the next d.
 func (p *pressed) peak(d time.Duration) int64 {
 	p.mu.Lock()
 	p.most = 0
@@ -194,7 +194,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		do   func(leave <-chan struct{})
 	}{
 		{"100 held batches of 8 MB", func(leave <-chan struct{}) { p.hostile(t, 100, huge, held, leave) }},
-		{"the same, broken off before", func(leave <-chan struct{}) { p.hostile(t, 100, huge, held, leave) }},
+		{"the same, cut off before", func(leave <-chan struct{}) { p.hostile(t, 100, huge, held, leave) }},
 		{"96 batches whose replies nobody reads", func(leave <-chan struct{}) { p.hostile(t, 96, known, whole, leave) }},
 		{"the same, with the others' remains", func(leave <-chan struct{}) { p.hostile(t, 96, known, whole, leave) }},
 		{"endless chunks", func(leave <-chan struct{}) { p.hostile(t, 64, "Transfer-Encoding: chunked\r\n", chunked, leave) }},

@@ -114,7 +114,7 @@ func TestUnitMatchesTheDaemon(t *testing.T) {
 	addFlags(new(cobra.Command), &o) // for the default values
 	stop, err := strconv.Atoi(value("TimeoutStopSec"))
 	if err != nil || time.Duration(stop)*time.Second <= o.Grace {
-		t.Errorf("systemd kills after %d seconds, requests have %v", stop, o.Grace)
+		t.Errorf("systemd kills after %d seconds, but requests have %v", stop, o.Grace)
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -126,7 +126,7 @@ func TestUnitMatchesTheDaemon(t *testing.T) {
 	path := filepath.Join(packaging, "systemd", "cpard.service")
 	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", "--threshold=20", path).CombinedOutput()
 	if err != nil {
-		t.Errorf("it is exposed beyond 2.0 of 10: %s", out)
+		t.Errorf("its exposure is above 2.0 of 10: %s", out)
 	}
 	// The unit's program and manual are elsewhere on this machine.
 	installed := filepath.Join(t.TempDir(), "cpard.service")

@@ -189,7 +189,7 @@ func TestPushSurvivesStorageOutage(t *testing.T) {
 			t.Errorf("round %d: %d is active", round, got)
 		}
 	}
-	t.Logf("%d of 6 pushes went on when the storage came back, the others when they were repeated", first)
+	t.Logf("%d of 6 pushes continued when the storage came back; the others succeeded when repeated", first)
 	// A node with an empty cache serves the same index from the storage.
 	d.kill()
 	other := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}

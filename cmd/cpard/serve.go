@@ -24,9 +24,9 @@ func newServe() *cobra.Command {
 		Long: `serve opens a data folder, creates it if necessary, and serves it until it is interrupted.
 It then finishes running requests. SIGHUP reloads its certificates.
 
-On a loopback address and without tenants, every program on this machine may use it. Others
-may use it only if there is a tenant (cpard tenant add) and TLS: either --tls-cert and
---tls-key, which are reloaded when the files or a symbolic link to them change, or
+On a loopback address and without tenants, every program on this machine may use it. Other
+machines may use it only if there is a tenant (cpard tenant add) and TLS: either --tls-cert
+and --tls-key, which are reloaded when the files or a symbolic link to them change, or
 --acme-domain, whose certificate Let's Encrypt or another --acme-directory issues and renews
 through port 443 of that name. ACME keys and certificates are stored in DIR/acme. With
 --client-ca a client must also present a certificate. --insecure-http is for a proxy that
@@ -53,8 +53,8 @@ in memory. An index of scheme sealed is scanned from front to back, so auto maps
 info the log records the choice.
 
 The log goes to standard error. At level debug it has a line for each request with its id,
-method, route, index, status, bytes and durations. It never has contents, and addresses of
-clients only with --log-clients.
+method, route, index, status, bytes and durations. It never has contents. It has client
+addresses only with --log-clients.
 
 A background task reads everything stored and loaded at --scrub-rate to find damage. A
 damaged index gets status 503 until its owner pushes it again, which sends only the damaged
@@ -125,7 +125,6 @@ func (o *options) check() error {
 	return nil
 }
 
-// checkCluster checks the settings of a cluster.
 func (o *options) checkCluster() (err error) {
 	if o.Cluster.Servers == "" {
 		return nil

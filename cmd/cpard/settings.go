@@ -18,7 +18,6 @@ import (
 	"cpar/internal/settings"
 )
 
-// options hold the values of the settings.
 type options struct {
 	daemon.Options
 	level   slog.Level
@@ -33,7 +32,7 @@ type setting struct {
 	name, what string
 	none       string // the default in words, or "" for the value itself
 	to         any    // a pointer to the value, or a pflag.Value
-	initial    any    // the default behind a pointer
+	initial    any    // the default, if to is a pointer
 	completion
 }
 
@@ -50,24 +49,24 @@ func oneOf(values ...string) completion { return completion{values: values} }
 
 func file(endings ...string) completion { return completion{values: endings, path: true} }
 
-// settings returns the settings of cpard, in the order of the help. A secret is
-// never a setting itself: the setting names a file.
+// settings returns the settings of cpard, in the order of the help. A setting
+// never holds a secret, only the name of a file that holds it.
 func (o *options) settings() []setting {
 	return []setting{
 		{"data", "data folder", "none", &o.Data, "", folder},
 		{"store", "object storage for indexes, such as s3://BUCKET/PREFIX?region=REGION, azblob://CONTAINER/PREFIX or gs://BUCKET/PREFIX", "the data folder", &o.Objects.Address, "", anything},
-		{"store-credentials", "its credentials, a private file of lines NAME=VALUE", "the environment", &o.Objects.Credentials, "", file()},
+		{"store-credentials", "private file with credentials for the storage, in lines NAME=VALUE", "the environment", &o.Objects.Credentials, "", file()},
 		{"cache-bytes", "maximum size of the cache of object storage in the data folder", "", &o.Objects.CacheBytes, "16GiB", anything},
 		{"nats", "NATS servers of a cluster, such as tls://a:4222,tls://b:4222,tls://c:4222 (needs store)", "no cluster", &o.Cluster.Servers, "", anything},
-		{"nats-seed", "seed of the nkey that the servers accept, a private file", "none", &o.Cluster.Seed, "", file()},
+		{"nats-seed", "private file with the seed of the nkey that the servers accept", "none", &o.Cluster.Seed, "", file()},
 		{"nats-ca", "authorities of the servers' certificates, a PEM file", "the system's", &o.Cluster.CA, "", file("pem", "crt")},
 		{"role", "role in the cluster: router (takes requests), node (holds indexes), or all", "", settings.Parsed("all", "string", o.parseRole), nil, oneOf("all", "router", "node")},
 		{"node-name", "unique name of this node in the cluster", "the host name", &o.Cluster.Name, "", anything},
 		{"rack", "failure domain of this node: no rack gets both copies of a part", "none", &o.Cluster.Rack, "", anything},
 		{"part-bytes", "minimum size of a part of an index (the same on all nodes)", "", &o.minShardBytes, "200MiB", anything},
-		{"listen", "address and port (port 0 picks a free one; other addresses than loopback need TLS and a tenant)", "", &o.Listen, "127.0.0.1:8080", anything},
+		{"listen", "address and port (port 0 picks a free one; addresses other than loopback need TLS and a tenant)", "", &o.Listen, "127.0.0.1:8080", anything},
 		{"tls-cert", "TLS certificate with its chain, a PEM file (reloaded when it changes)", "none", &o.Network.Cert, "", file("pem", "crt")},
-		{"tls-key", "its key, a PEM file", "none", &o.Network.Key, "", file("pem", "key")},
+		{"tls-key", "key of the TLS certificate, a PEM file", "none", &o.Network.Key, "", file("pem", "key")},
 		{"client-ca", "authorities of client certificates, a PEM file (clients must present one)", "none", &o.Network.ClientCA, "", file("pem", "crt")},
 		{"acme-domain", "name for which ACME issues a certificate, accepting its terms (repeatable)", "none", &o.Network.ACME.Domains, []string(nil), anything},
 		{"acme-directory", "URL of the ACME directory", "Let's Encrypt", &o.Network.ACME.Directory, "", anything},
@@ -84,8 +83,8 @@ func (o *options) settings() []setting {
 		{"max-loaded", "maximum number of loaded indexes (the least recently used is unloaded)", "", &o.Store.MaxLoaded, 64, anything},
 		{"max-copied", "maximum memory for copies of indexes (see memory)", "half of the memory free at the start", &o.Store.MaxCopied, "0", anything},
 		{"unload-after", "how long an unused index stays loaded", "", &o.Store.Idle, 15 * time.Minute, anything},
-		{"scrub-rate", "bytes read per second to find damage (0: none)", "", &o.Store.ScrubRate, "16MiB", anything},
-		{"scrub-every", "interval between complete reads to find damage, if the rate allows", "1h, with --store 24h", &o.Store.ScrubEvery, time.Duration(0), anything},
+		{"scrub-rate", "bytes read per second to find damage (0: off)", "", &o.Store.ScrubRate, "16MiB", anything},
+		{"scrub-every", "interval between complete reads to find damage, if the rate allows", "1h, or 24h with --store", &o.Store.ScrubEvery, time.Duration(0), anything},
 		{"keep-pending", "how long to keep an upload that was never activated", "", &o.Store.KeepPending, 24 * time.Hour, anything},
 		{"max-pending", "maximum number of never activated indexes per tenant (the one with the oldest upload is removed)", "", &o.Store.MaxPending, 256, anything},
 		{"log-level", "debug, info, warn or error", "", settings.Parsed("warn", "string", o.parseLevel), nil, oneOf("debug", "info", "warn", "error")},
@@ -132,7 +131,7 @@ func describe() (out []settings.Setting) {
 }
 
 // configPlaces returns candidate paths of the configuration file. A user's own
-// replaces the machine's.
+// file replaces the machine's.
 func configPlaces() (out []string) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		out = append(out, filepath.Join(dir, "cpard", "cpard.toml"))
@@ -186,7 +185,7 @@ exists, otherwise /etc/cpard/cpard.toml. none means no file. Settings in it have
 flags, and an unknown one is an error. Paths in it may begin with ~/ and are otherwise
 relative to its folder. Sizes are written like 512MB or 4GiB, durations like 90s or 24h, and
 repeatable flags as lists (with commas in the environment). The file holds no secrets: settings
-name the files of secrets.
+name the files that hold them.
 
 ` + table.Text(),
 		Example: `  $ cat /etc/cpard/cpard.toml

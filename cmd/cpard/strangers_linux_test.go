@@ -89,8 +89,8 @@ func selfSigned(t *testing.T, dir string) (cert, key string, pool *x509.CertPool
 	return cert, key, pool
 }
 
-// unread opens an HTTP/2 connection, asks for 64 answers whose bodies it takes
-// no byte of, and answers pings until ctx is done.
+// unread opens an HTTP/2 connection, asks for 64 answers, reads no byte of
+// their bodies, and answers pings until ctx is done.
 func unread(ctx context.Context, address, from string, pool *x509.CertPool) {
 	d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}, Config: &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", NextProtos: []string{"h2"}}}
 	c, err := d.DialContext(ctx, "tcp", address)
@@ -128,7 +128,7 @@ func unread(ctx context.Context, address, from string, pool *x509.CertPool) {
 	}
 }
 
-// Clients without a token that take no answer hold at most 64 MB, and nothing
+// Clients without a token that read no answer hold at most 64 MB, and nothing
 // once their time for a token has passed, although their connections stay.
 func TestStrangersAreBounded(t *testing.T) {
 	const connections = 900

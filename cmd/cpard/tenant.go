@@ -77,7 +77,6 @@ func (f *tenantFlags) add(c *cobra.Command, writes bool) {
 	}
 }
 
-// open opens the editor of the data folder.
 func (f *tenantFlags) open() error {
 	f.editor.Data = f.o.Data
 	if f.tokenFile != "" {
@@ -90,7 +89,7 @@ func (f *tenantFlags) open() error {
 }
 
 func (f *tenantFlags) tokenFileExists() error {
-	return hint.Add(fmt.Errorf("keeping the token: %w: %s is there", cpar.ErrInput, f.tokenFile), "name another file")
+	return hint.Add(fmt.Errorf("keeping the token: %w: %s exists already", cpar.ErrInput, f.tokenFile), "name another file")
 }
 
 // keep writes a token into the named file, readable only by its owner.
@@ -181,7 +180,7 @@ revoke one without the others.`,
 		Example: `  $ cpard tenant add anna --storage 20GB --token-file anna.token
   tenant anna (b1946ac92492d234) is new: 20 GB, 50 requests a second (200 at once), 16 at the same time
   token default may annotate,push,delete
-  it is in anna.token; nobody can print it again
+  the token is in anna.token and cannot be printed again
 
   $ cpard tenant add anna --label phone --scopes annotate > phone.token`,
 		Args: oneName,
@@ -216,8 +215,8 @@ func newTenantRotate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate NAME",
 		Short: "replace a token",
-		Long: `rotate makes a token with the scopes of an existing one. The old token ends at once, as it must
-if it has leaked, or after --grace.`,
+		Long: `rotate makes a token with the scopes of an existing one. The old token ends after --grace, by
+default at once. A token that has leaked must end at once.`,
 		Example: "  $ cpard tenant rotate anna --label phone --grace 24h --token-file phone.token",
 		Args:    oneName,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -225,7 +224,7 @@ if it has leaked, or after --grace.`,
 				return err
 			}
 			if f.grace < 0 {
-				return exitcode.UsageError(fmt.Errorf("--grace %v; it cannot have ended before", f.grace))
+				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", f.grace))
 			}
 			made, err := f.editor.Rotate(c.Context(), args[0], f.label, f.grace)
 			if err != nil {
@@ -326,14 +325,14 @@ func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 	token := made.Tenant.Tokens[len(made.Tenant.Tokens)-1]
 	fmt.Fprintf(w, "%stoken %s may %s\n", f.would(), token.Label, strings.Join(token.Scopes, ","))
 	if !made.Until.IsZero() {
-		fmt.Fprintf(w, "%sthe one before it ends at %s\n", f.would(), made.Until.Format(time.RFC3339))
+		fmt.Fprintf(w, "%sthe previous token ends at %s\n", f.would(), made.Until.Format(time.RFC3339))
 	}
 	switch {
 	case f.editor.DryRun:
 	case f.tokenFile != "":
-		fmt.Fprintf(w, "it is in %s; nobody can print it again\n", f.tokenFile)
+		fmt.Fprintf(w, "the token is in %s and cannot be printed again\n", f.tokenFile)
 	default:
-		fmt.Fprintln(w, "this is it; nobody can print it again:")
+		fmt.Fprintln(w, "the token, which cannot be printed again:")
 		fmt.Fprintln(c.OutOrStdout(), made.Token.Reveal())
 	}
 	return nil

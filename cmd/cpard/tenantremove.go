@@ -43,7 +43,7 @@ with --keep-data. It asks before deleting data, and without a terminal needs --y
 After the last tenant is removed, every request still needs a token. To serve loopback without
 tokens again, remove tenants.json and the folder tenants.`,
 		Example: `  $ cpard tenant remove anna --data ~/cpar-cloud
-  delete tenant anna and what it has stored, 12 files, 1.2 GB? type yes: yes
+  delete tenant anna and its stored data, 12 files, 1.2 GB? type yes: yes
   removed tenant anna (b1946ac92492d234), with 12 files, 1.2 GB`,
 		Args: oneName,
 		RunE: func(c *cobra.Command, args []string) error { return f.remove(c, args[0]) },
@@ -71,7 +71,7 @@ func (f *tenantFlags) remove(c *cobra.Command, name string) error {
 	}
 	if !f.editor.DryRun {
 		if r.Files > 0 && !r.KeptAll && !f.yes {
-			if err := ask(c, fmt.Sprintf("delete tenant %s and what it has stored, %s", name, r.amount())); err != nil {
+			if err := ask(c, fmt.Sprintf("delete tenant %s and its stored data, %s", name, r.amount())); err != nil {
 				return err
 			}
 		}
@@ -80,7 +80,7 @@ func (f *tenantFlags) remove(c *cobra.Command, name string) error {
 		}
 		if !r.KeptAll {
 			if err := f.discard(c.Context(), t.ID); err != nil {
-				return hint.Add(err, "its tokens have ended; what is left lies in %s", f.where(t.ID))
+				return hint.Add(err, "its tokens have ended; the remaining data is in %s", f.where(t.ID))
 			}
 		}
 	}
@@ -140,7 +140,6 @@ func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes i
 	return files, bytes, err
 }
 
-// countAll counts the segments of a tenant's indexes.
 func countAll(ctx context.Context, b store.Backend, id string) (files int, bytes int64, err error) {
 	keys, err := b.Keys(ctx, id)
 	for _, k := range keys {
@@ -168,7 +167,7 @@ func deleteAll(ctx context.Context, b store.Backend, id string) error {
 
 // ask asks on a terminal and accepts only yes.
 func ask(c *cobra.Command, what string) error {
-	refused := hint.Add(exitcode.UsageError(fmt.Errorf("%s? nobody said yes", what)), "pass --yes to do so without being asked, or --dry-run to see what would be")
+	refused := hint.Add(exitcode.UsageError(fmt.Errorf("%s? not confirmed", what)), "pass --yes to do so without being asked, or --dry-run to see what would be")
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return refused
 	}

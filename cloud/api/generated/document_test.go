@@ -55,7 +55,7 @@ func TestClientIsUpToDate(t *testing.T) {
 	}
 	got, err := os.ReadFile("client_test.go")
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("client_test.go is not what the generator makes (%v): run go generate ./cloud/api/generated", err)
+		t.Errorf("client_test.go differs from the generator's output (%v): run go generate ./cloud/api/generated", err)
 	}
 }
 
@@ -80,6 +80,6 @@ func TestDocument(t *testing.T) {
 	}
 	stored, err := os.ReadFile("openapi.json")
 	if err != nil || !bytes.Equal(stored, served.Bytes()) {
-		t.Errorf("openapi.json is not what is served (%v): run go test ./cloud/api/generated -run TestDocument -update, then go generate ./cloud/api/generated", err)
+		t.Errorf("openapi.json differs from the served document (%v): run go test ./cloud/api/generated -run TestDocument -update, then go generate ./cloud/api/generated", err)
 	}
 }
