@@ -101,7 +101,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, temporary)
-	for _, want := range []string{"records  scheme  clients", "at 64 clients over those at one", "One client beside 64 of another tenant"} {
+	for _, want := range []string{"records  scheme  clients", "with 64 clients, divided by the rate with one", "One client beside 64 of another tenant"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
