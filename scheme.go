@@ -53,7 +53,7 @@ type schemeSpec struct {
 	// fits reports whether the records of m can fill this number of units.
 	fits func(m *Manifest, units uint64) bool
 	// trees and lists report whether the index may have trees and lists. An
-	// index that may have either must have at least one.
+	// index that may have trees or lists must have at least one of them.
 	trees, lists bool
 	// clusters reports whether the index may group its records into cells. It
 	// then has a segment that assigns them.
@@ -84,8 +84,8 @@ type message struct {
 	version uint16
 }
 
-// wordRows describes an index with one row of words per record. The cloud
-// computes one score from each row.
+// wordRows describes an index with one row of 64-bit words per record. The
+// cloud computes one score from each row.
 var wordRows = schemeSpec{
 	unit: func(m *Manifest) uint64 { return 8 * uint64(m.Dim) },
 	fits: func(m *Manifest, units uint64) bool { return units == uint64(m.Records) },
@@ -100,7 +100,8 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
 	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
-		// The size of a group depends on parameters unknown to this package.
+		// The size of a group of records depends on parameters unknown to this
+		// package.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,
@@ -136,8 +137,8 @@ func (s Scheme) Scored() bool { return s.CloudSearches() && !s.Opaque() }
 // Otherwise the owner fetches the index and searches on the device.
 func (s Scheme) CloudSearches() bool { return len(schemeSpecs[s].accepts) > 0 }
 
-// Opaque reports whether only the two ends can read requests and replies.
-// Request.Opaque and Reply.Opaque then hold the messages.
+// Opaque reports whether requests and replies have an encoding that this
+// package cannot read. Request.Opaque and Reply.Opaque then hold the messages.
 func (s Scheme) Opaque() bool { return schemeSpecs[s].request != message{} }
 
 // Version is the version of every format in this package. Readers refuse any
@@ -155,9 +156,9 @@ const (
 	// SearchDepthFirst is the paper's Algorithm 1, corrected, and the default
 	// of scheme cpar.
 	SearchDepthFirst Search = 0
-	// SearchByRank visits the records with the smallest rank difference, summed
-	// over all trees. It is the most accurate forest search and leaks no more
-	// than SearchDepthFirst.
+	// SearchByRank visits the records with the smallest rank difference (see
+	// kdforest.ByRank), summed over all trees. It is the most accurate forest
+	// search and leaks no more than SearchDepthFirst.
 	SearchByRank Search = 1
 	// SearchBestBin continues, as FLANN does, at the nearest node of any tree.
 	// To compare distances of nodes, the request carries a plane vector, which
@@ -205,7 +206,7 @@ func (p Params) Validate() error {
 	case p.Approx < 1 || p.Approx > 1000:
 		return fmt.Errorf("%w: approximation power AP-%g; it is a percentage from 0.1 to 100", ErrInput, float64(p.Approx)/10)
 	case !slices.Contains(schemeSpecs[p.Scheme].searches, p.Search):
-		return fmt.Errorf("%w: %v with scheme %v", ErrInput, p.Search, p.Scheme)
+		return fmt.Errorf("%w: scheme %v does not support search %v", ErrInput, p.Scheme, p.Search)
 	case p.Prune && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: pruning needs the forest of scheme cpar", ErrInput)
 	case p.Prune && p.Search != SearchDepthFirst:

@@ -75,7 +75,8 @@ func keyFolder(t *testing.T) string {
 		run1(t, dir, "minisign", "-G", "-W", "-f", "-p", "minisign.pub", "-s", "minisign.key")
 		run1(t, dir, "openssl", "genrsa", "-out", "cpar.rsa", "2048")
 		run1(t, dir, "openssl", "rsa", "-in", "cpar.rsa", "-pubout", "-out", "cpar.rsa.pub")
-		// The key is older than the commit, whose date the signatures have.
+		// The key must be older than the commit, because signatures have the
+		// commit's date.
 		lastYear := func() time.Time { return time.Now().AddDate(-1, 0, 0) }
 		e, err := openpgp.NewEntity("CPAR test", "", "", &packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 3072, DefaultHash: crypto.SHA256, Time: lastYear})
 		if err != nil {
@@ -120,7 +121,7 @@ func built(t *testing.T, which string, environment ...string) string {
 	start := time.Now()
 	t.Log(finish(t, cmd))
 	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	t.Logf("%v, of it %v of a processor", time.Since(start).Round(time.Second), used.Round(time.Second))
+	t.Logf("took %v and %v of processor time", time.Since(start).Round(time.Second), used.Round(time.Second))
 	return out
 }
 
@@ -293,7 +294,7 @@ func inDebian(t *testing.T, root, command string) string {
 	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Chroot: root}
 	start, out := time.Now(), finish(t, cmd)
 	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	t.Logf("%s: %v, of it %v of a processor", command, time.Since(start).Round(time.Second), used.Round(time.Second))
+	t.Logf("%s: took %v and %v of processor time", command, time.Since(start).Round(time.Second), used.Round(time.Second))
 	return out
 }
 
@@ -325,7 +326,7 @@ func TestBareDebian(t *testing.T) {
 		echo 'max-loaded = 3' >>/etc/cpard/cpard.toml
 		stat -c '%U %a' /var/lib/cpard
 		test -s /usr/share/man/man1/cpar-annotate.1 && test -s /usr/share/bash-completion/completions/cpar && test -s /usr/lib/systemd/system/cpard.service`))
-	// The units are checked where systemd is, with all that they name.
+	// systemd-analyze needs systemd and all programs that the units name.
 	inDebian(t, root, "apt install -y systemd procps")
 	for _, unit := range []string{"--system /usr/lib/systemd/system/cpard.service", "--user /usr/lib/systemd/user/cpar-vision.service"} {
 		if said := inDebian(t, root, "XDG_RUNTIME_DIR=/tmp systemd-analyze verify --man=no "+unit); said != "" {
@@ -356,7 +357,8 @@ func TestBareDebian(t *testing.T) {
 	}
 }
 
-// written returns the files that users of cpar and cpard own.
+// written returns digests of all files except packages in /root and
+// /var/lib/cpard.
 func written(t *testing.T, root string) map[string][sha256.Size]byte {
 	all := map[string][sha256.Size]byte{}
 	for _, folder := range []string{"root", "var/lib/cpard"} {
@@ -374,7 +376,8 @@ func debOf(t *testing.T, from, version, to string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "deb")
 	run1(t, ".", "dpkg-deb", "-R", from, dir)
-	// nfpm writes an empty list, which dpkg accepts and dpkg-deb does not make.
+	// nfpm writes an empty conffiles file, which dpkg accepts but dpkg-deb
+	// refuses.
 	if conffiles := filepath.Join(dir, "DEBIAN", "conffiles"); strings.TrimSpace(run1(t, ".", "cat", conffiles)) == "" {
 		run1(t, ".", "rm", conffiles)
 	}

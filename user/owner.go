@@ -21,8 +21,8 @@ import (
 	"cpar/user/internal/index"
 )
 
-// An Owner is a key opened for one generation of an index. It makes requests
-// and reads replies. It is safe for concurrent use and prints as redacted.
+// An Owner holds a key and one generation of an index. It makes requests and
+// reads replies. It is safe for concurrent use and prints as redacted.
 type Owner struct {
 	seed.Redacted
 	Label
@@ -117,7 +117,7 @@ func (l *ledger) openScheme(x *index.Index, r *wire.Reader) (scheme, error) {
 		err = r.Close()
 	}
 	if err == nil && s.Live() != l.live {
-		err = fmt.Errorf("%w: %d records can be found in it, and it says %d", cpar.ErrCorrupt, s.Live(), l.live)
+		err = fmt.Errorf("%w: the index has %d searchable records, but its ledger states %d", cpar.ErrCorrupt, s.Live(), l.live)
 	}
 	return s, err
 }
@@ -189,7 +189,7 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 		case !ok:
 			return fmt.Errorf("%w: segment %v %.8v… was not fetched", cpar.ErrInput, s.Kind, s.Digest)
 		case sha256.Sum256(b) != s.Digest:
-			return fmt.Errorf("%w: segment %v has other bytes than its digest says", cpar.ErrCorrupt, s.Kind)
+			return fmt.Errorf("%w: segment %v does not match its digest", cpar.ErrCorrupt, s.Kind)
 		}
 		held[s.Kind] = append(held[s.Kind], b)
 	}

@@ -147,7 +147,7 @@ func TestHoldNeedsEverySegment(t *testing.T) {
 				bad[s.Digest] = bytes.Clone(bad[s.Digest])
 				bad[s.Digest][at] ^= 1
 				err := x.Hold(x.manifest, bad)
-				if !errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), s.Kind.String()+" has other bytes than its digest says") {
+				if !errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), s.Kind.String()+" does not match its digest") {
 					t.Errorf("%v, %s with a bit of byte %d flipped: %v", scheme, s.Kind, at, err)
 				}
 			}

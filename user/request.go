@@ -32,7 +32,7 @@ func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Requ
 	return o.RequestVector(v, p)
 }
 
-// RequestVector is Request for a vector from Vector.
+// RequestVector is like Request but takes a vector returned by Owner.Vector.
 func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
@@ -44,8 +44,8 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	return &Pending{owner: o, replyReader: reader}, q, nil
 }
 
-// RequestAll makes an exact search: it returns one request per cell, or a
-// single one without cells. The server sees their number.
+// RequestAll returns the requests of an exact search: one per cell, or a single
+// one if the index has no cells. The server sees their number.
 func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)

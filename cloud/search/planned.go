@@ -46,11 +46,12 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 // kdforest.Search gives the same reply, because the order of pushes has no
 // effect.
 //
-// The paper runs the trees in parallel with a shared Queue and Vis. One
-// goroutine per tree, with atomics for Vis and a lock for Queue, took 1.3 to
-// 3.6 times as long as one goroutine for all trees up to AP-10. The trees also
-// race for the visits of AP-X, so results can differ between runs. With Prune
-// only a round of ten rows can be divided, which took 1.2 to 1.7 times as long.
+// The paper runs the trees in parallel with a shared Queue and Vis (the visited
+// records). Up to AP-10, one goroutine per tree, with atomics for Vis and a
+// lock for Queue, took 1.3 to 3.6 times as long as one goroutine for all trees.
+// The trees also race for the visits of AP-X, so results can differ between
+// runs. With Prune, workers can share only a round of ten rows, and sharing
+// took 1.2 to 1.7 times as long.
 func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	candidates := make([][]uint32, len(t.requests))
 	err := parallel.Runs(o.workers(), len(t.requests), 1, func(_, first, last int) error {

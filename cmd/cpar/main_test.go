@@ -83,7 +83,7 @@ func runCloud() int {
 //	idof NAME FILE              set $NAME to the ID in a command's JSON output
 //	was FILE                    set $WAS to the index replaced by a compaction
 //	otherkey FROM TO            copy an unencrypted key file, with a comment at its head
-//	byname                      call the cloud localhost in $CLOUD
+//	byname                      replace 127.0.0.1 with localhost in $CLOUD
 //	wordof NAME FILE            set variable NAME to the contents of a file
 //	copytree FROM TO            copy a folder to a new one
 //	limited BLOCKS COMMAND…     run a command under a file size limit, which must make it exit with code 8
@@ -92,7 +92,7 @@ func runCloud() int {
 //	plant FOLDER PHOTO          make files with terminal escapes and a newline in their names: $GOOD, $JUNK
 //	terminal CODE ANSWERS COMMAND…  run a command on a terminal and answer its prompts with the
 //	                            lines of a file, where ^C interrupts
-//	page ARGS…                  start cpar ui, check who is served, and end it by ^C
+//	page ARGS…                  start cpar ui, check that its API requires a token, and end it with ^C
 //	taken                       set $TAKEN to a port in use
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes

@@ -40,8 +40,8 @@ type Options struct {
 	Schemes []cpar.Scheme
 	Clients []int
 	Length  time.Duration
-	// Fair also measures one client of a tenant beside many of another, at the
-	// first size, and attacks.
+	// Fair adds measurements of one client of a tenant beside many of another
+	// (at the first size) and of attacks.
 	Fair     bool
 	Done     func(Row)
 	Progress progress.Func

@@ -185,8 +185,8 @@ func (l *Log) batch(records [][]byte) []byte {
 	return append(head, sealed...)
 }
 
-// end returns the end of the last whole batch and reports whether more follows
-// than a crash leaves. It decrypts only the last batch.
+// end returns the end of the last whole batch and reports whether the rest is
+// damage that no crash explains. It decrypts only the last batch.
 func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {

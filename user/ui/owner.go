@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword shown: one in ten is right.
+	// guess is the minimum probability of a keyword shown. One in ten such
+	// keywords is right.
 	guess = 0.1
 	// maxShownWords bounds the keywords shown and written per photo.
 	maxShownWords = 12
@@ -96,7 +97,7 @@ func (w *LibraryBackend) choices() choices {
 	return w.chosen
 }
 
-// Choose changes settings until the program ends.
+// Choose changes settings for as long as the program runs.
 func (w *LibraryBackend) Choose(c Choice) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,13 +113,13 @@ func (w *LibraryBackend) Choose(c Choice) error {
 	}
 	if c.Right != nil {
 		if *c.Right < 1 || *c.Right > 99 || next.threshold == 0 || w.o.ThresholdOf == nil {
-			return fmt.Errorf("changing a setting: %w: the share of right keywords is 1 to 99 %%, for an index with probabilities", cpar.ErrInput)
+			return fmt.Errorf("changing a setting: %w: the share of right keywords must be 1 to 99 %%, and the index must have probabilities", cpar.ErrInput)
 		}
 		next.right = float64(*c.Right) / 100
 		next.threshold = w.o.ThresholdOf(next.right)
 	}
 	if !slices.Contains([]metadata.Where{metadata.Sidecar, metadata.Embedded}, next.where) || !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, next.style) {
-		return fmt.Errorf("changing a setting: %w: keywords are written to %q, %q, which does not exist", cpar.ErrInput, next.where, next.style)
+		return fmt.Errorf("changing a setting: %w: unknown place %q or style %q for keywords", cpar.ErrInput, next.where, next.style)
 	}
 	w.chosen = next
 	return nil
@@ -131,7 +132,7 @@ func (w *LibraryBackend) Skipped() []leftOut {
 	return slices.Clone(w.skipped)
 }
 
-// Locate fetches the identities of the index, whole, so that the cloud does not
+// Locate fetches all photo identities of the index, so that the cloud does not
 // learn which photos are looked at.
 func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
 	return w.state.Load().Locate(ctx)
@@ -186,7 +187,8 @@ func (w *LibraryBackend) Photos(ctx context.Context) (paths []string, skipped st
 	return paths, found.Summary(), nil
 }
 
-// below returns the path of a file below its opened folder.
+// below returns the path of a file relative to the opened folder that contains
+// it.
 func (w *LibraryBackend) below(path string) string {
 	for _, folder := range w.o.Folders {
 		if abs, err := filepath.Abs(folder); err == nil {
@@ -216,7 +218,7 @@ func (w *LibraryBackend) options() library.Options {
 	return o
 }
 
-// Look reads the keywords in and beside a photo and its stored answer.
+// Look reads a photo's stored answer and the keywords in and beside the photo.
 func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err
@@ -324,7 +326,8 @@ func (w *LibraryBackend) write(ctx context.Context, list []Change, look func(pat
 	return results, err
 }
 
-// likelyWords returns the likely suggestions for a photo without a decision.
+// likelyWords returns the photo's likely suggestions that x neither accepts nor
+// rejects.
 func likelyWords(x Change, look func(path string) (*Known, error), threshold float64) (words []string, err error) {
 	known, err := look(x.Path)
 	if err != nil {
