@@ -19,7 +19,7 @@ type Grid struct {
 	Landmarks  []int     // 0, 1000
 	Skips      [][]bool  // {nil}: no block left out
 	Folds      int       // 5, or 10 for 300 to 1,000 photos, at most the number of photos
-	FinalFolds int       // folds of the final calibration: Folds, or 10 above 1,000 photos
+	FinalFolds int       // folds of the final calibration: Folds, or 20 above 1,000 photos
 	Keep       int       // keywords per annotated photo, 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
 	// MaxPhotos bounds the photos that the choice is made on, 5000. Fit uses
@@ -29,7 +29,8 @@ type Grid struct {
 
 // Five folds learn without a fifth of the photos, which makes probabilities too
 // low (docs/quality.md). From minTenFolds photos on, the ranker is therefore
-// calibrated on ten folds. Above maxTenFolds, only the best trial pays for them.
+// calibrated on ten folds. Above maxTenFolds, only the best trial is repeated on
+// more folds, twenty.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own
@@ -61,12 +62,12 @@ func (s Grid) filled(photos int) Grid {
 	if s.Skips == nil {
 		s.Skips = [][]bool{nil}
 	}
-	folds, final := 5, 5
-	if photos >= minTenFolds {
-		final = 10
-	}
-	if photos <= maxTenFolds {
-		folds = final
+	folds, final := 5, 20
+	switch {
+	case photos < minTenFolds:
+		final = 5
+	case photos <= maxTenFolds:
+		folds, final = 10, 10
 	}
 	s.FinalFolds = cmp.Or(s.FinalFolds, s.Folds, final)
 	s.Folds, s.Keep, s.MaxPhotos = cmp.Or(s.Folds, folds), cmp.Or(s.Keep, 5), cmp.Or(s.MaxPhotos, 5000)

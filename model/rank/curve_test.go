@@ -79,9 +79,9 @@ func TestCurveFollowsCommonKeywords(t *testing.T) {
 		c.shiftForCommon()
 		return c.curve[0]
 	}
-	half := commonSlope * 50 / 101.0
-	most := half * commonByChance / math.Sqrt(51)
-	for count, want := range map[int]float64{1: 0, 2: most, 4: -half * math.Log(0.06/usualShare), 5: -half * math.Log(0.08/usualShare), 40: -most} {
+	slope := commonSlope * commonPhotos / (51.0 + commonPhotos)
+	most := slope * commonByChance / math.Sqrt(51)
+	for count, want := range map[int]float64{1: 0, 2: most, 4: -slope * math.Log(0.06/usualShare), 5: -slope * math.Log(0.08/usualShare), 40: -most} {
 		if got := shift(count); math.Abs(got-want) > 1e-9 {
 			t.Errorf("a word of %d photos shifts by %g, want %g", count, got, want)
 		}
