@@ -4,14 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"cpar"
-	"cpar/internal/parallel"
 	"cpar/model/rank"
 )
 
@@ -24,6 +19,7 @@ type Grid struct {
 	Landmarks  []int     // 0, 1000
 	Skips      [][]bool  // {nil}: no block left out
 	Folds      int       // 5, or 10 for 300 to 1,000 photos, at most the number of photos
+	FinalFolds int       // folds of the final calibration: Folds, or 20 above 1,000 photos
 	Keep       int       // keywords per annotated photo, 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
 	// MaxPhotos bounds the photos that the choice is made on, 5000. Fit uses
@@ -31,8 +27,10 @@ type Grid struct {
 	MaxPhotos int
 }
 
-// With a few hundred photos, five folds cost accuracy and make probabilities
-// too low (docs/quality.md), so Choose takes ten.
+// Five folds learn without a fifth of the photos, which makes probabilities too
+// low (docs/quality.md). From minTenFolds photos on, the ranker is therefore
+// calibrated on ten folds. Above maxTenFolds, only the best trial is repeated on
+// more folds, twenty.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own
@@ -64,17 +62,21 @@ func (s Grid) filled(photos int) Grid {
 	if s.Skips == nil {
 		s.Skips = [][]bool{nil}
 	}
-	folds := 5
-	if photos >= minTenFolds && photos <= maxTenFolds {
-		folds = 10
+	folds, final := 5, 20
+	switch {
+	case photos < minTenFolds:
+		final = 5
+	case photos <= maxTenFolds:
+		folds, final = 10, 10
 	}
+	s.FinalFolds = cmp.Or(s.FinalFolds, s.Folds, final)
 	s.Folds, s.Keep, s.MaxPhotos = cmp.Or(s.Folds, folds), cmp.Or(s.Keep, 5), cmp.Or(s.MaxPhotos, 5000)
-	s.Folds = min(s.Folds, photos)
+	s.Folds, s.FinalFolds = min(s.Folds, photos), min(s.FinalFolds, photos)
 	return s
 }
 
 func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
-	if s.Folds < 2 || s.Keep < 1 || s.MaxPhotos < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
+	if s.Folds < 2 || s.FinalFolds < 2 || s.Keep < 1 || s.MaxPhotos < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
 		return nil, fmt.Errorf("%w: the grid is empty or too small: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
 			cpar.ErrInput, s.Folds, len(rows), s.Keep, s.MaxPhotos, len(s.Ridges), len(s.Dims), len(s.Landmarks), len(s.Skips))
 	}
@@ -134,6 +136,9 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 	middle, most := space.Ridges[len(space.Ridges)/2], slices.Max(space.Dims)
 	steps := progress{tell: space.Base.Progress,
 		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims)}
+	if space.FinalFolds != space.Folds {
+		steps.total++
+	}
 	base := space.Base
 	base.Skip = nil
 	r, err := reduce(ctx, rows, blocks, base, &steps)
@@ -169,7 +174,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 			if err != nil {
 				return nil, err
 			}
-			if v, err = f.validation(ctx, keywords, space); err != nil {
+			if v, err = f.validation(ctx, keywords, space.Folds, space.Base.Seed); err != nil {
 				return nil, err
 			}
 			steps.step()
@@ -203,10 +208,15 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 	}
 	base = best.Options
 	base.Square = true
-	if err := try(base, squared); err != nil {
+	if err := try(base, squared); err != nil || space.FinalFolds == space.Folds {
+		return best, err
+	}
+	if best.Samples, err = bestV.again(ctx, space, best.Options); err != nil {
 		return nil, err
 	}
-	return best, nil
+	best.Ranker, best.Quality, err = rank.Calibrate(ctx, best.Samples, all, space.Keep, space.Neighbours)
+	steps.step()
+	return best, err
 }
 
 func pick[T any](from []T, which []int) []T {
@@ -215,154 +225,4 @@ func pick[T any](from []T, which []int) []T {
 		out[k] = from[i]
 	}
 	return out
-}
-
-type validation struct {
-	f            *ccaProblem
-	words        [][]string // keywords of every photo, for the ranker
-	heldOut      [][]int
-	trainMoments []*moments // moments of the photos outside each fold
-	trainRows    [][]int
-}
-
-func (f *ccaProblem) validation(ctx context.Context, words [][]string, space Grid) (*validation, error) {
-	v := &validation{f: f, words: words, heldOut: make([][]int, space.Folds)}
-	for i, p := range rand.New(rand.NewPCG(space.Base.Seed, 0x666f6c64)).Perm(f.x.Rows) { // "fold"
-		v.heldOut[i%space.Folds] = append(v.heldOut[i%space.Folds], p)
-	}
-	var whole *moments
-	var parts []*moments
-	for _, held := range v.heldOut {
-		m, err := f.moments(ctx, held)
-		if err != nil {
-			return nil, err
-		}
-		if whole == nil {
-			whole = m.zero()
-		}
-		whole.add(1, m)
-		parts = append(parts, m)
-	}
-	for fold, m := range parts {
-		rest := whole.zero()
-		rest.add(1, whole)
-		rest.add(-1, m)
-		v.trainMoments = append(v.trainMoments, rest)
-		var others []int
-		for other, list := range v.heldOut {
-			if other != fold {
-				others = append(others, list...)
-			}
-		}
-		slices.Sort(others)
-		v.trainRows = append(v.trainRows, others)
-	}
-	return v, nil
-}
-
-// solutions solves the problem of every fold. A fold without a solution,
-// because its training photos are indistinguishable, is not tested.
-func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
-	out := make([]solution, len(v.trainMoments))
-	var failed error
-	some := false
-	for fold, m := range v.trainMoments {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		w, err := correlateUntil(ctx, m, ridge, dim)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			failed = fmt.Errorf("fold %d: %w", fold, err)
-			continue
-		}
-		out[fold], some = w, true
-	}
-	if !some {
-		return nil, failed
-	}
-	return out, nil
-}
-
-// samples returns the tested photos with their neighbours in the first dim
-// directions. Each fold is measured in two halves, because a mean over keywords
-// depends on the number of test photos: a tenth of the photos is the usual size
-// of a test set.
-func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
-	var samples []rank.Sample
-	group := 0
-	for fold, s := range solutions {
-		w := s.directions
-		if w.Cols == 0 {
-			continue
-		}
-		w.Cols = min(w.Cols, dim)
-		all := product(v.f.x, w, false)
-		m, mean := v.trainMoments[fold], matrix(1, w.Cols)
-		blas64.Gemv(blas.Trans, 1/m.n, w, blas64.Vector{N: len(m.sx), Inc: 1, Data: m.sx}, 0,
-			blas64.Vector{N: w.Cols, Inc: 1, Data: mean.Data})
-		parallel.For(all.Rows, func(i int) {
-			row := all.Data[i*all.Cols : (i+1)*all.Cols]
-			for j := range row {
-				row[j] -= mean.Data[j]
-			}
-			for j, u := range unit(row) {
-				row[j] = float64(u)
-			}
-		})
-		records := rowsOf(all, v.trainRows[fold])
-		half := (len(v.heldOut[fold]) + 1) / 2
-		for asked := range slices.Chunk(v.heldOut[fold], half) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			some := v.neighbours(all, records, asked, fold, group)
-			for i, share := range m.guesses(rowsOf(v.f.x, asked), s.guess) {
-				some[i].Guess = &rank.Guess{Words: v.f.y.column, Share: share}
-			}
-			samples = append(samples, some...)
-			group++
-		}
-	}
-	return samples, nil
-}
-
-func (v *validation) neighbours(all, records blas64.General, asked []int, fold, group int) []rank.Sample {
-	var samples []rank.Sample
-	for now := range slices.Chunk(asked, 256) {
-		inner := product(rowsOf(all, now), records, true)
-		got := make([]rank.Sample, len(now))
-		parallel.For(len(now), func(i int) {
-			got[i].Truth, got[i].Fold, got[i].Photo = v.words[now[i]], group, now[i]
-			for _, k := range largest(inner.Data[i*inner.Cols:(i+1)*inner.Cols], rank.MostNeighbours) {
-				got[i].Near = append(got[i].Near, rank.Neighbour{
-					Dis:      max(0, 2-2*inner.Data[i*inner.Cols+k]),
-					Keywords: v.words[v.trainRows[fold][k]],
-				})
-			}
-		})
-		samples = append(samples, got...)
-	}
-	return samples
-}
-
-func largest(x []float64, k int) []int {
-	k = min(k, len(x))
-	top := make([]int, 0, k+1)
-	for i, v := range x {
-		if len(top) == k && v <= x[top[k-1]] {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(top, v, func(j int, v float64) int {
-			if x[j] >= v {
-				return -1
-			}
-			return 1
-		})
-		top = slices.Insert(top, at, i)
-		top = top[:min(k, len(top))]
-	}
-	return top
 }

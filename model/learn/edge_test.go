@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -216,6 +217,33 @@ func TestGridsMatchTheirRows(t *testing.T) {
 		}
 		if _, err := c.space.filled(2).check([][]float32{c.row, c.row}, make([][]string, 2)); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The trials of a final calibration on more folds are as without it, and its
+// samples as if only the best options had been tried on these folds.
+func TestFinalFolds(t *testing.T) {
+	rows, keywords := collection(60, 1, 13)
+	grid := Grid{Base: Options{Blocks: both}, Dims: []int{2, 3}, Ridges: []float64{0.1, 1}, Landmarks: []int{0}, Folds: 3}
+	plain := must(Choose(t.Context(), rows, keywords, grid))
+	grid.FinalFolds = 6
+	final := must(Choose(t.Context(), rows, keywords, grid))
+	if !slices.EqualFunc(final.Trials, plain.Trials, func(a, b Trial) bool { return a.Quality == b.Quality }) || final.Options.Dim != plain.Options.Dim {
+		t.Fatalf("%+v, without %+v", final.Trials, plain.Trials)
+	}
+	twin := must(Choose(t.Context(), rows, keywords, Grid{Base: grid.Base, Dims: []int{final.Options.Dim}, Ridges: []float64{final.Options.Ridge}, Landmarks: []int{0}, Folds: 6}))
+	if final.Options.Square != twin.Options.Square || len(final.Samples) != 60 || final.Samples[59].Fold != 5 {
+		t.Fatalf("%+v, %d samples", twin.Options, len(final.Samples))
+	}
+	for i, s := range final.Samples {
+		if !reflect.DeepEqual(s.Near, twin.Samples[i].Near) || s.Photo != twin.Samples[i].Photo {
+			t.Errorf("sample %d has %v, want %v", i, s.Near, twin.Samples[i].Near)
+		}
+	}
+	for _, x := range [][3]int{{299, 5, 5}, {300, 10, 10}, {1000, 10, 10}, {1001, 5, 20}, {4, 4, 4}} {
+		if g := (Grid{}).filled(x[0]); g.Folds != x[1] || g.FinalFolds != x[2] {
+			t.Errorf("%d photos: %d and %d folds", x[0], g.Folds, g.FinalFolds)
 		}
 	}
 }

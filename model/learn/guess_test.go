@@ -80,7 +80,7 @@ func TestGuessesAreFromOtherFolds(t *testing.T) {
 		keywords[i] = append(keywords[i], fmt.Sprint("own", i))
 	}
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
-	v := must(f.validation(t.Context(), keywords, Grid{Folds: 5}.filled(len(rows))))
+	v := must(f.validation(t.Context(), keywords, 5, 0))
 	samples := must(v.samples(t.Context(), must(v.solutions(t.Context(), 1, 3)), 2))
 	for _, s := range samples {
 		own := s.Truth[len(s.Truth)-1]

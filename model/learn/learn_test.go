@@ -292,9 +292,8 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	for i := range keywords {
 		keywords[i] = []string{fmt.Sprint(i), fmt.Sprint(100 + i%3)}
 	}
-	space := Grid{Folds: 5}.filled(len(rows))
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
-	v := must(f.validation(t.Context(), keywords, space))
+	v := must(f.validation(t.Context(), keywords, 5, 0))
 	w, err := v.solutions(context.Background(), 1, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,10 @@ var aloneCurve = [curveTerms]float64{-0.8530, 1.1112, 2.4733, 0.4606, -0.5613, -
 
 // priorWords is the total weight of the prior's predictions: a twentieth of the
 // predictions of 80 photos, and a thousandth of those from 4,500. Weights of
-// 100 to 1,000 work equally well. With aloneCurve, the weight is aloneWords, as
-// much as about a hundred photos have.
-const priorWords, aloneWords = 200, 1500
+// 100 to 1,000 work equally well. With aloneCurve, the weight is aloneWords divided by
+// the number of photos, because even a hundred photos hardly show the shape of a
+// curve.
+const priorWords, aloneWords = 200, 900_000
 
 // The prior's predictions form a grid of priorVotes and priorShares shares.
 var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1}
@@ -53,12 +54,12 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 	for _, right := range seen.right {
 		y = append(y, right == 1)
 	}
-	seen.addPrior(n.alone)
+	seen.addPrior(n.alone, c.photos)
 	if c.curve, err = logistic(ctx, &seen); err != nil {
 		return nil, nil, err
 	}
 	if n.alone {
-		c.shiftLevel(n, lists, seen.x)
+		c.shiftForCommon()
 	}
 	for i := range p {
 		p[i] = sigmoid(dot(c.curve, seen.x[i]))
@@ -112,7 +113,7 @@ func (c *Calibrated) shareOfOthers(share, own float64) float64 {
 	return max(1, share*n-own) / max(1, n-1)
 }
 
-func (r *predictions) addPrior(alone bool) {
+func (r *predictions) addPrior(alone bool, photos int) {
 	if len(r.x) == 0 {
 		return
 	}
@@ -123,7 +124,7 @@ func (r *predictions) addPrior(alone bool) {
 	}
 	weight, trust := float64(priorWords), some.trust()
 	if alone {
-		weight = aloneWords
+		weight = aloneWords / float64(photos)
 	}
 	slices.Sort(some.share)
 	for k := range priorShares {
@@ -163,48 +164,25 @@ func (r *predictions) trust() float64 {
 	return at
 }
 
-// levelPhotos is the weight of usualLevel, in photos.
-const levelWords, levelPhotos = 5, 50
+// In the collections of aloneCurve, a random keyword of a photo is on usualShare
+// of the other photos. Where it is on more, the curve is lowered by commonSlope for
+// each unit of the logarithm, as far as few photos can differ by chance (about two
+// standard deviations), and with the weight of commonPhotos photos.
+const usualShare, commonSlope, commonPhotos, commonByChance = 0.062, 0.6, 50, 2.5
 
-// usualLevel returns the usual share of right words among the levelWords best.
-// On two collections, the best words found 0.33 of all keywords with 30 photos
-// and 0.58 with 1,000.
-func usualLevel(photos, keywords float64) float64 {
-	return min(max(0.1, (0.08+0.0725*math.Log(photos))*keywords/levelWords), 0.5)
-}
-
-// shiftLevel moves the curve towards usualLevel. In a small collection, chance
-// can make some words too common, which the samples cannot reveal.
-func (c *Calibrated) shiftLevel(n *indexedSamples, lists [][]wordVote, x [][curveTerms]float64) {
-	photos, keywords := float64(len(lists)), 0.0
-	for _, words := range n.truth {
-		keywords += float64(len(words)) / photos
+// shiftForCommon corrects the level of the curve. If chance makes keywords of few
+// photos too common, the samples cannot reveal it, because they are these photos.
+func (c *Calibrated) shiftForCommon() {
+	n, all, pairs := float64(c.photos), 0.0, 0.0
+	for _, w := range c.words {
+		count := float64(w.count)
+		all, pairs = all+count, pairs+count*(count-1)
 	}
-	level := func(shift float64) (mean float64) {
-		rest := x
-		for _, list := range lists {
-			p := make([]float64, len(list))
-			for i := range list {
-				p[i] = sigmoid(shift + dot(c.curve, rest[i]))
-			}
-			slices.Sort(p)
-			for _, v := range p[max(0, len(p)-levelWords):] {
-				mean += v / (levelWords * photos)
-			}
-			rest = rest[len(list):]
-		}
-		return mean
+	if pairs == 0 {
+		return
 	}
-	want := (photos*level(0) + levelPhotos*usualLevel(photos, keywords)) / (photos + levelPhotos)
-	low, high := -3.0, 3.0
-	for range 20 {
-		if middle := (low + high) / 2; level(middle) < want {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	c.curve[0] += low
+	more, most := math.Log(pairs/all/(n-1)/usualShare), commonByChance/math.Sqrt(n)
+	c.curve[0] -= commonSlope * commonPhotos / (n + commonPhotos) * min(max(more, -most), most)
 }
 
 // regularization keeps the coefficients finite if right and wrong are perfectly

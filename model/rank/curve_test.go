@@ -71,38 +71,20 @@ func TestSamplesDoNotCountThemselves(t *testing.T) {
 	}
 }
 
-// Fifty photos move the level half of the way to the usual one.
-func TestLevelOfFewPhotos(t *testing.T) {
-	c := &Calibrated{curve: [curveTerms]float64{0, 0, 1}}
-	n := &indexedSamples{}
-	var lists [][]wordVote
-	var seen predictions
-	for i := range levelPhotos {
-		n.truth = append(n.truth, []int{0, 1})
-		lists = append(lists, nil)
-		for w := range 7 {
-			v := float64(i%5+w) / 20
-			lists[i] = append(lists[i], wordVote{w, v})
-			seen.add(v, 0.1, 0, 1)
+// Common keywords lower the curve, up to what chance explains.
+func TestCurveFollowsCommonKeywords(t *testing.T) {
+	// With 51 photos and one word, the share of the other photos is (count−1)/50.
+	shift := func(count int) float64 {
+		c := &Calibrated{photos: 51, words: map[string]wordStats{"sea": {count: count}}}
+		c.shiftForCommon()
+		return c.curve[0]
+	}
+	slope := commonSlope * commonPhotos / (51.0 + commonPhotos)
+	most := slope * commonByChance / math.Sqrt(51)
+	for count, want := range map[int]float64{1: 0, 2: most, 4: -slope * math.Log(0.06/usualShare), 5: -slope * math.Log(0.08/usualShare), 40: -most} {
+		if got := shift(count); math.Abs(got-want) > 1e-9 {
+			t.Errorf("a word of %d photos shifts by %g, want %g", count, got, want)
 		}
-	}
-	mean := func() (sum float64) {
-		rest := seen.x
-		for range lists {
-			for _, x := range rest[2:7] { // the five best
-				sum += sigmoid(dot(c.curve, x)) / (5 * levelPhotos)
-			}
-			rest = rest[7:]
-		}
-		return sum
-	}
-	before, usual := mean(), usualLevel(levelPhotos, 2)
-	if usual < 0.1 || usual > 0.2 || before < 0.5 {
-		t.Fatalf("the level is %g before, and usually %g", before, usual)
-	}
-	c.shiftLevel(n, lists, seen.x)
-	if got, want := mean(), (before+usual)/2; math.Abs(got-want) > 1e-4 {
-		t.Errorf("level %g, want %g", got, want)
 	}
 }
 
@@ -123,7 +105,7 @@ func TestPriorFadesAway(t *testing.T) {
 		t.Errorf("it moves probabilities by %g on average", mean)
 	}
 	var none predictions
-	if none.addPrior(false); len(none.x) != 0 {
+	if none.addPrior(false, 1); len(none.x) != 0 {
 		t.Error("a prior of nothing")
 	}
 }
