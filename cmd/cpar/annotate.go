@@ -174,7 +174,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	f.notes(cmd, x)
 	o := f.wanted(x)
-	o.Progress, o.Command = report, commandLine(cmd, args)
+	o.Progress, o.Command, o.Resume = report, commandLine(cmd, args), true
 	o.Params, o.AllCells, o.Ranker, o.Rare = f.params, f.exact, f.ranking.Ranker, f.ranking.Rare
 	if f.saveRequests != "" {
 		o.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }

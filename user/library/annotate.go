@@ -31,6 +31,9 @@ type Options struct {
 	KeepMtime bool
 	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
+	// Resume continues the last run if it was cut and had the same Command. More
+	// announces a further call that continues this one.
+	Resume, More bool
 	// Again ignores stored answers.
 	Again bool
 	// Stored sends no request. Photos without a stored answer fail.
@@ -138,11 +141,11 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Pho
 	for i := range w.results {
 		if w.told[i] {
 			w.sum.count(&w.results[i])
+			if w.began && len(w.results[i].Files) > 0 {
+				w.sum.Run = w.run
+			}
 			each(w.results[i])
 		}
-	}
-	if w.began {
-		w.sum.Run = w.run
 	}
 	return w.sum, err
 }
@@ -215,6 +218,8 @@ type annotator struct {
 
 	wrong   error    // of the journal, while asking
 	run     string   // id, chosen before the first write
+	same    string   // see began.Same
+	resumed bool     // an earlier call began the run
 	began   bool     // the journal has the run
 	confirm []record // done but not yet in the journal
 }
@@ -259,11 +264,11 @@ func (w *annotator) annotateAll(ctx context.Context) error {
 			break
 		}
 		if err := w.finish(g); err != nil {
-			return err
+			return err // the next process finds the run without an end, and cut
 		}
 		w.o.Progress.Report("write", i+1, len(groups))
 	}
-	return cmp.Or(w.wrong, w.flush(), err)
+	return cmp.Or(w.wrong, w.flush(err != nil || w.o.More), err)
 }
 
 func (w *annotator) fail(j *job, err error) {

@@ -28,10 +28,16 @@ type answerKey struct {
 type run struct {
 	began
 	files, words int
+	decisions    int
 	ended        bool // it has stopped writing
+	cut          bool // it has stopped early and can be resumed
 	undone       bool
 	left         []string // photos with files that an undo could not revert
 }
+
+// empty reports whether a run has changed nothing, so that there is nothing to
+// list and nothing to undo.
+func (r *run) empty() bool { return r.files == 0 && r.decisions == 0 }
 
 type knownPhoto struct {
 	also    []string
@@ -96,6 +102,11 @@ func (m *memory) take(r *record) {
 	case r.Decided != nil:
 		p := m.photo(r.Decided.Photo)
 		p.decided = append(p.decided, r.Decided)
+		if run := m.runs[r.Decided.Run]; run != nil {
+			run.decisions++
+		}
+	case r.Failed != nil:
+		m.takeFailed(r.Failed)
 	case r.Undone != nil:
 		if run := m.runs[r.Undone.Run]; run != nil {
 			run.undone, run.left = len(r.Undone.Left) == 0, r.Undone.Left
@@ -103,7 +114,11 @@ func (m *memory) take(r *record) {
 		delete(m.pending, r.Undone.Run)
 	case r.Ended != "":
 		if run := m.runs[r.Ended]; run != nil {
-			run.ended = true
+			run.ended, run.cut = true, r.Cut
+		}
+	case r.Resumed != "":
+		if run := m.runs[r.Resumed]; run != nil {
+			run.ended, run.cut = false, false
 		}
 	case r.Bound > 0:
 		m.bound = r.Bound
@@ -138,6 +153,37 @@ func (m *memory) takeIntent(i *intent) {
 	m.pending[i.Run] = append(m.pending[i.Run], i)
 }
 
+// takeFailed takes back the last intent of a run for a file.
+func (m *memory) takeFailed(f *failed) {
+	at := -1
+	for n, i := range m.pending[f.Run] {
+		if i.Path == f.Path {
+			at = n
+		}
+	}
+	if at < 0 {
+		return
+	}
+	i := m.pending[f.Run][at]
+	r, p := m.runs[f.Run], m.photo(i.Photo)
+	r.files--
+	r.words -= len(i.Words)
+	m.settled(f.Run, func(other *intent) bool { return other == i })
+	// Other files of the shot may hold the same words.
+	if !slices.ContainsFunc(m.pending[f.Run], func(other *intent) bool { return other.Photo == i.Photo }) &&
+		!slices.ContainsFunc(p.done, func(d finished) bool { return d.run == f.Run }) {
+		p.wrote = slices.DeleteFunc(p.wrote, func(w wrote) bool { return w.run == f.Run })
+	}
+}
+
+// settled removes intents whose outcome is known.
+func (m *memory) settled(run string, known func(*intent) bool) {
+	m.pending[run] = slices.DeleteFunc(m.pending[run], known)
+	if len(m.pending[run]) == 0 {
+		delete(m.pending, run)
+	}
+}
+
 func (m *memory) takeDone(d *done) {
 	p := m.photo(d.Photo)
 	p.also, p.stat, p.content = d.Also, d.Stat, d.Content
@@ -148,10 +194,7 @@ func (m *memory) takeDone(d *done) {
 	if d.Run == "" {
 		return
 	}
-	m.pending[d.Run] = slices.DeleteFunc(m.pending[d.Run], func(i *intent) bool { return i.Photo == d.Photo })
-	if len(m.pending[d.Run]) == 0 {
-		delete(m.pending, d.Run)
-	}
+	m.settled(d.Run, func(i *intent) bool { return i.Photo == d.Photo })
 }
 
 // alive reports whether the changes of a run to a photo are still in effect.

@@ -107,6 +107,13 @@ func (h *history) take(run string, r *record, m *memory) {
 	switch d, i := r.Decided, r.Intent; {
 	case d != nil && d.Run == run:
 		h.decided = h.decided || len(d.Accept)+len(d.Reject) > 0
+	case r.Failed != nil && r.Failed.Run == run:
+		for n, made := range slices.Backward(h.intents) {
+			if made.Path == r.Failed.Path {
+				h.intents = slices.Delete(h.intents, n, n+1)
+				break
+			}
+		}
 	case i != nil && i.Run == run:
 		h.intents = append(h.intents, i)
 		h.since[i.Path] = ""
@@ -198,6 +205,11 @@ func (l *Library) settle() error {
 				// processes.
 				_ = durable.RemoveTemps(durable.OS, filepath.Dir(i.Path), 0, filepath.Base(i.Path))
 			}
+			for _, i := range intents {
+				if i.unmade() {
+					records = append(records, record{Failed: &failed{Run: run, Path: i.Path}})
+				}
+			}
 			if i := intents[0]; i.Want != "" && !slices.ContainsFunc(intents, func(i *intent) bool { return !i.made() }) {
 				// The zero stat makes the next run read the photo again.
 				records = append(records, record{Done: &done{Photo: photo, Also: l.also(photo), Content: i.Content, Want: i.Want, Run: run}})
@@ -206,7 +218,7 @@ func (l *Library) settle() error {
 	}
 	for _, id := range l.mem.order {
 		if !l.mem.runs[id].ended {
-			records = append(records, record{Ended: id})
+			records = append(records, record{Ended: id, Cut: true})
 		}
 	}
 	l.mu.Unlock()
@@ -223,6 +235,15 @@ func (l *Library) also(photo string) []string {
 func (i *intent) made() bool {
 	now, err := readRegular(i.Path)
 	return err == nil && sha256.Sum256(now) == i.After
+}
+
+// unmade reports whether a file is as it was before the change.
+func (i *intent) unmade() bool {
+	now, err := readRegular(i.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return i.Created && !away(filepath.Dir(i.Path))
+	}
+	return err == nil && i.Before != digest{} && sha256.Sum256(now) == i.Before
 }
 
 // readRegular reads a regular file. A pipe or a device in its place could block
