@@ -45,6 +45,8 @@ type Options struct {
 	// Exclude holds patterns of path.Match, for the slash-separated path below
 	// the root or the base name. Matching folders are not entered.
 	Exclude []string
+	// Folder, if not nil, receives every folder before it is read.
+	Folder func(path string)
 }
 
 // Listing is the result of List.
@@ -63,7 +65,7 @@ func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 				"* stands for any letters, ? for one, [ab] for a or b")
 		}
 	}
-	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, seen: map[string]bool{}}, roots)
+	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, enter: o.Folder, seen: map[string]bool{}}, roots)
 }
 
 func list(w *lister, roots []string) (*Listing, error) {
@@ -97,6 +99,7 @@ type lister struct {
 	ctx     context.Context
 	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, except in tests
 	exclude []string
+	enter   func(folder string) // may be nil
 	files   []string
 	seen    map[string]bool // cleaned file paths: a photo may be named and lie in a named folder
 	skipped []Skipped
@@ -118,6 +121,9 @@ func (w *lister) skip(file string, r Reason, detail string) {
 func (w *lister) folder(dir, below string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
+	}
+	if w.enter != nil {
+		w.enter(dir)
 	}
 	entries, err := w.readDir(dir)
 	if err != nil && below == "" {

@@ -58,6 +58,7 @@ func commands() []*cobra.Command {
 		buildCommand(),
 		pushCommand(),
 		annotateCommand(),
+		watchCommand(),
 		undoCommand(),
 		runsCommand(),
 		uiCommand(),

@@ -100,7 +100,7 @@ func (w *annotator) known(j *job) bool {
 		ok = w.want == "" || w.l.mem.finished(j.path, j.content, w.want)
 	}
 	w.l.mu.Unlock()
-	return ok && w.recall(j)
+	return j.seen && w.once(j) || ok && w.recall(j)
 }
 
 func (w *annotator) recall(j *job) bool {
@@ -118,9 +118,27 @@ func (w *annotator) recall(j *job) bool {
 	return ok
 }
 
+// once gives a photo that Options.Once passes over an empty answer, so that
+// nothing is asked and nothing written.
+func (w *annotator) once(j *job) bool {
+	if w.l == nil || !w.o.Once {
+		return false
+	}
+	w.l.mu.Lock()
+	defer w.l.mu.Unlock()
+	if !w.l.mem.annotated(j.path, j.content) {
+		return false
+	}
+	j.answer = new(answer)
+	return true
+}
+
 func (w *annotator) stored(content digest, key string) (*answer, bool) {
 	w.l.mu.Lock()
 	raw, ok := w.l.mem.answers[answerKey{content, key}]
+	if !ok && w.o.Once { // of another generation
+		raw, ok = w.l.mem.answers[answerKey{content, w.l.mem.latest[content]}]
+	}
 	w.l.mu.Unlock()
 	a := &answer{}
 	return a, ok && json.Unmarshal(raw, a) == nil
@@ -194,8 +212,11 @@ func (w *annotator) prepare(j *job) error {
 	if err != nil {
 		return err
 	}
+	if w.o.Whole && decode.Truncated(data) {
+		return ErrIncomplete
+	}
 	j.content = decode.ContentDigest(data)
-	if w.recall(j) {
+	if w.once(j) || w.recall(j) {
 		return nil
 	}
 	if w.o.Stored {

@@ -14,6 +14,7 @@ type memory struct {
 	runs    map[string]*run
 	order   []string // run ids, oldest first
 	answers map[answerKey]json.RawMessage
+	latest  map[digest]string // key of the last answer about a content
 	photos  map[string]*knownPhoto
 	names   map[string][]string // paths by file name
 	pending map[string][]*intent
@@ -70,7 +71,7 @@ func statOf(info fs.FileInfo) stat {
 }
 
 func newMemory() *memory {
-	return &memory{runs: map[string]*run{}, answers: map[answerKey]json.RawMessage{}, photos: map[string]*knownPhoto{},
+	return &memory{runs: map[string]*run{}, answers: map[answerKey]json.RawMessage{}, latest: map[digest]string{}, photos: map[string]*knownPhoto{},
 		names: map[string][]string{}, pending: map[string][]*intent{}}
 }
 
@@ -95,6 +96,7 @@ func (m *memory) take(r *record) {
 		m.runs[r.Began.Run] = &run{began: *r.Began}
 	case r.Asked != nil:
 		m.answers[answerKey{r.Asked.Content, r.Asked.Key}] = r.Asked.Answer
+		m.latest[r.Asked.Content] = r.Asked.Key
 	case r.Intent != nil:
 		m.takeIntent(r.Intent)
 	case r.Done != nil:
@@ -209,6 +211,12 @@ func (m *memory) finished(path string, content digest, want string) bool {
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
 		return f.content == content && f.want == want && (f.run == "" || m.alive(f.run, path))
 	})
+}
+
+// annotated reports whether any run has finished a photo.
+func (m *memory) annotated(path string, content digest) bool {
+	p := m.photos[path]
+	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool { return f.content == content })
 }
 
 // wroteTo returns the words that runs wrote for a photo. With sure set, it

@@ -100,14 +100,19 @@ func (w *annotator) choose() {
 		return
 	}
 	if w.o.Resume {
-		folder, _ := os.Getwd() // relative paths in the command depend on it
-		w.same = shortDigest(folder, w.o.Command, w.o.Where, w.o.Style, w.o.KeepMtime)
+		w.same = w.o.same()
 		w.run = w.l.resumable(w.same)
 		w.resumed = w.run != ""
 	}
 	if w.run == "" {
 		w.run = w.l.newRun()
 	}
+}
+
+// same identifies the command.
+func (o Options) same() string {
+	folder, _ := os.Getwd() // relative paths in the command depend on it
+	return shortDigest(folder, o.Command, o.Where, o.Style, o.KeepMtime)
 }
 
 // begin records the beginning of the run before its first record.
