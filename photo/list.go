@@ -45,6 +45,8 @@ type Options struct {
 	// Exclude holds patterns of path.Match, for the slash-separated path below
 	// the root or the base name. Matching folders are not entered.
 	Exclude []string
+	// Videos lists videos, too, as photos for which IsVideo holds.
+	Videos bool
 	// Folder, if not nil, receives every folder before it is read.
 	Folder func(path string)
 }
@@ -65,7 +67,7 @@ func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 				"* stands for any letters, ? for one, [ab] for a or b")
 		}
 	}
-	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, enter: o.Folder, seen: map[string]bool{}}, roots)
+	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, enter: o.Folder, videos: o.Videos, seen: map[string]bool{}}, roots)
 }
 
 func list(w *lister, roots []string) (*Listing, error) {
@@ -100,6 +102,7 @@ type lister struct {
 	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, except in tests
 	exclude []string
 	enter   func(folder string) // may be nil
+	videos  bool
 	files   []string
 	seen    map[string]bool // cleaned file paths: a photo may be named and lie in a named folder
 	skipped []Skipped
@@ -140,6 +143,8 @@ func (w *lister) folder(dir, below string) error {
 		}
 		isFolder, reason, detail := classifyEntry(file, e)
 		switch {
+		case reason == Video && w.videos && !isFolder && IsVideo(file):
+			w.addFile(file)
 		case reason != "":
 			w.skip(file, reason, detail)
 		case isFolder:

@@ -70,6 +70,9 @@ unless you accept them. Your own fields, keywords and dates stay unchanged. A ke
 that you remove is not written again. cpar undo reverts a run, cpar runs lists runs. RAW
 and JPEG files of one shot share one annotation.
 
+If ffmpeg is on the path, videos (MP4, MOV, M4V, MKV, WebM, AVI) get a sidecar, too. Five
+frames of each are asked about, and a keyword counts by its mean probability over them.
+
 An interrupted run continues where it stopped: photos with known answers are recognised by
 their content, even after a move (--again asks again). --dry-run sends requests, remembers
 the answers and shows the changes. Without --write nothing is remembered.

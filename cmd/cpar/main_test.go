@@ -94,6 +94,8 @@ func runCloud() int {
 //	page ARGS…                  start cpar ui, check who is served, and end it by ^C
 //	taken                       set $TAKEN to a port in use
 //	await PATTERN [REGEXP]      wait until a file exists, and contains a match
+//	film FILE SCENE…            make a video of painted scenes, one a second, with ffmpeg
+//	withoutffmpeg ARGS…         run cpar where no ffmpeg is on the path
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
 //	emptydir FOLDER             fail if the folder is not empty
@@ -129,7 +131,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "network": writeNetwork, "sets": writeSets, "pair": writePair, "interrupt": interrupt, "await": await, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "network": writeNetwork, "sets": writeSets, "pair": writePair, "interrupt": interrupt, "await": await, "film": film, "withoutffmpeg": withoutFFmpeg, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"files": serveFiles, "sumof": sumOf,

@@ -16,6 +16,7 @@ import (
 	"cpar/photo"
 	"cpar/photo/arrival"
 	"cpar/photo/metadata"
+	"cpar/photo/video"
 	"cpar/user/device"
 	"cpar/user/library"
 )
@@ -135,7 +136,7 @@ func (f *watchFlags) check(cmd *cobra.Command) (err error) {
 
 // watch starts to look for photos.
 func (f *watchFlags) watch(cmd *cobra.Command, folders []string) {
-	o := arrival.Options{Settle: f.settle, Every: eventsEvery, Poll: f.poll, List: photo.Options{Exclude: f.place.exclude}}
+	o := arrival.Options{Settle: f.settle, Every: eventsEvery, Poll: f.poll, List: photo.Options{Exclude: f.place.exclude, Videos: video.Available()}}
 	for _, folder := range folders {
 		o.Poll = o.Poll || arrival.Remote(folder)
 	}

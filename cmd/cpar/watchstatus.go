@@ -20,7 +20,7 @@ import (
 	"cpar/user/device"
 )
 
-// watchState is what cpar watch tells cpar doctor, in a file of the state
+// watchState is the state of a cpar watch for cpar doctor, in a file of the state
 // folder. It names no photo and no keyword.
 type watchState struct {
 	Folders []string  `json:"folders"`

@@ -22,6 +22,7 @@ import (
 	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
+	"cpar/photo"
 	"cpar/user/library"
 )
 
@@ -249,7 +250,7 @@ func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progres
 	var done atomic.Int64
 	err := parallel.Until(cmd.Context(), len(all), func() func(int) {
 		return func(i int) {
-			if r := &all[i]; r.Err == nil {
+			if r := &all[i]; r.Err == nil && !photo.IsVideo(r.Path) {
 				out[i].words, out[i].err = f.photos.Keywords(r.Path, textOf(r.Keywords))
 			}
 			report.Report("words of photos", int(done.Add(1)), len(all))

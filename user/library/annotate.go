@@ -261,17 +261,18 @@ type annotator struct {
 }
 
 type job struct {
-	at       int
-	path     string // absolute
-	stat     stat
-	content  digest
-	seen     bool // content is from the journal
-	features device.Photo
-	answer   *answer // nil if the journal has it, under key
-	key      string
-	fresh    bool // from this run
-	ready    chan struct{}
-	err      error
+	at      int
+	path    string // absolute
+	stat    stat
+	content digest
+	seen    bool           // content is from the journal
+	frames  []device.Photo // with features, unless the answer is known: one of a photo, several of a video
+	heard   []device.Annotated
+	answer  *answer // nil if the journal has it, under key
+	key     string
+	fresh   bool // from this run
+	ready   chan struct{}
+	err     error
 }
 
 // A group holds the jobs of one batch, answered in one generation of the index.

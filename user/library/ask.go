@@ -12,6 +12,13 @@ import (
 	"cpar/user/device"
 )
 
+// A question is about a photo or a frame of a video. number identifies it for
+// Options.Sending: that of the photo, and beyond all photos for further frames.
+type question struct {
+	*job
+	number int
+}
+
 // ask passes prepared photos to the index and returns the answered photos of
 // each batch.
 func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err error) {
@@ -19,8 +26,8 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer cancel(nil)
-	var queue []*job // taken by the index since the last batch
-	first, failed := 0, 0
+	var queue []question // taken by the index since the last batch
+	first, taken, failed, more := 0, 0, 0, len(w.list)
 	photos := func(yield func(device.Photo) bool) {
 		for j := range w.prepared(ctx, todo, 4*w.x.Batch(), &workers) {
 			if j.err != nil {
@@ -34,9 +41,16 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 			if j.err != nil {
 				continue
 			}
-			queue = append(queue, j)
-			if !yield(j.features) {
-				return
+			taken++
+			for n, frame := range j.frames {
+				q := question{j, j.at}
+				if n > 0 {
+					q.number, more = more, more+1
+				}
+				queue = append(queue, q)
+				if !yield(frame) {
+					return
+				}
 			}
 		}
 		if ctx.Err() != nil {
@@ -46,7 +60,7 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 	o := device.AnnotateOptions{Params: w.o.Params, AllCells: w.o.AllCells,
 		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: w.o.asked()}}
 	if tell := w.o.Sending; tell != nil {
-		o.Sending = func(i int, q *cpar.Request) error { return tell(queue[i-first].at, q) }
+		o.Sending = func(i int, q *cpar.Request) error { return tell(queue[i-first].number, q) }
 	}
 	for some, err := range w.x.AnnotateSeq(ctx, photos, o) {
 		if len(queue) > 0 {
@@ -54,7 +68,7 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 			groups, err = append(groups, answered), cmp.Or(err, e)
 			first += len(queue)
 			queue = nil
-			w.o.Progress.Report("annotate", first+failed, len(todo))
+			w.o.Progress.Report("annotate", taken+failed, len(todo))
 		}
 		if err != nil {
 			return groups, err
@@ -68,12 +82,21 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 
 // answered stores the answers to one batch and returns the jobs that have one.
 // An error may have ended the batch before. first is the number of queue[0].
-func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (group, error) {
+//
+// A video is answered with its last frame, maybe in a later batch than its
+// first.
+func (w *annotator) answered(queue []question, first int, some []device.Annotated) (group, error) {
 	for _, a := range some {
-		j := queue[a.Number-first]
-		if a.Err != nil {
+		j := queue[a.Number-first].job
+		if a.Err != nil && j.err == nil {
 			w.fail(j, a.Err)
-		} else {
+		}
+		j.heard = append(j.heard, a)
+		if len(j.heard) < len(j.frames) {
+			continue
+		}
+		a = together(j.heard)
+		if j.heard = nil; j.err == nil {
 			known := newAnswer(a.Keywords, a.Near, w.o.Everything)
 			j.answer, j.fresh = &known, true
 		}
@@ -84,14 +107,15 @@ func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (
 	// answered.
 	key, err := keyOf(w.x, w.o)
 	out := group{want: w.wanted(key)}
-	for _, j := range queue {
-		j.features = device.Photo{}
-		if j.answer != nil && j.fresh {
+	for i, q := range queue {
+		j := q.job
+		if j.answer == nil || i+1 < len(queue) && queue[i+1].job == j {
+			continue
+		}
+		if j.frames = nil; j.fresh {
 			j.key = key
 		}
-		if j.answer != nil {
-			out.jobs = append(out.jobs, j)
-		}
+		out.jobs = append(out.jobs, j)
 	}
 	return out, cmp.Or(err, w.store(out.jobs))
 }

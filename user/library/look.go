@@ -185,7 +185,7 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 		workers.Go(func() {
 			for j := range work {
 				if ctx.Err() == nil {
-					j.err = w.prepare(j)
+					j.err = w.prepare(ctx, j)
 				}
 				close(j.ready)
 			}
@@ -204,9 +204,15 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 	}
 }
 
-func (w *annotator) prepare(j *job) error {
+var errNotStored = fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
+
+func (w *annotator) prepare(ctx context.Context, j *job) error {
+	j.frames = []device.Photo{{}} // without features, a question that the index passes over
 	if j.seen && w.recall(j) {
 		return nil
+	}
+	if photo.IsVideo(j.path) {
+		return w.prepareVideo(ctx, j)
 	}
 	data, err := decode.ReadFile(j.path)
 	if err != nil {
@@ -220,14 +226,14 @@ func (w *annotator) prepare(j *job) error {
 		return nil
 	}
 	if w.o.Stored {
-		return fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
+		return errNotStored
 	}
 	features, err := w.owner.Features(data)
 	if err != nil {
 		return err
 	}
 	w.results[j.at].CutShort = decode.Truncated(data)
-	j.features = device.Extracted(w.list[j.at].Path, features)
+	j.frames[0] = device.Extracted(w.list[j.at].Path, features)
 	return nil
 }
 
