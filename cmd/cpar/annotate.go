@@ -74,7 +74,8 @@ If ffmpeg is on the path, videos (MP4, MOV, M4V, MKV, WebM, AVI) get a sidecar, 
 frames of each are asked about, and a keyword counts by its mean probability over them.
 
 An interrupted run continues where it stopped: photos with known answers are recognised by
-their content, even after a move (--again asks again). --dry-run sends requests, remembers
+their content, even after a move (--again asks again). If the same command continues it,
+both are one run, which one cpar undo reverts. --dry-run sends requests, remembers
 the answers and shows the changes. Without --write nothing is remembered.
 
 By default annotate uses likely keywords, at most twelve (--most, 0 for all). An index with

@@ -238,3 +238,33 @@ func (h *home) contents() (photos, others map[string][32]byte) {
 	})
 	return photos, others
 }
+
+// systemd accepts the unit, and the C runtime of Windows would read back the
+// words of the task.
+func TestUnitOfWatchIsValid(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		if os.Getenv("CPAR_SYSTEMD") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip("systemd-analyze is not on the path")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "cpar-watch.service")
+	text := systemdUnit([]string{program, "watch", `/photos/50% "of" $HOME\new`, "--exclude=a b*"}, []string{"a note"})
+	if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("systemd-analyze", "verify", "--user", "--man=no", unit)
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte(unit)) {
+		t.Errorf("%v: %s\n%s", err, out, text)
+	}
+	for word, want := range map[string]string{`C:\a b\`: `"C:\a b\\"`, `say "hi"`: `"say \"hi\""`, `x\"y`: `"x\\\"y"`} {
+		if got := windowsWord(word); got != want {
+			t.Errorf("%s is %s, want %s", word, got, want)
+		}
+	}
+}
