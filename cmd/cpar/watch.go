@@ -35,10 +35,6 @@ type watchFlags struct {
 	status  *watchStatus
 }
 
-// eventsEvery is the time between two looks at folders that send events. They
-// may lose some.
-const eventsEvery = 10 * time.Minute
-
 func watchCommand() *cobra.Command {
 	var f watchFlags
 	c := &cobra.Command{
@@ -136,12 +132,9 @@ func (f *watchFlags) check(cmd *cobra.Command) (err error) {
 
 // watch starts to look for photos.
 func (f *watchFlags) watch(cmd *cobra.Command, folders []string) {
-	o := arrival.Options{Settle: f.settle, Every: eventsEvery, Poll: f.poll, List: photo.Options{Exclude: f.place.exclude, Videos: video.Available()}}
+	o := arrival.Options{Settle: f.settle, Every: f.every, Poll: f.poll, List: photo.Options{Exclude: f.place.exclude, Videos: video.Available()}}
 	for _, folder := range folders {
 		o.Poll = o.Poll || arrival.Remote(folder)
-	}
-	if o.Poll {
-		o.Every = f.every
 	}
 	o.Note = func(err error) { f.problem(cmd, fmt.Errorf("looking for photos: %w", err)) }
 	f.arrival = arrival.New(folders, o)

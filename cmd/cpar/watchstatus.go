@@ -86,8 +86,7 @@ func (s *watchStatus) close(err error) {
 	if err != nil {
 		s.set(func(w *watchState) { w.Problem = err.Error() })
 	} else {
-		os.Remove(s.path)
-		os.Remove(s.path + ".lock")
+		os.Remove(s.path) // not the lock, which another process may have opened
 	}
 	s.lock.Close()
 }

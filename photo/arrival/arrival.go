@@ -25,7 +25,7 @@ type Options struct {
 	// Settle is the time for which the files of a photo must keep their sizes
 	// and times.
 	Settle time.Duration
-	// Every is the time between two looks without events.
+	// Every is the time between two looks while polling.
 	Every time.Duration
 	// Poll uses the timer alone.
 	Poll bool
@@ -33,6 +33,10 @@ type Options struct {
 	// Note receives reasons to poll, and folders that cannot be read.
 	Note func(error)
 }
+
+// eventsEvery is the time between two looks at folders that send events, because
+// a system may lose events.
+const eventsEvery = 10 * time.Minute
 
 // A Watcher reports photos in folders. Its methods may be called concurrently,
 // except for Next.
@@ -92,6 +96,9 @@ func (w *Watcher) Close() {
 func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, err error) {
 	for {
 		wait := w.o.Every
+		if w.events != nil {
+			wait = max(wait, eventsEvery)
+		}
 		l, err := w.list(ctx)
 		switch {
 		case ctx.Err() != nil:
