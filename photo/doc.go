@@ -10,6 +10,8 @@
 //
 //	photo/           files and folders ─▶ the photos in them
 //	photo/decode     a photo file      ─▶ an upright RGB image
+//	photo/video      a video           ─▶ images of some frames
+//	photo/arrival    folders           ─▶ photos as they arrive
 //	photo/metadata   IPTC, XMP, EXIF   ─▶ keywords, and keywords back into files
 //	photo/dataset    a folder of photos or a published data set ─▶ a Collection
 //

@@ -45,6 +45,10 @@ type Options struct {
 	// Exclude holds patterns of path.Match, for the slash-separated path below
 	// the root or the base name. Matching folders are not entered.
 	Exclude []string
+	// Videos lists videos, too, as photos for which IsVideo holds.
+	Videos bool
+	// Folder, if not nil, receives every folder before it is read.
+	Folder func(path string)
 }
 
 type Listing struct {
@@ -62,7 +66,7 @@ func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 				"* stands for any letters, ? for one, [ab] for a or b")
 		}
 	}
-	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, seen: map[string]bool{}}, roots)
+	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, enter: o.Folder, videos: o.Videos, seen: map[string]bool{}}, roots)
 }
 
 func list(w *lister, roots []string) (*Listing, error) {
@@ -96,6 +100,8 @@ type lister struct {
 	ctx     context.Context
 	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, except in tests
 	exclude []string
+	enter   func(folder string) // may be nil
+	videos  bool
 	files   []string
 	seen    map[string]bool // cleaned file paths: a photo may be named and also lie in a named folder
 	skipped []Skipped
@@ -118,6 +124,9 @@ func (w *lister) folder(dir, below string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
+	if w.enter != nil {
+		w.enter(dir)
+	}
 	entries, err := w.readDir(dir)
 	if err != nil && below == "" {
 		return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(dir), Cause(err))
@@ -133,6 +142,8 @@ func (w *lister) folder(dir, below string) error {
 		}
 		isFolder, reason, detail := classifyEntry(file, e)
 		switch {
+		case reason == Video && w.videos && !isFolder && IsVideo(file):
+			w.addFile(file)
 		case reason != "":
 			w.skip(file, reason, detail)
 		case isFolder:

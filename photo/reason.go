@@ -113,6 +113,7 @@ var (
 	unsupportedExtensions = []string{".avif", ".jxl", ".jp2", ".psd", ".psb", ".xcf", ".svg", ".orf", ".rw2", ".pef", ".srw", ".nrw",
 		".3fr", ".x3f", ".iiq", ".erf", ".rwl", ".mrw", ".kdc", ".dcr", ".mef", ".mos", ".crw", ".sr2", ".srf", ".gpr", ".insp"}
 	videoExtensions   = []string{".mp4", ".mov", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".mpg", ".mpeg", ".3gp", ".wmv", ".insv", ".lrv"}
+	readVideos        = []string{".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"} // by package video
 	sidecarExtensions = []string{".xmp", ".pp3", ".dop", ".aae", ".thm", ".cos", ".vrd", ".nksc", ".on1", ".arp"}
 
 	trashFolders     = []string{".dtrash", "$recycle.bin", "#recycle", "lost+found", ".trash", ".trashes"}
@@ -125,6 +126,9 @@ func extension(name string) string { return strings.ToLower(filepath.Ext(name)) 
 
 // IsPhoto reports whether the extension belongs to a supported photo format.
 func IsPhoto(name string) bool { return slices.Contains(photoExtensions, extension(name)) }
+
+// IsVideo reports whether the extension belongs to a supported video format.
+func IsVideo(name string) bool { return slices.Contains(readVideos, extension(name)) }
 
 // IsRaw reports whether the extension belongs to a RAW format.
 func IsRaw(name string) bool { return slices.Contains(rawExtensions, extension(name)) }

@@ -70,8 +70,12 @@ unless you accept them. Your own fields, keywords and dates stay unchanged. A ke
 that you remove is not written again. cpar undo reverts a run, cpar runs lists runs. RAW
 and JPEG files of one shot share one annotation.
 
+If ffmpeg is on the path, videos (MP4, MOV, M4V, MKV, WebM, AVI) get a sidecar, too. Five
+frames of each are asked about, and a keyword counts by its mean probability over them.
+
 An interrupted run continues where it stopped: photos with known answers are recognised by
-their content, even after a move (--again asks again). --dry-run sends requests, remembers
+their content, even after a move (--again asks again). If the same command continues it,
+both are one run, which one cpar undo reverts. --dry-run sends requests, remembers
 the answers and shows the changes. Without --write nothing is remembered.
 
 By default annotate uses likely keywords, at most twelve (--most, 0 for all). An index with
@@ -176,7 +180,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	f.notes(cmd, x)
 	f.words.vocabulary = x.Vocabulary()
 	o := f.wanted(x)
-	o.Progress, o.Command = report, commandLine(cmd, args)
+	o.Progress, o.Command, o.Resume = report, commandLine(cmd, args), true
 	o.Params, o.AllCells, o.Ranker, o.Rare = f.params, f.exact, f.ranking.Ranker, f.ranking.Rare
 	if f.saveRequests != "" {
 		o.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }

@@ -23,6 +23,7 @@ import (
 	"cpar/internal/sanitize"
 	"cpar/photo"
 	"cpar/photo/metadata"
+	"cpar/photo/video"
 	"cpar/user/library"
 )
 
@@ -44,7 +45,15 @@ func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photo.Photo
 	if len(roots) == 0 {
 		return nil, fmt.Errorf("looking for photos: %w: standard input names none", cpar.ErrInput)
 	}
-	return findPhotos(cmd, roots, photo.Options{Exclude: f.write.exclude})
+	o := photo.Options{Exclude: f.write.exclude, Videos: !f.words.own && video.Available()}
+	l, err := listPhotos(cmd, roots, o)
+	if l == nil {
+		return nil, err
+	}
+	if !o.Videos && !f.words.own && slices.ContainsFunc(l.Skipped, func(s photo.Skipped) bool { return s.Reason == photo.Video && photo.IsVideo(s.Path) }) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "hint: with ffmpeg on the path, cpar annotates videos, too")
+	}
+	return l.Photos, err
 }
 
 // readList reads names, one per line or NUL-terminated as from find -print0.

@@ -110,7 +110,13 @@ func (f *programFlags) index(cmd *cobra.Command) (a asker, x *device.Index, err 
 	if a, err = f.asker(cmd); err != nil {
 		return a, nil, err
 	}
-	x, err = a.open(cmd.Context(), func(o *user.Owner) error {
+	x, err = f.openIndex(cmd, &a)
+	return a, x, err
+}
+
+// openIndex opens the index and sets the threshold of likely keywords.
+func (f *programFlags) openIndex(cmd *cobra.Command, a *asker) (*device.Index, error) {
+	return a.open(cmd.Context(), func(o *user.Owner) error {
 		if err := o.CheckRanking(f.ranking); err != nil {
 			return err
 		}
@@ -118,7 +124,6 @@ func (f *programFlags) index(cmd *cobra.Command) (a asker, x *device.Index, err 
 		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
 	})
-	return a, x, err
 }
 
 // annotateOptions returns the options for annotating photos.

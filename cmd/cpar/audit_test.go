@@ -10,7 +10,7 @@ import (
 // Commands that need no --json, because they serve or print nothing else, and
 // commands that need no --dry-run, because they write nothing.
 var (
-	servers = []string{"cpar vision-serve", "cpar ui", "cpar demo-cloud"}
+	servers = []string{"cpar vision-serve", "cpar watch", "cpar ui", "cpar demo-cloud"}
 	readers = []string{"cpar tune", "cpar annotate", "cpar runs", "cpar config", "cpar doctor", "cpar inspect", "cpar features", "cpar version",
 		"cpar key slots", "cpar key phrase", "cpar dataset inspect", "cpar list", "cpar model list", "cpar model check", "cpar immich runs", "cpar cache show", "cpar words show", "cpar words check", "cpar words find"}
 )

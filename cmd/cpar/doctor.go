@@ -38,7 +38,7 @@ func doctorCommand() *cobra.Command {
 		Short: "check key, keyring, cloud, clock, index, formats, folders and space",
 		Long: `doctor checks everything that annotate needs (the key file and its permissions, the
 keyring, the cloud, the scopes of its token, its clock, the index in use, format versions,
-folders and their free space, and the image network) and prints a remedy for each problem. It
+folders and their free space, cpar watch, and the image network) and prints a remedy for each problem. It
 changes nothing and never asks for a passphrase: it opens an encrypted key only through
 the keyring, which may ask to be unlocked, or with --passphrase-file. The exit code is
 that of the first failure. Warnings do not count.`,
@@ -74,6 +74,7 @@ func (d *doctorFlags) run(ctx context.Context) {
 	d.checkCloud(ctx, this, key)
 	d.checkFolder("state", this.State, stateWants)
 	d.checkFolder("cache", this.Cache, cacheWants)
+	d.checkWatches(this)
 	d.model.orBundled()
 	gives, do := betterEncoder()
 	if d.model.path == "" {

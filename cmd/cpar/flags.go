@@ -78,6 +78,14 @@ func verbose(c *cobra.Command) bool {
 // findPhotos lists the photos in files and folders. It counts files left out by
 // reason, and names them with --verbose.
 func findPhotos(cmd *cobra.Command, paths []string, o photo.Options) ([]photo.Photo, error) {
+	l, err := listPhotos(cmd, paths, o)
+	if l == nil {
+		return nil, err
+	}
+	return l.Photos, err
+}
+
+func listPhotos(cmd *cobra.Command, paths []string, o photo.Options) (*photo.Listing, error) {
 	l, err := photo.List(cmd.Context(), paths, o)
 	if l == nil {
 		return nil, err
@@ -90,5 +98,5 @@ func findPhotos(cmd *cobra.Command, paths []string, o photo.Options) ([]photo.Ph
 	if text := l.Summary(); text != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), text)
 	}
-	return l.Photos, err
+	return l, err
 }

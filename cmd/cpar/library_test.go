@@ -309,7 +309,7 @@ func (h *home) plant(items []dataset.Photo) (damaged []string) {
 			h.write(stem+".xmp", []byte(theirs))
 		}
 	}
-	h.write("2001/film.mp4", []byte("a film"))
+	h.write("2001/film.mts", []byte("a film"))
 	h.write("2001/@eaDir/thumb.jpg", []byte("a thumbnail"))
 	return damaged
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -94,6 +95,9 @@ func runCloud() int {
 //	                            lines of a file, where ^C interrupts
 //	page ARGS…                  start cpar ui, check that its API requires a token, and end it with ^C
 //	taken                       set $TAKEN to a port in use
+//	await PATTERN [REGEXP]      wait until a file exists, and contains a match
+//	film FILE SCENE…            make a video of painted scenes, one a second, with ffmpeg
+//	withoutffmpeg ARGS…         run cpar where no ffmpeg is on the path
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
 //	emptydir FOLDER             fail if the folder is not empty
@@ -115,6 +119,10 @@ func TestStories(t *testing.T) {
 			}
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, "temp"))
 			e.Setenv("CPAR_MODEL", "none") // bundled.txt tests the default
+			// The sidecar of this name can be planned and not written, because the name
+			// of its temporary file is too long.
+			e.Setenv("LONG", strings.Repeat("n", 240)+".jpg")
+			e.Setenv("NEVER", time.Now().Add(8*time.Hour).Format("15:04-")+time.Now().Add(9*time.Hour).Format("15:04"))
 			e.Setenv("ORT", os.Getenv(onnxruntime.Variable))
 			e.Values["cloud"], e.Values["vision"], e.Values["immich"] = new(process), new(process), new(*immichtest.Server)
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
@@ -128,7 +136,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "network": writeNetwork, "sets": writeSets, "pair": writePair, "interrupt": interrupt, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "network": writeNetwork, "sets": writeSets, "pair": writePair, "interrupt": interrupt, "await": await, "film": film, "withoutffmpeg": withoutFFmpeg, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"files": serveFiles, "sumof": sumOf,

@@ -123,7 +123,7 @@ func scenes(ts *testscript.TestScript, _ bool, args []string) {
 func plant(ts *testscript.TestScript, _ bool, args []string) {
 	const odd = "\x1b[31m\nhint: all is well"
 	ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o755))
-	for name, content := range map[string]string{"good" + odd + ".jpg": ts.ReadFile(args[1]), "junk" + odd + ".jpg": "junk", "film" + odd + ".mov": "film"} {
+	for name, content := range map[string]string{"good" + odd + ".jpg": ts.ReadFile(args[1]), "junk" + odd + ".jpg": "junk", "film" + odd + ".mts": "film"} {
 		ts.Check(os.WriteFile(ts.MkAbs(filepath.Join(args[0], name)), []byte(content), 0o644))
 	}
 	ts.Setenv("GOOD", args[0]+"/good"+odd+".jpg")

@@ -23,6 +23,7 @@ import (
 	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
+	"cpar/photo"
 	"cpar/user/library"
 	"cpar/user/vocabulary"
 )
@@ -269,7 +270,7 @@ func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progres
 	var done atomic.Int64
 	err := parallel.Until(cmd.Context(), len(all), func() func(int) {
 		return func(i int) {
-			if r := &all[i]; r.Err == nil {
+			if r := &all[i]; r.Err == nil && !photo.IsVideo(r.Path) {
 				out[i].words, out[i].err = f.keywords(r.Path, r.Keywords)
 			}
 			report.Report("words of photos", int(done.Add(1)), len(all))

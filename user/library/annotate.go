@@ -5,12 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"cpar"
@@ -31,6 +29,14 @@ type Options struct {
 	KeepMtime bool
 	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
+	// Resume continues the last run if it was cut and had the same Command. More
+	// announces a further call that continues this one.
+	Resume, More bool
+	// Once passes over photos that a run has annotated before, and asks about no
+	// content twice, even if the index has changed since or the run was undone.
+	Once bool
+	// Whole refuses files that end early, which may still be arriving.
+	Whole bool
 	// Again ignores stored answers.
 	Again bool
 	// Stored sends no request. Photos without a stored answer fail.
@@ -99,6 +105,9 @@ type Summary struct {
 	Failed   int // unreadable or unwritable
 }
 
+// ErrIncomplete refuses a file that ends early (Options.Whole).
+var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInput)
+
 // ErrStopped ends a run with more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
@@ -122,6 +131,15 @@ func Ask(ctx context.Context, x *device.Index, list []photo.Photo, o Options, ea
 }
 
 func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
+	w, err := newAnnotator(l, x, list, o)
+	if err != nil {
+		return Summary{}, err
+	}
+	groups, err := w.askAll(ctx)
+	return w.finishAll(ctx, groups, err, each)
+}
+
+func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*annotator, error) {
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
@@ -129,20 +147,41 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Pho
 	if x != nil {
 		var err error
 		if w.key, err = keyOf(x, o); err != nil {
-			return Summary{}, err
+			return nil, err
 		}
 		w.owner = x.Owner
 	}
 	w.want = w.wanted(w.key)
-	err := w.annotateAll(ctx)
+	return w, nil
+}
+
+// askAll sends all requests and returns the answered photos. finishAll writes
+// afterwards. The cloud must not learn from the times of requests how much was
+// written, or that writing failed, because both depend on the keywords that it
+// must not know.
+func (w *annotator) askAll(ctx context.Context) ([]group, error) {
+	todo, err := w.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.x == nil {
+		return w.suggest(ctx, todo)
+	}
+	return w.ask(ctx, todo)
+}
+
+// finishAll writes the answers and passes each result to each. err is the error
+// that ended asking.
+func (w *annotator) finishAll(ctx context.Context, groups []group, err error, each func(Result)) (Summary, error) {
+	err = w.writeAll(ctx, groups, err)
 	for i := range w.results {
 		if w.told[i] {
 			w.sum.count(&w.results[i])
+			if w.began && len(w.results[i].Files) > 0 {
+				w.sum.Run = w.run
+			}
 			each(w.results[i])
 		}
-	}
-	if w.began {
-		w.sum.Run = w.run
 	}
 	return w.sum, err
 }
@@ -215,22 +254,25 @@ type annotator struct {
 
 	wrong   error    // of the journal, while asking
 	run     string   // id, chosen before the first write
+	same    string   // see began.Same
+	resumed bool     // an earlier call began the run
 	began   bool     // the journal has the run
 	confirm []record // done but not yet in the journal
 }
 
 type job struct {
-	at       int
-	path     string // absolute
-	stat     stat
-	content  digest
-	seen     bool // content is from the journal
-	features device.Photo
-	answer   *answer // nil if the journal has it, under key
-	key      string
-	fresh    bool // from this run
-	ready    chan struct{}
-	err      error
+	at      int
+	path    string // absolute
+	stat    stat
+	content digest
+	seen    bool           // content is from the journal
+	frames  []device.Photo // with features, unless the answer is known: one of a photo, several of a video
+	heard   []device.Annotated
+	answer  *answer // nil if the journal has it, under key
+	key     string
+	fresh   bool // from this run
+	ready   chan struct{}
+	err     error
 }
 
 // A group holds the jobs of one batch, answered in one generation of the index.
@@ -240,30 +282,18 @@ type group struct {
 	want string
 }
 
-// annotateAll sends all requests and then writes. The cloud must not learn from
-// the times of requests how much was written, or that writing failed, because
-// both depend on the keywords that it must not know.
-func (w *annotator) annotateAll(ctx context.Context) error {
-	todo, err := w.look(ctx)
-	if err != nil {
-		return err
-	}
-	ask := w.ask
-	if w.x == nil {
-		ask = w.suggest
-	}
-	groups, err := ask(ctx, todo)
+func (w *annotator) writeAll(ctx context.Context, groups []group, err error) error {
 	for i, g := range groups {
 		if err == nil && ctx.Err() != nil { // interrupted while writing
 			err = context.Cause(ctx)
 			break
 		}
 		if err := w.finish(g); err != nil {
-			return err
+			return err // the next process finds the run without an end, and cut
 		}
 		w.o.Progress.Report("write", i+1, len(groups))
 	}
-	return cmp.Or(w.wrong, w.flush(), err)
+	return cmp.Or(w.wrong, w.flush(err != nil || w.o.More), err)
 }
 
 func (w *annotator) fail(j *job, err error) {
@@ -280,116 +310,6 @@ func (w *annotator) failLate(j *job, err error) {
 }
 
 func (w *annotator) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
-
-// ask passes prepared photos to the index and returns the answered photos of
-// each batch.
-func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	defer cancel(nil)
-	var queue []*job // taken by the index since the last batch
-	first, failed := 0, 0
-	photos := func(yield func(device.Photo) bool) {
-		for j := range w.prepared(ctx, todo, 4*w.x.Batch(), &workers) {
-			if j.err != nil {
-				w.fail(j, j.err)
-				failed++
-			}
-			if w.tooMany() {
-				cancel(ErrStopped)
-				break
-			}
-			if j.err != nil {
-				continue
-			}
-			queue = append(queue, j)
-			if !yield(j.features) {
-				return
-			}
-		}
-		if ctx.Err() != nil {
-			queue = nil // not asked about
-		}
-	}
-	o := device.AnnotateOptions{Params: w.o.Params, AllCells: w.o.AllCells,
-		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: w.o.asked()}}
-	if tell := w.o.Sending; tell != nil {
-		o.Sending = func(i int, q *cpar.Request) error { return tell(queue[i-first].at, q) }
-	}
-	for some, err := range w.x.AnnotateSeq(ctx, photos, o) {
-		if len(queue) > 0 {
-			answered, e := w.answered(queue, first, some)
-			groups, err = append(groups, answered), cmp.Or(err, e)
-			first += len(queue)
-			queue = nil
-			w.o.Progress.Report("annotate", first+failed, len(todo))
-		}
-		if err != nil {
-			return groups, err
-		}
-	}
-	if ctx.Err() != nil {
-		return groups, context.Cause(ctx)
-	}
-	return groups, nil
-}
-
-// answered stores the answers to one batch and returns the jobs that have one.
-// An error may have ended the batch before. first is the number of queue[0].
-func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (group, error) {
-	for _, a := range some {
-		j := queue[a.Number-first]
-		if a.Err != nil {
-			w.fail(j, a.Err)
-		} else {
-			known := newAnswer(a.Keywords, a.Near, w.o.Everything)
-			j.answer, j.fresh = &known, true
-		}
-		a.Pending, a.Keywords, a.Near = nil, nil, nil
-		w.results[j.at].Asked = a
-	}
-	// The index may have been reopened, so take the key of the generation that
-	// answered.
-	key, err := keyOf(w.x, w.o)
-	out := group{want: w.wanted(key)}
-	for _, j := range queue {
-		j.features = device.Photo{}
-		if j.answer != nil && j.fresh {
-			j.key = key
-		}
-		if j.answer != nil {
-			out.jobs = append(out.jobs, j)
-		}
-	}
-	return out, cmp.Or(err, w.store(out.jobs))
-}
-
-// store records the answers to one batch. A failure is reported after the last
-// request, because it may depend on the keywords.
-func (w *annotator) store(jobs []*job) error {
-	if w.l == nil {
-		return nil
-	}
-	var records []record
-	for _, j := range jobs {
-		if j.fresh {
-			b, err := json.Marshal(j.answer)
-			if err != nil {
-				return fmt.Errorf("encoding an answer: %w", err)
-			}
-			records = append(records, record{Asked: &asked{j.content, j.key, b}})
-		}
-	}
-	if err := w.l.remember(records...); err != nil {
-		w.wrong = cmp.Or(w.wrong, err)
-		return nil
-	}
-	for _, j := range jobs {
-		j.answer = nil // frees memory
-	}
-	return nil
-}
 
 func absolute(path string) (string, error) {
 	abs, err := filepath.Abs(path)

@@ -50,7 +50,7 @@ func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each f
 		}
 		o.Progress.Report("write", first+len(some), len(list))
 	}
-	return cmp.Or(w.flush(), err)
+	return cmp.Or(w.flush(err != nil), err)
 }
 
 // decidedAtOnce is the number of photos whose decisions share a record of the

@@ -100,7 +100,7 @@ func (w *annotator) known(j *job) bool {
 		ok = w.want == "" || w.l.mem.finished(j.path, j.content, w.want)
 	}
 	w.l.mu.Unlock()
-	return ok && w.recall(j)
+	return j.seen && w.once(j) || ok && w.recall(j)
 }
 
 func (w *annotator) recall(j *job) bool {
@@ -118,9 +118,27 @@ func (w *annotator) recall(j *job) bool {
 	return ok
 }
 
+// once gives a photo that Options.Once passes over an empty answer, so that
+// nothing is asked and nothing written.
+func (w *annotator) once(j *job) bool {
+	if w.l == nil || !w.o.Once {
+		return false
+	}
+	w.l.mu.Lock()
+	defer w.l.mu.Unlock()
+	if !w.l.mem.annotated(j.path, j.content) {
+		return false
+	}
+	j.answer = new(answer)
+	return true
+}
+
 func (w *annotator) stored(content digest, key string) (*answer, bool) {
 	w.l.mu.Lock()
 	raw, ok := w.l.mem.answers[answerKey{content, key}]
+	if !ok && w.o.Once { // of another generation
+		raw, ok = w.l.mem.answers[answerKey{content, w.l.mem.latest[content]}]
+	}
 	w.l.mu.Unlock()
 	a := &answer{}
 	return a, ok && json.Unmarshal(raw, a) == nil
@@ -167,7 +185,7 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 		workers.Go(func() {
 			for j := range work {
 				if ctx.Err() == nil {
-					j.err = w.prepare(j)
+					j.err = w.prepare(ctx, j)
 				}
 				close(j.ready)
 			}
@@ -186,27 +204,36 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 	}
 }
 
-func (w *annotator) prepare(j *job) error {
+var errNotStored = fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
+
+func (w *annotator) prepare(ctx context.Context, j *job) error {
+	j.frames = []device.Photo{{}} // without features, a question that the index passes over
 	if j.seen && w.recall(j) {
 		return nil
+	}
+	if photo.IsVideo(j.path) {
+		return w.prepareVideo(ctx, j)
 	}
 	data, err := decode.ReadFile(j.path)
 	if err != nil {
 		return err
 	}
+	if w.o.Whole && decode.Truncated(data) {
+		return ErrIncomplete
+	}
 	j.content = decode.ContentDigest(data)
-	if w.recall(j) {
+	if w.once(j) || w.recall(j) {
 		return nil
 	}
 	if w.o.Stored {
-		return fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
+		return errNotStored
 	}
 	features, err := w.owner.Features(data)
 	if err != nil {
 		return err
 	}
 	w.results[j.at].CutShort = decode.Truncated(data)
-	j.features = device.Extracted(w.list[j.at].Path, features)
+	j.frames[0] = device.Extracted(w.list[j.at].Path, features)
 	return nil
 }
 

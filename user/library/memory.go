@@ -14,6 +14,7 @@ type memory struct {
 	runs    map[string]*run
 	order   []string // run ids, oldest first
 	answers map[answerKey]json.RawMessage
+	latest  map[digest]string // key of the last answer about a content
 	photos  map[string]*knownPhoto
 	names   map[string][]string // paths by file name
 	pending map[string][]*intent
@@ -28,11 +29,17 @@ type answerKey struct {
 type run struct {
 	began
 	files, words int
+	decisions    int
 	ended        bool // it has stopped writing
 	undoing      bool // an undo has begun, and may have been killed
+	cut          bool // it has stopped early and can be resumed
 	undone       bool
 	left         []string // photos with files that an undo could not revert
 }
+
+// empty reports whether a run has changed nothing, so that there is nothing to
+// list and nothing to undo.
+func (r *run) empty() bool { return r.files == 0 && r.decisions == 0 }
 
 type knownPhoto struct {
 	also    []string
@@ -65,7 +72,7 @@ func statOf(info fs.FileInfo) stat {
 }
 
 func newMemory() *memory {
-	return &memory{runs: map[string]*run{}, answers: map[answerKey]json.RawMessage{}, photos: map[string]*knownPhoto{},
+	return &memory{runs: map[string]*run{}, answers: map[answerKey]json.RawMessage{}, latest: map[digest]string{}, photos: map[string]*knownPhoto{},
 		names: map[string][]string{}, pending: map[string][]*intent{}}
 }
 
@@ -90,6 +97,7 @@ func (m *memory) take(r *record) {
 		m.runs[r.Began.Run] = &run{began: *r.Began}
 	case r.Asked != nil:
 		m.answers[answerKey{r.Asked.Content, r.Asked.Key}] = r.Asked.Answer
+		m.latest[r.Asked.Content] = r.Asked.Key
 	case r.Intent != nil:
 		m.takeIntent(r.Intent)
 	case r.Done != nil:
@@ -97,6 +105,11 @@ func (m *memory) take(r *record) {
 	case r.Decided != nil:
 		p := m.photo(r.Decided.Photo)
 		p.decided = append(p.decided, r.Decided)
+		if run := m.runs[r.Decided.Run]; run != nil {
+			run.decisions++
+		}
+	case r.Failed != nil:
+		m.takeFailed(r.Failed)
 	case r.Undone != nil:
 		if run := m.runs[r.Undone.Run]; run != nil {
 			run.undoing, run.undone, run.left = false, len(r.Undone.Left) == 0, r.Undone.Left
@@ -108,7 +121,11 @@ func (m *memory) take(r *record) {
 		}
 	case r.Ended != "":
 		if run := m.runs[r.Ended]; run != nil {
-			run.ended, run.undoing = true, false
+			run.ended, run.cut, run.undoing = true, r.Cut, false
+		}
+	case r.Resumed != "":
+		if run := m.runs[r.Resumed]; run != nil {
+			run.ended, run.cut = false, false
 		}
 	case r.Bound > 0:
 		m.bound = r.Bound
@@ -143,6 +160,37 @@ func (m *memory) takeIntent(i *intent) {
 	m.pending[i.Run] = append(m.pending[i.Run], i)
 }
 
+// takeFailed takes back the last intent of a run for a file.
+func (m *memory) takeFailed(f *failed) {
+	at := -1
+	for n, i := range m.pending[f.Run] {
+		if i.Path == f.Path {
+			at = n
+		}
+	}
+	if at < 0 {
+		return
+	}
+	i := m.pending[f.Run][at]
+	r, p := m.runs[f.Run], m.photo(i.Photo)
+	r.files--
+	r.words -= len(i.Words)
+	m.settled(f.Run, func(other *intent) bool { return other == i })
+	// Other files of the shot may hold the same words.
+	if !slices.ContainsFunc(m.pending[f.Run], func(other *intent) bool { return other.Photo == i.Photo }) &&
+		!slices.ContainsFunc(p.done, func(d finished) bool { return d.run == f.Run }) {
+		p.wrote = slices.DeleteFunc(p.wrote, func(w wrote) bool { return w.run == f.Run })
+	}
+}
+
+// settled removes intents whose outcome is known.
+func (m *memory) settled(run string, known func(*intent) bool) {
+	m.pending[run] = slices.DeleteFunc(m.pending[run], known)
+	if len(m.pending[run]) == 0 {
+		delete(m.pending, run)
+	}
+}
+
 func (m *memory) takeDone(d *done) {
 	p := m.photo(d.Photo)
 	p.also, p.stat, p.content = d.Also, d.Stat, d.Content
@@ -153,10 +201,7 @@ func (m *memory) takeDone(d *done) {
 	if d.Run == "" {
 		return
 	}
-	m.pending[d.Run] = slices.DeleteFunc(m.pending[d.Run], func(i *intent) bool { return i.Photo == d.Photo })
-	if len(m.pending[d.Run]) == 0 {
-		delete(m.pending, d.Run)
-	}
+	m.settled(d.Run, func(i *intent) bool { return i.Photo == d.Photo })
 }
 
 // alive reports whether the changes of a run to a photo are still in effect.
@@ -171,6 +216,12 @@ func (m *memory) finished(path string, content digest, want string) bool {
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
 		return f.content == content && f.want == want && (f.run == "" || m.alive(f.run, path))
 	})
+}
+
+// annotated reports whether any run has finished a photo.
+func (m *memory) annotated(path string, content digest) bool {
+	p := m.photos[path]
+	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool { return f.content == content })
 }
 
 // wroteTo returns the words that runs wrote for a photo. With sure set, it

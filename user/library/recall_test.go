@@ -58,7 +58,8 @@ func TestConcurrentProcessesShareJournal(t *testing.T) {
 		}
 		writers.Go(func() {
 			for i := range 50 {
-				err := l.remember(record{Began: beginning(fmt.Sprint(n, i), "", false)})
+				run := fmt.Sprint(n, i)
+				err := l.remember(record{Began: beginning(run, "", false)}, record{Decided: &decided{Run: run, Photo: run}})
 				least := written.Add(1)
 				runs, e := l.Runs()
 				if err != nil || e != nil || len(runs) < int(least) {

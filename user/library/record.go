@@ -22,10 +22,15 @@ type record struct {
 	Intent  *intent  `json:"intent,omitempty"`
 	Done    *done    `json:"done,omitempty"`
 	Decided *decided `json:"decided,omitempty"`
-	// Ended is the id of a run that has stopped writing.
+	Failed  *failed  `json:"failed,omitempty"`
+	// Ended is the id of a run that has stopped writing. Cut is set if an
+	// interrupt, a crash or a failure of the cloud stopped it early.
 	Ended string `json:"ended,omitempty"`
+	Cut   bool   `json:"cut,omitempty"`
 	// Undoing is the id of a run whose undo begins.
-	Undoing string  `json:"undoing,omitempty"`
+	Undoing string `json:"undoing,omitempty"`
+	// Resumed is the id of a run that writes again after it was cut.
+	Resumed string  `json:"resumed,omitempty"`
 	Undone  *undone `json:"undone,omitempty"`
 	// Bound is the journal size that triggers the next compaction.
 	Bound int64 `json:"bound,omitempty"`
@@ -38,6 +43,8 @@ type began struct {
 	Keep    bool      `json:"keep,omitempty"` // files keep their modification time
 	// Words is set if the undo data was dropped and only the words are known.
 	Words bool `json:"words,omitempty"`
+	// Same identifies the command. Only the same command resumes the run.
+	Same string `json:"same,omitempty"`
 }
 
 type asked struct {
@@ -60,13 +67,20 @@ type intent struct {
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// Before is set for decisions, which must not be reverted twice.
+	// Before tells a change that was never made from a later change of the
+	// file, and keeps decisions from being reverted twice.
 	Before digest `json:"before,omitzero"`
 	After  digest `json:"after"`
 	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
 	Suffix int    `json:"suffix,omitempty"` // bytes kept after New
 	New    int    `json:"new,omitempty"`    // number of bytes that replace Old
 	Old    []byte `json:"old,omitempty"`
+}
+
+// failed marks the last intent of a run for a file as not made.
+type failed struct {
+	Run  string `json:"run"`
+	Path string `json:"path"`
 }
 
 // done marks a photo as finished for Want, or as read only if Want is "".

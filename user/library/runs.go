@@ -11,7 +11,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Run is one call that changed files.
+// A Run is a change of files or decisions. Calls that continue a run that was
+// cut, as Options.Resume allows, belong to it.
 type Run struct {
 	ID        string    `json:"run"`
 	Began     time.Time `json:"began"`
@@ -33,6 +34,9 @@ func (l *Library) Runs() ([]Run, error) {
 	out := []Run{}
 	for _, id := range l.mem.order {
 		r := l.mem.runs[id]
+		if r.empty() {
+			continue
+		}
 		out = append(out, Run{ID: id, Began: r.At, Command: r.Command, Files: r.files, Keywords: r.words,
 			Undone: r.undone, Left: len(r.left), Forgotten: r.began.Words})
 	}
@@ -63,19 +67,37 @@ func beginning(id, command string, keep bool) *began {
 	return &began{Run: id, At: time.Now().Truncate(time.Second), Command: command, Keep: keep}
 }
 
+// resumable returns the id of the last run if it was cut and the same command
+// began it, otherwise "".
+func (l *Library) resumable(same string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range slices.Backward(l.mem.order) {
+		r := l.mem.runs[id]
+		if r.empty() {
+			continue
+		}
+		if r.cut && r.Same == same && !r.undone && r.left == nil && !r.began.Words {
+			return id
+		}
+		break
+	}
+	return ""
+}
+
 // find returns the run with the given id, or for "" the last one that can be
 // undone.
 func (l *Library) find(id string) (*run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if id != "" {
-		if r := l.mem.runs[id]; r != nil {
+		if r := l.mem.runs[id]; r != nil && !r.empty() {
 			return r, nil
 		}
 		return nil, hint.Add(fmt.Errorf("%w: there is no run %s", cpar.ErrInput, sanitize.Text(id)), "cpar runs lists them")
 	}
 	for _, id := range slices.Backward(l.mem.order) {
-		if r := l.mem.runs[id]; !r.undone && !r.began.Words {
+		if r := l.mem.runs[id]; !r.undone && !r.began.Words && !r.empty() {
 			return r, nil
 		}
 	}

@@ -18,7 +18,7 @@ func (w *annotator) suggest(ctx context.Context, todo []*job) (groups []group, e
 	for some := range slices.Chunk(todo, 16) {
 		g := group{want: w.want}
 		for _, j := range some {
-			if err := w.prepare(j); err != nil {
+			if err := w.prepare(ctx, j); err != nil {
 				w.fail(j, err)
 			} else {
 				g.jobs = append(g.jobs, j)

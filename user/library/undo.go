@@ -112,6 +112,13 @@ func (h *history) take(run string, r *record, m *memory) {
 	switch d, i := r.Decided, r.Intent; {
 	case d != nil && d.Run == run:
 		h.decided = h.decided || len(d.Accept)+len(d.Reject) > 0
+	case r.Failed != nil && r.Failed.Run == run:
+		for n, made := range slices.Backward(h.intents) {
+			if made.Path == r.Failed.Path {
+				h.intents = slices.Delete(h.intents, n, n+1)
+				break
+			}
+		}
 	case i != nil && i.Run == run:
 		h.intents = append(h.intents, i)
 		h.since[i.Path] = ""
@@ -192,14 +199,6 @@ func (l *Library) settle() error {
 	l.mu.Lock()
 	var records []record
 	var undoing []string
-	for _, id := range l.mem.order {
-		if r := l.mem.runs[id]; !r.ended || r.undoing {
-			records = append(records, record{Ended: id})
-		}
-		if l.mem.runs[id].undoing {
-			undoing = append(undoing, id)
-		}
-	}
 	for run, all := range l.mem.pending {
 		removeTemps(all)
 		byPhoto := map[string][]*intent{}
@@ -207,10 +206,24 @@ func (l *Library) settle() error {
 			byPhoto[i.Photo] = append(byPhoto[i.Photo], i)
 		}
 		for photo, intents := range byPhoto {
+			for _, i := range intents {
+				if i.unmade() {
+					records = append(records, record{Failed: &failed{Run: run, Path: i.Path}})
+				}
+			}
 			if i := intents[0]; i.Want != "" && !slices.ContainsFunc(intents, func(i *intent) bool { return !i.made() }) {
 				// The zero stat makes the next run read the photo again.
 				records = append(records, record{Done: &done{Photo: photo, Also: l.also(photo), Content: i.Content, Want: i.Want, Run: run}})
 			}
+		}
+	}
+	for _, id := range l.mem.order {
+		r := l.mem.runs[id]
+		if !r.ended || r.undoing {
+			records = append(records, record{Ended: id, Cut: !r.ended || r.cut})
+		}
+		if r.undoing {
+			undoing = append(undoing, id)
 		}
 	}
 	l.mu.Unlock()
@@ -247,6 +260,15 @@ func (l *Library) also(photo string) []string {
 func (i *intent) made() bool {
 	now, err := readRegular(i.Path)
 	return err == nil && sha256.Sum256(now) == i.After
+}
+
+// unmade reports whether a file is as it was before the change.
+func (i *intent) unmade() bool {
+	now, err := readRegular(i.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return i.Created && !away(filepath.Dir(i.Path))
+	}
+	return err == nil && i.Before != digest{} && sha256.Sum256(now) == i.Before
 }
 
 // readRegular reads a regular file. A pipe or a device in its place could block

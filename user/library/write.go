@@ -37,14 +37,15 @@ func (w *annotator) finish(g group) error {
 	return w.write(g, todo, records)
 }
 
-func (w *annotator) flush() error {
+// flush completes the journal. cut reports that the run has stopped early.
+func (w *annotator) flush(cut bool) error {
 	if w.l == nil || w.wrong != nil {
 		return nil
 	}
 	records := w.confirm
 	w.confirm = nil
 	if w.began {
-		records = append(records, record{Ended: w.run})
+		records = append(records, record{Ended: w.run, Cut: cut})
 	}
 	return w.l.remember(records...)
 }
@@ -70,9 +71,7 @@ func (w *annotator) suggested(g group) (todo []*target, err error) {
 		if len(words) == 0 || err != nil {
 			continue
 		}
-		if w.run == "" {
-			w.run = w.l.newRun()
-		}
+		w.choose()
 		targets, err := w.targets(j, metadata.Change{Suggest: words, Run: w.run})
 		if err != nil {
 			return nil, err
@@ -95,12 +94,40 @@ func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
 	return todo, nil
 }
 
+// choose selects the run that receives the changes.
+func (w *annotator) choose() {
+	if w.run != "" {
+		return
+	}
+	if w.o.Resume {
+		w.same = w.o.same()
+		w.run = w.l.resumable(w.same)
+		w.resumed = w.run != ""
+	}
+	if w.run == "" {
+		w.run = w.l.newRun()
+	}
+}
+
+// same identifies the command.
+func (o Options) same() string {
+	folder, _ := os.Getwd() // relative paths in the command depend on it
+	return shortDigest(folder, o.Command, o.Where, o.Style, o.KeepMtime)
+}
+
 // begin records the beginning of the run before its first record.
 func (w *annotator) begin(records *[]record) {
-	if !w.began {
-		w.began = true
-		*records = append(*records, record{Began: beginning(w.run, w.o.Command, w.o.KeepMtime)})
+	switch {
+	case w.began:
+		return
+	case w.resumed:
+		*records = append(*records, record{Resumed: w.run})
+	default:
+		b := beginning(w.run, w.o.Command, w.o.KeepMtime)
+		b.Same = w.same
+		*records = append(*records, record{Began: b})
 	}
+	w.began = true
 }
 
 // write changes the files of a group. The journal receives every change before
@@ -125,14 +152,19 @@ func (w *annotator) write(g group, todo []*target, records []record) error {
 		records = nil
 		w.each(now, func(t *target) { t.err = t.edit.Apply(w.o.KeepMtime) })
 		for _, t := range now {
-			switch {
-			case errors.Is(t.err, metadata.ErrChanged) && t.tries < 2:
-				t.tries++ // another program wrote to the file
-				later = append(later, t)
-			case t.err != nil:
-				w.failTarget(t)
-			default:
+			if t.err == nil {
 				w.wrote(t)
+				continue
+			}
+			records = append(records, record{Failed: &failed{Run: w.run, Path: t.edit.Path}})
+			tries := 1 // another program may have held the file
+			if errors.Is(t.err, metadata.ErrChanged) {
+				tries = 2
+			}
+			if t.tries++; t.tries <= tries {
+				later = append(later, t)
+			} else {
+				w.failTarget(t)
 			}
 		}
 		todo = later
@@ -144,9 +176,9 @@ func (w *annotator) write(g group, todo []*target, records []record) error {
 // intent returns the intent of a change that t.edit makes.
 func (w *annotator) intent(t *target, want string) *intent {
 	i := newIntent(w.run, t.edit)
-	i.Photo, i.Content = t.j.path, t.j.content
+	i.Photo, i.Content, i.Before = t.j.path, t.j.content, t.edit.Before
 	if c := t.change; len(c.Accept)+len(c.Reject)+len(c.Add) > 0 {
-		i.Person, i.Before = true, t.edit.Before
+		i.Person = true
 		for _, word := range i.Words {
 			if folded := metadata.Fold(word); slices.ContainsFunc(c.Suggest, func(s string) bool { return metadata.Fold(s) == folded }) {
 				i.Machine = append(i.Machine, word)

@@ -1,0 +1,31 @@
+package pause
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// discharging reports whether a computer runs on its battery, from the folder
+// /sys/class/power_supply of Linux. A battery of a device, such as a mouse,
+// does not count. A computer without a battery is on mains power.
+func discharging(supplies fs.FS) bool {
+	all, _ := fs.ReadDir(supplies, ".")
+	read := func(name, attribute string) string {
+		b, _ := fs.ReadFile(supplies, path.Join(name, attribute))
+		return strings.TrimSpace(string(b))
+	}
+	battery := false
+	for _, e := range all {
+		name := e.Name()
+		switch read(name, "type") {
+		case "Mains", "USB", "Wireless":
+			if read(name, "online") == "1" {
+				return false
+			}
+		case "Battery":
+			battery = battery || read(name, "scope") != "Device" && read(name, "status") == "Discharging"
+		}
+	}
+	return battery
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/cmd/cpar/internal/pause"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+	"cpar/photo"
+	"cpar/photo/arrival"
+	"cpar/photo/metadata"
+	"cpar/photo/video"
+	"cpar/user/device"
+	"cpar/user/library"
+)
+
+type watchFlags struct {
+	ask           programFlags
+	place         placeFlags
+	settle, every time.Duration
+	poll          bool
+	onlyOnPower   bool
+	hours         string
+	install       string
+
+	limits  pause.Limits
+	arrival *arrival.Watcher
+	status  *watchStatus
+}
+
+func watchCommand() *cobra.Command {
+	var f watchFlags
+	c := &cobra.Command{
+		Use:   "watch FOLDER…",
+		Short: "annotate new photos as they arrive",
+		Long: `watch annotates photos as they arrive in folders, as cpar annotate --write does, until ^C
+ends it. At the start it annotates the photos that this device has not annotated yet.
+
+A photo is annotated once it has settled: the size and time of its files have not changed
+for some seconds (--settle), and a JPEG file has its end. A photo is annotated once, even
+if watch is killed and restarted, the index changes or the run is undone. The photos of a
+burst form one run (cpar runs, cpar undo). A photo that cannot be written is tried again.
+
+The cloud sees when photos arrive and how many, as it does with cpar annotate. It does not
+see how many keywords were written, because requests never wait for writing.
+
+watch reacts to events of the file system. On network drives, whose events do not tell
+of other machines, it looks at the folders every minute (--every). --poll does so anywhere.
+--only-on-power and --hours let photos wait.
+
+--install prints how to start watch with your session: a systemd user unit, a launch agent
+of macOS or a scheduled task of Windows. It installs nothing. cpar doctor shows the state
+of each watch. Without --verbose, no photo or keyword appears in the log.`,
+		Example: `  $ cpar watch photos/ --hours 22-6 --only-on-power
+  2026-07-12 22:03  wrote 41 words for 12 photos into 12 files
+
+  $ cpar watch photos/ --install > ~/.config/systemd/user/cpar-watch.service`,
+		Args: someArgs("a folder of photos"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.ask.add(c)
+	f.place.add(c, string(metadata.Sidecar), "where to write keywords: sidecar or embedded")
+	c.Flags().DurationVar(&f.settle, "settle", 5*time.Second, "time for which a photo must stay unchanged")
+	c.Flags().DurationVar(&f.every, "every", time.Minute, "time between two looks at folders that are polled")
+	c.Flags().BoolVar(&f.poll, "poll", false, "look at the folders regularly and do not rely on events (automatic on network drives)")
+	c.Flags().BoolVar(&f.onlyOnPower, "only-on-power", false, "annotate only on mains power")
+	c.Flags().StringVar(&f.hours, "hours", "", "annotate only during this part of the day, such as 22-6 or 22:30-6:15")
+	c.Flags().StringVar(&f.install, "install", "", "print how to start watch with your session: `systemd`, launchd or task (default: as this system does)")
+	c.Flags().Lookup("install").NoOptDefVal = serviceHere
+	return c
+}
+
+func (f *watchFlags) run(cmd *cobra.Command, args []string) (err error) {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if f.install != "" {
+		return f.printService(cmd, args)
+	}
+	for _, folder := range args { // a misspelt name would wait forever
+		if _, err := os.Stat(folder); err != nil {
+			return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(folder), photo.Cause(err))
+		}
+	}
+	a, err := f.ask.asker(cmd)
+	if err != nil {
+		return err
+	}
+	l, err := library.Open(a.key, a.this)
+	if err != nil {
+		return err
+	}
+	if f.status, err = openWatchStatus(a.this, args); err != nil {
+		return err
+	}
+	f.watch(cmd, args)
+	defer f.arrival.Close()
+	follower := f.follower(cmd, args, l, a)
+	err = follower.Run(cmd.Context())
+	if cmd.Context().Err() != nil {
+		err = nil // ^C is the way to end it
+	}
+	f.status.close(err)
+	return err
+}
+
+func (f *watchFlags) check(cmd *cobra.Command) (err error) {
+	if err := f.ask.check(cmd); err != nil {
+		return err
+	}
+	if err := f.place.parse(string(metadata.Sidecar), string(metadata.Embedded)); err != nil {
+		return err
+	}
+	if f.hours != "" {
+		if f.limits.Hours, err = pause.ParseHours(f.hours); err != nil {
+			return hint.Add(exitcode.UsageError(fmt.Errorf("--hours %s: %w", sanitize.Text(f.hours), err)), "write 22-6 or 22:30-6:15")
+		}
+	}
+	if f.settle <= 0 || f.every <= 0 {
+		return usageOf("--settle and --every must be positive, such as 5s or 1m")
+	}
+	f.limits.OnlyOnPower = f.onlyOnPower
+	return nil
+}
+
+// watch starts to look for photos.
+func (f *watchFlags) watch(cmd *cobra.Command, folders []string) {
+	o := arrival.Options{Settle: f.settle, Every: f.every, Poll: f.poll, List: photo.Options{Exclude: f.place.exclude, Videos: video.Available()}}
+	for _, folder := range folders {
+		o.Poll = o.Poll || arrival.Remote(folder)
+	}
+	o.Note = func(err error) { f.problem(cmd, fmt.Errorf("looking for photos: %w", err)) }
+	f.arrival = arrival.New(folders, o)
+	how := "by the events of the file system"
+	if f.arrival.Polls() {
+		how = "every " + o.Every.String()
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "watching %s %s; ^C ends it\n", counted(len(folders), "folder"), how)
+}
+
+func (f *watchFlags) follower(cmd *cobra.Command, args []string, l *library.Library, a asker) *library.Follower {
+	o := library.Options{Where: metadata.Where(f.place.to), Style: metadata.Style(f.place.style), KeepMtime: f.place.keepTime,
+		MaxKeywords: f.ask.ranking.MaxKeywords, Ranker: f.ask.ranking.Ranker, Command: commandLine(cmd, args),
+		Everything: f.ask.ranking.MaxKeywords > library.MostKept}
+	w := &library.Follower{Library: l, Options: o, Next: f.arrival.Next, Retry: f.arrival.Retry}
+	w.Open = func(ctx context.Context) (*device.Index, error) {
+		x, err := f.ask.openIndex(cmd, &a)
+		w.Options.MinProbability = f.ask.ranking.MinProbability
+		return x, err
+	}
+	w.Pause = func(ctx context.Context, photos int) error {
+		for {
+			why := f.limits.Why(time.Now())
+			f.status.set(func(s *watchState) { s.Rests, s.Waiting = why, photos+f.arrival.Waiting() })
+			if why == "" {
+				return ctx.Err()
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Minute):
+			}
+		}
+	}
+	w.Each = func(r library.Result) { f.told(cmd, r) }
+	w.Batch = func(sum library.Summary) {
+		f.status.set(func(s *watchState) {
+			s.Photos += sum.Written
+			s.Failed, s.Waiting, s.Last, s.Problem = sum.Failed, f.arrival.Waiting(), time.Now(), ""
+		})
+		if sum.Files > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s  wrote %s for %s into %s\n", time.Now().Format("2006-01-02 15:04"),
+				counted(sum.Keywords, "word"), photosOf(sum.Written), counted(sum.Files, "file"))
+		}
+	}
+	w.Problem = func(err error) { f.problem(cmd, err) }
+	return w
+}
+
+func (f *watchFlags) told(cmd *cobra.Command, r library.Result) {
+	switch {
+	case r.Err != nil:
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", sanitize.Text(r.Path), r.Err)
+	case verbose(cmd) && len(r.Files) > 0:
+		fmt.Fprintln(cmd.OutOrStdout(), sanitize.Text(r.Path))
+		printKeywords(cmd, r.Keywords, "")
+	}
+}
+
+func (f *watchFlags) problem(cmd *cobra.Command, err error) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s  %v\n", time.Now().Format("2006-01-02 15:04"), err)
+	f.status.set(func(s *watchState) { s.Problem = err.Error() })
+}

@@ -1,0 +1,247 @@
+// Package arrival waits for photos that are new in folders and have settled.
+//
+//	events of the system, or a timer ─▶ photo.List, stat ─▶ unchanged for a while ─▶ photos
+//
+// An event only triggers a look at the folders, so that a lost event delays a
+// photo and never loses it. Network drives send no events about changes that
+// other machines make, and are looked at by a timer.
+package arrival
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"cpar/photo"
+)
+
+// Options control when photos count as settled.
+type Options struct {
+	// Settle is the time for which the files of a photo must keep their sizes
+	// and times.
+	Settle time.Duration
+	// Every is the time between two looks while polling.
+	Every time.Duration
+	// Poll uses the timer alone.
+	Poll bool
+	List photo.Options
+	// Note receives reasons to poll, and folders that cannot be read.
+	Note func(error)
+}
+
+// eventsEvery is the time between two looks at folders that send events, because
+// a system may lose events.
+const eventsEvery = 10 * time.Minute
+
+// A Watcher reports photos in folders. Its methods may be called concurrently,
+// except for Next.
+type Watcher struct {
+	roots  []string
+	o      Options
+	events *fsnotify.Watcher // nil while polling
+
+	mu     sync.Mutex
+	photos map[string]*state
+}
+
+// state is the last known state of a photo.
+type state struct {
+	files
+	since   time.Time // the files are unchanged since
+	told    bool      // Next has returned the photo in this state
+	retryAt time.Time // zero for never
+	seen    bool      // by the current look
+}
+
+// files describes the files of a photo.
+type files struct {
+	count int
+	size  int64
+	time  time.Time // of the newest
+}
+
+// New returns a watcher of folders. The first call of Next returns the photos
+// that are there.
+func New(roots []string, o Options) *Watcher {
+	w := &Watcher{roots: roots, o: o, photos: map[string]*state{}}
+	if o.Poll {
+		return w
+	}
+	events, err := fsnotify.NewWatcher()
+	if err != nil {
+		o.Note(err)
+		return w
+	}
+	w.events = events
+	return w
+}
+
+// Polls reports whether w looks by a timer alone.
+func (w *Watcher) Polls() bool { return w.events == nil }
+
+// Close releases the resources of the system.
+func (w *Watcher) Close() {
+	if w.events != nil {
+		w.events.Close()
+	}
+}
+
+// Next waits for photos that have settled and returns each once per state of
+// its files. more reports that others have not settled yet.
+func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, err error) {
+	for {
+		wait := w.o.Every
+		if w.events != nil {
+			wait = max(wait, eventsEvery)
+		}
+		l, err := w.list(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, false, context.Cause(ctx)
+		case err != nil: // such as a drive that is away
+			w.o.Note(err)
+		default:
+			settled, next := w.look(l.Photos, time.Now())
+			if len(settled) > 0 {
+				return settled, next > 0, nil
+			}
+			if next > 0 {
+				wait = min(wait, next)
+			}
+		}
+		if err := w.wait(ctx, wait); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// list lists the photos and asks for events about every folder.
+func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
+	o := w.o.List
+	var failed error
+	if w.events != nil {
+		o.Folder = func(path string) {
+			if err := w.events.Add(path); err != nil && failed == nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = err
+			}
+		}
+	}
+	l, err := photo.List(ctx, w.roots, o)
+	if failed != nil { // such as the limit of the system on watched folders
+		w.events.Close()
+		w.events = nil
+		w.o.Note(failed)
+	}
+	if l != nil {
+		err = nil // no photo yet
+	}
+	return l, err
+}
+
+// look compares photos with their last known states. next is the time until
+// another may have settled, 0 if none is unsettled.
+func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo, next time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range list {
+		f, ok := filesOf(p)
+		s := w.photos[p.Path]
+		switch {
+		case !ok: // gone since
+			continue
+		case s == nil || s.files != f:
+			s = &state{files: f, since: now}
+			w.photos[p.Path] = s
+		case s.told && !s.retryAt.IsZero() && !now.Before(s.retryAt):
+			s.told = false
+		}
+		s.seen = true
+		if s.told || f.size == 0 { // an empty file waits for its content
+			continue
+		}
+		if left := w.o.Settle - now.Sub(s.since); left > 0 {
+			if next == 0 || left < next {
+				next = left
+			}
+			continue
+		}
+		s.told, s.retryAt = true, time.Time{}
+		settled = append(settled, p)
+	}
+	for path, s := range w.photos {
+		if !s.seen {
+			delete(w.photos, path)
+		}
+		s.seen = false
+	}
+	return settled, next
+}
+
+func filesOf(p photo.Photo) (f files, ok bool) {
+	for _, path := range append([]string{p.Path}, p.Also...) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return f, false
+		}
+		f.count++
+		f.size += info.Size()
+		if info.ModTime().After(f.time) {
+			f.time = info.ModTime()
+		}
+	}
+	return f, true
+}
+
+// Retry makes Next return a photo again after a time although its files are
+// unchanged.
+func (w *Watcher) Retry(path string, after time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.photos[path]; s != nil {
+		s.retryAt = time.Now().Add(after)
+	}
+}
+
+// Waiting returns the number of photos that Next has still to return.
+func (w *Watcher) Waiting() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.photos {
+		if !s.told || !s.retryAt.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// wait returns after a time, or sooner after an event: late enough that a burst
+// of events causes few looks.
+func (w *Watcher) wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	var events chan fsnotify.Event
+	var lost chan error
+	if w.events != nil {
+		events, lost = w.events.Events, w.events.Errors
+	}
+	sooner := false
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			return nil
+		case <-lost: // events: the look at the end of the wait finds their photos
+		case <-events:
+		}
+		if soon := w.o.Settle / 4; !sooner && soon < d {
+			timer.Reset(soon)
+		}
+		sooner = true
+	}
+}

@@ -1,0 +1,147 @@
+package library
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/device"
+)
+
+// A question is about a photo or a frame of a video. number identifies it for
+// Options.Sending: that of the photo, and beyond all photos for further frames.
+type question struct {
+	*job
+	number int
+}
+
+// ask passes prepared photos to the index and returns the answered photos of
+// each batch.
+func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer cancel(nil)
+	var queue []question // taken by the index since the last batch
+	first, taken, failed, more := 0, 0, 0, len(w.list)
+	photos := func(yield func(device.Photo) bool) {
+		for j := range w.prepared(ctx, todo, 4*w.x.Batch(), &workers) {
+			if j.err != nil {
+				w.fail(j, j.err)
+				failed++
+			}
+			if w.tooMany() {
+				cancel(ErrStopped)
+				break
+			}
+			if j.err != nil {
+				continue
+			}
+			taken++
+			for n, frame := range j.frames {
+				q := question{j, j.at}
+				if n > 0 {
+					q.number, more = more, more+1
+				}
+				queue = append(queue, q)
+				if !yield(frame) {
+					return
+				}
+			}
+		}
+		if ctx.Err() != nil {
+			queue = nil // not asked about
+		}
+	}
+	o := device.AnnotateOptions{Params: w.o.Params, AllCells: w.o.AllCells,
+		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: w.o.asked()}}
+	if tell := w.o.Sending; tell != nil {
+		o.Sending = func(i int, q *cpar.Request) error { return tell(queue[i-first].number, q) }
+	}
+	for some, err := range w.x.AnnotateSeq(ctx, photos, o) {
+		if len(queue) > 0 {
+			answered, e := w.answered(queue, first, some)
+			groups, err = append(groups, answered), cmp.Or(err, e)
+			first += len(queue)
+			queue = nil
+			w.o.Progress.Report("annotate", taken+failed, len(todo))
+		}
+		if err != nil {
+			return groups, err
+		}
+	}
+	if ctx.Err() != nil {
+		return groups, context.Cause(ctx)
+	}
+	return groups, nil
+}
+
+// answered stores the answers to one batch and returns the jobs that have one.
+// An error may have ended the batch before. first is the number of queue[0].
+//
+// A video is answered with its last frame, maybe in a later batch than its
+// first.
+func (w *annotator) answered(queue []question, first int, some []device.Annotated) (group, error) {
+	for _, a := range some {
+		j := queue[a.Number-first].job
+		if a.Err != nil && j.err == nil {
+			w.fail(j, a.Err)
+		}
+		j.heard = append(j.heard, a)
+		if len(j.heard) < len(j.frames) {
+			continue
+		}
+		a = together(j.heard)
+		if j.heard = nil; j.err == nil {
+			known := newAnswer(a.Keywords, a.Near, w.o.Everything)
+			j.answer, j.fresh = &known, true
+		}
+		a.Pending, a.Keywords, a.Near = nil, nil, nil
+		w.results[j.at].Asked = a
+	}
+	// The index may have been reopened, so take the key of the generation that
+	// answered.
+	key, err := keyOf(w.x, w.o)
+	out := group{want: w.wanted(key)}
+	for i, q := range queue {
+		j := q.job
+		if j.answer == nil || i+1 < len(queue) && queue[i+1].job == j {
+			continue
+		}
+		if j.frames = nil; j.fresh {
+			j.key = key
+		}
+		out.jobs = append(out.jobs, j)
+	}
+	return out, cmp.Or(err, w.store(out.jobs))
+}
+
+// store records the answers to one batch. A failure is reported after the last
+// request, because it may depend on the keywords.
+func (w *annotator) store(jobs []*job) error {
+	if w.l == nil {
+		return nil
+	}
+	var records []record
+	for _, j := range jobs {
+		if j.fresh {
+			b, err := json.Marshal(j.answer)
+			if err != nil {
+				return fmt.Errorf("encoding an answer: %w", err)
+			}
+			records = append(records, record{Asked: &asked{j.content, j.key, b}})
+		}
+	}
+	if err := w.l.remember(records...); err != nil {
+		w.wrong = cmp.Or(w.wrong, err)
+		return nil
+	}
+	for _, j := range jobs {
+		j.answer = nil // frees memory
+	}
+	return nil
+}

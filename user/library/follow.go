@@ -1,0 +1,254 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/photo"
+	"cpar/user/device"
+)
+
+// A Follower annotates photos as they arrive.
+//
+//	Next ─▶ Pause ─▶ ask, 64 photos at a time ─▶ queue ─▶ write, one run per burst
+//
+// Asking never waits for writing. The cloud therefore sees when photos arrived,
+// and not how long their keywords took to write or that writing failed.
+type Follower struct {
+	Library *Library
+	Options Options // Once, Whole, Resume and More are set by Run
+	// Open opens the index. Run repeats it while the cloud cannot be reached.
+	Open func(context.Context) (*device.Index, error)
+	// Next waits for photos, and reports whether more of a burst will follow.
+	Next func(context.Context) (list []photo.Photo, more bool, err error)
+	// Retry makes Next return a photo again after a time.
+	Retry func(path string, after time.Duration)
+	// Pause waits until asking is allowed about a number of photos.
+	Pause func(ctx context.Context, photos int) error
+	// Each receives the result of each photo, Batch the sum of those asked about
+	// together, and Problem failures that Run survives. Run calls one of them at
+	// a time.
+	Each    func(Result)
+	Batch   func(Summary)
+	Problem func(error)
+
+	telling sync.Mutex
+	index   *device.Index
+	failed  bool // asking has failed, and a later list repeats its photos
+}
+
+const (
+	askedAtOnce = 64          // photos between two looks at Pause
+	cloudPause  = time.Minute // before asking again after a failure of the cloud
+	photoPause  = time.Hour   // before a photo that failed is tried again unchanged
+	writePause  = 10 * time.Minute
+)
+
+// asking holds photos on their way from asking to writing. The zero value
+// follows the last photos of a burst.
+type asking struct {
+	w       *annotator
+	groups  []group
+	err     error
+	release func()
+}
+
+// Run returns when ctx ends, or at an error that waiting does not cure, such as
+// a refused key.
+func (f *Follower) Run(ctx context.Context) error {
+	f.Options.Lean = true
+	f.Options.Once, f.Options.Whole, f.Options.Resume, f.Options.More, f.Options.OnErrors = true, true, true, true, -1
+	q := &queue{ready: make(chan struct{}, 1)}
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for a := range q.all() {
+			f.write(ctx, a)
+		}
+	})
+	defer writer.Wait()
+	defer q.close()
+	for {
+		list, more, err := f.Next(ctx)
+		left := len(list)
+		for some := range slices.Chunk(list, askedAtOnce) {
+			if err == nil {
+				err = f.Pause(ctx, left)
+			}
+			left -= len(some)
+			if err == nil {
+				err = f.ask(ctx, some, q)
+			}
+		}
+		if err == nil && !more && !f.failed {
+			q.put(asking{}) // the burst is over
+		}
+		f.failed = false
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (f *Follower) problem(err error) {
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	f.Problem(err)
+}
+
+// ask asks about photos and queues the answers. Only an error that Run does not
+// survive is returned.
+func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err error) {
+	for f.index == nil {
+		if f.index, err = f.Open(ctx); err == nil {
+			break
+		}
+		if ctx.Err() != nil || !passing(err) {
+			return err
+		}
+		f.problem(err)
+		select {
+		case <-time.After(cloudPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	release, err := f.Library.lockShared()
+	if err != nil {
+		f.problem(err)
+		f.retry(list, writePause)
+		return nil
+	}
+	w, err := newAnnotator(f.Library, f.index, list, f.Options)
+	if err != nil {
+		release()
+		return err
+	}
+	groups, err := w.askAll(ctx)
+	f.failed = f.failed || err != nil
+	q.put(asking{w, groups, err, release})
+	return nil
+}
+
+func (f *Follower) retry(list []photo.Photo, after time.Duration) {
+	for _, p := range list {
+		f.Retry(p.Path, after)
+	}
+}
+
+// write writes the answers to the photos of one request.
+func (f *Follower) write(ctx context.Context, a asking) {
+	if a.w == nil {
+		if err := f.Library.endCut(f.Options.same()); err != nil {
+			f.problem(err)
+		}
+		return
+	}
+	defer a.release()
+	unanswered := map[string]bool{}
+	for _, p := range a.w.list {
+		unanswered[p.Path] = true
+	}
+	sum, err := a.w.finishAll(ctx, a.groups, a.err, func(r Result) {
+		delete(unanswered, r.Path)
+		switch {
+		case errors.Is(r.Err, fs.ErrNotExist): // moved away since
+			return
+		case r.Asked.Err != nil: // another request would tell the cloud that its reply was refused
+		case r.Err != nil && (r.Known || r.Asked.Sent > 0):
+			f.Retry(r.Path, writePause) // the answer is stored, so nothing is asked again
+		case r.Err != nil:
+			f.Retry(r.Path, photoPause)
+		}
+		f.telling.Lock()
+		defer f.telling.Unlock()
+		f.Each(r)
+	})
+	f.telling.Lock()
+	f.Batch(sum)
+	f.telling.Unlock()
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	f.problem(err)
+	if !passing(err) {
+		f.retry(a.w.list, writePause)
+		return
+	}
+	for path := range unanswered {
+		f.Retry(path, cloudPause)
+	}
+}
+
+// passing reports whether an error may pass without the user.
+func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
+
+// endCut ends the run that the next call would resume.
+func (l *Library) endCut(same string) error {
+	release, err := l.lockShared()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if id := l.resumable(same); id != "" {
+		return l.remember(record{Ended: id})
+	}
+	return nil
+}
+
+// A queue holds answers that wait for the writer, without a bound, because the
+// asker must not wait.
+type queue struct {
+	mu     sync.Mutex
+	items  []asking
+	closed bool
+	ready  chan struct{}
+}
+
+func (q *queue) put(a asking) {
+	q.mu.Lock()
+	q.items = append(q.items, a)
+	q.mu.Unlock()
+	q.wake()
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.wake()
+}
+
+func (q *queue) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// all yields the items until the queue is closed and empty.
+func (q *queue) all() func(yield func(asking) bool) {
+	return func(yield func(asking) bool) {
+		for {
+			q.mu.Lock()
+			items, closed := q.items, q.closed
+			q.items = nil
+			q.mu.Unlock()
+			for _, a := range items {
+				if !yield(a) {
+					return
+				}
+			}
+			if closed {
+				return
+			}
+			if len(items) == 0 {
+				<-q.ready
+			}
+		}
+	}
+}
