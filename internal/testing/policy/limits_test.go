@@ -41,7 +41,7 @@ var limits = []limit{
 	{"lines of docs/ARCHITECTURE.md", 1, 1000, "newcomers need a map", lines("docs/ARCHITECTURE.md")},
 	{"entries of the root", 1, 30, "the listing fits on a screen", rootEntries},
 	{"lines of user/", 1, 22_000, "code that handles keys stays small enough to audit", goLines("user/")},
-	{"lines of the module", 1, 114_600, "one person should know it: 112,000, then own words and sets of networks, text halves as prior, bounds for strangers, and trust in cards and keys", goLines("")},
+	{"lines of the module", 1, 120_400, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, and 6,000 for review by word, a vocabulary, watch, videos and releases", goLines("")},
 	{"99th percentile of function lengths", 1, 55, "a function fits on a screen", functionLength(0.99)},
 	{"longest function", 1, 110, "a table may take two screens", functionLength(1)},
 	{"percent of lines with a comment", 12, 18, "reasons are written down and code is not repeated", commentShare},
@@ -295,7 +295,9 @@ func binarySize(t *testing.T) (float64, []string) {
 	return float64(info.Size()), []string{"go tool nm -size -sort size lists what is large"}
 }
 
-const maxProse = 150_000
+// maxProse bounds the words of comments and documents: 150,000, and 8,000 for
+// review by word, vocabularies, watch, videos and releases.
+const maxProse = 158_000
 
 // TestProse counts the habits that STYLE.md warns of. The tool lies beside the
 // checkout.
