@@ -46,8 +46,8 @@ type asked struct {
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// intent is a change about to be made. Of the former bytes it holds those that
-// the change removes.
+// intent is a change about to be made. It holds the former bytes that the
+// change removes.
 type intent struct {
 	Run     string   `json:"run"`
 	Photo   string   `json:"photo"`
@@ -69,7 +69,7 @@ type intent struct {
 	Old    []byte `json:"old,omitempty"`
 }
 
-// done marks a photo as finished for Want, or as read only if Want is "".
+// done marks a photo as finished for Want, or as merely read if Want is "".
 type done struct {
 	Photo   string   `json:"photo"`
 	Also    []string `json:"also,omitempty"`

@@ -27,7 +27,7 @@ import (
 
 // Options configure Tune. The zero value is valid.
 type Options struct {
-	// PCA is X of PCA-X in profile `paper`; 0 means 32.
+	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
 	PCA int
 	// Photos are used to time the owner. A few are read. Without them the time
 	// is not measured.

@@ -107,7 +107,7 @@ func (s *Server) settings(http.ResponseWriter, *http.Request) (any, error) {
 	out := struct {
 		Settings
 		Folders []opened `json:"folders"`
-		Below   []string `json:"below"` // folders with photos, below the opened ones
+		Below   []string `json:"below"` // folders with photos, within the opened folders
 		Photos  int      `json:"photos"`
 		Skipped string   `json:"skipped"`
 	}{Settings: s.backend.Settings(), Below: s.folders()}

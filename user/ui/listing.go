@@ -16,8 +16,8 @@ import (
 )
 
 // A listing is an ordered selection of photos that stays the same while the
-// user works on it. The page loads the visible part of it and names photos by
-// their positions, so that no message grows with the library.
+// user works on it. The page loads the visible part and names photos by their
+// positions, so that no message grows with the library.
 type listing struct {
 	word string // of a listing by word
 	rows []row

@@ -150,7 +150,7 @@ func TestGuardRefusesForeignRequests(t *testing.T) {
 		}
 	}
 	if f.asked > 0 || len(f.runs) > 0 || !s.decided.of(id).empty() {
-		t.Error("something was done for who was refused")
+		t.Error("a refused caller caused a change")
 	}
 	// Calls by the page succeed.
 	for line, body := range calls(id) {

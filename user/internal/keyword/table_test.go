@@ -429,7 +429,7 @@ func FuzzPage(f *testing.F) {
 		if err := l.readPage(data, int(min(records, 256)), 300); err == nil {
 			again := (&Table{budget: 1 + len(data)/(2*pageRecords), lists: l}).plainPage(0)
 			if !bytes.Equal(bytes.TrimRight(data, "\x00"), bytes.TrimRight(again, "\x00")) {
-				t.Error("a page that was read is written otherwise")
+				t.Error("a page that was read is written differently")
 			}
 		} else if !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v wraps none of our errors", err)
@@ -437,7 +437,7 @@ func FuzzPage(f *testing.F) {
 		a := Table{dict: d}
 		if err := a.readAmendments(data, int(records)); err == nil {
 			if again := a.plainAmendments(); len(data) == amendmentSize && !bytes.Equal(again, data) {
-				t.Error("amendments that were read are written otherwise")
+				t.Error("amendments that were read are written differently")
 			}
 		} else if !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v wraps none of our errors", err)

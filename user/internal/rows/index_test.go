@@ -111,7 +111,7 @@ func TestTwinsRowsAreTheRecords(t *testing.T) {
 }
 
 // TestIndexGrows checks additions, removals and the rebuild. A photo is near
-// itself: rounding the histogram adds at most a tenth in coarse steps.
+// itself, because rounding the histogram in coarse steps adds at most a tenth.
 func TestIndexGrows(t *testing.T) {
 	for scheme := range kinds {
 		itself := map[cpar.Scheme]float64{cpar.SchemeLocal: 0.025, cpar.SchemeSealed: 0.1}[scheme]
@@ -123,7 +123,7 @@ func TestIndexGrows(t *testing.T) {
 			t.Errorf("%v: %d of %d records in generation %d", scheme, s.Live(), s.Records, s.Generation)
 		}
 		if after := s.vectors(); len(before) != 2 || len(after) != 2 || after[0] != before[0] || after[1] == before[1] || after[1].Bytes != before[1].Bytes {
-			t.Errorf("%v: other vectors than the last were written: %v, %v", scheme, before, after)
+			t.Errorf("%v: vectors other than the last were written: %v, %v", scheme, before, after)
 		}
 		all := slices.Concat(first, second)
 		near := s.nearest(syntheticphotos.Photos(1, 77)[0], 1000)
@@ -199,7 +199,7 @@ func TestStateIsKept(t *testing.T) {
 			t.Fatalf("%v: %v", scheme, err)
 		}
 		if b, err := again.AppendBinary(nil); err != nil || !bytes.Equal(b, enc) {
-			t.Errorf("%v: read, then written otherwise: %v", scheme, err)
+			t.Errorf("%v: read, then written differently: %v", scheme, err)
 		}
 		for cut := 0; cut < len(enc); cut += 1 + len(enc)/97 {
 			if _, err := open(enc[:cut]); !errors.Is(err, cpar.ErrCorrupt) {
@@ -336,7 +336,7 @@ func TestBytesPredictsTheSize(t *testing.T) {
 				}
 			}
 			if got, err := kind.Bytes(s.Profile.Layout(), n); err != nil || got != want {
-				t.Errorf("%v, %d records: %d bytes foretold, %d written; %v", scheme, n, got, want, err)
+				t.Errorf("%v, %d records: %d bytes predicted, %d written; %v", scheme, n, got, want, err)
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func (m *model) near(s *state, photo feature.Photo) (list []rank.Neighbour) {
 
 // TestAnyUpdatesAnswerAsTheModel compares updates of various sizes with the
 // model. They must take no more units than a single addition. clustered is the
-// number of records in cells, of which a request covers one cell.
+// number of records in cells. A request covers one cell.
 func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 	for _, c := range []struct {
 		scheme          cpar.Scheme
