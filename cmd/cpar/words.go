@@ -39,7 +39,7 @@ type wordsFlags struct {
 
 	asked  []string // from list and file, nil for everyday words
 	photos *zeroshot.Annotator
-	// vocabulary is the owner's, nil without an index.
+	// vocabulary is the owner's vocabulary, nil without an index.
 	vocabulary *vocabulary.Vocabulary
 }
 
@@ -211,7 +211,7 @@ func (f *wordsFlags) doubt() string {
 	if f.photos == nil || !f.photos.Doubtful {
 		return ""
 	}
-	return fmt.Sprintf("of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
+	return fmt.Sprintf("of %d pictures of one colour the text half names %d correctly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
 }
 
 // suggest makes a library write words beside keywords.

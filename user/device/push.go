@@ -127,7 +127,7 @@ func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar
 	if ours, err = d.checkReplaced(ctx, client, replaces, m); err != nil || ours {
 		return err
 	}
-	return hint.Add(fmt.Errorf("pushing: %w: index %v, which is to be deleted from the cloud at %s, may hold photos that this folder lacks: the folder was built anew or made from another state", cpar.ErrCloud, replaces, client.URL()),
+	return hint.Add(fmt.Errorf("pushing: %w: index %v, which is to be deleted from the cloud at %s, may hold photos that this folder lacks: the folder was rebuilt or made from another state", cpar.ErrCloud, replaces, client.URL()),
 		"if the folder holds all photos that you need, pass --force")
 }
 
