@@ -193,7 +193,7 @@ func TestSetPolicy(t *testing.T) {
 			}
 		}
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
-			t.Errorf("%s: what was refused changed the file: %v", name, err)
+			t.Errorf("%s: a refused change reached the file: %v", name, err)
 		}
 		entries, err := os.ReadDir(filepath.Dir(path))
 		if err != nil || len(entries) != 1 {

@@ -109,7 +109,7 @@ func TestSync(t *testing.T) {
 			t.Errorf("%v: renamed: %v", scheme, err)
 		}
 		if u, err := Rename(t.Context(), key, folder, "holidays", UpdateOptions{}); err != nil || u.Written {
-			t.Errorf("%v: renamed to what it is called: %+v, %v", scheme, u, err)
+			t.Errorf("%v: renamed to its own name: %+v, %v", scheme, u, err)
 		}
 		check("renamed", have, SyncOptions{}, Update{Unchanged: 10, Records: 10}, 0)
 	}

@@ -97,7 +97,7 @@ func TestAnnotateInEveryScheme(t *testing.T) {
 			Progress: func(_ string, done, _ int) { told = done },
 		})
 		if err != nil || len(all) != len(photos) || told != len(photos) {
-			t.Fatalf("%v: %d photos, told of %d: %v", scheme, len(all), told, err)
+			t.Fatalf("%v: %d photos, progress %d: %v", scheme, len(all), told, err)
 		}
 		if !errors.Is(all[0].Err, cpar.ErrInput) || all[0].Photo != photos[0].Name {
 			t.Errorf("%v: a missing file: %+v", scheme, all[0])

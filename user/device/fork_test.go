@@ -220,7 +220,7 @@ func TestCardOfForkNeedsForce(t *testing.T) {
 	f.refused("a fork with its card", f.annotate(f.one, f.its, f.key, none), f.its, 0, "--force")
 	f.refused("a state older than the card", f.annotate(f.one, f.c, f.key, none), f.c, 0, "--force")
 	if now, _, err := f.one.InUse(f.key); err != nil || now != seen {
-		t.Errorf("what was seen is gone: %+v, want %+v (%v)", now, seen, err)
+		t.Errorf("the seen generation is gone: %+v, want %+v (%v)", now, seen, err)
 	}
 	if _, _, err := f.one.ToUpdate(f.key, f.mine); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("updating a folder older than the card: %v", err)

@@ -85,7 +85,7 @@ func TestKeyringFailureFallsBackToPassphrase(t *testing.T) {
 		t.Errorf("remembered: %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("nothing was remembered, and the file is another: %v", err)
+		t.Errorf("nothing was remembered, but the file changed: %v", err)
 	}
 	if known, err := d.Remembers(path); err != nil || known {
 		t.Errorf("counts as remembered, %v", err)

@@ -189,7 +189,7 @@ func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 func TestLiveImmich(t *testing.T) {
 	address, key := os.Getenv("CPAR_LIVE_IMMICH"), os.Getenv("CPAR_LIVE_IMMICH_KEY")
 	if address == "" || key == "" {
-		t.Skip("set CPAR_LIVE_IMMICH to an Immich's address and CPAR_LIVE_IMMICH_KEY to a key of it; its photos are read, and nothing is written")
+		t.Skip("set CPAR_LIVE_IMMICH to the address of an Immich and CPAR_LIVE_IMMICH_KEY to its key; photos are read, and nothing is written")
 	}
 	c, err := NewClient(address, key)
 	if err != nil {

@@ -99,7 +99,7 @@ func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error
 	const how = "profiles are compared by how well photos find each other's keywords"
 	switch {
 	case len(images) < 2:
-		return nil, hint.Add(fmt.Errorf("tuning: %w: a collection of one photo, or none", cpar.ErrInput), how)
+		return nil, hint.Add(fmt.Errorf("tuning: %w: the collection has fewer than two photos", cpar.ErrInput), how)
 	case !slices.ContainsFunc(images, func(p user.Photo) bool { return len(p.Keywords) > 0 }):
 		return nil, hint.Add(fmt.Errorf("tuning: %w: none of the photos has a keyword", cpar.ErrInput), how)
 	}

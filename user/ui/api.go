@@ -95,7 +95,7 @@ func body[T any](w http.ResponseWriter, r *http.Request) (v T, err error) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	d.DisallowUnknownFields()
 	if err = d.Decode(&v); err != nil {
-		return v, fmt.Errorf("reading what the page sent: %w: %w", cpar.ErrInput, err)
+		return v, fmt.Errorf("reading the page's request: %w: %w", cpar.ErrInput, err)
 	}
 	return v, nil
 }

@@ -339,7 +339,7 @@ func TestDecisionDuringWriteWaits(t *testing.T) {
 	f.writing = nil
 	ask[Written](c, "POST", "/api/write", map[string]string{"id": p.id})
 	if !s.decided.of(p.id).empty() || len(s.decided.by) > 0 {
-		t.Error("what was written waits")
+		t.Error("a written decision still waits")
 	}
 }
 

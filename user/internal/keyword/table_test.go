@@ -237,7 +237,7 @@ func TestAmendmentsAreMinimal(t *testing.T) {
 		p.gone[i] = true
 	}
 	if p.write().check(); len(p.table.amended) != 0 || p.table.epoch != 1 {
-		t.Errorf("%d amendments of records that have what their page says, or are gone", len(p.table.amended))
+		t.Errorf("%d amendments of records that equal their page, or are gone", len(p.table.amended))
 	}
 	next := func(list ...string) *Table {
 		t.Helper()
@@ -249,7 +249,7 @@ func TestAmendmentsAreMinimal(t *testing.T) {
 	}
 	one, other := next("word 0001"), next("word 0002")
 	if got := append(one.Of(600), other.Of(600)...); !slices.Equal(got, []string{"word 0001", "word 0002"}) {
-		t.Errorf("two states made of one have %q", got)
+		t.Errorf("two states made from one have %q", got)
 	}
 	clear(p.gone)
 	for i := range p.lists {

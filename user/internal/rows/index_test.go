@@ -168,10 +168,10 @@ func TestIndexGrows(t *testing.T) {
 		}
 		anew := (&state{kind: s.kind, folder: fixtures.Folder(t), t: t}).after(&x, b).held()
 		if anew.Live() != 36 || anew.Records != 36 {
-			t.Errorf("%v: anew there are %d of %d records", scheme, anew.Live(), anew.Records)
+			t.Errorf("%v: rebuilt, there are %d of %d records", scheme, anew.Live(), anew.Records)
 		}
 		if n := anew.nearest(second[2], 1)[0]; n.Record != 0 || n.Dis > itself || !slices.Equal(n.Keywords, second[2].Keywords) {
-			t.Errorf("%v: anew the last photo is found as %+v", scheme, n)
+			t.Errorf("%v: rebuilt, the last photo is found as %+v", scheme, n)
 		}
 	}
 }
@@ -260,9 +260,9 @@ func TestHoldRejectsDamagedSegments(t *testing.T) {
 		old := s.needed()
 		s = s.held().grown(syntheticphotos.Photos(2, 5), nil)
 		if err := s.Hold(old); !errors.Is(err, cpar.ErrCorrupt) {
-			t.Errorf("%v: what was held of the state before: %v", scheme, err)
+			t.Errorf("%v: data held from the earlier state: %v", scheme, err)
 		}
-		refused("with what was held of the state before")
+		refused("with data held from the earlier state")
 		s.held()
 		s.nearest(syntheticphotos.Photos(1, 9)[0], 3)
 	}
