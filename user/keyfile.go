@@ -21,8 +21,8 @@ import (
 
 // Key file lines start with one of these words. A file without a policy allows
 // DefaultPolicy. Other lines are remarks. Lines with a similar beginning, in
-// either case, are rejected because a later version may use them to forbid
-// something.
+// upper or lower case, are rejected, because a later version may use them to
+// forbid something.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"

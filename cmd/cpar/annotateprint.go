@@ -190,7 +190,6 @@ func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	}
 }
 
-// diff shows the changes to a photo's files.
 func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	for _, file := range r.Files {
 		if dir, err := filepath.Abs(filepath.Dir(r.Path)); err == nil && filepath.Dir(file) == dir {
@@ -228,7 +227,6 @@ func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
 	}
 }
 
-// close prints the summary.
 func (p *annotatePrinter) close(sum library.Summary) {
 	if p.f.asJSON {
 		return

@@ -126,7 +126,6 @@ use it only with files that you trust.`,
 	return c
 }
 
-// inspect collects the output of check.
 func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if err := fetch.CheckName(m.path); err != nil {
 		return nil, err

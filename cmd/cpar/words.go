@@ -66,7 +66,7 @@ func (f *wordsFlags) addHalf(c *cobra.Command, use string) {
 	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder (default: the one beside it)")
 }
 
-// findHalf replaces the name of a set by the file of its text half.
+// findHalf replaces a set's name with the file of its text half.
 func (f *wordsFlags) findHalf() (err error) {
 	if f.model == settings.None {
 		f.model = ""
@@ -230,7 +230,7 @@ func (f *wordsFlags) suggest(o *library.Options) {
 	}
 }
 
-// keywords returns the words of a photo beside its keywords, as the owner writes
+// keywords returns a photo's words besides its keywords, as the owner writes
 // them.
 func (f *wordsFlags) keywords(path string, known []rank.Keyword) (words []zeroshot.Score, err error) {
 	found, err := f.photos.Keywords(path, textOf(known))

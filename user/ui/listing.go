@@ -189,7 +189,6 @@ func day(text string, add int) (time.Time, error) {
 
 var errListing = fmt.Errorf("%w: this list is out of date", errUnknown)
 
-// rows returns part of a listing.
 func (s *Server) rows(_ http.ResponseWriter, r *http.Request) (any, error) {
 	x, ok := s.listings.Get(r.PathValue("listing"))
 	if !ok {

@@ -17,7 +17,7 @@ import (
 type view struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`   // of the file
-	Folder  string `json:"folder"` // below the opened one
+	Folder  string `json:"folder"` // below the opened folder
 	Dropped bool   `json:"dropped,omitempty"`
 	Asked   bool   `json:"asked"`
 	// Yours are keywords from people, Machine are unaccepted keywords from
