@@ -31,8 +31,8 @@ type image struct {
 }
 
 var allImages = []image{
-	// The port is unprivileged. OCI images have no health check. Query GET
-	// /healthz and /readyz from outside.
+	// The port is unprivileged. OCI images have no health check. Query /healthz
+	// and /readyz from outside.
 	{"cpard", []string{"CPARD_DATA=/var/lib/cpard", "CPARD_LISTEN=:8443", "CPARD_CONFIG=none"}, "/var/lib/cpard", map[string]struct{}{"8443/tcp": {}}, []string{"serve"}},
 	// It has no port, because vision-serve listens on loopback. It shares the
 	// network of PhotoPrism's container (compose/photoprism.yml).
@@ -129,7 +129,7 @@ func (r *release) rootfs(x image, s stage) ([]byte, error) {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {
-			continue // PEM files cannot express it
+			continue // PEM files cannot express constraints
 		}
 		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
 			return nil, err

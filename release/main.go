@@ -29,14 +29,14 @@ type target struct{ os, arch string }
 
 func (t target) String() string { return t.os + "/" + t.arch }
 
-// containers is the system of packages and images.
+// containers is the operating system of packages and images.
 const containers = "linux"
 
 var targets = []target{
 	{containers, "amd64"}, {containers, "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
 }
 
-// A release holds what the outputs depend on, and the folders.
+// A release holds everything that the outputs depend on, and the folders.
 type release struct {
 	root, out, work string
 	module          string

@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// packages writes the deb, rpm and apk of both programs.
+// packages writes the deb, rpm and apk packages of both programs.
 func (r *release) packages(s stage) error {
-	// Sources in the YAML files count from the stage.
+	// Source paths in the YAML files are relative to the stage.
 	before, err := os.Getwd()
 	if err != nil {
 		return err

@@ -54,8 +54,8 @@ func (r *release) compile(s stage, tags string) error {
 }
 
 // common makes the folder of files that are the same for all targets: licences,
-// files for packagers, manual pages and completions. This machine's programs
-// write the latter two.
+// files for packagers, manual pages and completions. Programs built for this
+// machine write the manual pages and completions.
 func (r *release) common() (string, error) {
 	folder := filepath.Join(r.work, "common")
 	for _, name := range []string{"licences", "release/packaging", "release/compose"} {
@@ -79,7 +79,7 @@ func (r *release) common() (string, error) {
 	for _, name := range programs {
 		run := func(args ...string) ([]byte, error) {
 			cmd := exec.Command(host.program(name), args...)
-			// No settings of this machine reach the pages.
+			// Settings of this machine must not reach the pages.
 			cmd.Env, cmd.Stderr = []string{"HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}, os.Stderr
 			return cmd.Output()
 		}
@@ -155,7 +155,7 @@ func (r *release) normalize(folder string) error {
 }
 
 // archive packs a folder into a .tar.gz file of one folder called base. Windows
-// unpacks it with the tar that it comes with.
+// comes with a tar that unpacks it.
 func (r *release) archive(folder, base string) error {
 	return r.write(base+".tar.gz", func(w io.Writer) error {
 		z := gzip.NewWriter(w)

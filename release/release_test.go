@@ -393,7 +393,7 @@ func debOf(t *testing.T, from, version, to string) {
 }
 
 // The images unpack with the tools of the specification, and their programs run
-// with nothing but the image's own files.
+// with only the image's own files.
 func TestImages(t *testing.T) {
 	out := firstBuild(t)
 	if os.Getuid() != 0 {

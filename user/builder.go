@@ -21,7 +21,7 @@ type Builder struct {
 	opt         Options
 	twinBuilder twinBuilder
 	collection  *index.Collection
-	identities  []identity // indexed as the photos given to Setup
+	identities  []identity // indexed like the photos given to Setup
 	encrypted   bool
 	// Validation measures the profile and its ranker on photos of the
 	// collection. It is nil if nothing was learnt or there are too few photos.
@@ -117,7 +117,7 @@ func (b *Builder) Twin() (*Twin, error) {
 	return &Twin{t}, err
 }
 
-// A Twin is a plaintext index to compare the encrypted search with.
+// A Twin is a plaintext index for checking the encrypted search.
 type Twin struct{ twin index.Twin }
 
 // Search performs the server's search on plaintext. trace may be nil.

@@ -16,12 +16,12 @@ import (
 type choices struct {
 	// people reports whether names of people count as keywords.
 	people bool
-	// vocabulary is applied to keywords. former is the one before, for undo. Nil
-	// means none.
+	// vocabulary is applied to keywords. former is the previous vocabulary, for
+	// undo. Nil means none.
 	vocabulary, former *vocabulary.Vocabulary
 }
 
-// append appends the encoding of ledgers from choicesVersion on.
+// append encodes c as ledgers have done since choicesVersion.
 func (c *choices) append(b []byte) []byte {
 	people := byte(0)
 	if c.people {
@@ -50,7 +50,7 @@ func readChoices(r *wire.Reader) (c choices, err error) {
 			continue
 		}
 		if *v, err = vocabulary.Parse(text); err == nil && !bytes.Equal((*v).Text(), text) {
-			err = fmt.Errorf("%w: its vocabulary is written in another way", cpar.ErrCorrupt)
+			err = fmt.Errorf("%w: its vocabulary is not in canonical form", cpar.ErrCorrupt)
 		}
 		if err != nil {
 			return c, err
@@ -65,8 +65,8 @@ func (o *Owner) IncludesPeople() bool { return o.ledger.choices.people }
 // Vocabulary returns the owner's vocabulary, which is nil or empty for none.
 func (o *Owner) Vocabulary() *vocabulary.Vocabulary { return o.ledger.choices.vocabulary }
 
-// SetVocabulary replaces the vocabulary of the index of scheme sealed or local in
-// folder, which makes a new generation. A nil or empty one removes it.
+// SetVocabulary replaces the vocabulary of the index of scheme sealed or local
+// in folder and makes a new generation. A nil or empty v removes it.
 func SetVocabulary(ctx context.Context, key *Key, folder string, v *vocabulary.Vocabulary, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "changing the vocabulary of the index", o, func(u *updater) error { return u.setVocabulary(ctx, v) })
 }

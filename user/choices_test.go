@@ -71,7 +71,7 @@ func TestRankAppliesTheVocabulary(t *testing.T) {
 	}
 }
 
-// TestLedgerOfVersion8Opens rewrites a ledger as the version before did, without
+// TestLedgerOfVersion8Opens rewrites a ledger as version 8 did, without
 // choices.
 func TestLedgerOfVersion8Opens(t *testing.T) {
 	key := testKey()
@@ -79,7 +79,7 @@ func TestLedgerOfVersion8Opens(t *testing.T) {
 	x := look(t, key, folder)
 	m, ledger := resealed(t, key, x, func(plain []byte) []byte {
 		binary.LittleEndian.PutUint16(plain[versionAt:], 8)
-		return plain // no choices and padding are both zeros
+		return plain // absent choices and padding are both zeros
 	})
 	o, err := Open(key, m, x.with(ledger))
 	if err != nil || o.IncludesPeople() || !o.Vocabulary().Empty() {

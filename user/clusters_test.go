@@ -38,8 +38,8 @@ func (x *opened) all(im Photo, l int) []rank.Neighbour {
 	return Nearest(l, lists...)
 }
 
-// TestCellsSurviveUpdates checks that an index with cells finds what one
-// without cells finds after additions, removals and compaction.
+// TestCellsSurviveUpdates checks that indexes with and without cells find the
+// same after additions, removals and compaction.
 func TestCellsSurviveUpdates(t *testing.T) {
 	ctx, key := context.Background(), testKey()
 	first, second, asked := madeEmbedded(60, 1), madeEmbedded(4, 2), madeEmbedded(3, 9)

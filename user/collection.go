@@ -109,8 +109,8 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 	return images, read, skipped, nil
 }
 
-// enoughToLearn is the number of photos with keywords from which a learned
-// profile finds more than colours and textures.
+// enoughToLearn is the number of tagged photos above which a learned profile
+// finds more than colours and textures.
 const enoughToLearn = 100
 
 // enoughToProject is the same for a projection of embeddings.

@@ -35,7 +35,7 @@ type ContentOptions struct {
 }
 
 // ReadContents computes content digests without decoding. listed[i] is the
-// photo of read[i], an item that could be read.
+// photo for read[i], a readable item.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
@@ -63,7 +63,7 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 }
 
 // usable returns the positions of the usable items and names the others. If
-// strict is set, the first of these is an error.
+// strict is set, the first unusable item is an error.
 func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipped []Skipped, err error) {
 	for i, err := range errs {
 		switch {
@@ -80,8 +80,8 @@ func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipp
 
 const contentKind = "content 1"
 
-// settled is the minimum age of a file before its modification time identifies
-// its content.
+// settled is the age above which a file's modification time identifies its
+// content.
 const settled = 2 * time.Second
 
 func (opt ContentOptions) content(path string) (content [32]byte, err error) {

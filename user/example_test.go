@@ -177,7 +177,7 @@ func ExampleNewKey() {
 	fmt.Println(err)
 	fmt.Println(user.NewKey(cpar.SchemeCAPIA).Policy())
 	// Output:
-	// setting up an index: unusable input: the key does not allow scheme capia, which shows the cloud distances; it allows sealed, local
+	// setting up an index: unusable input: the key does not allow scheme capia, which shows the cloud the distances; it allows sealed, local
 	// capia, sealed, local
 }
 

@@ -92,7 +92,7 @@ func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	_, of, err := readHeader(r, "profile", profileKind, profileVersion, profileVersion)
 	if err == nil && of != id {
-		r.Fail("it is of another index")
+		r.Fail("it belongs to another index")
 	}
 	var f fitted
 	if err == nil {

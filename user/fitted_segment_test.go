@@ -14,7 +14,7 @@ import (
 	"cpar/user/internal/index"
 )
 
-// kindAt is the offset of the profile behind a short list of words.
+// kindAt is the offset of the profile after a short list of words.
 const kindAt = 24 + paddedWords
 
 // TestProfileSegment checks the round trip and the error for each kind of
@@ -32,7 +32,7 @@ func TestProfileSegment(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, err := appendFitted(nil, id, q); err != nil || !bytes.Equal(again, b) {
-			t.Errorf("%v: written otherwise: %v", kind, err)
+			t.Errorf("%v: written differently: %v", kind, err)
 		}
 		for cut := 0; cut < len(b); cut += 1 + len(b)/53 {
 			if _, err := readFitted(b[:cut], id); !errors.Is(err, cpar.ErrCorrupt) {
@@ -173,7 +173,7 @@ func FuzzFitted(f *testing.F) {
 			return
 		}
 		if again, err := appendFitted(nil, id, p); err != nil || !bytes.Equal(again, data) {
-			t.Errorf("decoded, then encoded otherwise: %v", err)
+			t.Errorf("decoded, then encoded differently: %v", err)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestFittedIsTakenOver(t *testing.T) {
 		if !slices.Contains(stages, "vectors") {
 			t.Errorf("profile %v: stages %v", kind, stages)
 		}
-		// Baselines depend on the indexed photos: the first index keeps its
+		// Baselines depend on the indexed photos, so the first index keeps its
 		// own.
 		if ok && !slices.Equal(paper.Baselines(), before) {
 			t.Error("an index like another changed the other's baselines")

@@ -23,19 +23,20 @@ func testKey() *Key { return NewKey(cpar.Schemes()...) }
 func madeImages(n int, seed uint64) []Photo   { return syntheticphotos.Photos(n, seed) }
 func madeEmbedded(n int, seed uint64) []Photo { return syntheticphotos.Embedded(n, seed) }
 
-// learntProfiles maps the profiles with squared L2 distances to test photos.
+// learntProfiles holds test photos for the profiles with squared L2 distances.
 var learntProfiles = map[profile.Kind]func(n int, seed uint64) []Photo{profile.Learned: madeImages, profile.Network: madeEmbedded}
 
 // growing are the schemes whose indexes can be updated.
 var growing = []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal}
 
-// small builds quickly. For scheme cpar it has a forest and cells.
+// small returns options that build quickly, for scheme cpar with both
+// structures.
 func small(s cpar.Scheme) Options {
 	return Options{Scheme: s, PCA: 128, Trees: 2, WithLists: true, Lists: 3}
 }
 
-// itself bounds a photo's distance from itself under profile `paper`, caused by
-// rounding the histogram. Scheme sealed uses coarser steps.
+// itself bounds the distance of a photo from itself that rounding the histogram
+// causes under profile `paper`. Scheme sealed uses coarser steps.
 func itself(s cpar.Scheme) float64 {
 	if s == cpar.SchemeSealed {
 		return 0.1
@@ -80,7 +81,7 @@ func held(t testing.TB, key *Key, folder string) *opened {
 	return x
 }
 
-// look opens the index without Hold.
+// look opens the index without calling Hold.
 func look(t testing.TB, key *Key, folder string) *opened {
 	t.Helper()
 	m, err := indexdir.ReadManifest(folder)
@@ -151,7 +152,7 @@ func (x *opened) answer(q *cpar.Request) *cpar.Reply {
 		x.t.Fatal(err)
 	}
 	if joined := x.joined(q); !bytes.Equal(joined.Opaque, replies[0].Opaque) {
-		x.t.Error("machines that have a segment of vectors each reply otherwise than one that has all")
+		x.t.Error("machines with one segment of vectors each reply differently from one with all")
 	}
 	return replies[0]
 }

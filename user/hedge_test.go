@@ -197,8 +197,8 @@ func TestUpdatesAreHedged(t *testing.T) {
 		stay := before.of(stay...)
 		apart(t, fmt.Sprint(scheme, ", another photo"), a, after(add(other)), append(stay, a.of(cpar.SegmentKeywords)...)...)
 		apart(t, fmt.Sprint(scheme, ", a generation later"), a, after(remove, add(one)), stay...)
-		// One photo alone in the last unit of the same generation, at different
-		// units.
+		// One photo is alone in the last unit of the same generation, at
+		// different unit numbers.
 		if p, q := after(add(madeImages(27, 3)), add(other)), after(add(madeImages(59, 3)), add(other)); p.sharesRun(last(p), last(q)) {
 			t.Errorf("%v: one secret served two units", scheme)
 		}
@@ -208,7 +208,7 @@ func TestUpdatesAreHedged(t *testing.T) {
 		if compactOne.ID() == compactOther.ID() || compactOne.Origin() != compactOther.Origin() {
 			t.Errorf("%v: two states were compacted to indexes %v and %v", scheme, compactOne.ID(), compactOther.ID())
 		}
-		apart(t, fmt.Sprint(scheme, ", compacted of two states"), compactOne, compactOther)
+		apart(t, fmt.Sprint(scheme, ", compacted from two states"), compactOne, compactOther)
 		// The same photo with other words has the same vector.
 		apart(t, fmt.Sprint(scheme, ", other words"), a, after(add(word)), a.of(cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentProfile, cpar.SegmentIdentities)...)
 	}

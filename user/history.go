@@ -10,9 +10,9 @@ import (
 )
 
 // A History holds the beginnings of the digests of all earlier generations,
-// newest first, ancestorBytes each. It tells a descendant of any distance from
-// a fork. Eight bytes suffice, because only the key's holders can make
-// generations, and none of them controls a digest.
+// newest first, ancestorBytes each. It distinguishes a descendant at any
+// distance from a fork. Eight bytes suffice, because only the key's holders can
+// make generations, and none of them controls a digest.
 type History []byte
 
 const (
@@ -25,7 +25,8 @@ const (
 	minAncestors = 16
 )
 
-// Has reports whether the ancestor at a distance, in generations, has a digest.
+// Has reports whether state is the digest of the ancestor distance generations
+// ago.
 func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
 	if distance < 1 || distance > uint64(len(h)/ancestorBytes) {
 		return false
@@ -38,7 +39,8 @@ func (h History) after(state [sha256.Size]byte) History {
 	return slices.Concat(state[:ancestorBytes], h[:min(len(h), (maxAncestors-1)*ancestorBytes)])
 }
 
-// padding returns the number of zeros after size bytes in a room that doubles.
+// padding returns the number of zeros that pad size bytes to room times a power
+// of two.
 func padding(size, room int) int {
 	for room < size {
 		room *= 2

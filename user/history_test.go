@@ -35,7 +35,7 @@ func FuzzHistory(f *testing.F) {
 			return
 		}
 		if !bytes.Equal(appendHistory(nil, h), data) {
-			t.Error("decoded, then encoded otherwise")
+			t.Error("decoded, then encoded differently")
 		}
 	})
 }

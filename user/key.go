@@ -54,6 +54,6 @@ func (k *Key) Check(s cpar.Scheme) error {
 	if k.allows.Allows(s) {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("%w: %w %v, which shows the cloud distances; it allows %v", cpar.ErrInput, ErrNotAllowed, s, k.allows),
+	return hint.Add(fmt.Errorf("%w: %w %v, which shows the cloud the distances; it allows %v", cpar.ErrInput, ErrNotAllowed, s, k.allows),
 		"if you know what that means (SECURITY.md): cpar key allow %v", s)
 }

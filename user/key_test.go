@@ -34,7 +34,7 @@ func TestPolicyIsASet(t *testing.T) {
 	}
 	for _, s := range []cpar.Scheme{0, 6, 15, 16, 200, 255} {
 		if testKey().Policy().Allows(s) {
-			t.Errorf("%v, which is no scheme, is allowed", s)
+			t.Errorf("%v, an unknown scheme, is allowed", s)
 		}
 	}
 	if len(Policy(0).Schemes()) != 0 || Policy(0).String() != "" {
@@ -107,7 +107,7 @@ func TestCheckGivesAHint(t *testing.T) {
 			}
 			continue
 		}
-		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), fmt.Sprint("scheme ", s, ", which shows the cloud distances")) ||
+		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), fmt.Sprint("scheme ", s, ", which shows the cloud the distances")) ||
 			!strings.Contains(err.Error(), "sealed, local") || !strings.Contains(hint.Of(err), fmt.Sprint("cpar key allow ", s)) {
 			t.Errorf("%v: %v; hint %q", s, err, hint.Of(err))
 		}

@@ -30,8 +30,8 @@ func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 	})
 }
 
-// SetPassphrase replaces the passphrase, or one slot's, that opens the file. It
-// encrypts a file that was not encrypted.
+// SetPassphrase replaces the passphrase of the file or of one slot. It encrypts
+// a file that was not encrypted.
 func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (*Key, error) {
 	if f, err := Slots(path); err == nil && len(f) > 0 {
 		how.Identity = nil // an identity would not determine the slot
@@ -94,7 +94,7 @@ func AddSlot(path string, how Unlock, name string, passphrase func() (string, er
 		case f.slots.index(name) >= 0:
 			return fmt.Errorf("adding a slot to key file %s: %w: it has one called %s", path, cpar.ErrInput, name)
 		case len(f.slots.slots) == MaxSlots:
-			return fmt.Errorf("adding a slot to key file %s: %w: it has %d, which are the most", path, cpar.ErrInput, MaxSlots)
+			return fmt.Errorf("adding a slot to key file %s: %w: it has %d, the maximum", path, cpar.ErrInput, MaxSlots)
 		}
 		return f.slots.add(name, passphrase)
 	})
@@ -131,10 +131,10 @@ func (f *keyFile) makeSlots() (err error) {
 	return f.slots.add(FirstSlot, func() (string, error) { return f.passphrase, nil })
 }
 
-// Identity passes keep the file's id and the identity that opens the file, so
-// that a keyring can store them. A file with one passphrase is converted to
-// slots, because a passphrase that is used elsewhere should not lie in a
-// keyring. The file is written only after keep succeeds.
+// Identity calls keep with the file's id and the identity that opens the file,
+// for storage in a keyring. A file with one passphrase is converted to slots,
+// because a passphrase that is used elsewhere should not lie in a keyring. The
+// file is written only after keep succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

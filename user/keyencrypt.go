@@ -20,7 +20,7 @@ const defaultScryptLogN, maxWork = 18, 22
 var scryptLogN = defaultScryptLogN
 
 // errPassphrase reports a passphrase that does not open the file.
-var errPassphrase = fmt.Errorf("%w: the passphrase does not fit", cpar.ErrKey)
+var errPassphrase = fmt.Errorf("%w: the passphrase does not match", cpar.ErrKey)
 
 func encryptWithPassphrase(text []byte, passphrase string) ([]byte, error) {
 	to, err := age.NewScryptRecipient(passphrase)

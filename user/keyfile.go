@@ -20,8 +20,9 @@ import (
 )
 
 // Key file lines start with one of these words. A file without a policy allows
-// DefaultPolicy. Other lines are remarks, unless they begin like one of these
-// words in either case: a later version may use them to forbid something.
+// DefaultPolicy. Other lines are remarks. Lines with a similar beginning, in
+// upper or lower case, are rejected, because a later version may use them to
+// forbid something.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"
@@ -46,7 +47,7 @@ type Unlock struct {
 type keyFile struct {
 	path       string
 	key        *Key
-	passphrase string    // without slots; "" where it is not encrypted
+	passphrase string    // without slots, "" if not encrypted
 	slots      *slotFile // nil without slots
 }
 
@@ -148,8 +149,8 @@ func readKeyText(path string) ([]byte, error) {
 	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, photo.Cause(err))
 }
 
-// limited reads a key without a byte order mark. It rejects rather than
-// truncates, because the policy may stand at the end.
+// limited reads a key without a byte order mark. It rejects long files rather
+// than truncating them, because the policy may stand at the end.
 func limited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {

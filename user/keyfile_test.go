@@ -12,10 +12,10 @@ import (
 	"cpar"
 )
 
-// Tests open many files, so each takes a tenth of a millisecond.
+// Tests open many files, so opening one takes only a tenth of a millisecond.
 func init() { scryptLogN = 4 }
 
-// saying returns a passphrase and counts the calls.
+// saying returns a function that returns a passphrase and counts its calls.
 func saying(s string, asked *int) func() (string, error) {
 	return func() (string, error) { *asked++; return s, nil }
 }
@@ -88,7 +88,7 @@ func TestKeyFile(t *testing.T) {
 			t.Errorf("%s: %v, want ErrKey", name, err)
 		}
 		if err != nil && strings.Contains(err.Error(), digits[:8]) {
-			t.Errorf("%s: the error tells the seed: %v", name, err)
+			t.Errorf("%s: the error reveals the seed: %v", name, err)
 		}
 	}
 	if _, err := ReadKeyFile(filepath.Join(t.TempDir(), "absent"), Unlock{}); !errors.Is(err, cpar.ErrKey) {
@@ -193,7 +193,7 @@ func TestSetPolicy(t *testing.T) {
 			}
 		}
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
-			t.Errorf("%s: what was refused changed the file: %v", name, err)
+			t.Errorf("%s: a refused change reached the file: %v", name, err)
 		}
 		entries, err := os.ReadDir(filepath.Dir(path))
 		if err != nil || len(entries) != 1 {

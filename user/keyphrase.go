@@ -37,7 +37,7 @@ func FromPhrase(phrase string, allow ...cpar.Scheme) (*Key, error) {
 	}
 	entropy, err := bip39.EntropyFromMnemonic(strings.Join(words, " "))
 	if err != nil {
-		return nil, fmt.Errorf("reading the phrase: %w: its checksum does not fit; a word is wrong or in another place", cpar.ErrKey)
+		return nil, fmt.Errorf("reading the phrase: %w: its checksum does not match; a word is wrong or misplaced", cpar.ErrKey)
 	}
 	k := &Key{allows: DefaultPolicy().With(allow...)}
 	copy(k.secret[:], entropy)

@@ -56,7 +56,7 @@ func TestDamagedPhrasesAreRejected(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil && strings.Contains(err.Error(), words[3]+" ") {
-			t.Errorf("%s: the error tells a word: %v", name, err)
+			t.Errorf("%s: the error reveals a word: %v", name, err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func checkSlotName(name string) error {
 	if slotName.MatchString(name) {
 		return nil
 	}
-	return fmt.Errorf("%w: %q is no name of a slot; it has up to 32 small letters, digits and hyphens", cpar.ErrInput, name)
+	return fmt.Errorf("%w: %q cannot name a slot; use up to 32 small letters, digits and hyphens", cpar.ErrInput, name)
 }
 
 func newSlotted() (*slotFile, error) {
@@ -73,8 +73,8 @@ func newSlotted() (*slotFile, error) {
 	return &slotFile{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
 }
 
-// add encrypts the identity under a passphrase, in a new slot or one of this
-// name.
+// add encrypts the identity under a passphrase, in a new slot or the existing
+// slot of this name.
 func (s *slotFile) add(name string, passphrase func() (string, error)) error {
 	next, err := passphrase()
 	if err != nil {

@@ -138,7 +138,7 @@ func TestSlotsAreLimited(t *testing.T) {
 	}
 	more := bytes.Replace(text, []byte(slotLine+" "+FirstSlot), []byte(slotLine+" zero\n"+pieceOf(text)+slotLine+" "+FirstSlot), 1)
 	if _, err := parseSlots(more); !errors.Is(err, cpar.ErrKey) {
-		t.Errorf("a file of one slot more: %v", err)
+		t.Errorf("a file with a slot too many: %v", err)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestSetPassphrase(t *testing.T) {
 			t.Errorf("%s: with a wrong passphrase, asked for a new one %d times: %v", name, asked, err)
 		}
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
-			t.Errorf("%s: what was refused changed the file: %v", name, err)
+			t.Errorf("%s: a refused change reached the file: %v", name, err)
 		}
 	}
 }

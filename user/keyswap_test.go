@@ -9,8 +9,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// Whoever can write to the folder of the key can put an unencrypted key there.
-// A user who gives a passphrase or a slot expects an encrypted one.
+// An attacker who can write to the key's folder can put an unencrypted key
+// there. A user who gives a passphrase or a slot expects an encrypted one.
 func TestPassphraseRefusesUnencryptedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	if err := NewKey().WriteFile(path, ""); err != nil {

@@ -51,12 +51,12 @@ func (l Label) Generation() uint64 { return l.ledger.generation }
 // generation is written.
 func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
-// History returns the ancestors, not to be modified.
+// History returns the ancestors. Callers must not modify them.
 func (l Label) History() History { return l.ledger.history }
 
 const maxNameBytes = 64
 
-// CheckName rejects (ErrInput) strings that cannot name an index. A name must
+// CheckName returns ErrInput for strings that cannot name an index. A name must
 // be distinguishable from an id and fit on one line of a terminal.
 func CheckName(name string) error {
 	_, isID := cpar.ParseIndexID(name)
@@ -64,7 +64,7 @@ func CheckName(name string) error {
 	case name == "" || len(name) > maxNameBytes || !utf8.ValidString(name):
 		return fmt.Errorf("%w: the name of an index has 1 to %d bytes of UTF-8", cpar.ErrInput, maxNameBytes)
 	case name != strings.TrimSpace(name) || sanitize.Text(name) != name:
-		return fmt.Errorf("%w: the name of an index begins and ends with no space, and has no control characters", cpar.ErrInput)
+		return fmt.Errorf("%w: the name of an index must not begin or end with a space, or contain control characters", cpar.ErrInput)
 	case isID == nil:
 		return hint.Add(fmt.Errorf("%w: the name of an index must not look like an id", cpar.ErrInput), "take a word that you will remember")
 	}

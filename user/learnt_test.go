@@ -98,7 +98,7 @@ func TestLearntIndexIsUpdated(t *testing.T) {
 			}
 			x := held(t, key, folder)
 			if n := x.nearest(second[0], 1)[0]; n.Dis > roundedAddend(scheme) || !slices.Equal(n.Keywords, second[0].Keywords) {
-				t.Errorf("%v, %v: what was added is found as %+v", kind, scheme, n)
+				t.Errorf("%v, %v: the added photo is found as %+v", kind, scheme, n)
 			}
 			ranker := func() string {
 				b, err := x.Ranker().(*rank.Calibrated).MarshalBinary()

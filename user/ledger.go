@@ -119,7 +119,7 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 	case r.Err() != nil:
 		return nil, r.Err()
 	case features != feature.Version:
-		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), hint.Rebuild)
+		return nil, hint.Add(fmt.Errorf("%w: its photos were analysed by version %d, this program has version %d", cpar.ErrVersion, features, feature.Version), hint.Rebuild)
 	case l.live < 1 || l.live > l.records || !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun:
 		r.Fail("scheme %d, %d records, generation %d since %d", l.scheme, l.records, l.generation, l.begun)
 		return nil, r.Err()

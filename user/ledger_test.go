@@ -70,7 +70,7 @@ func TestLedgerIsKept(t *testing.T) {
 			t.Fatalf("%v, %v: %v", opt.Scheme, opt.Profile, err)
 		}
 		if again, err := l.appendBinary(nil, s); err != nil || !bytes.Equal(again, plain) {
-			t.Errorf("%v, %v: read, then written otherwise: %v", opt.Scheme, opt.Profile, err)
+			t.Errorf("%v, %v: read, then written differently: %v", opt.Scheme, opt.Profile, err)
 		}
 		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !bytes.Equal(l.history, b.ledger.history) ||
 			l.name != "family" || !l.choices.people || l.choices.vocabulary.Word("hound") != "dog" || l.choices.former == nil || l.live != len(images) || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Keywords()) {
@@ -249,7 +249,7 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 // digest, and that a decoded generation keeps it.
 func TestDigestCoversWholeLedger(t *testing.T) {
 	key, images := testKey(), madeImages(6, 2)
-	images[4].Keywords, images[5].Keywords = nil, nil // no segment tells which is gone
+	images[4].Keywords, images[5].Keywords = nil, nil // no segment shows which one is gone
 	for _, scheme := range growing {
 		b, folder := build(t, key, images, small(scheme))
 		states := map[[32]byte]string{look(t, key, folder).Digest(): "built"}
@@ -279,7 +279,7 @@ func TestLedgerRecordsAncestors(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
 	var states [][32]byte
-	for range minAncestors + 3 { // more than the smallest room
+	for range minAncestors + 3 { // more than the smallest padding holds
 		states = append(states, look(t, key, folder).Digest())
 		if _, err := update(key, folder, "testing", UpdateOptions{}, adding(t.Context(), madeImages(1, 9))); err != nil {
 			t.Fatal(err)
@@ -299,8 +299,8 @@ func TestLedgerRecordsAncestors(t *testing.T) {
 	}
 }
 
-// TestLedgerOfVersion7Opens rewrites a ledger as the version before did, with
-// the whole digests of its last ancestors.
+// TestLedgerOfVersion7Opens rewrites a ledger as version 7 did, with the whole
+// digests of its last ancestors.
 func TestLedgerOfVersion7Opens(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
@@ -412,7 +412,7 @@ func FuzzLedger(f *testing.F) {
 			return // written anew, with short digests and choices
 		}
 		if err != nil || !bytes.Equal(again, data) {
-			t.Errorf("decoded, then encoded otherwise: %v", err)
+			t.Errorf("decoded, then encoded differently: %v", err)
 		}
 	})
 }

@@ -156,7 +156,7 @@ func checkSealed(o *Options) error {
 	return checkBlock(o)
 }
 
-// MaxCells is the largest number of cells for which scores are certain.
+// MaxCells is the largest number of cells for which scores are always right.
 const MaxCells = 8
 
 // A block width whose requests exceed the server's limit would make an index

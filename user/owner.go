@@ -105,7 +105,7 @@ func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader,
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading ledger: %w", err)
 	case l.contents != contentsOf(m):
-		return nil, nil, fmt.Errorf("%w: its ledger vouches for other segments than its manifest names", cpar.ErrCorrupt)
+		return nil, nil, fmt.Errorf("%w: its ledger and manifest name different segments", cpar.ErrCorrupt)
 	}
 	l.digest = ledgerDigest(plain)
 	return l, r, nil
@@ -144,7 +144,7 @@ func (o *Owner) checkManifest(m *cpar.Manifest) error {
 		m.Trees != d.Trees || m.Fields != d.Fields || m.Lists != d.Lists:
 		return fmt.Errorf("%w: its ledger describes %d records and %d coordinates, its manifest %d and %d", cpar.ErrCorrupt, d.Records, d.Dim, m.Records, m.Dim)
 	case contentsOf(m) != o.ledger.contents:
-		return fmt.Errorf("%w: its ledger vouches for other segments than its manifest names", cpar.ErrCorrupt)
+		return fmt.Errorf("%w: its ledger and manifest name different segments", cpar.ErrCorrupt)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, o.cache.Load())
 }
 
-// UncachedFeatures is Features without the cache.
+// UncachedFeatures is like Features but bypasses the cache.
 func (o *Owner) UncachedFeatures(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, nil)
 }

@@ -153,7 +153,7 @@ func TestHoldNeedsEverySegment(t *testing.T) {
 			}
 		}
 		if err := before(); !errors.Is(err, cpar.ErrInput) {
-			t.Errorf("%v: after none of it was held: %v", scheme, err)
+			t.Errorf("%v: after a failed Hold: %v", scheme, err)
 		}
 		if err := x.Hold(x.manifest, x.segments); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,8 @@ type Ranking struct {
 	// ranker.
 	MinProbability float64
 	// Guess holds the predictions from the photo's own vector (Owner.Vector),
-	// or nil. Calibrated rankers of a learned profile are calibrated with it.
+	// or nil. Calibrated rankers of a learned profile are calibrated with these
+	// predictions.
 	Guess *rank.Guess
 }
 
@@ -41,7 +42,7 @@ func (o *Owner) ranker(r Ranking) rank.Ranker {
 func (r Ranking) Check() error {
 	switch {
 	case r.MaxKeywords < 1:
-		return fmt.Errorf("ranking keywords: %w: %d keywords wanted; 1 is the least", cpar.ErrInput, r.MaxKeywords)
+		return fmt.Errorf("ranking keywords: %w: %d keywords wanted; 1 is the minimum", cpar.ErrInput, r.MaxKeywords)
 	case !(r.MinProbability >= 0 && r.MinProbability <= 1):
 		return hint.Add(fmt.Errorf("ranking keywords: %w: a probability of %g; it is from 0 to 1", cpar.ErrInput, r.MinProbability), "50 percent is 0.5")
 	case !r.Ranker.Valid():
@@ -60,9 +61,9 @@ func (o *Owner) CheckRanking(r Ranking) error {
 	case r.Ranker == rank.KindCalibrated && !probable:
 		return hint.Add(fmt.Errorf("ranking keywords: %w: the index has no calibrated ranker", cpar.ErrInput), "build it with --ranker calibrated")
 	case r.Rare && !probable:
-		return hint.Add(fmt.Errorf("ranking keywords: %w: weights W_t know no rare words", cpar.ErrInput), "build the index with --ranker calibrated, or leave --rare out")
+		return hint.Add(fmt.Errorf("ranking keywords: %w: weights W_t cannot favour rare words", cpar.ErrInput), "build the index with --ranker calibrated, or leave --rare out")
 	case r.MinProbability > 0 && !probable:
-		return hint.Add(fmt.Errorf("ranking keywords: %w: weights W_t are no probabilities", cpar.ErrInput), "build the index with --ranker calibrated, or leave --min-probability out")
+		return hint.Add(fmt.Errorf("ranking keywords: %w: weights W_t are not probabilities", cpar.ErrInput), "build the index with --ranker calibrated, or leave --min-probability out")
 	}
 	return nil
 }
@@ -79,8 +80,8 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	return out[:min(len(out), r.MaxKeywords)], nil
 }
 
-// Threshold returns the minimum probability at which the share right of all
-// keywords above it is right, or 0 if the index's ranker has no probabilities.
+// Threshold returns the probability above which a share `right` of the keywords
+// is right, or 0 if the index's ranker has no probabilities.
 func (o *Owner) Threshold(right float64) float64 {
 	if c, ok := o.Ranker().(*rank.Calibrated); ok {
 		return c.Threshold(right)

@@ -81,6 +81,6 @@ func TestRankingsAreCheckedAgainstTheIndex(t *testing.T) {
 		}
 	}
 	if got, err := o.Rank(near, Ranking{}); !errors.Is(err, cpar.ErrInput) || got != nil {
-		t.Errorf("ranked by what is refused: %v, %v", got, err)
+		t.Errorf("ranked by a refused ranking: %v, %v", got, err)
 	}
 }

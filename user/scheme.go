@@ -14,7 +14,7 @@ import (
 	"cpar/user/internal/sealed"
 )
 
-// A scheme is the owner's side of one index.
+// A scheme implements the owner's side of one index.
 type scheme interface {
 	// Describe sets the manifest's fields except its segments.
 	Describe(m *cpar.Manifest)

@@ -32,7 +32,7 @@ func TestEverySchemeHasATableEntry(t *testing.T) {
 		}
 	}
 	if Hides(0) || cpar.Scheme(9).Grows() {
-		t.Error("what is no scheme hides, or grows")
+		t.Error("an unknown scheme hides, or grows")
 	}
 }
 

@@ -125,8 +125,8 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	return size + table + identityBytes(n), err
 }
 
-// nothing has an empty part of the ledger, because entry.bytes already counts
-// that part.
+// nothing is a scheme whose part of the ledger is empty, because entry.bytes
+// already counts that part.
 type nothing struct{ scheme }
 
 func (nothing) AppendBinary(b []byte) ([]byte, error) { return b, nil }
@@ -141,7 +141,7 @@ func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, err
 	}
 	if len(fit.Samples) > 0 {
 		fit.Validation, err = rank.CrossValidate(ctx, fit.Samples, Keywords(images), opt.Profile.Ranker(opt.Ranker), CalibrateKeep)
-		fit.Samples = nil // used up, and large
+		fit.Samples = nil // no longer needed, and large
 	}
 	return fit, err
 }

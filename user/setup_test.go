@@ -272,7 +272,7 @@ func TestIndexBytes(t *testing.T) {
 			}
 			got, err := IndexBytes(scheme, b.Profile(), b.Ranker(), Keywords(images))
 			if err != nil || got != m.Bytes() {
-				t.Errorf("%v, %v: %d bytes foretold, %d written; %v", scheme, kind, got, m.Bytes(), err)
+				t.Errorf("%v, %v: %d bytes predicted, %d written; %v", scheme, kind, got, m.Bytes(), err)
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func TestForestAndLists(t *testing.T) {
 		t.Helper()
 		p.L, p.Approx = 3, 500
 		if p.Search == cpar.SearchIVF {
-			p.Approx = 1000 // half of the records could end before the photo in its own cell
+			p.Approx = 1000 // searching half of the records could stop before the photo, even in its own cell
 		}
 		for _, i := range []int{0, 7, 21} {
 			pending, q, err := x.Request(images[i].Vectors, p)

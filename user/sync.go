@@ -39,7 +39,7 @@ type SyncOptions struct {
 	UpdateOptions
 	// RemoveMissing removes records of photos that the collection lacks.
 	RemoveMissing bool
-	// IncludePeople is the choice on names of people from now on.
+	// IncludePeople sets whether names of people count as keywords from now on.
 	IncludePeople bool
 	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
@@ -89,7 +89,7 @@ func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error
 		}
 		if n := u.owner.Records(); 2*len(c.remove) > n && !o.AllowMajority {
 			return hint.Add(fmt.Errorf("%w: the collection holds fewer than half of the %d photos of the index, and %d would be removed", cpar.ErrInput, n, len(c.remove)),
-				"is it the right folder, and is all of it there? If so, pass --yes")
+				"is it the right folder, and is it complete? If so, pass --yes")
 		}
 	}
 	if len(fresh) > 0 {
@@ -166,8 +166,8 @@ type change struct {
 	add      []Photo
 	remove   []int            // record numbers
 	keywords map[int][]string // new keywords by record
-	name     string           // the new one; "" for the old one
-	choices  *choices         // the new ones; nil for the old ones
+	name     string           // new name, "" to keep the old one
+	choices  *choices         // new choices, nil to keep the old ones
 }
 
 func (u *updater) change(ctx context.Context, c change) error {

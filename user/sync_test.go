@@ -56,7 +56,7 @@ func TestSync(t *testing.T) {
 				t.Errorf("%v, %s: %+v", scheme, note, u)
 			}
 			if f := [...]int{foretold.Added, foretold.Changed, foretold.Unchanged, foretold.Removed, foretold.Records}; f != got || foretold.Bytes != u.Bytes || foretold.Generation != u.Generation {
-				t.Errorf("%v, %s: foretold %+v, done %+v", scheme, note, foretold, u)
+				t.Errorf("%v, %s: predicted %+v, done %+v", scheme, note, foretold, u)
 			}
 			if now, _ := indexdir.ReadManifest(folder); !u.Written != slices.Equal(now.Segments, before.Segments) {
 				t.Errorf("%v, %s: written %v", scheme, note, u.Written)
@@ -102,14 +102,14 @@ func TestSync(t *testing.T) {
 		if u, err := Compact(t.Context(), key, folder, UpdateOptions{DryRun: true}); err != nil || u.Written || u.Records != 10 || u.Removed != 13 {
 			t.Errorf("%v: compacting, dry: %+v, %v", scheme, u, err)
 		} else if done, err := Compact(t.Context(), key, folder, UpdateOptions{}); err != nil || !done.Written || done.Bytes != u.Bytes || done.Removed != 13 {
-			t.Errorf("%v: compacted: %+v, foretold %+v; %v", scheme, done, u, err)
+			t.Errorf("%v: compacted: %+v, predicted %+v; %v", scheme, done, u, err)
 		}
 		check("compacted", have, SyncOptions{RemoveMissing: true}, Update{Unchanged: 10, Records: 10}, 0)
 		if _, err := Rename(t.Context(), key, folder, "holidays", UpdateOptions{}); err != nil || look(t, key, folder).Name() != "holidays" {
 			t.Errorf("%v: renamed: %v", scheme, err)
 		}
 		if u, err := Rename(t.Context(), key, folder, "holidays", UpdateOptions{}); err != nil || u.Written {
-			t.Errorf("%v: renamed to what it is called: %+v, %v", scheme, u, err)
+			t.Errorf("%v: renamed to its own name: %+v, %v", scheme, u, err)
 		}
 		check("renamed", have, SyncOptions{}, Update{Unchanged: 10, Records: 10}, 0)
 	}

@@ -68,7 +68,7 @@ func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Up
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }
 
-// Rename renames the index in folder, which makes a new generation.
+// Rename renames the index in folder and so makes a new generation.
 func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "renaming index", o, func(u *updater) error {
 		if err := CheckName(name); err != nil || name == u.owner.Name() {
@@ -146,7 +146,7 @@ func (u *updater) open() error {
 	taken := map[cpar.SegmentKind][][]byte{}
 	for _, x := range u.owner.Needs(u.old) {
 		if x.Kind == cpar.SegmentVectors || x.Kind == cpar.SegmentHints {
-			continue // an update keeps them, except the last
+			continue // an update keeps these segments, except the last
 		}
 		b, err := u.fetch(x)
 		if err != nil {
@@ -175,8 +175,7 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// stay lists the kinds whose segments an update keeps, with or without the
-// last.
+// stay lists the kinds whose segments an update keeps, except perhaps the last.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next generation: the altered ledger, the index made by

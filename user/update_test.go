@@ -106,7 +106,7 @@ func TestAddRemoveCompact(t *testing.T) {
 				keeps = false
 			}
 			if slices.Contains(x.manifest.Segments, s) != keeps {
-				t.Errorf("%v: %v of before is kept: %v", scheme, s.Kind, !keeps)
+				t.Errorf("%v: %v of the earlier generation is kept: %v", scheme, s.Kind, !keeps)
 			}
 		}
 		if got, want := x.findable(), marks(first, second); !slices.Equal(got, want) {
@@ -124,7 +124,7 @@ func TestAddRemoveCompact(t *testing.T) {
 
 		// One absent photo, one present, one added, and one duplicate.
 		if u, err = Remove(ctx, key, folder, contentsOfAll(third[:2]), UpdateOptions{}); err != nil || u.Removed != 0 || !slices.Equal(u.Missing, []int{0, 1}) || u.Generation != 2 || u.Bytes != 0 {
-			t.Errorf("%v: removing what is not there: %+v, %v", scheme, u, err)
+			t.Errorf("%v: removing a missing photo: %+v, %v", scheme, u, err)
 		}
 		u, err = Remove(ctx, key, folder, contentsOfAll([]Photo{first[34], second[1], second[1], third[0]}), UpdateOptions{})
 		if err != nil || u.Removed != 2 || !slices.Equal(u.Missing, []int{3}) || u.Generation != 3 || u.Records != 36 {
@@ -183,7 +183,7 @@ func TestAddRemoveCompact(t *testing.T) {
 			t.Fatalf("%v: after adding again %v is found, want %v", scheme, got, want)
 		}
 		if u, err = Remove(ctx, key, folder, contentsOfAll(first[:1]), UpdateOptions{}); err != nil || u.Removed != 1 {
-			t.Errorf("%v: the projection of a compacted index is another: %+v, %v", scheme, u, err)
+			t.Errorf("%v: the projection of a compacted index differs: %+v, %v", scheme, u, err)
 		}
 	}
 }
@@ -297,7 +297,7 @@ func TestCompactKeepsVectors(t *testing.T) {
 		a, b := look(t, key, backup), look(t, key, folder)
 		for i, s := range a.manifest.Segments {
 			if o := b.manifest.Segments[i]; s.Kind != cpar.SegmentParams && a.sharesRun(a.segments[s.Digest], b.segments[o.Digest]) {
-				t.Errorf("%v: %v has 16 bytes of before", scheme, s.Kind)
+				t.Errorf("%v: %v shares 16 bytes with the old index", scheme, s.Kind)
 			}
 		}
 	}

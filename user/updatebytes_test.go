@@ -111,7 +111,7 @@ func TestKeywordsOfFullPages(t *testing.T) {
 		}
 	}
 	if got := x.scheme.Count(); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Error("the words are counted otherwise")
+		t.Error("the words are counted differently")
 	}
 }
 

@@ -53,7 +53,7 @@ func TestUpdatesRefuse(t *testing.T) {
 		t.Error("a folder was made")
 	}
 	if x := held(t, key, sealed); x.Generation() != 1 || x.manifest.Records != 1 {
-		t.Errorf("what was refused left generation %d with %d records", x.Generation(), x.manifest.Records)
+		t.Errorf("a refused update left generation %d with %d records", x.Generation(), x.manifest.Records)
 	}
 	// Compact rejects a damaged group.
 	m, err := indexdir.ReadManifest(sealed)

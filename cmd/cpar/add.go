@@ -30,13 +30,13 @@ func addCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add COLLECTION --index FOLDER",
 		Short: "update an index of scheme sealed or local from a collection",
-		Long: `add makes an index hold the photos of a collection. It recognises photos by their
-content: a moved, renamed or copied photo is not added again, a photo with other keywords
-gets them, and a new photo is encrypted and added. Of several copies one counts, with the
-keywords of all, and the others are named. add never changes the collection, and writes
-nothing if there is nothing to do.
+		Long: `add makes an index hold the photos of a collection. It recognises photos by their content:
+a moved, renamed or copied photo is not added again, changed keywords are taken over, and
+a new photo is encrypted and added. Several copies count as one photo with the keywords of
+all, and add names the other copies. It never changes the collection, and writes nothing
+if there is nothing to do.
 
-Photos that the index holds and the collection does not are left alone, so that you can
+Photos that are in the index but not in the collection stay in the index, so that you can
 add a folder of new photos. --remove-missing removes them, for a folder that holds the
 whole collection. It also removes photos that no longer have keywords. If that is more
 than half of the index, it needs --yes. If a file or row of the collection cannot be read,
@@ -96,7 +96,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 	}, func(out io.Writer, r *updated) {
 		fmt.Fprintln(out, f.line(r))
 		if r.Clamped > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike those that the index was built of; distances to them are approximate\n", photosOf(r.Clamped))
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike the photos that the index was built from; distances to them are approximate\n", photosOf(r.Clamped))
 		}
 		if r.Written {
 			nextPush(cmd, f.index, "")

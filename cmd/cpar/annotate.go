@@ -109,7 +109,7 @@ that nothing is sent.
 annotate does not trust the cloud. If the cloud offers an older generation than this
 device has seen, or another index of your key than the one in use, annotate stops before
 it sends anything (exit code 7). After building an index anew, name it once with --index.
-Schemes that show the cloud distances must be allowed for the key (cpar key allow), and
+Schemes that show the cloud the distances must be allowed for the key (cpar key allow), and
 their indexes named each time. cpar card brings another device up to date. A reply that
 was tampered with is an error of its photo (exit code 7).
 
@@ -213,7 +213,7 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 		return
 	}
 	if !user.Hides(x.Scheme()) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: scheme %v shows the cloud distances and which photos are near; sealed shows neither (SECURITY.md)\n", x.Scheme())
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: scheme %v shows the cloud the distances and which photos are near; sealed shows neither (SECURITY.md)\n", x.Scheme())
 	}
 	if _, needed := x.Profile().Network(); !needed && cmd.Flags().Changed("model") && f.words.photos == nil {
 		f.model.unused(cmd.ErrOrStderr(), x.Profile().Kind().String(), "")
@@ -224,7 +224,7 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	if x.Fetched > 0 {
 		kept := "they are kept in the cache folder"
 		if f.cache.folder == noCache {
-			kept = "nothing is kept of them"
+			kept = "none of them are kept"
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; %s\n", size(x.Fetched), kept)
 	}
@@ -278,7 +278,7 @@ func parseErrors(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, exitcode.UsageError(fmt.Errorf("--on-errors %s; there are continue, stop, and a number", sanitize.Text(text)))
+		return 0, exitcode.UsageError(fmt.Errorf("--on-errors %s; choose continue, stop, or a number", sanitize.Text(text)))
 	}
 	return n, nil
 }

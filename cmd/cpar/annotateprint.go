@@ -18,8 +18,9 @@ import (
 	"cpar/user/library"
 )
 
-// maybe is a keyword that is not written. Source is network or text for a word
-// of the network's classes or its text half, not learnt from the collection.
+// A maybe is a keyword that is not written. For a word not learnt from the
+// collection, Source is network (the network's classes) or text (its text
+// half).
 type maybe struct {
 	rank.Keyword
 	Source string `json:"source,omitempty"`
@@ -29,7 +30,7 @@ type maybe struct {
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
-	Keywords []rank.Keyword   `json:"keywords"` // likely, what --write writes
+	Keywords []rank.Keyword   `json:"keywords"` // the likely ones, which --write writes
 	Maybe    []maybe          `json:"maybe"`    // the others
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
@@ -189,7 +190,6 @@ func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	}
 }
 
-// diff shows the changes to a photo's files.
 func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	for _, file := range r.Files {
 		if dir, err := filepath.Abs(filepath.Dir(r.Path)); err == nil && filepath.Dir(file) == dir {
@@ -227,7 +227,6 @@ func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
 	}
 }
 
-// close prints the summary.
 func (p *annotatePrinter) close(sum library.Summary) {
 	if p.f.asJSON {
 		return
@@ -247,7 +246,7 @@ func (p *annotatePrinter) close(sum library.Summary) {
 		fmt.Fprintf(notes, "note: %s cannot hold keywords; they are in sidecars\n", photosOf(p.beside))
 	}
 	if p.guesses && !p.f.likely.set {
-		fmt.Fprintf(notes, "note: likely are keywords of at least %s, of which about %s are right in your collection (--right)\n", percent(p.o.MinProbability), percent(p.f.likely.share))
+		fmt.Fprintf(notes, "note: keywords of at least %s are likely; about %s of them are right in your collection (--right)\n", percent(p.o.MinProbability), percent(p.f.likely.share))
 	}
 	if sum.Nothing > 0 && p.guesses && p.o.MinProbability > 0 {
 		fmt.Fprintf(notes, "note: %s got no keyword, because none reaches %s; --min-probability 0 also shows unlikely keywords\n", photosOf(sum.Nothing), percent(p.o.MinProbability))

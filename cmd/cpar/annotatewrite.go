@@ -80,7 +80,7 @@ type placeFlags struct {
 
 func (f *placeFlags) add(c *cobra.Command, usual, what string) {
 	c.Flags().StringVar(&f.to, "write", usual, what)
-	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
+	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the existing one, otherwise append)")
 	c.Flags().BoolVar(&f.keepTime, "keep-mtime", false, "keep the modification time of changed files")
 	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that match this `pattern`, such as 'draft*' (repeatable)")
 }
@@ -138,7 +138,8 @@ func (f *writeFlags) parse(dryRun bool) error {
 	return nil
 }
 
-// csvHeader identifies files written by annotate, which replaces no others.
+// csvHeader identifies files written by annotate, the only files that it
+// replaces.
 var csvHeader = []string{"path", "keywords", "probabilities"}
 
 func (f *writeFlags) checkOut() error {

@@ -100,18 +100,19 @@ descriptions), LabelMe, COCO, Open Images and the LEAR packs. cpar dataset inspe
 the format of a folder.
 
 With the default scheme, sealed, the cloud scores every photo and can read no score.
-Schemes that show it distances must be allowed for the key: cpar key allow.
+Schemes that show it the distances must be allowed for the key: cpar key allow.
 
 --profile chooses how photos are compared. network uses an image network and a projection
 learnt from your keywords. learned uses colours and textures and such a projection. paper
-uses colours and textures alone. The default is network, with the one that --model names
-(cpar model list has some) or the small one inside cpar, which needs twenty photos with
-keywords. Without a network it is learned if a hundred photos have keywords, otherwise
-paper. auto follows the recommendation of cpar tune. Profiles learned and
-network rank keywords by probability, and so does paper with --ranker calibrated.
+uses colours and textures alone. The default is network, with the image network that
+--model names (cpar model list has some) or the small one inside cpar, which needs twenty
+photos with keywords. Without an image network the default is learned if a hundred photos
+have keywords, otherwise paper. auto follows the recommendation of cpar tune. Profiles
+learned and network rank keywords by probability, and so does paper with --ranker
+calibrated.
 
-Unusable photos are named, counted and left out. --strict stops at the first. Of photos
-with the same content one counts, with the keywords of all. A photo has at most 31
+Unusable photos are named, counted and left out. --strict stops at the first. Photos
+with the same content count as one, with the keywords of all. A photo has at most 31
 keywords. Features are kept in your cache folder, encrypted under your key, so an
 interrupted build continues where it stopped. An existing index in --out stays complete
 until the new one is.
@@ -129,7 +130,7 @@ until the new one is.
 	}
 	f.keys.add(c)
 	f.model.add(c)
-	f.text.addHalf(c, "by which words are found after few photos (not with --profile auto)")
+	f.text.addHalf(c, "so that a few photos suffice to find a word (not with --profile auto)")
 	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network, auto (try them and choose), or default (depends on the collection)")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (paper for profile paper, otherwise calibrated)")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")

@@ -90,9 +90,9 @@ type cached struct {
 
 func cacheCommand() *cobra.Command {
 	var asJSON, dryRun bool
-	show := &cobra.Command{Use: "show", Example: "  $ cpar cache show", Short: "say what is kept, and how much", Args: noArgs,
+	show := &cobra.Command{Use: "show", Example: "  $ cpar cache show", Short: "show what is kept, and how much", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCache(cmd, asJSON, false, false) }}
-	clear := &cobra.Command{Use: "clear", Example: "  $ cpar cache clear --dry-run", Short: "remove all of it", Args: noArgs,
+	clear := &cobra.Command{Use: "clear", Example: "  $ cpar cache clear --dry-run", Short: "remove all cached data", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCache(cmd, asJSON, true, dryRun) }}
 	jsonFlag(show, &asJSON)
 	jsonFlag(clear, &asJSON)

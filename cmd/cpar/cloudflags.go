@@ -47,7 +47,7 @@ func (f *cloudFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.url, "cloud", "", "`URL` of the cloud (default $CPAR_CLOUD)")
 	c.Flags().StringVar(&f.tokenFile, f.tokenFlag, "", "`file` with the token of the cloud (default: the token in $CPAR_TOKEN)")
 	c.Flags().StringVar(&f.ca, "cloud-ca", "", "`file` with the certificates to trust for the cloud, such as a self-signed one")
-	c.Flags().StringVar(&f.cert, "cloud-cert", "", "`file` with a certificate to show the cloud")
+	c.Flags().StringVar(&f.cert, "cloud-cert", "", "`file` with a certificate to present to the cloud")
 	c.Flags().StringVar(&f.key, "cloud-cert-key", "", "`file` with the key of that certificate")
 }
 
@@ -78,7 +78,7 @@ func (f *cloudFlags) client() (*cparhttp.Client, error) {
 }
 
 // tellSilence returns a function that shows on a terminal how long the server
-// has been silent. It returns nil if w is no terminal.
+// has been silent. It returns nil if w is not a terminal.
 func tellSilence(w io.Writer) func(time.Duration) {
 	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
@@ -94,7 +94,7 @@ func tellSilence(w io.Writer) func(time.Duration) {
 
 // token returns the cloud's token from the flag's file, the environment
 // ($CPAR_TOKEN before $CPAR_TOKEN_FILE) or the configuration file. If the
-// source of the token also names a cloud, no other cloud is shown the token.
+// source of the token also names a cloud, no other cloud receives the token.
 func (f *cloudFlags) token() (none bearer.Token, err error) {
 	if f.cmd.Flags().Changed(f.tokenFlag) {
 		if f.tokenFile == "" {

@@ -22,9 +22,9 @@ flag, environment, configuration file, default. The file is config.toml in the f
 cpar of your configuration folder, or the file in CPAR_CONFIG. An unknown setting in it is
 an error. Paths in it may begin with ~/ and are otherwise relative to its folder.
 
-The token of a cloud is no setting, but the name of its file is. The token can also be in
+A cloud's token is not a setting, but the name of its file is. The token can also be in
 $CPAR_TOKEN, which takes precedence over $CPAR_TOKEN_FILE. If the environment or the file
-names a cloud beside the token, no other cloud is shown the token.
+also names a cloud, no other cloud receives the token.
 
 ` + table.Text(),
 		Example: `  $ cat ~/.config/cpar/config.toml
@@ -56,7 +56,7 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "slot", What: "slot of the key file that the passphrase opens", None: "all are tried"},
 	{Name: "token-file", What: "file with the token of the cloud", None: "none", Path: true, Except: []string{"vision-serve"}},
 	{Name: "cloud-ca", What: "file with the certificates to trust for the cloud, such as a self-signed one", None: "the system's", Path: true},
-	{Name: "cloud-cert", What: "file with a certificate to show the cloud", None: "none", Path: true},
+	{Name: "cloud-cert", What: "file with a certificate to present to the cloud", None: "none", Path: true},
 	{Name: "cloud-cert-key", What: "file with the key of that certificate", None: "none", Path: true},
 	{Name: "model", What: "image network: an ONNX file, the name of a set, bundled, or none", None: "bundled, the one inside cpar", Path: true, Names: append(setNames(), bundled.Name)},
 	{Name: "preprocessing", What: "how images are prepared for the network: a preset or a file", None: "as the model specifies"},
@@ -77,7 +77,7 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "keep-mtime", What: "whether photos keep their modification time when keywords are written", None: "false"},
 	{Name: "exclude", What: "photos to leave out", None: "none"},
 	{Name: "jobs", What: "number of photos read at once", None: "the command's"},
-	{Name: "releases", What: "address of a latest.json, which cpar version --check asks", None: "none"},
+	{Name: "releases", What: "address of the latest.json that cpar version --check reads", None: "none"},
 }}
 
 // configPlaces returns the path of the optional configuration file.

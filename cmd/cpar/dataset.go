@@ -17,11 +17,11 @@ func datasetCommand() *cobra.Command {
 }
 
 func peopleFlag(c *cobra.Command, to *bool) {
-	c.Flags().BoolVar(to, "include-people", false, "include names of people, which photo programs keep below a root for faces, in the keywords")
+	c.Flags().BoolVar(to, "include-people", false, "include names of people, which photo programs keep below a root for faces")
 }
 
 // peopleLeftOut is the part of a JSON output that counts the names of people
-// which are no keywords.
+// left out of the keywords.
 type peopleLeftOut struct {
 	People []dataset.Frequency `json:"people_left_out,omitempty"`
 }

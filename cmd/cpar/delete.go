@@ -69,7 +69,7 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 	}
 	asks := term.IsTerminal(int(os.Stdin.Fd()))
 	if !f.yes && !f.dryRun && !asks {
-		return hint.Add(usageOf("there is no terminal to ask on"), "pass --yes to delete without being asked, or --dry-run to see what would be")
+		return hint.Add(usageOf("there is no terminal to ask on"), "pass --yes to delete without being asked, or --dry-run to see the effect")
 	}
 	client, err := f.cloud.client()
 	if err != nil {
@@ -118,7 +118,7 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
 }
 
-// confirm asks a person to type yes. done says in an error what was not done.
+// confirm asks a person to type yes. done completes the error "nothing was …".
 func confirm(cmd *cobra.Command, question, done string) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s? type yes: ", question)
 	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {

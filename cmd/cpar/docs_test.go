@@ -110,6 +110,6 @@ func TestCommandsPage(t *testing.T) {
 	}
 	got, err := os.ReadFile(commandsPage)
 	if err != nil || string(got) != want {
-		t.Errorf("docs/COMMANDS.md is not what the code says (%v); write it again with: go test ./cmd/cpar -run TestCommandsPage -update", err)
+		t.Errorf("docs/COMMANDS.md differs from the code (%v); regenerate it with: go test ./cmd/cpar -run TestCommandsPage -update", err)
 	}
 }

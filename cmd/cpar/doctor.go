@@ -20,7 +20,7 @@ import (
 	"cpar/user/device"
 )
 
-// doctorFlags holds the flags of doctor and what it finds.
+// doctorFlags holds the flags and findings of doctor.
 type doctorFlags struct {
 	keys     keyFlags
 	cloud    cloudFlags
@@ -142,7 +142,7 @@ func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, pat
 	remembered, _ := this.Remembers(path)
 	if !remembered {
 		if there == nil {
-			d.findings.OK("keyring", "available, but does not open this key file (cpar key remember stores what opens it)")
+			d.findings.OK("keyring", "available, but does not open this key file (cpar key remember stores the secret that does)")
 		} else {
 			d.findings.OK("keyring", "none is there, and none is needed; passphrases are typed (%s)", sanitize.Text(there.Error()))
 		}
@@ -152,7 +152,7 @@ func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, pat
 	case there != nil:
 		d.findings.Warn("keyring", "start the keyring; until then cpar asks for the passphrase", "it should open %s but does not answer: %s", sanitize.Text(path), sanitize.Text(there.Error()))
 	case this.Recall(ctx, ring, nil)(id) == "":
-		d.findings.Warn("keyring", "cpar key remember", "it should open %s but no longer holds what opens it", sanitize.Text(path))
+		d.findings.Warn("keyring", "cpar key remember", "it should open %s but no longer holds the secret", sanitize.Text(path))
 	default:
 		d.findings.OK("keyring", "it opens %s (cpar key forget)", sanitize.Text(path))
 	}

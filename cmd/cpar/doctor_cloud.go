@@ -136,7 +136,7 @@ func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *
 	}
 	at := slices.IndexFunc(list, func(x cparhttp.IndexInfo) bool { return x.ID == used.ID })
 	if at < 0 {
-		d.findings.Fail("index", "push it again", fmt.Errorf("%w: index %v is in use, and not at the cloud", cpar.ErrCloud, used.Origin))
+		d.findings.Fail("index", "push it again", fmt.Errorf("%w: index %v is in use, but not at the cloud", cpar.ErrCloud, used.Origin))
 		return false
 	}
 	if damaged := list[at].Damaged; damaged != "" {

@@ -99,7 +99,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"remembered", remember, map[string][]string{"keyring": {"ok it opens "}, "key": {"ok ", "allows sealed, local"}}, 0},
 		{"remembered, and the keyring is gone", func(p *patient) { remember(p); os.RemoveAll(p.ring) }, map[string][]string{
 			"keyring": {"warn it should open ", "does not answer"}, "key": {"warn ", "was not opened"}}, 0},
-		{"remembered, and forgotten by the keyring", func(p *patient) { remember(p); os.RemoveAll(p.ring); os.Mkdir(p.ring, 0o700) }, map[string][]string{"keyring": {"no longer holds what opens it"}}, 0},
+		{"remembered, and forgotten by the keyring", func(p *patient) { remember(p); os.RemoveAll(p.ring); os.Mkdir(p.ring, 0o700) }, map[string][]string{"keyring": {"no longer holds the secret"}}, 0},
 		{"a key for all", func(p *patient) { os.Chmod(p.key, 0o644) }, map[string][]string{"key": {"warn others may read ", "chmod 600 "}}, 0},
 		{"folders for all", func(p *patient) { os.MkdirAll(filepath.Join(p.folder, "xdg_state_home", "cpar"), 0o755) }, map[string][]string{"state": {"ok ", "warn others may read ", "chmod 700 "}}, 0},
 		{"another key", replaceKey, map[string][]string{"key": {"fail ", "it holds another key than before", "someone may have replaced it"}}, exitcode.Key},

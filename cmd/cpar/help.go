@@ -29,8 +29,8 @@ var flagGroups = []struct {
 
 const allFlag = "all"
 
-// addHelp makes --help of every command show the flags of every day, and
-// --help --all the others.
+// addHelp makes --help of every command show everyday flags only, and --help
+// --all the others too.
 func addHelp(root *cobra.Command) {
 	root.PersistentFlags().Bool(allFlag, false, "with --help, show all flags")
 	_ = root.PersistentFlags().MarkHidden(allFlag)
@@ -77,8 +77,8 @@ func flagUsages(c *cobra.Command) string {
 	return text + fmt.Sprintf("\n%d more flags, for the key, the network, the search and others: %s --help --all", rest, c.CommandPath())
 }
 
-// groupOf returns the position of a flag's group in flagGroups, -1 for a flag of
-// every day.
+// groupOf returns the position of a flag's group in flagGroups, -1 for an
+// everyday flag.
 func groupOf(flag string) int {
 	for i, g := range flagGroups {
 		if slices.Contains(g.flags, flag) {

@@ -99,7 +99,7 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 	if f.since != "" {
 		day, err := time.ParseInLocation("2006-01-02", f.since, time.Local)
 		if err != nil {
-			return exitcode.UsageError(fmt.Errorf("--since %q is no day; write it as 2026-01-31", f.since))
+			return exitcode.UsageError(fmt.Errorf("--since %q is not a day; write it as 2026-01-31", f.since))
 		}
 		o.Taken = day
 	}

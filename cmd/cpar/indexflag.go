@@ -15,12 +15,12 @@ import (
 	"cpar/user/device"
 )
 
-// This file resolves the one meaning of --index in all commands: the folder of
-// an index, its name or its id. A folder that exists comes first.
+// This file resolves --index for all commands: the folder of an index, its name
+// or its id. An existing folder comes first.
 
 const indexUsage = "`index`: its name, its id or its folder"
 
-// indexAt returns the manifest in a folder, or false if text is no folder.
+// indexAt returns the manifest in a folder, or false if text is not a folder.
 func indexAt(text string) (*cpar.Manifest, bool, error) {
 	if info, err := os.Stat(text); err != nil || !info.IsDir() {
 		return nil, false, nil

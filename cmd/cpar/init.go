@@ -74,7 +74,7 @@ words, or reads them from standard input.`,
 		},
 	}
 	keys.add(c)
-	c.Flags().StringVar(&allow, "allow", "", "`schemes` to allow besides sealed and local: cpar, ivf, capia (they show the cloud distances)")
+	c.Flags().StringVar(&allow, "allow", "", "`schemes` to allow besides sealed and local: cpar, ivf, capia (they show the cloud the distances)")
 	c.Flags().BoolVar(&noPassphrase, "no-passphrase", false, "leave the key file unencrypted, for scripts")
 	c.Flags().BoolVar(&weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
 	c.Flags().BoolVar(&fromPhrase, "from-phrase", false, "restore the key from the 24 words of cpar key phrase")

@@ -111,7 +111,7 @@ func inspectMessage(b []byte) (*inspected, error) {
 	case bytes.HasPrefix(b, []byte("CPARQ")) || bytes.HasPrefix(b, []byte("CPARq")):
 		return nil, err
 	case bytes.HasPrefix(b, []byte("CPARM")):
-		return nil, hint.Add(fmt.Errorf("%w: it is the manifest of an index", cpar.ErrInput), "name the folder that it lies in")
+		return nil, hint.Add(fmt.Errorf("%w: it is the manifest of an index", cpar.ErrInput), "name the folder that holds it")
 	}
 	a, err := cpar.DecodeReply(b)
 	switch {
@@ -125,7 +125,7 @@ func inspectMessage(b []byte) (*inspected, error) {
 	case bytes.HasPrefix(b, []byte("CPAR")):
 		return nil, err
 	}
-	return nil, hint.Add(fmt.Errorf("%w: it is no index, request or reply", cpar.ErrCorrupt),
+	return nil, hint.Add(fmt.Errorf("%w: it is not an index, request or reply", cpar.ErrCorrupt),
 		"pass the folder that build wrote, or a file of annotate --save-requests")
 }
 

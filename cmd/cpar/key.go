@@ -22,7 +22,7 @@ func keyCommand() *cobra.Command {
 phrase for paper, and the system's keyring.`,
 		Example: `  $ cpar key passphrase                     (change it)
   $ cpar key slot add office                (a second passphrase)
-  $ cpar key remember                       (type none, as long as you are logged in)
+  $ cpar key remember                       (no typing while you are logged in)
   $ cpar key phrase                         (24 words, to be kept on paper)`,
 	}, keyAllowCommand(), keyPassphraseCommand(), keySlotsCommand(),
 		group(&cobra.Command{Use: "slot", Short: "add or remove a passphrase of a key file"}, keySlotAddCommand(), keySlotRemoveCommand()),
@@ -40,7 +40,7 @@ these schemes besides sealed and local. none allows no others. Copies of the fil
 they are.
 
 Schemes cpar, ivf and capia show the cloud how near your photos are to each request
-(SECURITY.md). Unless allowed, no index of theirs can be built or searched with the key,
+(SECURITY.md). Unless you allow them, the key cannot build or search their indexes,
 whatever a cloud offers. This device remembers the allowed schemes, so an older copy of
 the file cannot extend them.`,
 		Example: `  $ cpar key allow cpar capia --key family.key
@@ -260,13 +260,13 @@ all copies hold the same key. A person who had the slot and kept such a copy can
 later versions of this file. If that matters, make a new key and build again. The last
 slot cannot be removed.`,
 		Example: `  $ cpar key slot remove office
-  …/cpar/key no longer opens with the passphrase of slot office; copies from before do`,
+  …/cpar/key no longer opens with the passphrase of slot office; earlier copies still do`,
 		Args: oneArg("the name of a slot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.change(func(path string, d *device.Device) error {
 				_, err := user.RemoveSlot(path, f.unlock(d, path), args[0])
 				return err
-			}, "KEY no longer opens with the passphrase of slot "+args[0]+"; copies from before do",
+			}, "KEY no longer opens with the passphrase of slot "+args[0]+"; earlier copies still do",
 				"would remove slot "+args[0]+" from KEY; nothing was written", map[string]any{"slot": args[0]})
 		},
 	}
@@ -338,7 +338,7 @@ It prints only to a terminal unless --yes confirms that the output is safe.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !term.IsTerminal(int(os.Stdout.Fd())) {
-				return hint.Add(fmt.Errorf("printing the phrase: %w: the output is no terminal", cpar.ErrInput),
+				return hint.Add(fmt.Errorf("printing the phrase: %w: the output is not a terminal", cpar.ErrInput),
 					"anyone who reads the words has the key; pass --yes if only you can read the output")
 			}
 			key, _, err := f.read()
@@ -359,6 +359,6 @@ It prints only to a terminal unless --yes confirms that the output is safe.`,
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&yes, "yes", false, "print even if the output is no terminal")
+	c.Flags().BoolVar(&yes, "yes", false, "print even if the output is not a terminal")
 	return c
 }

@@ -36,7 +36,7 @@ func (k *keyFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&k.path, "key", "", "key `file` (default $CPAR_KEY, otherwise cpar/key in your configuration folder)")
 	c.Flags().StringVar(&k.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
 	c.Flags().StringVar(&k.slot, "slot", "", "`slot` of the key file that the passphrase opens (default: try all, see cpar key slots)")
-	c.Flags().BoolVar(&k.newKey, "new-key", false, "accept another key in the key file than this device has seen there")
+	c.Flags().BoolVar(&k.newKey, "new-key", false, "accept that the key file holds another key than before")
 }
 
 // context returns the command's context, which ^C ends.

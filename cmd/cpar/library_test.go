@@ -243,7 +243,7 @@ func TestTwoThousandPhotos(t *testing.T) {
 	first := time.Since(begun)
 	all := h.annotated(out)
 	if len(all) != photos {
-		t.Errorf("%d of %d photos are told of", len(all), photos)
+		t.Errorf("%d of %d photos are reported", len(all), photos)
 	}
 	h.check(all, damaged, there, notes)
 	if q := h.questions(); q-asked > (photos-len(there)+theirSidecars)/16+10 {

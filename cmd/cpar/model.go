@@ -146,9 +146,9 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	}
 	because := ""
 	if m.Preprocessing == "clip" && was.Preprocessing == "clip-bilinear" {
-		because = "; what preset clip was then is clip-bilinear now"
+		because = "; preset clip of that time is now called clip-bilinear"
 	}
-	return hint.Add(fmt.Errorf("%w: the index was built with this file, but named otherwise%s", cpar.ErrInput, because), "name it as then:%s", was.again())
+	return hint.Add(fmt.Errorf("%w: the index was built with this file, but with other flags%s", cpar.ErrInput, because), "pass the same flags:%s", was.again())
 }
 
 // again returns the flags as given, to quote them in the next command.

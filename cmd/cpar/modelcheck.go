@@ -78,7 +78,7 @@ func modelCheckCommand() *cobra.Command {
   embedding      the tensor by which photos are compared, its shape, and the reason for
                  the choice. --embedding, --pool and --side choose otherwise, for all
                  commands
-  preprocessing  how images are prepared, and the source of that: --preprocessing, a file
+  preprocessing  how images are prepared, and where this is defined: --preprocessing, a file
                  beside the network (its own name with .json, preprocessor_config.json,
                  preprocess_cfg.json, open_clip_config.json, config.json), its metadata,
                  or its digest
@@ -126,7 +126,6 @@ use it only with files that you trust.`,
 	return c
 }
 
-// inspect collects the output of check.
 func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if err := fetch.CheckName(m.path); err != nil {
 		return nil, err

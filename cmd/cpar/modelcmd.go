@@ -14,7 +14,7 @@ import (
 )
 
 func modelCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "model", Short: "find, fetch and check an image network, which finds most"},
+	return group(&cobra.Command{Use: "model", Short: "find, fetch and check image networks, which find more keywords"},
 		modelListCommand(), modelGetCommand(), modelCheckCommand())
 }
 
@@ -31,7 +31,7 @@ type listedModel struct {
 	// Preprocessing has the form of a --preprocessing file.
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
 	Licence       string                `json:"licence"`
-	Parts         []listedPart          `json:"parts,omitempty"` // of a set, which bytes counts together
+	Parts         []listedPart          `json:"parts,omitempty"` // of a set, counted together in bytes
 }
 
 func listed(m known.Model) listedModel {
@@ -51,7 +51,7 @@ func modelListCommand() *cobra.Command {
 		Long: `list prints the public networks that cpar knows by their SHA-256, with size,
 preprocessing, licence and address: sets of the encoders that photo programs use, CLIP,
 SigLIP and DINOv2, and classifiers of the ONNX model zoo, trained on ImageNet like the
-small network inside cpar, which is the default. A set has an image half, and mostly a
+small network inside cpar, which is the default. A set has an image half, and usually a
 text half with its tokenizer, which suggests words that your collection does not have.
 
 The addresses were not tested for this version. cpar model get compares every download

@@ -59,12 +59,12 @@ digest is right. An interrupted download continues with the same command. A file
 wrong digest is removed. Only ONNX files are accepted, because PyTorch files (.pt, .pth,
 .bin) contain programs that run when opened.
 
---from names another address: of the file, or of a folder that holds it under its own name.
+--from names another address, of the file or of a folder that holds it under its own name.
 The files of a set are called image.onnx, text.onnx, and so on (cpar model list --json).
 For a network that is not in the list, --sha256 identifies the file. Get it from a source
 that you trust, not from the file's server.
 
-A set, such as clip-b32, has an image half, mostly a text half with its tokenizer, and its
+A set, such as clip-b32, has an image half, usually a text half with its tokenizer, and its
 preprocessing. get fetches all parts into a folder of cpar's, so that --model NAME names
 the set in every command. For a single file, put the preprocessing file
 (preprocess_cfg.json, preprocessor_config.json) beside it.
@@ -111,7 +111,7 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 	})
 }
 
-// get fetches the file, or looks at what is there.
+// get fetches the file, or checks an existing one.
 func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
 	if r.DryRun {
 		if info, err := os.Stat(fetch.PartPath(r.File)); err == nil {

@@ -41,8 +41,8 @@ func setNames() (names []string) {
 	return names
 }
 
-// setFolder returns the folder of a set's files. It is not in the cache, whose
-// clearing would remove what took long to fetch.
+// setFolder returns the folder of a set's files. It is not in the cache,
+// because clearing the cache would remove files that took long to fetch.
 func setFolder(name string) (string, error) {
 	this, err := device.This()
 	if err != nil {
@@ -82,7 +82,7 @@ type fetchedSet struct {
 	DryRun  bool       `json:"dry_run"`
 }
 
-// runSet fetches the parts of a set that are not there yet.
+// runSet fetches the missing parts of a set.
 func (f *modelGetFlags) runSet(cmd *cobra.Command, s known.Set) error {
 	if f.sha256 != "" || f.out != "" {
 		return usageOf("--sha256 and --out are for a single file, and " + s.Name + " has several")

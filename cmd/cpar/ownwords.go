@@ -65,7 +65,7 @@ func (f *uiFlags) ownWords(cmd *cobra.Command) (ui.Backend, error) {
 }
 
 // openOwn opens the network. With the key it returns the library, which records
-// what is written, and keeps embeddings in the encrypted cache.
+// all writes, and keeps embeddings in the encrypted cache.
 func (f *wordsFlags) openOwn(cmd *cobra.Command, keys *keyFlags, kept *cacheFlags, m *modelFlags, withKey bool, notes io.Writer) (l *library.Library, err error) {
 	var key *user.Key
 	var this *device.Device
@@ -84,7 +84,7 @@ func (f *wordsFlags) openOwn(cmd *cobra.Command, keys *keyFlags, kept *cacheFlag
 	return l, f.open(cmd, m, cache, notes, bar.On(cmd.ErrOrStderr()))
 }
 
-// offered returns words for JSON. Their score is no probability.
+// offered returns words for JSON. Their score is not a probability.
 func (f *wordsFlags) offered(words []zeroshot.Score) []maybe {
 	source := "network"
 	if f.model != "" {

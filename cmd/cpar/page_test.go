@@ -126,7 +126,7 @@ func (p programs) command(name string, args ...string) *exec.Cmd {
 		p.t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Args[0] = name // TestMain selects by it
+	cmd.Args[0] = name // TestMain selects the program by this name
 	cmd.Dir = p.dir
 	home := filepath.Join(p.dir, "home")
 	cmd.Env = []string{"HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_CONFIG_HOME=" + home, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")}

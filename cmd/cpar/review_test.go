@@ -40,7 +40,7 @@ func TestThousandSuggestionsInFiftyActions(t *testing.T) {
 	page.Await(`document.querySelector('.wall img.there')`)
 	page.Text(`document.querySelector('.head .main').click()`)
 	page.Await(`!document.getElementById('working').hidden`)
-	for range 600 { // longer than one wait of the browser's
+	for range 600 { // longer than one wait of the browser
 		if page.Text(`document.getElementById('working').hidden`) == "true" {
 			break
 		}
@@ -129,7 +129,7 @@ const scrolling = `(async () => {
 })()`
 
 // No frame of a list of 100,000 photos takes more than 100 ms. Other programs
-// of a busy machine delay frames, so a task counts by its processor time.
+// on a busy machine delay frames, so tasks are measured in processor time.
 func TestHundredThousandPhotosScroll(t *testing.T) {
 	page := browser.New(t)
 	const photos, bound = 100_000, 100

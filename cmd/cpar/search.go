@@ -20,7 +20,7 @@ type searchFlags struct {
 	neighbours int
 	approx     float64
 	prune      bool
-	// asked is set by parse. Fields not named come from the index.
+	// asked is set by parse. Fields that no flag sets come from the index.
 	asked cpar.Params
 }
 

@@ -44,8 +44,8 @@ func uninstallCommand() *cobra.Command {
 		Long: `uninstall lists what cpar keeps on this device and where: caches, journals, its memory of
 indexes, networks, keyring entries, settings and the key. It removes only the places that
 you name, after asking. The word all names every place except the key, which must be named
-itself. Without the key nobody can read your indexes, not even you, so first write down its
-24 words (cpar key phrase).
+explicitly. Without the key nobody can read your indexes, not even you, so first write
+down its 24 words (cpar key phrase).
 
 It cannot list what lies in folders that you chose: indexes (--out), other key files,
 sidecars and copies. They stay, and so do your photos and the keywords in them. To take
@@ -132,7 +132,7 @@ func pick(cmd *cobra.Command, all []device.Place, names []string) (picked []devi
 	}
 	for _, name := range names {
 		if name != allPlaces && !slices.Contains(known, name) {
-			return nil, usageError(cmd, fmt.Errorf("there is no place %q; there are %s, and all", sanitize.Text(name), strings.Join(known, ", ")))
+			return nil, usageError(cmd, fmt.Errorf("there is no place %q; choose from %s, and all", sanitize.Text(name), strings.Join(known, ", ")))
 		}
 	}
 	for _, p := range all {
@@ -146,7 +146,7 @@ func pick(cmd *cobra.Command, all []device.Place, names []string) (picked []devi
 
 func askToRemove(cmd *cobra.Command, picked []device.Place) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return hint.Add(exitcode.UsageError(errors.New("there is no terminal to ask on")), "pass --yes to remove without being asked, or --dry-run to see what would be")
+		return hint.Add(exitcode.UsageError(errors.New("there is no terminal to ask on")), "pass --yes to remove without being asked, or --dry-run to see the effect")
 	}
 	for _, p := range picked {
 		question := fmt.Sprintf("remove %s (%s)", p.Name, p.What)
@@ -182,6 +182,6 @@ func (f *uninstallFlags) print(out io.Writer, picked []device.Place) {
 		fmt.Fprintf(out, "%s %s: %s, %s\n", either(f.dryRun, "would remove", "removed"), p.Name, counted(p.Files, "file"), size(uint64(p.Bytes)))
 	}
 	if len(picked) == 0 {
-		fmt.Fprintln(out, "nothing of that lies here")
+		fmt.Fprintln(out, "none of these exist here")
 	}
 }

@@ -60,7 +60,7 @@ func (f *updateFlags) result() *updated {
 }
 
 // check finds the folder of the index and checks the flags. It needs the key
-// only for an index that is named otherwise.
+// only if --index names no folder.
 func (f *updateFlags) check() (err error) {
 	if f.index == "" {
 		return hint.Add(usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made, or the name of the index")
@@ -110,7 +110,7 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	}
 	r.ID = r.Update.ID.String()
 	if f.dryRun {
-		r.ID = o.owner.ID().String() // a new one would be drawn
+		r.ID = o.owner.ID().String() // a real run would draw a new one
 	}
 	if was := o.owner.ID().String(); was != r.ID {
 		r.Was = was
@@ -169,7 +169,7 @@ func renameCommand() *cobra.Command {
 		Use:   "rename NAME --index FOLDER",
 		Short: "rename an index of scheme sealed or local",
 		Long: `rename changes the name of an index, which cpar list and inspect --key show. The name is
-stored encrypted: the cloud sees an update, as after add, and not the name.`,
+stored encrypted: the cloud sees an update, as after add, but not the name.`,
 		Example: `  $ cpar rename holidays --index family.index
   $ cpar push family.index --cloud http://127.0.0.1:8080`,
 		Args: oneArg("the new name"),

@@ -110,7 +110,7 @@ func newest(ctx context.Context, address string) (p published, err error) {
 	case address == "":
 		return p, hint.Add(exitcode.UsageError(errors.New("no address of releases is known")), "pass --releases ADDRESS, or set CPAR_RELEASES or releases in the configuration file")
 	case err != nil || u.Host == "" || u.User != nil:
-		return p, fmt.Errorf("%s: %w: %s is no address", what, cpar.ErrInput, sanitize.Text(address))
+		return p, fmt.Errorf("%s: %w: %s is not an address", what, cpar.ErrInput, sanitize.Text(address))
 	case u.Scheme != "https" && (u.Scheme != "http" || !cparhttp.IsLoopback(u.Hostname())):
 		return p, fmt.Errorf("%s: %w: over %s:// anyone on the path to %s could change the answer", what, cpar.ErrInput, sanitize.Text(u.Scheme), sanitize.Text(u.Host))
 	}

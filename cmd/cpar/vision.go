@@ -55,9 +55,9 @@ In PhotoPrism's vision.yml:
       RequestFormat: vision
       ResponseFormat: vision
 
-A PhotoPrism in a container uses another address than 127.0.0.1, which needs a certificate
-that it trusts: --listen, --tls-cert and --tls-key, and --host if it reaches this machine by
-a name. docs/PROGRAMS.md has the steps.`,
+A PhotoPrism in a container needs an address other than 127.0.0.1 and a certificate that
+it trusts: --listen, --tls-cert and --tls-key, and --host if it reaches this machine by a
+name. docs/PROGRAMS.md has the steps.`,
 		Example: `  $ cpar vision-serve --cloud http://127.0.0.1:8080
   listening on http://127.0.0.1:8082/api/v1/vision/labels`,
 		Args: noArgs,
@@ -144,7 +144,7 @@ func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
 		}
 		path, made := filepath.Join(d.State, "vision-token"), false
 		if token, made, err = photoprism.MadeToken(path); made {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: made a key for PhotoPrism; it lies in %s\n", path)
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: made a key for PhotoPrism; it is in %s\n", path)
 		}
 	}
 	if err == nil {

@@ -26,7 +26,7 @@ func vocabularyCommand() *cobra.Command {
 		Long: `words manages the vocabulary of an index: synonyms, translations, words above others, and
 words that are never suggested. It is applied when keywords are suggested, written and
 searched, on every device, and stored encrypted with the index. Keywords that are already
-written stay, and cpar undo takes back those of a run.
+written stay, and cpar undo removes the keywords of a run.
 
 A vocabulary is a TOML file, each part of which may be missing:
 
@@ -130,8 +130,8 @@ func vocabularySet() *cobra.Command {
 		Use:   "set FILE --index INDEX",
 		Short: "give an index a vocabulary",
 		Long: `set replaces the vocabulary of an index of scheme sealed or local by the one in a file. An
-empty file removes it. The next push sends it, encrypted. cpar words undo restores the one
-before. For other schemes, pass --vocabulary to cpar build.`,
+empty file removes it. The next push sends it, encrypted. cpar words undo restores the
+previous one. For other schemes, pass --vocabulary to cpar build.`,
 		Example: `  $ cpar words set vocabulary.toml --index family
   family.index has 1 synonym, 1 translation, 1 word with parents, 2 words never suggested: 4540 photos, 41 kB to push`,
 		Args: oneArg("a file with a vocabulary"),
@@ -205,8 +205,8 @@ func vocabularyFind() *cobra.Command {
 		Use:   "find WORD",
 		Short: "find photos with a word that cpar has written or you have accepted",
 		Long: `find lists the photos of this device with a keyword that begins with a word. With --index
-the vocabulary of an index applies: a search for animal also finds photos with dog, and one
-for hound those with its synonym.`,
+the vocabulary of an index applies: a search for animal also finds photos with dog, and a
+search for hound finds photos with its synonym.`,
 		Example: `  $ cpar words find animal --index family
   photos/0017.jpg: animal, dog, pet`,
 		Args: oneArg("a word"),

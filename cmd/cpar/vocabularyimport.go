@@ -32,16 +32,16 @@ func vocabularyImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import LIST|FOLDER…",
 		Short: "make a vocabulary from keyword lists and hierarchies of photo programs",
-		Long: `import makes a vocabulary of the hierarchies and synonyms of your photo program, from
+		Long: `import makes a vocabulary of your photo program's hierarchies and synonyms, from
 
   a keyword list, as Lightroom exports it (Metadata, Export Keywords): indented by tabs,
-    synonyms in {braces}, categories that are no keywords in [brackets]
+    synonyms in {braces}, categories that are not keywords in [brackets]
   a text file with one hierarchy per line, such as animal/pet/dog or animal|pet|dog
   a folder of photos, whose hierarchies digiKam and Lightroom have written into the photos
     or sidecars
 
-Names of people are left out. Of a word in several places the first counts. Everything left
-out is listed.`,
+Names of people are left out. For a word in several places, the first counts. Everything
+left out is listed.`,
 		Example: `  $ cpar words import "Lightroom Keywords.txt" photos/ --out vocabulary.toml
   wrote vocabulary.toml: 14 synonyms, 0 translations, 212 words with parents, 0 words never suggested
   $ cpar words set vocabulary.toml --index family`,

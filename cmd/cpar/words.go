@@ -40,7 +40,7 @@ type wordsFlags struct {
 
 	asked  []string // from list and file, nil for everyday words
 	photos *zeroshot.Annotator
-	// vocabulary is the owner's, nil without an index.
+	// vocabulary is the owner's vocabulary, nil without an index.
 	vocabulary *vocabulary.Vocabulary
 }
 
@@ -67,7 +67,7 @@ func (f *wordsFlags) addHalf(c *cobra.Command, use string) {
 	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder (default: the one beside it)")
 }
 
-// findHalf replaces the name of a set by the file of its text half.
+// findHalf replaces a set's name with the file of its text half.
 func (f *wordsFlags) findHalf() (err error) {
 	if f.model == settings.None {
 		f.model = ""
@@ -212,7 +212,7 @@ func (f *wordsFlags) doubt() string {
 	if f.photos == nil || !f.photos.Doubtful {
 		return ""
 	}
-	return fmt.Sprintf("of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
+	return fmt.Sprintf("of %d pictures of one colour the text half names %d correctly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
 }
 
 // suggest makes a library write words beside keywords.
@@ -231,7 +231,7 @@ func (f *wordsFlags) suggest(o *library.Options) {
 	}
 }
 
-// keywords returns the words of a photo beside its keywords, as the owner writes
+// keywords returns a photo's words besides its keywords, as the owner writes
 // them.
 func (f *wordsFlags) keywords(path string, known []rank.Keyword) (words []zeroshot.Score, err error) {
 	found, err := f.photos.Keywords(path, textOf(known))

@@ -28,8 +28,8 @@ import (
 type Access struct {
 	Cloud string
 	Token bearer.Token
-	// CA is a PEM file of certificates that sign the cloud's, or "" for the
-	// system's.
+	// CA is a PEM file of authorities that may sign the cloud's certificate, or
+	// "" for the system's.
 	CA string
 	// Cert and Key are the PEM files of the client certificate.
 	Cert, Key string
@@ -102,12 +102,12 @@ func (a Access) HTTP() (*http.Client, error) {
 		}
 	}
 	if (a.Cert == "") != (a.Key == "") {
-		return nil, fmt.Errorf("showing a certificate: %w: certificate and key must be given together", cpar.ErrInput)
+		return nil, fmt.Errorf("presenting a certificate: %w: certificate and key must be given together", cpar.ErrInput)
 	}
 	if a.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
 		if err != nil {
-			return nil, hint.Add(fmt.Errorf("reading the certificate to show: %w: %w", cpar.ErrInput, err), "both are files in PEM form")
+			return nil, hint.Add(fmt.Errorf("reading the client certificate: %w: %w", cpar.ErrInput, err), "both are files in PEM form")
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // A Photo is a photo to annotate: its name in messages, and its features.
-// AnnotateSeq passes over a photo without Features.
+// AnnotateSeq skips a photo without Features.
 type Photo struct {
 	Name     string
 	Features func(*user.Owner) (*feature.Vectors, error)
@@ -43,8 +43,8 @@ func Extracted(name string, f *feature.Vectors) Photo {
 
 // AnnotateOptions configure how photos are annotated.
 type AnnotateOptions struct {
-	// Params selects the search parameters, nil for Owner.DefaultParams. A
-	// changed index calls it again.
+	// Params selects the search parameters, nil for Owner.DefaultParams. It is
+	// called again if the index changes.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
 	// AllCells requests every cell of an index that has cells. The cloud sees
@@ -98,8 +98,7 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 	return all, nil
 }
 
-// maxPassed bounds a group, in batches, where most of its photos need no
-// request.
+// maxPassed bounds a group, in batches, if most of its photos need no request.
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
@@ -202,8 +201,8 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	return true, x.openRetrying(ctx, x.Manifest.ID)
 }
 
-// askOnce sends requests for the open generation. Beside an error it returns
-// the photos that have a reply and those that failed earlier.
+// askOnce sends requests for the open generation. With an error it also returns
+// the photos that have a reply or failed earlier.
 func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOptions) ([]*photoRequest, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
@@ -239,10 +238,10 @@ type photoRequest struct {
 	Annotated
 	in      *user.Owner   // for the generation that was requested
 	records uint32        // in that generation
-	guess   *rank.Guess   // at the keywords, if the profile makes one
+	guess   *rank.Guess   // about the keywords, if the profile makes one
 	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
-	// rest holds the requests to further cells, neighbours the number wanted
+	// rest holds the requests to further cells. neighbours is the number wanted
 	// from all cells.
 	rest       []*photoRequest
 	neighbours int
@@ -324,8 +323,8 @@ func (a *photoRequest) read(ranking user.Ranking) (err error) {
 // memory once per batch, and the batch waits for one round trip.
 const batchPhotos = 16
 
-// manyRecords is the number of records scored per batch, about two seconds'
-// worth, if every request scans the whole index.
+// manyRecords is the number of records scored per batch, in about two seconds,
+// if every request scans the whole index.
 const manyRecords = 1_000_000
 
 // Batch returns the number of photos to request at once.

@@ -68,8 +68,8 @@ func TestRejectedBatchIsSentOneByOne(t *testing.T) {
 	}
 }
 
-// Every scheme, on a device with the key only. Segments are fetched once, and
-// again without the cache.
+// This covers every scheme on a device with only the key. Segments are fetched
+// once, and again without the cache.
 func TestAnnotateInEveryScheme(t *testing.T) {
 	w := newWorld(t, 8)
 	for _, scheme := range cpar.Schemes() {
@@ -97,10 +97,10 @@ func TestAnnotateInEveryScheme(t *testing.T) {
 			Progress: func(_ string, done, _ int) { told = done },
 		})
 		if err != nil || len(all) != len(photos) || told != len(photos) {
-			t.Fatalf("%v: %d photos, told of %d: %v", scheme, len(all), told, err)
+			t.Fatalf("%v: %d photos, progress %d: %v", scheme, len(all), told, err)
 		}
 		if !errors.Is(all[0].Err, cpar.ErrInput) || all[0].Photo != photos[0].Name {
-			t.Errorf("%v: a file that is not there: %+v", scheme, all[0])
+			t.Errorf("%v: a missing file: %+v", scheme, all[0])
 		}
 		for i, a := range all[1:] {
 			if a.Err != nil || len(a.Keywords) != 2 || !slices.Equal(a.Near[0].Keywords, w.images[i].Keywords) || a.Visited != uint32(len(w.images)) {
@@ -147,8 +147,8 @@ func TestAnnotateReopensUpdatedIndex(t *testing.T) {
 	}
 }
 
-// For keywords these are the last records' segments, for vectors and hints the
-// last segment.
+// New are the segments of the last records for keywords, and the last segment
+// for vectors and hints.
 func TestOpenFetchesOnlyNewSegments(t *testing.T) {
 	for scheme, kind := range map[cpar.Scheme]cpar.SegmentKind{cpar.SchemeLocal: cpar.SegmentVectors, cpar.SchemeSealed: cpar.SegmentHints} {
 		w := newWorld(t, 40)

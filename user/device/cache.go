@@ -31,8 +31,8 @@ func (d *Device) LocalStore(key *user.Key, limit int64) (*localstore.Store, erro
 
 const journalsFolder = "library"
 
-// Journals opens the store of the journals written under a key, in the state
-// folder and without a limit, and returns its folder.
+// Journals opens the store of a key's journals in the state folder, without a
+// limit, and returns its folder.
 func (d *Device) Journals(key *user.Key) (store *localstore.Store, dir string, err error) {
 	dir = filepath.Join(d.State, journalsFolder, key.Fingerprint())
 	store, err = key.LocalStore(dir, 0)

@@ -7,9 +7,9 @@
 //	Push     folder ─▶ cloud, recorded as seen
 //
 // The cloud is untrusted. It may offer an older generation, another index of
-// the same key, or a scheme that reveals more. What was seen is stored under
-// the key's fingerprint and the index's origin, outside the cache, which users
-// delete:
+// the same key, or a scheme that reveals more. The device records what it has
+// seen under the key's fingerprint and the index's origin, outside the cache,
+// because users delete the cache:
 //
 //	STATE/keys/FINGERPRINT     policy, index in use, newest generation of each index
 //	STATE/keyfiles/PATH-DIGEST the fingerprint of the key in a file

@@ -21,7 +21,7 @@ func (d *Device) MadeAny() bool {
 }
 
 // Folder returns the folder of an index that this device made, by its id or, if
-// the id is zero, by its name. It returns ErrInput for no match and for several.
+// the id is zero, by its name. It returns ErrInput for no match or several.
 func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, error) {
 	kept, err := d.labels(key)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", hint.Add(fmt.Errorf("looking for the folder of index %s: %w: this device has made no index of that name, or its folder has moved", sanitize.Text(what), cpar.ErrInput),
+		return "", hint.Add(fmt.Errorf("looking for the folder of index %s: %w: this device has made no index of that name, or the folder of that index has moved", sanitize.Text(what), cpar.ErrInput),
 			"name the folder that cpar build --out made")
 	}
 	return "", hint.Add(fmt.Errorf("looking for the folder of index %s: %w: there are %d: %s", sanitize.Text(what), cpar.ErrInput, len(found), sanitize.Text(strings.Join(found, ", "))),

@@ -13,7 +13,7 @@ import (
 	"cpar/user"
 )
 
-// A fork is an index of which two devices have updated copies.
+// A fork is an index whose copies two devices have updated differently.
 type fork struct {
 	*world
 	key          *user.Key
@@ -68,7 +68,7 @@ func TestOpenRejectsFork(t *testing.T) {
 	f.refused("the one that was left", f.annotate(f.one, f.c, f.key, none), f.c, 0, "old state")
 }
 
-// A branch of any length is told from a successor.
+// A branch of any length is distinguished from a successor.
 func TestOpenRejectsLongFork(t *testing.T) {
 	f := newFork(t)
 	third := f.device("three")
@@ -101,7 +101,7 @@ func TestPushRejectsFork(t *testing.T) {
 		t.Errorf("an old folder: %v; hint %q", err, hint.Of(err))
 	}
 	if list, err := empty.List(t.Context()); err != nil || len(list) != 0 {
-		t.Errorf("sent all the same: %v, %v", list, err)
+		t.Errorf("sent nevertheless: %v, %v", list, err)
 	}
 	p, err := f.one.Push(t.Context(), empty.Client, back, PushOptions{Force: true})
 	if err != nil || !p.Remembered || p.InUse == nil || *p.InUse != p.Origin {
@@ -133,7 +133,7 @@ func TestPushReportsUnreadableRecordBeforeSending(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if list, err := empty.List(t.Context()); err != nil || len(list) != 0 {
-		t.Errorf("sent all the same: %v, %v", list, err)
+		t.Errorf("sent nevertheless: %v, %v", list, err)
 	}
 }
 
@@ -175,8 +175,7 @@ func TestCardTransfersGenerationToAnotherDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the card the device accepts an old generation at first sight
-	// (SECURITY.md).
+	// Without the card, a new device accepts an old generation (SECURITY.md).
 	if err := w.annotate(w.device("trusting"), before, key, none); err != nil {
 		t.Errorf("at first sight: %v", err)
 	}
@@ -221,7 +220,7 @@ func TestCardOfForkNeedsForce(t *testing.T) {
 	f.refused("a fork with its card", f.annotate(f.one, f.its, f.key, none), f.its, 0, "--force")
 	f.refused("a state older than the card", f.annotate(f.one, f.c, f.key, none), f.c, 0, "--force")
 	if now, _, err := f.one.InUse(f.key); err != nil || now != seen {
-		t.Errorf("what was seen is gone: %+v, want %+v (%v)", now, seen, err)
+		t.Errorf("the seen generation is gone: %+v, want %+v (%v)", now, seen, err)
 	}
 	if _, _, err := f.one.ToUpdate(f.key, f.mine); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("updating a folder older than the card: %v", err)

@@ -201,8 +201,8 @@ func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x List
 		"name one by its id")
 }
 
-// NoSuchIndex is the error for a name or id that no index at a cloud has. Its
-// hint lists the available indexes.
+// NoSuchIndex returns the error for a name or id that no index at a cloud has.
+// Its hint lists the available indexes.
 func NoSuchIndex(url, name string, list []ListedIndex) error {
 	var there []string
 	unread := 0
@@ -221,7 +221,7 @@ func NoSuchIndex(url, name string, list []ListedIndex) error {
 		err = fmt.Errorf("%w that your key opens; others there: %d", err, unread)
 	}
 	if len(there) == 0 {
-		return hint.Add(err, "cpar list shows what there is")
+		return hint.Add(err, "cpar list shows the indexes")
 	}
 	return hint.Add(err, "there are: %s", strings.Join(slices.Compact(there), ", "))
 }
@@ -233,7 +233,7 @@ type Deleter interface {
 
 // Delete deletes a listed index, its cached segments, and its role as the
 // default. A cloud that kept the index cannot offer it again. An index already
-// gone is no error.
+// gone is not an error.
 func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x ListedIndex) (wasInUse bool, err error) {
 	if err := cloud.Delete(ctx, x.ID); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 		return false, err

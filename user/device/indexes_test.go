@@ -98,7 +98,7 @@ func TestListIsBounded(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	if !slices.ContainsFunc(list, func(x ListedIndex) bool { return strings.Contains(x.Problem, "lists more than") }) {
-		t.Error("nothing says what was not looked at")
+		t.Error("skipped indexes are not mentioned")
 	}
 }
 
@@ -120,7 +120,7 @@ func TestOpenByNameRejectsSubstitutedIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if known, err := asked.Known(key); err != nil || len(known) != 1 || known[0].Name != "family" {
-		t.Errorf("known where it was asked: %+v, %v", known, err)
+		t.Errorf("not known on the device that annotated: %+v, %v", known, err)
 	}
 	for _, name := range []string{"nobody", "Family"} {
 		if _, err := w.named(d, c, key, name); !errors.Is(err, cpar.ErrInput) || hint.Of(err) != "there are: family" {

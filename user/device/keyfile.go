@@ -82,8 +82,8 @@ func (d *Device) NewKeyFile(path string) error {
 }
 
 // checkKeyFile compares the key in a file with the one that it held when this
-// device first read it. Someone who can write to the file's folder could
-// otherwise replace the key by one of theirs.
+// device first read it. Otherwise someone who can write to the file's folder
+// could replace the key with their own.
 func (d *Device) checkKeyFile(path string, key *user.Key) error {
 	seen, err := d.keyFile(path)
 	if err != nil {

@@ -59,7 +59,7 @@ func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest, folder
 	return l.store.Put(labelKind, origin[:], b)
 }
 
-// maxLookedAt and maxLabelBytes bound what is fetched to read the names of a
+// maxLookedAt and maxLabelBytes bound the downloads for reading the names of a
 // cloud's indexes, before the key has authenticated them.
 const (
 	maxLookedAt   = 256

@@ -41,8 +41,8 @@ func (d *Device) madeFile(digest cpar.Digest) string {
 	return filepath.Join(d.State, "made", digest.String())
 }
 
-// Made records that a folder holds a generation made here from before, nil for
-// a build. Without the record, Push requires Force.
+// Made records that a folder holds a generation made here from `before`, which
+// is nil for a build. Without the record, Push requires Force.
 func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error {
 	o, now, err := OpenFolder(key, folder)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *Device) madeHere(digest cpar.Digest) (m made, ok bool, err error) {
 	return m, true, nil
 }
 
-// descends reports whether now equals old or was made here from old in any
+// descends reports whether `now` equals `old` or was made here from it in any
 // number of steps.
 func (d *Device) descends(now, old cpar.Digest) (bool, error) {
 	for seen := map[cpar.Digest]bool{}; now != old; {

@@ -17,13 +17,14 @@ import (
 type memory struct {
 	// Allows is the policy known here, nil until the device has seen the key.
 	Allows *user.Policy `json:"allows"`
-	// InUse is the origin of the default index. It always hides distances.
+	// InUse is the origin of the default index. Its scheme always hides
+	// distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
 	// Seen maps origins to their newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
 	// Cards maps origins to generations that a card announced and no opened
-	// state has confirmed. Seen keeps its entry until then, because a card of a
-	// fork must not hide the fork.
+	// state has confirmed. Until confirmation Seen keeps its entry, because a
+	// card of a fork must not hide the fork.
 	Cards map[string]IndexGeneration `json:"cards,omitempty"`
 	// Deleted lists the origins of indexes deleted from here. Seen keeps their
 	// generations, because a cloud must not roll back an index that it kept.
@@ -113,8 +114,9 @@ func (m *memory) pushed(s made, forced bool) {
 	}
 }
 
-// replaced records that id was deleted from the cloud because now took its
-// place. If id was the default, now becomes the default if it hides distances.
+// replaced records that id was deleted from the cloud because `now` took its
+// place. If id was the default, `now` becomes the default if it hides
+// distances.
 func (m *memory) replaced(id cpar.IndexID, now made) (switched bool) {
 	for _, s := range m.Seen {
 		if s.ID != id || s.Origin == now.Origin {
@@ -166,9 +168,9 @@ func (d *Device) SeenIndexes() []string {
 	return slices.Compact(ids)
 }
 
-// An IndexGeneration identifies a generation of an index. The digest is needed
-// beside the number, because two devices that update copies of an index produce
-// two states with the same number.
+// An IndexGeneration identifies a generation of an index. The number alone does
+// not suffice, because two devices that update copies of an index produce two
+// states with the same number.
 type IndexGeneration struct {
 	Origin     cpar.IndexID `json:"origin"`
 	ID         cpar.IndexID `json:"id"` // at the cloud
@@ -201,7 +203,7 @@ func ParseCard(card string) (s IndexGeneration, err error) {
 	if err1 != nil || err2 != nil || err3 != nil || s.Card() != card || s.Generation == 0 {
 		return IndexGeneration{}, bad
 	}
-	s.ID = s.Origin // the best guess
+	s.ID = s.Origin // the best available guess
 	return s, nil
 }
 

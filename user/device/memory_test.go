@@ -115,6 +115,6 @@ func TestDropOthersKeepsUnknownFiles(t *testing.T) {
 	}
 	d.forget(id)
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what is kept of an index that was replaced: %v", err)
+		t.Errorf("kept about a replaced index: %v", err)
 	}
 }

@@ -133,8 +133,8 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
-// openRetrying opens the current generation of index id, and once again if an
-// update has removed a segment meanwhile.
+// openRetrying opens the current generation of index id, and tries once more if
+// an update has removed a segment meanwhile.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	err := x.openState(ctx, id)
 	if errors.Is(err, cparhttp.ErrNotFound) {
@@ -148,7 +148,7 @@ func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	h := x.opener
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
-	if named { // otherwise the cloud chose the id, and messages must not repeat it
+	if named { // otherwise the cloud chose the id, so messages must not repeat it
 		what = fmt.Sprintf("opening index %v", id)
 	}
 	m, err := h.cloud.Manifest(ctx, id)
@@ -165,7 +165,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	case err != nil:
 		return err
 	case x.Owner == nil && h.opt.Name != "" && o.Name() != h.opt.Name:
-		err = fmt.Errorf("%w: it offers the index under another name than a moment ago", cpar.ErrCloud)
+		err = fmt.Errorf("%w: it offers the index under a different name than a moment ago", cpar.ErrCloud)
 	default:
 		err = h.device.checkSeen(h.key, o, named)
 	}
@@ -206,7 +206,7 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
-// fetching reads segments of an index from the cache or the cloud.
+// A fetching reads segments of an index from the cache or the cloud.
 type fetching struct {
 	*opener
 	ctx   context.Context
@@ -220,7 +220,7 @@ func (h *opener) fetching(ctx context.Context, id cpar.IndexID) *fetching {
 }
 
 // Locate returns a function from the content of a photo to its records. It
-// fetches the identities of all records, whole.
+// fetches the identities of all records.
 func (x *Index) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
 	if x.opener == nil {
 		return nil, nil // opened by hand

@@ -16,18 +16,18 @@ import (
 
 // A Place is one kind of data that cpar keeps on this device.
 type Place struct {
-	Name  string   `json:"name"` // by which users choose it
+	Name  string   `json:"name"` // the word by which users choose it
 	What  string   `json:"what"`
 	Paths []string `json:"paths"`
 	Files int      `json:"files"`
 	Bytes int64    `json:"bytes"`
 }
 
-// The place of the keyring's entries, whose markers are files.
+// This is the place of the keyring's entries. Its files are only markers.
 const keyringPlace = "keyring"
 
 // Places lists what this device keeps, in the order in which it can be removed.
-// Other kinds of data, such as key files, are the caller's.
+// The caller handles other data, such as key files.
 func (d *Device) Places() ([]Place, error) {
 	state := func(names ...string) (paths []string) {
 		for _, name := range names {
@@ -43,7 +43,7 @@ func (d *Device) Places() ([]Place, error) {
 		{Name: "networks", What: "image networks from cpar model get", Paths: state("models")},
 		{Name: "vision", What: "the service key of cpar vision-serve", Paths: state("vision-token")},
 	}
-	// Only what cpar made, because the folder may be shared with the settings.
+	// Remove only cpar's data, because the folder may also hold the settings.
 	for _, k := range kept {
 		if d.Cache != "" {
 			out[0].Paths = append(out[0].Paths, d.cached(k.folder))

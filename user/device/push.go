@@ -95,7 +95,7 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 	}
 	if opt.Replaces != (cpar.IndexID{}) {
 		d.forget(opt.Replaces)
-		// An interrupted push may have deleted it already.
+		// An interrupted push may already have deleted it.
 		if err := client.Delete(ctx, opt.Replaces); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 			return p, err
 		}
@@ -119,7 +119,7 @@ func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar
 	case err != nil:
 		return err
 	case !ours:
-		return hint.Add(fmt.Errorf("pushing: %w: the cloud at %s has index %v in a state from which this folder was not made here; another device may have added photos to it", cpar.ErrCloud, client.URL(), m.ID),
+		return hint.Add(fmt.Errorf("pushing: %w: the cloud at %s has a state of index %v from which this folder was not made here; another device may have added photos to it", cpar.ErrCloud, client.URL(), m.ID),
 			replacing)
 	case replaces == (cpar.IndexID{}):
 		return nil
@@ -127,12 +127,12 @@ func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar
 	if ours, err = d.checkReplaced(ctx, client, replaces, m); err != nil || ours {
 		return err
 	}
-	return hint.Add(fmt.Errorf("pushing: %w: index %v, which is to be deleted from the cloud at %s, may hold photos that this folder lacks: the folder was built anew or made from another state", cpar.ErrCloud, replaces, client.URL()),
+	return hint.Add(fmt.Errorf("pushing: %w: index %v, which is to be deleted from the cloud at %s, may hold photos that this folder lacks: the folder was rebuilt or made from another state", cpar.ErrCloud, replaces, client.URL()),
 		"if the folder holds all photos that you need, pass --force")
 }
 
-// checkReplaced reports whether m descends from the generation that the cloud
-// has under id, or there is none that could be opened.
+// checkReplaced reports whether m descends from the cloud's generation of id,
+// or no such generation could be opened.
 func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, m *cpar.Manifest) (ours bool, err error) {
 	there, err := client.Manifest(ctx, id)
 	switch {

@@ -48,7 +48,7 @@ func (d *Device) marker(file string) string { return filepath.Join(d.State, "rem
 // Remember stores in the keyring the identity that the passphrase unlocks
 // (user.Identity), not the passphrase.
 func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how user.Unlock) error {
-	how.Identity = nil // the user proves ownership once more
+	how.Identity = nil // the user enters the passphrase once more
 	kept := ""
 	err := user.Identity(path, how, func(id, identity string) error {
 		if _, err := interruptible.Answer(ctx, func() (string, error) { return "", ring.Set(keyringService, id, identity) }); err != nil {

@@ -53,7 +53,7 @@ func TestRememberOpensWithoutPassphrase(t *testing.T) {
 	// Another device with the same keyring.
 	other := &Device{State: t.TempDir()}
 	if got := other.Recall(t.Context(), ring, nil)(id); got != "" {
-		t.Error("looked for what was not remembered here")
+		t.Error("queried the keyring for an identity not remembered here")
 	}
 	if known, err := d.Forget(t.Context(), ring, path); err != nil || !known {
 		t.Errorf("forgotten %v, %v", known, err)
@@ -85,7 +85,7 @@ func TestKeyringFailureFallsBackToPassphrase(t *testing.T) {
 		t.Errorf("remembered: %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("nothing was remembered, and the file is another: %v", err)
+		t.Errorf("nothing was remembered, but the file changed: %v", err)
 	}
 	if known, err := d.Remembers(path); err != nil || known {
 		t.Errorf("counts as remembered, %v", err)
@@ -108,7 +108,7 @@ func TestKeyringFailureFallsBackToPassphrase(t *testing.T) {
 		t.Errorf("forgotten: %v", err)
 	}
 	if known, _ := d.Remembers(path); !known {
-		t.Error("no longer known to be remembered, and it is")
+		t.Error("still remembered, but no longer known to be")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestRememberLeavesNoEntryForUnwritableFile(t *testing.T) {
 	}
 }
 
-// waiting is a keyring whose dialog stays unanswered.
+// waiting is a keyring whose dialog is never answered.
 type waiting struct{ SystemKeyring }
 
 func (waiting) Get(string, string) (string, error) { select {} }

@@ -39,7 +39,7 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 const whereIDs = "cpar build and cpar push print the id"
 
 func weakIndex() error {
-	return hint.Add(fmt.Errorf("%w: it offers an index of a scheme that shows it distances", cpar.ErrCloud),
+	return hint.Add(fmt.Errorf("%w: it offers an index of a scheme that shows it the distances", cpar.ErrCloud),
 		"if you built it and know what it shows (SECURITY.md), name it each time with --index; %s", whereIDs)
 }
 
@@ -68,7 +68,7 @@ func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 		case slices.Contains(m.Deleted, x.origin):
 			return deletedIndex()
 		case !seen && !user.Hides(x.scheme):
-			return hint.Add(fmt.Errorf("%w: it has an index of a scheme that shows it distances under the name %s, which this device has not seen", cpar.ErrCloud, sanitize.Text(x.Name)),
+			return hint.Add(fmt.Errorf("%w: it has an index of a scheme that shows it the distances under the name %s, which this device has not seen", cpar.ErrCloud, sanitize.Text(x.Name)),
 				"if you built it and know what it shows (SECURITY.md), name it by its id; %s", whereIDs)
 		}
 		for _, s := range m.Seen {
@@ -84,8 +84,8 @@ func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 	})
 }
 
-// follows returns an error if the generation of l does not descend from before:
-// a rollback or a fork.
+// follows returns an error if the generation of l does not descend from
+// `before`, after a rollback or a fork.
 func (before IndexGeneration) follows(l user.Label) error {
 	now := generationOf(l)
 	switch {
@@ -96,14 +96,14 @@ func (before IndexGeneration) follows(l user.Label) error {
 		return hint.Add(fmt.Errorf("%w: it has generation %d, and generation %d was seen before", cpar.ErrCloud, now.Generation, before.Generation),
 			"the cloud shows an old state; push the index again")
 	case now.Generation == before.Generation && now.Digest != before.Digest:
-		return hint.Add(fmt.Errorf("%w: it is another state of generation %d than was seen before", cpar.ErrCloud, now.Generation), forked)
+		return hint.Add(fmt.Errorf("%w: its generation %d is not the one that was seen before", cpar.ErrCloud, now.Generation), forked)
 	case now.Generation > before.Generation && !l.History().Has(before.Digest, now.Generation-before.Generation):
 		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
 	}
 	return nil
 }
 
-const forked = "two devices have updated copies of one index, or the cloud shows what it should not. " +
+const forked = "two devices have updated copies of one index, or the cloud shows a false state. " +
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
 // checkFolder refuses to update a folder that does not descend from the seen

@@ -149,7 +149,7 @@ func TestOpenRejectsAnotherIndex(t *testing.T) {
 	alone := w.cloud(t.TempDir())
 	w.push(d, alone, first, PushOptions{})
 	w.refused("the one that was retired", w.annotate(d, alone, key, none), alone, 0, "--index")
-	// Several indexes without the default.
+	// The cloud has several indexes, none of them the default.
 	several := w.cloud(t.TempDir())
 	for name, o := range map[string]user.Options{"third": {Scheme: cpar.SchemeLocal}, "fourth": {}} {
 		w.push(d, several, w.build(d, key, name, o), PushOptions{})

@@ -37,7 +37,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 	seen := map[id]bool{}
 	for pages := 0; s.Page > 0; pages++ {
 		if pages == maxPages {
-			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of them", maxPages)), "select fewer photos with --album or --since")
+			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of photos", maxPages)), "select fewer photos with --album or --since")
 		}
 		var next int
 		page, err := ask(ctx, c, "listing photos", http.MethodPost, "/search/metadata", s, func(b []byte) (page []asset, err error) {
@@ -55,7 +55,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 			seen[a.ID] = true
 		}
 		if next > 0 && len(seen) == before { // otherwise the listing might never end
-			return nil, fmt.Errorf("listing photos: %w", c.faultf("sent an invalid response: page %d has nothing new, and is not the last", s.Page))
+			return nil, fmt.Errorf("listing photos: %w", c.faultf("sent an invalid response: page %d has nothing new but is not the last", s.Page))
 		}
 		report.Report("list photos", len(all), len(all)+next)
 		s.Page = next
@@ -63,8 +63,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 	return all, nil
 }
 
-// notThere adds a hint if the server does not know a call that every Immich
-// supports.
+// notThere adds a hint if the server lacks a call that every Immich supports.
 func notThere(err error) error {
 	if errors.Is(err, errGone) {
 		return hint.Add(err, "check the address of Immich and the album's id; Immich 2 or later is required")

@@ -28,11 +28,11 @@ const (
 	longest  = 30 * time.Second // between two tries
 )
 
-// A Client calls one Immich server.
+// A Client makes calls to one Immich server.
 type Client struct {
 	base *url.URL
 	http *http.Client
-	// sign adds the key to a request. No field holds the key, so that it is
+	// sign adds the key to a request. The key is not in a field, so that it is
 	// never printed.
 	sign func(*http.Request)
 	// pause waits between tries.
@@ -86,10 +86,10 @@ func (c *Client) Address() string { return c.base.String() }
 
 // errGone means that a photo or tag does not exist or that the key may not see
 // it.
-var errGone = errors.New("it is not there")
+var errGone = errors.New("it does not exist")
 
 // A fault is an error of the server. It is a cpar.ErrCloud with its own text.
-// status is that of the response, 0 if there was none.
+// status is the response's status, or 0 without a response.
 type fault struct {
 	text   string
 	status int
@@ -111,7 +111,7 @@ func hasStatus(err error, status ...int) bool {
 
 // call makes a call and repeats it while the server is busy or unreachable. All
 // calls are idempotent. again reports whether an earlier try may have taken
-// effect with its response lost.
+// effect although its response was lost.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {
@@ -133,8 +133,8 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 	}
 }
 
-// once makes one call. again reports whether another try may help, not earlier
-// than after.
+// once makes one call. again reports whether another try may help once the
+// duration `after` has passed.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, limit int64) (out []byte, again bool, after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

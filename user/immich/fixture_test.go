@@ -23,7 +23,7 @@ import (
 type words struct {
 	state [32]byte
 	asked []string
-	// broken, if not 0, is the number of photos after which the cloud fails.
+	// If broken is not 0, the cloud fails after this number of photos.
 	broken int
 }
 

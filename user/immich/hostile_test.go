@@ -50,7 +50,7 @@ func TestClientDoesNotPrintKey(t *testing.T) {
 	}
 }
 
-// answers is a library behind a server with one handler.
+// answers returns a library whose server has one handler.
 func answers(t *testing.T, h http.HandlerFunc) (*Library, *int) {
 	w := newWorld(t)
 	calls := new(int)
@@ -106,7 +106,7 @@ func TestHostileServerIsRefused(t *testing.T) {
 		"no key":                {say(401, `{"message":"Invalid API key"}`), cpar.ErrInput, "refuses the API key: Invalid API key", 1},
 		"a weak key":            {say(403, `{"message":"Missing required permission: asset.read"}`), cpar.ErrInput, "Missing required permission: asset.read", 1},
 		"escapes":               {say(403, `{"message":"\u001b[31m"}`), cpar.ErrInput, `"\x1b[31m"`, 1},
-		"not found":             {say(404, "nginx"), cpar.ErrInput, "it is not there", 1},
+		"not found":             {say(404, "nginx"), cpar.ErrInput, "it does not exist", 1},
 		"busy":                  {say(429, ""), cpar.ErrCloud, "status 429", tries},
 		"down":                  {say(503, ""), cpar.ErrCloud, "status 503", tries},
 		"a teapot":              {say(418, ""), cpar.ErrCloud, "status 418", 1},
@@ -189,7 +189,7 @@ func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 func TestLiveImmich(t *testing.T) {
 	address, key := os.Getenv("CPAR_LIVE_IMMICH"), os.Getenv("CPAR_LIVE_IMMICH_KEY")
 	if address == "" || key == "" {
-		t.Skip("set CPAR_LIVE_IMMICH to an Immich's address and CPAR_LIVE_IMMICH_KEY to a key of it; its photos are read, and nothing is written")
+		t.Skip("set CPAR_LIVE_IMMICH to the address of an Immich and CPAR_LIVE_IMMICH_KEY to its key; photos are read, and nothing is written")
 	}
 	c, err := NewClient(address, key)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 //	begin   a run: time, server, and generation of the index
 //	make    tags about to be created
 //	tag     photos about to get a tag
-//	not     photos of those that did not get it: they had it, or belong to others
+//	not     photos among these that did not get it: they had it, or belong to others
 //	answer  photos and the keywords found for them
 //	done    finished photos
 //	undone  the run was undone
@@ -192,7 +192,7 @@ func known(runs []*Run, state string) map[id]string {
 	return all
 }
 
-// answered returns the last answer about each photo under a key.
+// answered returns the last answer about each photo under an answer key.
 func answered(runs []*Run, key string) map[id]answer {
 	all := map[id]answer{}
 	for _, r := range runs {

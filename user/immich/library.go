@@ -63,8 +63,8 @@ type Summary struct {
 	Foreign int    `json:"foreign"` // photos of other users, which cannot be tagged
 }
 
-// group is the number of photos fetched and asked about together, and later
-// tagged together.
+// group is the number of photos that are fetched, requested and later tagged
+// together.
 const group = 32
 
 const fetching = 4

@@ -163,7 +163,7 @@ func TestCloudFailureKeepsFinishedPhotos(t *testing.T) {
 	told := 0
 	s, err := w.library().Annotate(t.Context(), w.index, Options{Each: func(Result) { told++ }})
 	if !errors.Is(err, errBroken) || s.Done != 2 || told != 2 {
-		t.Errorf("%+v, %v, told of %d", s, err, told)
+		t.Errorf("%+v, %v, progress %d", s, err, told)
 	}
 	w.want("auto/dog; auto/beach; ", "auto auto/beach auto/dog")
 	w.index.broken = 0

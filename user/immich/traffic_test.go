@@ -12,8 +12,8 @@ import (
 	"cpar/user/device"
 )
 
-// A watched index records what the cloud sees: the number and order of requests,
-// and between them a clock that counts the calls to Immich.
+// A watched index records what the cloud sees: the number and order of
+// requests, with a clock that counts the calls to Immich between them.
 type watched struct {
 	*words
 	clock *atomic.Int32

@@ -24,8 +24,8 @@ type Undone struct {
 	Kept int `json:"kept"`
 }
 
-// Undo removes the tags that a run set, "" for the last run, and deletes unused
-// tags that runs created. It can be repeated.
+// Undo removes the tags that a run set and deletes unused tags that runs
+// created. An empty id selects the last run. It can be repeated.
 func (l *Library) Undo(ctx context.Context, runID string, dryRun bool, report progress.Func) (Undone, error) {
 	run, runs, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {
@@ -104,8 +104,8 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	return nil
 }
 
-// clear deletes, lowest first, the tags of this run and their ancestors that
-// some run created and that have neither photos nor child tags.
+// clear deletes, lowest first, those tags of this run, and their ancestors,
+// that some run created and that have neither photos nor child tags.
 func (u *undoing) clear(ctx context.Context, runs []*Run) error {
 	made := map[string]bool{}
 	for _, r := range runs {
@@ -173,8 +173,9 @@ type Checked struct {
 	Gone    int    `json:"gone"`     // deleted
 }
 
-// Check verifies that the photos of a run, "" for the last one, still have its
-// tags, and restores those that Immich dropped (see the package comment).
+// Check verifies that the photos of a run still have its tags and restores tags
+// that Immich dropped (see the package comment). An empty id selects the last
+// run.
 func (l *Library) Check(ctx context.Context, runID string, dryRun bool, report progress.Func) (Checked, error) {
 	run, _, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {

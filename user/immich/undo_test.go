@@ -66,8 +66,7 @@ func TestUndoKeepsTagsInUse(t *testing.T) {
 	w.want("; ; auto/sea", "auto auto/dog auto/sea")
 }
 
-// Immich drops all tags of a photo when it reads its file again, a user drops
-// some.
+// Immich drops all tags of a photo when it rereads the file. A user drops some.
 func TestCheckRestoresDroppedTags(t *testing.T) {
 	w := newWorld(t, "dog beach", "dog beach", "dog beach", "dog", "sea")
 	w.annotate(Options{})
@@ -131,7 +130,8 @@ func TestLostResponsesBelongToRun(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	w.want("; ", "")
-	// After "too many requests" the call had no effect, so a user was faster.
+	// A call refused with "too many requests" has no effect, so a user's change
+	// came first.
 	lose = http.StatusTooManyRequests
 	if s := w.annotate(Options{}); s.Tags != 0 {
 		t.Errorf("a person's tags count as the run's: %+v", s)

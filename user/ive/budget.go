@@ -31,7 +31,8 @@ const (
 	// bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
 	DistanceShift = 14
 
-	// ScaleBits: a request's scale r_s is uniform in [2¹⁰, 2¹¹).
+	// ScaleBits sets the range of a request's scale r_s, which is uniform in
+	// [2¹⁰, 2¹¹).
 	ScaleBits = 10
 	MaxScale  = 1<<(ScaleBits+1) - 1
 

@@ -13,8 +13,8 @@
 // The paper sends C(V_s) = S_s⁻¹(w·V_s + e_s) under a key S_s per request and
 // lets the server multiply by SᵀS_s. The product is t. Sending t directly costs
 // the server m multiplications per record instead of m² + m and reveals less.
-// Package letter has the unfolded form and a test that both agree word for
-// word.
+// Package letter implements the unfolded form and tests that both agree word
+// for word.
 //
 // The scheme is asymmetric scalar-product-preserving encryption (Wong et al.,
 // SIGMOD 2009) with noise. By design, the holder of a record and a request

@@ -51,19 +51,19 @@ type Options struct {
 	// MinProbability and MaxKeywords limit the keywords shown and written.
 	MinProbability float64
 	MaxKeywords    int
-	// Everything asks for and stores all keywords of the neighbours, where
-	// otherwise at most MostKept of at least probability LeastKept are known.
+	// Everything requests and stores all keywords of the neighbours, instead of
+	// at most MostKept with at least probability LeastKept.
 	Everything bool
 	// Suggest, if not nil, returns further words to write into a photo.
 	// Suggests identifies its configuration.
 	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
 	Suggests string
-	// The index receives Params, AllCells and Sending: see
-	// device.AnnotateOptions.
+	// The index receives Params, AllCells and Sending (see
+	// device.AnnotateOptions).
 	Params   func(*device.Index) (cpar.Params, error)
 	AllCells bool
 	Sending  func(number int, q *cpar.Request) error
-	// Ranker and Rare select the ranking: see user.Ranking.
+	// Ranker and Rare select the ranking (see user.Ranking).
 	Ranker   rank.Kind
 	Rare     bool
 	Command  string // for the journal
@@ -111,9 +111,9 @@ var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInp
 // ErrStopped ends a run with more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
-// Annotate annotates photos and passes each result to each once all requests
-// were sent. The error is a failure of the cloud or the disk, or an interrupt.
-// Failures of single photos are in their results.
+// Annotate annotates photos and passes the results to the function each once
+// all requests were sent. The error is a failure of the cloud or the disk, or
+// an interrupt. Failures of single photos are in their results.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -123,8 +123,8 @@ func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Ph
 	return annotate(ctx, l, x, list, o, each)
 }
 
-// Ask is Annotate without a journal: it neither reads nor stores answers and
-// writes no file.
+// Ask is like Annotate but has no journal. It neither reads nor stores answers
+// and writes no file.
 func Ask(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	o.Where = ""
 	return annotate(ctx, nil, x, list, o, each)

@@ -34,10 +34,10 @@ func TestAnnotateAndUndo(t *testing.T) {
 				t.Fatalf("%s: photo %d: %+v", where, i, r)
 			}
 			if got := w.words(r.Path); !slices.Equal(got, sorted(r.Added)) {
-				t.Errorf("%s: photo %d has %q, told of %q", where, i, got, r.Added)
+				t.Errorf("%s: photo %d has %q, reported %q", where, i, got, r.Added)
 			}
 			if got := w.lib.Machine(r.Path); !slices.Equal(got, sorted(r.Added)) {
-				t.Errorf("%s: photo %d: machine %q, told of %q", where, i, got, r.Added)
+				t.Errorf("%s: photo %d: machine %q, reported %q", where, i, got, r.Added)
 			}
 		}
 		after := w.tree()

@@ -19,15 +19,15 @@ import (
 )
 
 // A Decision is a user's decision on the keywords of a photo. Suggest holds
-// keywords of a machine to write beside it, which stay unconfirmed.
+// machine keywords to write with it, which stay unconfirmed.
 type Decision struct {
 	Path                         string
 	Accept, Reject, Add, Suggest []string
 }
 
-// Decide writes decisions on several photos as one run and passes the result of
-// each photo to each. An interrupt ends it between two photos. It uses the
-// fields of Options that concern writing.
+// Decide writes decisions on several photos as one run and passes each photo's
+// result to the function each. An interrupt ends it between two photos. It uses
+// the fields of Options that concern writing.
 func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each func(Result)) error {
 	release, err := l.lockShared()
 	if err != nil {
@@ -154,7 +154,7 @@ func (l *Library) Content(path string) ([32]byte, bool) {
 }
 
 // Find returns the existing photos with a written keyword that starts with word
-// or is one of the others, such as its synonyms.
+// or equals one of others, such as its synonyms.
 func (l *Library) Find(word string, others ...string) []Result {
 	if l.refresh() != nil {
 		return nil // an unreadable journal matches nothing

@@ -197,8 +197,8 @@ func TestDecideKeepsModificationTime(t *testing.T) {
 	}
 }
 
-// Decisions on many photos, with keywords of a machine beside them, are one run
-// and one undo.
+// Decisions on many photos, together with machine keywords, are one run and one
+// undo.
 func TestDecisionsOnManyPhotosAreOneRun(t *testing.T) {
 	w := newWorld(t, 3)
 	before := w.tree()

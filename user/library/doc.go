@@ -1,4 +1,4 @@
-// Package library annotates photos in place and can undo it.
+// Package library annotates photos in place and can undo the changes.
 //
 //	photos ─▶ look: stat, content ─▶ known? ─────────────────────────────▶ answer
 //	                                  │ no                                   │

@@ -41,7 +41,7 @@ func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 }
 
 // compact rewrites the journal without obsolete records and without the undo
-// data of the given runs. Of looks and answers it keeps the last per photo.
+// data of the given runs. It keeps only the last look and answer per photo.
 func (l *Library) compact(drop map[string]bool) error {
 	var all []record
 	if _, err := l.journal.Read(func(r *record) { all = append(all, *r) }); err != nil {

@@ -25,7 +25,7 @@ import (
 )
 
 // The test binary acts as a process that writes keywords into photos, undoes
-// that, and is killed at some file operation.
+// the run, and is killed at some file operation.
 func TestMain(m *testing.M) {
 	root := os.Getenv("LIBRARY_TEST_ROOT")
 	if root == "" {

@@ -50,7 +50,7 @@ type knownPhoto struct {
 	decided []*decided
 }
 
-// finished records that a photo needed no more work for want.
+// finished records that a photo needed no more work of the kind `want`.
 type finished struct {
 	content   digest
 	want, run string
@@ -139,7 +139,7 @@ func (m *memory) takeIntent(i *intent) {
 	r := m.runs[i.Run]
 	r.files++
 	r.words += len(i.Words)
-	r.undone, r.left = false, nil // those of earlier files
+	r.undone, r.left = false, nil // the marks of earlier files
 	p := m.photo(i.Photo)
 	machine := i.Words
 	if i.Person {
@@ -210,7 +210,7 @@ func (m *memory) alive(run, photo string) bool {
 	return r != nil && !r.undone && (r.left == nil || slices.Contains(r.left, photo))
 }
 
-// finished reports whether a photo needs no more work for want.
+// finished reports whether a photo needs no more work of the kind `want`.
 func (m *memory) finished(path string, content digest, want string) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {

@@ -27,7 +27,7 @@ func TestUndoDoesNotBlockOnPipe(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	if (&intent{Path: pipe}).made() {
-		t.Error("a pipe counts as what was written")
+		t.Error("a pipe counts as the written file")
 	}
 	os.Remove(pipe)
 	if u := w.undo(u.Run); len(u.Left) > 0 {

@@ -53,8 +53,8 @@ type asked struct {
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// intent is a change about to be made. Of the former bytes it holds those that
-// the change removes.
+// intent is a change about to be made. It holds the former bytes that the
+// change removes.
 type intent struct {
 	Run     string   `json:"run"`
 	Photo   string   `json:"photo"`

@@ -43,7 +43,7 @@ func (l *Library) Runs() ([]Run, error) {
 	return out, nil
 }
 
-// letters for run ids, without those that are easily confused.
+// letters for run ids, without easily confused ones.
 const letters = "abcdefghjkmnpqrstuvwxyz23456789"
 
 // newRun returns a random unused id that is short enough to type.

@@ -7,8 +7,8 @@ import (
 	"cpar/photo"
 )
 
-// Suggest is Annotate without an index: it sends nothing and writes the words of
-// o.Suggest alone.
+// Suggest is like Annotate without an index. It sends nothing and writes only
+// the words of o.Suggest.
 func (l *Library) Suggest(ctx context.Context, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	return l.Annotate(ctx, nil, list, o, each)
 }

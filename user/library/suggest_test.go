@@ -23,7 +23,7 @@ func TestSuggestedWordsAreWrittenAndUndone(t *testing.T) {
 	o.Suggest = func(path string, known []rank.Keyword) ([]string, error) {
 		calls++
 		if len(known) == 0 {
-			t.Errorf("%s: no keywords are told of", path)
+			t.Errorf("%s: no keywords are reported", path)
 		}
 		if path == w.list[2].Path {
 			return nil, cpar.ErrInput

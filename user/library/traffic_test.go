@@ -16,7 +16,7 @@ import (
 
 // TestTrafficIsFunctionOfPhotos annotates the same photos with no keyword, with
 // many, and with failing writers. The server's view is the order, path and size
-// of requests. A clock that counts changed files stands for the gaps.
+// of requests. A clock that counts changed files represents the gaps.
 func TestTrafficIsFunctionOfPhotos(t *testing.T) {
 	none, embedded, wordless := sidecars(), sidecars(), sidecars()
 	none.MinProbability = 1

@@ -38,7 +38,7 @@ func TestUndoRemovesOnlyWordsOfRun(t *testing.T) {
 		t.Errorf("still there: %q", got)
 	}
 	if b, err := os.ReadFile(name(0)); err != nil || !strings.Contains(string(b), "theirs") {
-		t.Errorf("what others wrote is gone: %s, %v", b, err)
+		t.Errorf("other programs' changes are gone: %s, %v", b, err)
 	}
 	runs, err := w.lib.Runs()
 	if err != nil || runs[0].Undone || runs[0].Left != 1 {
@@ -144,7 +144,7 @@ func TestNextRunSettlesKilledProcess(t *testing.T) {
 	}
 	release()
 	if !next.mem.finished(w.list[0].Path, digest{}, "want") || next.mem.finished(w.list[1].Path, digest{}, "want") {
-		t.Error("what was written is not told from what was not")
+		t.Error("written and unwritten files are not distinguished")
 	}
 	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) != 4 {
 		t.Errorf("left behind: %v, %v", entries, err)

@@ -241,7 +241,7 @@ func (w *annotator) plan(t *target) {
 	}
 }
 
-// sort separates the targets to write now from those that share a file with
+// sort separates the targets to write now from targets that share a file with
 // them.
 func (w *annotator) sort(todo []*target) (now, later []*target) {
 	taken := map[string]bool{}

@@ -17,11 +17,11 @@ import (
 // Its records are values of type R.
 //
 //	entry of the log: DEFLATE(JSON array of records)
-//	                | JSON object, one record, as written before
+//	                | JSON object, one record, as earlier versions wrote it
 //
-// A compressed entry never begins with '{': that byte has the bit of a final
-// block set, and package compress/flate sets it only on the empty block that
-// ends a stream.
+// A compressed entry never begins with '{', because that byte marks a final
+// block, and package compress/flate marks only the empty block that ends a
+// stream.
 type Journal[R any] struct{ *Log }
 
 // OpenJournal opens the journal in the log of the given name.
@@ -41,8 +41,8 @@ func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 }
 
 // Read calls take for every record, oldest first, and returns the number of
-// damaged parts that it left out. An intact entry that is no JSON of R is an
-// error, because its records would be lost otherwise.
+// damaged parts that it left out. An intact entry that is not JSON for R is an
+// error, because its records would otherwise be lost.
 func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
 	for b, err := range j.All() {
 		if errors.Is(err, cpar.ErrCorrupt) {

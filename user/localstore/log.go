@@ -24,7 +24,7 @@ import (
 // A Log is an append-only file of encrypted records, which several processes
 // may share.
 //
-//	batches: length (4) ‖ CRC-32C of it (4) ‖ sealed(records: length (4) ‖ record)
+//	batches: length (4) ‖ its CRC-32C (4) ‖ sealed(records: length (4) ‖ record)
 //
 // A crash can cut off the last batch, which then counts as never written. A
 // damaged length hides all following batches. Append copies them to a file
@@ -90,7 +90,7 @@ func yieldBatch(plain []byte, err error, yield func([]byte, error) bool) bool {
 	}
 	for len(plain) >= 4 {
 		n := int(binary.LittleEndian.Uint32(plain))
-		if !yield(plain[4:4+n:4+n], nil) { // authenticated, so the lengths fit
+		if !yield(plain[4:4+n:4+n], nil) { // authenticated, so the lengths are valid
 			return false
 		}
 		plain = plain[4+n:]
@@ -127,7 +127,7 @@ func readLength(r io.Reader) (int, error) {
 	return n, nil
 }
 
-// onlyZeros reports whether nothing or only zeros follow, as after a crash.
+// onlyZeros reports whether r has only zeros left or nothing, as after a crash.
 func onlyZeros(r io.Reader) bool {
 	buffer := make([]byte, 64<<10)
 	for {

@@ -58,7 +58,7 @@ func TestLogKeepsOrder(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if other, err := v.Log("other"); err != nil || all(other) != "" {
-		t.Error("another log holds the same")
+		t.Error("another log holds the same records")
 	}
 	if err := l.Replace([][]byte{[]byte("b"), []byte("c")}); err != nil {
 		t.Fatal(err)

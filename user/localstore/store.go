@@ -30,7 +30,7 @@ import (
 )
 
 // A Store is a folder of encrypted files under one key. It is safe for
-// concurrent use, also by several processes.
+// concurrent use, even by several processes.
 type Store struct {
 	seed.Redacted
 	dir    string
@@ -43,9 +43,9 @@ type Store struct {
 	used int64 // bytes of entries as known to this process, -1 if unknown
 }
 
-// Open opens a folder and creates it if necessary. Beyond limit bytes of
-// entries the oldest are removed, and 0 means no limit. Errors wrap
-// cpar.ErrInput or cpar.ErrStorage.
+// Open opens a folder and creates it if necessary. Above limit bytes of
+// entries, the oldest are removed. 0 means no limit. Errors wrap cpar.ErrInput
+// or cpar.ErrStorage.
 func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("opening the local store: %w: no folder was named", cpar.ErrInput)
@@ -71,8 +71,8 @@ func binding(kind string, name []byte) []byte {
 	return append([]byte("cpar/vault/"+kind+"\x00"), name...)
 }
 
-// seal derives the nonce from binding and value, so that no nonce serves two of
-// either, even if random numbers repeat.
+// seal derives the nonce from binding and value, so that no nonce serves two
+// bindings or values, even if random numbers repeat.
 func (v *Store) seal(plain, binding []byte) []byte {
 	contents := sha256.Sum256(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(binding))), binding, plain))
 	return v.box.Seal(nil, seed.New(v.source.Fresh("vault", 0, contents)), plain, binding)

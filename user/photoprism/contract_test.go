@@ -64,8 +64,8 @@ func post(t *testing.T, url, key string, body any) (int, []byte) {
 	return resp.StatusCode, all
 }
 
-// shape lists the response fields that PhotoPrism reads: path, JSON kind, and
-// whether a response with labels requires it.
+// shape lists the response fields that PhotoPrism reads, with path, JSON kind,
+// and whether responses with labels must have them.
 var shape = []struct {
 	path, kind string
 	required   bool
@@ -190,8 +190,8 @@ func TestNoLikelyLabelsIsNoError(t *testing.T) {
 	}
 }
 
-// A live PhotoPrism implements the protocol as a server, too, and must match
-// the same table.
+// A live PhotoPrism also implements the protocol as a server and must match the
+// same table.
 func TestLivePhotoPrism(t *testing.T) {
 	address, key := os.Getenv("CPAR_LIVE_PHOTOPRISM"), os.Getenv("CPAR_LIVE_PHOTOPRISM_KEY")
 	if address == "" || key == "" {

@@ -55,7 +55,7 @@ func newServer(o Options, patience time.Duration) http.Handler {
 		mux.HandleFunc("POST "+route, s.labels)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, "", http.StatusNotFound, "this service has labels alone: POST /api/v1/vision/labels")
+		s.refuse(w, "", http.StatusNotFound, "this service offers only labels: POST /api/v1/vision/labels")
 	})
 	return s.guard(mux)
 }

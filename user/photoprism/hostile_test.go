@@ -166,7 +166,8 @@ func TestSlowBodyTimesOut(t *testing.T) {
 	}
 }
 
-// Requests above the limit are rejected, the others processed a few at a time.
+// Requests above the limit are rejected. The others are processed a few at a
+// time.
 func TestExcessRequestsAreRejected(t *testing.T) {
 	var mu sync.Mutex
 	at, most := 0, 0
@@ -203,7 +204,7 @@ func TestExcessRequestsAreRejected(t *testing.T) {
 	}
 }
 
-// The log has the error, PhotoPrism only its status.
+// The log has the error. PhotoPrism sees only its status.
 func TestFailuresAreLoggedNotSent(t *testing.T) {
 	for _, c := range []struct {
 		err    error

@@ -14,7 +14,7 @@
 //	url      string    refused unless empty: this service fetches no address
 //	model, version, system, prompt, suffix, format, options, context, stream, think: ignored
 //
-// So is a response, with any status:
+// A response is JSON too, with any status:
 //
 //	field                type      here
 //	id                   string    of the request
@@ -27,8 +27,8 @@
 //	  confidence         float     its probability; PhotoPrism's uncertainty is 100-100·confidence
 //	  topicality         float     the same
 //
-// The key comes as "Authorization: Bearer KEY". PhotoPrism sends nothing at its
-// start and takes the address from vision.yml (docs/PROGRAMS.md).
+// The key comes as "Authorization: Bearer KEY". PhotoPrism sends nothing when
+// it starts and takes the address from vision.yml (docs/PROGRAMS.md).
 //
 // Input is hostile: any web page, any program on this machine and, in a
 // container network, any neighbour can connect.

@@ -19,8 +19,8 @@ type request struct {
 	Images images `json:"images"`
 }
 
-// images stops decoding at MaxImages, because ten thousand empty strings take
-// more memory than their bytes.
+// images stops decoding at MaxImages, because many empty strings take more
+// memory than their JSON.
 type images []string
 
 func (list *images) UnmarshalJSON(b []byte) error {
@@ -51,8 +51,8 @@ var (
 
 var cleanID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
-// decodeRequest decodes a request and its images. Errors (cpar.ErrInput) quote
-// none of it.
+// decodeRequest decodes a request and its images. Errors (cpar.ErrInput) do not
+// quote the request.
 func decodeRequest(body []byte) (id string, pictures [][]byte, err error) {
 	var r request
 	if err := json.Unmarshal(body, &r); err != nil {

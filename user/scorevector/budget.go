@@ -31,9 +31,10 @@ import (
 // and the owner knows both norms. Record and Request reject vectors that could
 // wrap (CheckNorms): a record's Σz² must not exceed MaxSquare, 7.48·F. z is
 // relative to a common baseline, which does not change distances but determines
-// Σz², about F times the L1 distance from it. Photos of Corel-5k lie at most 5.5
-// from the median of each field, blank images 6.2. Measured from each field's
-// minimum it would be 11 and be rejected. Callers that must not fail use Clamp.
+// Σz², about F times the L1 distance from it. Photos of Corel-5k lie at most
+// 5.5 from the median of each field, blank images 6.2. Measured from each
+// field's minimum, blank images would lie at 11 and be rejected. Callers that
+// must not fail use Clamp.
 const (
 	// MaxError is the maximum error in Dis from noise and ε, with every e = ±19
 	// in the worst direction. Actual errors are a hundred times smaller.

@@ -36,7 +36,7 @@ import (
 const (
 	PlaneRecordShift  = 28
 	PlaneRequestShift = 17
-	// PlaneScaleBits: r_p is uniform in [2⁷, 2⁸).
+	// PlaneScaleBits sets the range of r_p, which is uniform in [2⁷, 2⁸).
 	PlaneScaleBits = 7
 	MaxPlaneScale  = 1<<(PlaneScaleBits+1) - 1
 )
@@ -44,13 +44,14 @@ const (
 // PlaneFactor multiplies a plane's distance in levels before comparison with a
 // distance estimated through JL, which can fall below the true L1 distance. At
 // m̂ = 1296 it falls below 0.75 of it with probability at most
-// exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below 1 of it half the time.
+// exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below the distance itself half the
+// time.
 const PlaneFactor = 0.75
 
 // A PlaneBudget is a checked layout of planes.
 type PlaneBudget struct {
 	seed.Redacted       // centres are learnt from the collection
-	centres       []int // one for each split field: planes and requests must share them
+	centres       []int // one for each split field, shared by planes and requests
 	beta          int
 	limit         int64
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A block width that suits only some profiles is refused once the profile is
-// known, one that suits none at once.
+// known. One that suits none is refused at once.
 func TestCheckBeforeTheProfileIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		plan Plan

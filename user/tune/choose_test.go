@@ -108,8 +108,8 @@ func TestChooseMeasuresTheIndex(t *testing.T) {
 	}
 }
 
-// Collections that cpar and capia cannot hide, or that the key does not allow
-// for them, use sealed, even with a fitted profile.
+// Choose selects sealed if cpar and capia cannot hide the collection or the key
+// does not allow them, even with a fitted profile.
 func TestChooseHidesShortVectors(t *testing.T) {
 	images := madeImages(60, 4)
 	b, c, err := Choose(t.Context(), testKey(), images, user.Options{Profile: profile.Learned, Trees: 3, Lists: 6})

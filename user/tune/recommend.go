@@ -18,8 +18,8 @@ const (
 // decide recommends a row. Of the profiles whose harmonic mean of P and R is
 // within noise of the best, it takes the one with the smallest index among
 // those at most muchSlower times slower than the fastest. A profile is
-// represented by its default ranker, unless the other is better by more than
-// noise.
+// represented by its default ranker, unless its other ranker is better by more
+// than noise.
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {

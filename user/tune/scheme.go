@@ -54,8 +54,8 @@ const (
 
 // Choose prepares an index of the scheme that measures best for the collection:
 // capia (a scan) if a scan is fast enough, otherwise the faster of cpar and
-// ivf. For profiles of short vectors, which these schemes do not hide, and
-// unless the key allows all three, it is user.DefaultScheme.
+// ivf. For profiles of short vectors, which these schemes do not hide, and for
+// keys that do not allow all three, it chooses user.DefaultScheme.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {
@@ -66,7 +66,7 @@ func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Op
 		opt.Scheme = user.DefaultScheme
 		reason := fmt.Sprintf("vectors of profile %v are too short for schemes cpar, ivf and capia to hide, and short enough for %v to be fast", kind, opt.Scheme)
 		if kind == profile.Paper {
-			reason = "the key does not allow schemes cpar, ivf and capia, which show the cloud distances"
+			reason = "the key does not allow schemes cpar, ivf and capia, which show the cloud the distances"
 		}
 		b, err := user.Setup(ctx, key, images, opt)
 		return b, &Choice{Scheme: opt.Scheme.String(), Photos: len(images), Measured: []Measured{}, Reason: reason}, err

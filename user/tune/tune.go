@@ -27,7 +27,7 @@ import (
 
 // Options configure Tune. The zero value is valid.
 type Options struct {
-	// PCA is X of PCA-X in profile `paper`; 0 means 32.
+	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
 	PCA int
 	// Photos are used to time the owner. A few are read. Without them the time
 	// is not measured.
@@ -99,7 +99,7 @@ func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error
 	const how = "profiles are compared by how well photos find each other's keywords"
 	switch {
 	case len(images) < 2:
-		return nil, hint.Add(fmt.Errorf("tuning: %w: a collection of one photo, or none", cpar.ErrInput), how)
+		return nil, hint.Add(fmt.Errorf("tuning: %w: the collection has fewer than two photos", cpar.ErrInput), how)
 	case !slices.ContainsFunc(images, func(p user.Photo) bool { return len(p.Keywords) > 0 }):
 		return nil, hint.Add(fmt.Errorf("tuning: %w: none of the photos has a keyword", cpar.ErrInput), how)
 	}

@@ -95,7 +95,7 @@ func body[T any](w http.ResponseWriter, r *http.Request) (v T, err error) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	d.DisallowUnknownFields()
 	if err = d.Decode(&v); err != nil {
-		return v, fmt.Errorf("reading what the page sent: %w: %w", cpar.ErrInput, err)
+		return v, fmt.Errorf("reading the page's request: %w: %w", cpar.ErrInput, err)
 	}
 	return v, nil
 }
@@ -107,7 +107,7 @@ func (s *Server) settings(http.ResponseWriter, *http.Request) (any, error) {
 	out := struct {
 		Settings
 		Folders []opened `json:"folders"`
-		Below   []string `json:"below"` // folders with photos, below the opened ones
+		Below   []string `json:"below"` // folders with photos, within the opened folders
 		Photos  int      `json:"photos"`
 		Skipped string   `json:"skipped"`
 	}{Settings: s.backend.Settings(), Below: s.folders()}

@@ -33,7 +33,7 @@ type Backend interface {
 	// Photos lists the photos below the folders. skipped describes the files
 	// that are not photos, "" if none.
 	Photos(ctx context.Context) (paths []string, skipped string, err error)
-	// Skipped lists the files that Photos left out, except for those that users
+	// Skipped lists the files that Photos left out, except files that users
 	// expect to be left out.
 	Skipped() []leftOut
 	// Locate returns a function from the content of a photo to its records in
@@ -52,8 +52,8 @@ type Backend interface {
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData annotates a photo outside the folders.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
-	// LookData reads the keywords of such a photo, and Sidecar returns its
-	// sidecar.
+	// LookData reads the keywords of a photo outside the folders, and Sidecar
+	// returns its sidecar.
 	LookData(name string, data []byte) (*Known, error)
 	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
 	// Write writes changes as one run and returns the results obtained, in
@@ -134,7 +134,7 @@ type Decision struct {
 }
 
 // A Change is a decision on a photo to write. With Likely set, the likely
-// suggestions without a decision are written as a machine's.
+// suggestions without a decision are written as machine keywords.
 type Change struct {
 	Path string
 	Decision

@@ -75,8 +75,8 @@ func (d *decisions) mark(id, word, mark string) error {
 	return d.set(id, word, mark)
 }
 
-// markAll records marks as one action. Marks that a photo cannot take are left
-// out, and are an error if no photo can.
+// markAll records marks as one action. It leaves out marks that a photo cannot
+// take, and returns an error if no photo can take its mark.
 func (d *decisions) markAll(all []change) (action, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,7 @@ func TestDroppedBytesAreBounded(t *testing.T) {
 		t.Error("of 120 bytes the first 40 should have gone")
 	}
 	if large := put(101); held(second) || held(third) || held(large) {
-		t.Error("101 bytes are kept, or something beside them")
+		t.Error("101 bytes are kept, or other photos are gone")
 	}
 	var last string
 	for range maxDropped + 1 {

@@ -123,7 +123,8 @@ func (f *fake) Sidecar(name string, _ []byte, _ *Known, d Decision) ([]byte, err
 	return fmt.Appendf(nil, "<sidecar>%s %v</sidecar>", name, d), nil
 }
 
-// Write writes the words with a probability of 0.5 as a machine's, if asked.
+// Write writes the words with a probability of 0.5 as machine keywords, if
+// asked.
 func (f *fake) Write(_ context.Context, list []Change) (results []library.Result, _ error) {
 	if f.writing != nil {
 		f.writing()

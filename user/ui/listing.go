@@ -16,8 +16,8 @@ import (
 )
 
 // A listing is an ordered selection of photos that stays the same while the
-// user works on it. The page loads the visible part of it and names photos by
-// their positions, so that no message grows with the library.
+// user works on it. The page loads the visible part and names photos by their
+// positions, so that no message grows with the library.
 type listing struct {
 	word string // of a listing by word
 	rows []row
@@ -189,7 +189,6 @@ func day(text string, add int) (time.Time, error) {
 
 var errListing = fmt.Errorf("%w: this list is out of date", errUnknown)
 
-// rows returns part of a listing.
 func (s *Server) rows(_ http.ResponseWriter, r *http.Request) (any, error) {
 	x, ok := s.listings.Get(r.PathValue("listing"))
 	if !ok {

@@ -22,9 +22,10 @@ type OwnBackend struct {
 	found map[string][]rank.Keyword // by path
 }
 
-// NewOwnBackend returns the backend of the words that words finds in the
-// contents of a photo's file. They have no probabilities, so none is written
-// unless accepted. Without a key l is nil, and nothing can be written.
+// NewOwnBackend returns a backend whose suggestions come from the function
+// words, which reads the contents of a photo's file. They have no
+// probabilities, so none is written unless accepted. Without a key l is nil,
+// and nothing can be written.
 func NewOwnBackend(l *library.Library, words func(photo []byte) ([]rank.Keyword, error), o LibraryOptions) *OwnBackend {
 	w := &OwnBackend{words: words, found: map[string][]rank.Keyword{}}
 	w.library, w.o, w.also, w.chosen = l, o, map[string][]string{}, o.choices()
@@ -38,12 +39,10 @@ func (w *OwnBackend) Settings() Settings {
 		Where: string(c.where), Style: string(c.style), KeepMtime: c.keepMtime, Own: true}
 }
 
-// Locate returns nil, because there is no index.
 func (w *OwnBackend) Locate(context.Context) (func(content [32]byte) []uint32, error) {
 	return nil, nil
 }
 
-// Vocabulary returns no words, because there is no index.
 func (w *OwnBackend) Vocabulary() []string { return nil }
 
 func (w *OwnBackend) Look(path string) (*Known, error) {
@@ -91,7 +90,7 @@ func (w *OwnBackend) AnnotateData(_ context.Context, data []byte) (Answer, error
 
 func (w *OwnBackend) Write(ctx context.Context, list []Change) ([]library.Result, error) {
 	if w.library == nil {
-		return nil, hint.Add(fmt.Errorf("writing keywords: %w: there is none to encrypt the record of what is written", cpar.ErrKey), "make a key with cpar init, and start cpar ui again")
+		return nil, hint.Add(fmt.Errorf("writing keywords: %w: there is no key to encrypt the record of changes", cpar.ErrKey), "make a key with cpar init, and start cpar ui again")
 	}
 	return w.write(ctx, list, w.Look)
 }

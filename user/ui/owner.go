@@ -159,7 +159,7 @@ func (w *LibraryBackend) Settings() Settings {
 		Threshold: int(math.Round(100 * c.threshold)), Right: int(math.Round(100 * c.right)), Where: string(c.where), Style: string(c.style), KeepMtime: c.keepMtime, limit: c.threshold}
 }
 
-// Photos lists the photos below the folders. An empty listing is no error.
+// Photos lists the photos below the folders. An empty listing is not an error.
 func (w *LibraryBackend) Photos(ctx context.Context) (paths []string, skipped string, err error) {
 	roots := make([]string, len(w.o.Folders))
 	for i, folder := range w.o.Folders {
@@ -218,7 +218,8 @@ func (w *LibraryBackend) options() library.Options {
 	return o
 }
 
-// Look reads a photo's stored answer and the keywords in and beside the photo.
+// Look reads a photo's stored answer and the keywords of the photo and its
+// sidecars.
 func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err
@@ -241,7 +242,7 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	return known, nil
 }
 
-// lookAt reads the keywords in and beside a photo.
+// lookAt reads the keywords of a photo and its sidecars.
 func lookAt(path string, machine []string) (*Known, error) {
 	words, problems, err := metadata.ReadFile(path)
 	if err != nil {

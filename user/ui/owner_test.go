@@ -159,7 +159,7 @@ func likely(k *Known) (words []string) {
 	return words
 }
 
-// Machine keywords and the user's are written in one run.
+// Machine keywords and the user's keywords are written in one run.
 func TestAnnotateWriteFindAndUndo(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
 	paths, _, err := h.Photos(t.Context())
@@ -244,7 +244,7 @@ func TestPhotoOutsideFoldersIsNotWritten(t *testing.T) {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if after := h.cached(t); after != before {
-		t.Errorf("the cache had %d files and has %d: something of the photo is kept", before, after)
+		t.Errorf("the cache had %d files and has %d: some of the photo's data is kept", before, after)
 	}
 	known.Keywords = a.Keywords
 	words := likely(known)

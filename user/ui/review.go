@@ -29,8 +29,8 @@ const maxActions = 100
 type marks struct {
 	Listing string `json:"listing"`
 	Mark    string `json:"mark"` // accept, reject, or "" for undecided
-	// Only and Except hold first and last positions. Without Only, photos that
-	// are decided already are left alone.
+	// Only and Except hold ranges of positions, first and last. Without Only,
+	// photos that are already decided are left alone.
 	Only   [][2]int `json:"only,omitempty"`
 	Except [][2]int `json:"except,omitempty"`
 	// Likely leaves out keywords that are not likely. A listing by photo
@@ -38,7 +38,7 @@ type marks struct {
 	Likely bool `json:"likely,omitempty"`
 }
 
-// pending counts what is decided but not written.
+// pending counts decisions that are not yet written.
 type pending struct {
 	Photos   int `json:"photos"`
 	Accepted int `json:"accepted"` // with words added

@@ -150,7 +150,7 @@ func TestGuardRefusesForeignRequests(t *testing.T) {
 		}
 	}
 	if f.asked > 0 || len(f.runs) > 0 || !s.decided.of(id).empty() {
-		t.Error("something was done for who was refused")
+		t.Error("a refused caller caused a change")
 	}
 	// Calls by the page succeed.
 	for line, body := range calls(id) {
@@ -339,7 +339,7 @@ func TestDecisionDuringWriteWaits(t *testing.T) {
 	f.writing = nil
 	ask[Written](c, "POST", "/api/write", map[string]string{"id": p.id})
 	if !s.decided.of(p.id).empty() || len(s.decided.by) > 0 {
-		t.Error("what was written waits")
+		t.Error("a written decision still waits")
 	}
 }
 

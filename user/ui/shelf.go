@@ -150,8 +150,8 @@ func (s *shelf) at(path string) (*shelfPhoto, bool) {
 	return p, ok
 }
 
-// list returns all photos, not to be modified, and a description of skipped
-// files.
+// list returns all photos, which callers must not modify, and a description of
+// skipped files.
 func (s *shelf) list() ([]*shelfPhoto, string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

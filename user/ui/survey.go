@@ -154,7 +154,6 @@ func (v *survey) get(id string) *summary {
 	return v.by[id]
 }
 
-// progress returns the number of photos surveyed.
 func (v *survey) progress() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -162,7 +161,7 @@ func (v *survey) progress() int {
 }
 
 // locate finds the photos of the index below the folders. It reads at most
-// maxCompared bytes, the photos with keywords only.
+// maxCompared bytes and only photos with keywords.
 func (s *Server) locate(ctx context.Context) {
 	records, err := s.backend.Locate(ctx)
 	if records == nil || err != nil {
@@ -194,7 +193,6 @@ func (s *Server) locate(ctx context.Context) {
 	s.survey.records = found
 }
 
-// surveyAll looks at all photos.
 func (s *Server) surveyAll(ctx context.Context) {
 	all, _ := s.photos.list()
 	for _, p := range all {
@@ -234,7 +232,6 @@ type group struct {
 	Rejected int `json:"rejected"`
 }
 
-// count counts a candidate.
 func (g *group) count(c candidate, threshold float64, n int) {
 	switch {
 	case c.sure(threshold):

@@ -17,11 +17,11 @@ import (
 type view struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`   // of the file
-	Folder  string `json:"folder"` // below the opened one
+	Folder  string `json:"folder"` // below the opened folder
 	Dropped bool   `json:"dropped,omitempty"`
 	Asked   bool   `json:"asked"`
-	// Yours are keywords by people, Machine those by runs and not yet accepted,
-	// Rejected those not to be suggested again.
+	// Yours are keywords from people, Machine are unaccepted keywords from
+	// runs, and Rejected are never suggested again.
 	Yours    []string     `json:"yours"`
 	Machine  []string     `json:"machine"`
 	Rejected []string     `json:"rejected"`
@@ -46,7 +46,7 @@ type suggestion struct {
 
 // A neighbour is a photo of the collection that contributed keywords.
 type neighbour struct {
-	Bar      int      `json:"bar"` // nearness in percent of the nearest neighbour's
+	Bar      int      `json:"bar"` // percentage of the nearest neighbour's nearness
 	Distance float64  `json:"distance"`
 	Keywords []string `json:"keywords"`
 	// Photo is its id if it is below the opened folders, and Name its file.

@@ -72,8 +72,8 @@ func (v *Vocabulary) Words(words []string) (out []string) {
 	return out
 }
 
-// Related returns the words that a search for a word, or for its beginning, also
-// means: synonyms, translations, and all words below it.
+// Related returns the words that a search for a word, or for its beginning,
+// should also find: synonyms, translations, and all words below it.
 func (v *Vocabulary) Related(begun string) (words []string) {
 	begun = fold(strings.TrimSpace(begun))
 	if v.Empty() || begun == "" {

@@ -59,7 +59,8 @@ func cleanAll(words []string) (out []string, err error) {
 	return out, nil
 }
 
-// cleanMap cleans words and values. Two spellings of one word are an error.
+// cleanMap cleans words and values. Different spellings of one word are an
+// error.
 func cleanMap(in map[string]string, value func(string) (string, error)) (map[string]string, error) {
 	out, seen := map[string]string{}, map[string]bool{}
 	for _, w := range slices.Sorted(maps.Keys(in)) {

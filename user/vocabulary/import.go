@@ -11,7 +11,7 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A List is a keyword list or a set of hierarchies from a photo program.
+// A List is a photo program's keyword list or set of hierarchies.
 type List struct {
 	// Paths are the hierarchies, each from the top to a word.
 	Paths [][]string
@@ -31,7 +31,7 @@ func ReadList(text []byte) (*List, error) {
 		return nil, fmt.Errorf("reading a keyword list: %w: it is not in UTF-8", cpar.ErrInput)
 	}
 	l := &List{Synonyms: map[string]string{}}
-	var above []string // "" for a category that is no keyword
+	var above []string // "" for a category that is not a keyword
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\r\n \t")
 		word := strings.TrimLeft(line, "\t")
@@ -84,9 +84,9 @@ func split(line string) []string {
 	return parts
 }
 
-// FromLists returns a vocabulary with the parents and synonyms of lists, and the
-// words left out: unusable ones, names of people, and words that stand in several
-// places, of which the first counts.
+// FromLists returns a vocabulary with the parents and synonyms of lists, and
+// the words left out: unusable ones, names of people, and repetitions of words,
+// whose first place counts.
 func FromLists(lists ...*List) (v *Vocabulary, leftOut []string, err error) {
 	f := file{Parents: map[string]string{}, Synonyms: map[string]string{}}
 	placed := map[string]string{} // from folded words to paths

@@ -2,7 +2,7 @@
 // parents and words that are never suggested.
 //
 //	vocabulary.toml ─▶ Parse ─▶ Vocabulary ─▶ Apply:   ranked keywords, in the owner's words
-//	keyword lists   ─▶ Import ──┘           ─▶ Related: the words that a search also means
+//	keyword lists   ─▶ Import ──┘           ─▶ Related: further words that a search finds
 //
 // A vocabulary is part of an index: package user stores its Text in the
 // encrypted ledger. Words are compared without regard to case.
@@ -48,7 +48,8 @@ type file struct {
 	Synonyms map[string]string `toml:"synonyms,omitempty" comment:"other word = word to write"`
 	// Parents maps words to the path above them.
 	Parents map[string]string `toml:"parents,omitempty" comment:"word = the words above it, from the top, separated by /"`
-	// Translations maps languages to words in them, by the words of the index.
+	// Translations maps languages to translations, keyed by the words of the
+	// index.
 	Translations map[string]map[string]string `toml:"translations,omitempty" comment:"in a table for each language: word = its translation"`
 }
 

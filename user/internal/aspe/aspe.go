@@ -11,8 +11,8 @@
 //
 // Package scorevector lays the vectors out, ive encrypts them, and ope orders
 // split values. An index of scheme capia has neither forest nor cells. Package
-// letter has the constructions as the paper prints them. SECURITY.md lists what
-// the server learns.
+// letter implements the constructions as the paper prints them. SECURITY.md
+// lists what the server learns.
 package aspe
 
 import (
@@ -74,7 +74,7 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	c.vectors = sync.OnceValues(func() (*ive.Key, error) {
 		return ive.NewKey(x.Secret("vectors"), c.budget.Cipher())
 	})
-	if len(c.fields) == 0 { // no forest, or all photos alike: there is no plane
+	if len(c.fields) == 0 { // no forest, or identical photos, so there is no plane
 		c.planes = func() (*planeKey, error) { return nil, fmt.Errorf("%w: the index has no planes", cpar.ErrInput) }
 		return c, nil
 	}

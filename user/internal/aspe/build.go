@@ -16,7 +16,7 @@ import (
 // Options select the structures that the server searches.
 type Options struct {
 	// Trees is the size of the forest, Lists the number of cells of the
-	// inverted file. None omits the structure. 0 lists means
+	// inverted file. None omits the structure. For Lists, 0 means
 	// kmeans.DefaultCells.
 	Trees, Lists int
 	// Split is the space of the forest's planes, Place the position of records
@@ -129,8 +129,8 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 	return nil
 }
 
-// centres returns the mean value of each field. A mean of vectors that keep the
-// budget of package scorevector keeps it too, whereas a midpoint need not.
+// centres returns the mean value of each field. If vectors keep the budget of
+// package scorevector, their mean keeps it too, whereas a midpoint need not.
 func centres(points [][]uint16, fields []int) []uint16 {
 	c := make([]uint16, len(fields))
 	for i, f := range fields {

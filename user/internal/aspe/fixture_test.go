@@ -23,7 +23,7 @@ var kinds = map[profile.Kind]func(n int, seed uint64) []feature.Photo{
 	profile.Paper: syntheticphotos.Photos, profile.Learned: syntheticphotos.Photos, profile.Network: syntheticphotos.Embedded,
 }
 
-// indexed is a collection as its owner and as the server sees it.
+// indexed is a collection as its owner and the server see it.
 type indexed struct {
 	*Builder
 	at *indexdir.Index

@@ -47,7 +47,7 @@ func TestStateIsKept(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, err, r.Close())
 		}
 		if enc, err := again.AppendBinary(nil); err != nil || !bytes.Equal(enc, b) {
-			t.Errorf("%s: read, then written otherwise: %v", name, err)
+			t.Errorf("%s: read, then written differently: %v", name, err)
 		}
 		var m, want cpar.Manifest
 		again.Describe(&m)
@@ -84,7 +84,7 @@ func TestDamagedPartIsRefused(t *testing.T) {
 		"a centre beyond the levels":   func(s *ledgerPart) { s.centres[0] = vector.Beta + 1 },
 		"no step":                      func(s *ledgerPart) { s.split.step = 0 },
 		"a step backwards":             func(s *ledgerPart) { s.split.step = -1 },
-		"a step that is no number":     func(s *ledgerPart) { s.split.step = math.NaN() },
+		"a step that is not a number":  func(s *ledgerPart) { s.split.step = math.NaN() },
 		"a step without end":           func(s *ledgerPart) { s.split.step = math.Inf(1) },
 		"components of other profiles": func(s *ledgerPart) { s.split = other.part.split },
 	} {
@@ -127,7 +127,7 @@ func TestBytesPredictsTheSize(t *testing.T) {
 		}
 		got, err := Bytes(x.Profile.Layout(), 40)
 		if want := uint64(len(x.at.Segment(cpar.SegmentVectors)) + len(kept)); err != nil || got != want {
-			t.Errorf("%v: %d bytes foretold, %d written; %v", kind, got, want, err)
+			t.Errorf("%v: %d bytes predicted, %d written; %v", kind, got, want, err)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 		return nil, err
 	}
 	space := &plainSpace{rows: make([]uint64, n*budget.Dim()), request: make([]uint64, budget.Dim())}
-	for i := range space.rows { // pages never written would not be read from memory
+	for i := range space.rows { // pages that were never written would not be read from memory
 		space.rows[i] = uint64(i)
 	}
 	return func() { space.scan(n, rank.PaperNeighbours) }, nil

@@ -37,7 +37,7 @@ func (o Order) bytes() uint8 {
 	return 2
 }
 
-// An orderEncoder turns a level of a field, a split or a request's, into an
+// An orderEncoder turns a field's level, from a split or a request, into an
 // order ciphertext, OPE(V[s]). field is a position in SF. request ≤ split holds
 // for ciphertexts exactly if it holds for levels.
 type orderEncoder func(field int, level uint16) (cpar.OrderCiphertext, error)
@@ -53,7 +53,7 @@ func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder,
 	// A rank is the number of the field's splits below a level. It suffices,
 	// because only the owner, who knows the splits, compares new levels with
 	// them.
-	splits := make([][]uint16, len(fields)) // each in ascending order
+	splits := make([][]uint16, len(fields)) // each field's in ascending order
 	for _, p := range s.planes {
 		field, _ := slices.BinarySearch(fields, p.Dim)
 		splits[field] = append(splits[field], p.Value)

@@ -28,13 +28,14 @@ type ReplyReader struct {
 	point      []uint16
 }
 
-// Request encrypts a vector. r_s, r_p and the noise are fresh, so two requests
-// for one photo differ, except in their order ciphertexts (SECURITY.md).
+// Request encrypts a vector. Since r_s, r_p and the noise are fresh, two
+// requests for one photo differ, except in their order ciphertexts
+// (SECURITY.md).
 func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	if p.Prune && c.Profile.Kind() != profile.Paper {
-		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which no plane bounds in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
+		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which planes do not bound in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
 	}
-	if len(c.fields) == 0 { // all photos alike: there is no plane
+	if len(c.fields) == 0 { // all photos are alike, so there is no plane
 		p.Prune = false
 		if p.Search == cpar.SearchBestBin {
 			p.Search = cpar.SearchDepthFirst

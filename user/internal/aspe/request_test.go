@@ -34,7 +34,7 @@ func common(a, b *cpar.Request) (n int) {
 }
 
 // sameNoise counts the words of two ciphertexts whose difference is a multiple
-// of w, which is all of them under equal noise.
+// of w. Under equal noise these are all words.
 func sameNoise(a, b []uint64, shift uint) (n int) {
 	for i := range a {
 		if (a[i]-b[i])&(1<<shift-1) == 0 {
@@ -139,7 +139,7 @@ func TestIndexesAreHedged(t *testing.T) {
 	}
 }
 
-// TestPartsAreHedged is the same for centroids and planes.
+// TestPartsAreHedged does the same for centroids and planes.
 func TestPartsAreHedged(t *testing.T) {
 	write := func(change func(x *indexed)) *indexed {
 		x := setUpWith(t, profile.Paper, syntheticphotos.Photos(40, 2), Options{Trees: 2, Lists: 4, Order: OrderOPE}, syntheticphotos.Stuck{})

@@ -18,7 +18,8 @@ type Split uint8
 
 const (
 	// SplitPCA splits along principal components of the 864 levels. It finds
-	// more neighbours for the same number of visits (package eval, structures).
+	// more neighbours with the same number of visits (package eval,
+	// structures).
 	SplitPCA Split = 0
 	// SplitOriginal splits the levels themselves, as in the paper.
 	SplitOriginal Split = 1
@@ -43,8 +44,8 @@ type splitter struct {
 	step float64
 }
 
-// fitSplitter learns the principal components of a collection's levels, and the
-// step that keeps its points within the range of levels.
+// fitSplitter learns the principal components of a collection's levels and the
+// step that keeps the points within the range of levels.
 func fitSplitter(ctx context.Context, levels [][]uint16) (splitter, [][]uint16, error) {
 	rows := make([][]float32, len(levels))
 	for i, l := range levels {

@@ -15,8 +15,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A Twin is a plaintext index: the same integers without noise, with which
-// tests compare the encrypted search visit by visit. It never leaves the owner.
+// A Twin is a plaintext index of the same integers without noise. Tests compare
+// the encrypted search with it, visit by visit. It never leaves the owner.
 type Twin struct {
 	index   *Index
 	forest  *kdforest.Forest // nil without a forest
@@ -112,7 +112,7 @@ type plainSpace struct {
 	point []uint16
 	// scale is r_s, planeScale r_p.
 	scale, planeScale int64
-	// mHat is m̂ where plane distances are comparable with record scores.
+	// mHat is m̂ if plane distances are comparable with record scores.
 	mHat float64
 }
 

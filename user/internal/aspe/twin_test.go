@@ -49,7 +49,7 @@ func TestEncryptedBesidePlain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The effect of noise on a score.
+				// This is the effect of noise on a score.
 				near := 2e-4 * float64(reading.scale) * x.budget.Unit()
 				if len(reply.Matches) != len(hits) || len(hits) != int(p.L) {
 					t.Fatalf("%v, %+v: %d records, the twin has %d", kind, p, len(reply.Matches), len(hits))

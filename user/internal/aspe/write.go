@@ -133,7 +133,7 @@ func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 
 // writePlanes encrypts one small signed plane for each distinct split.
 func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
-	if len(b.part.planes) == 0 { // one image, or all of them alike
+	if len(b.part.planes) == 0 { // one image, or identical ones
 		return w.Bytes(cpar.SegmentPlanes, nil)
 	}
 	key, err := b.planes()

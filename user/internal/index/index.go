@@ -1,4 +1,4 @@
-// Package index holds what the owner's side of every scheme shares.
+// Package index holds the code common to the owner's side of all schemes.
 //
 //	key, index id           ─▶ Index: derived secrets, profile, projector
 //	photos, vectors         ─▶ Collection of Records, in their final order
@@ -122,7 +122,7 @@ func (c *Collection) Reorder(order []uint32) {
 	c.Records = records
 }
 
-// ChunkBytes is the maximum size of a segment of vectors. Repeating such a push
+// ChunkBytes is the maximum size of a segment of vectors. Pushing one again
 // after a broken connection is cheap, and 100,000 records need few files.
 const ChunkBytes = 64 << 20
 

@@ -13,8 +13,9 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// Storage of a table. A page is bound to its number and the epoch, and the two
-// parts of the tail to the generation, so outdated ones do not open.
+// A stored table has two kinds of data. A page is bound to its number and the
+// epoch, and the two parts of the tail to the generation, so outdated ones do
+// not open.
 //
 //	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
 //	amendments  epoch (u64), how many (u16), for each: record (u32), count (u8), numbers;

@@ -83,7 +83,7 @@ func (l *lists) first(pages int) lists {
 }
 
 // newTable returns a table whose pages are all written in this generation, with
-// the smallest sufficient budget from a lower bound on.
+// the smallest sufficient budget of at least least.
 func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) (*Table, error) {
 	t := &Table{dict: d, epoch: generation}
 	for i, words := range keywords {
@@ -101,7 +101,7 @@ func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) 
 	return t, nil
 }
 
-// fits reports whether the pages from one on keep the budget.
+// fits reports whether all pages after the first `from` keep the budget.
 func (t *Table) fits(from int) bool {
 	for i := from; i < len(t.lists.begin); i++ {
 		if _, numbers := t.lists.page(i); len(numbers) > t.budget*pageRecords {

@@ -237,7 +237,7 @@ func TestAmendmentsAreMinimal(t *testing.T) {
 		p.gone[i] = true
 	}
 	if p.write().check(); len(p.table.amended) != 0 || p.table.epoch != 1 {
-		t.Errorf("%d amendments of records that have what their page says, or are gone", len(p.table.amended))
+		t.Errorf("%d amendments of records that equal their page, or are gone", len(p.table.amended))
 	}
 	next := func(list ...string) *Table {
 		t.Helper()
@@ -249,7 +249,7 @@ func TestAmendmentsAreMinimal(t *testing.T) {
 	}
 	one, other := next("word 0001"), next("word 0002")
 	if got := append(one.Of(600), other.Of(600)...); !slices.Equal(got, []string{"word 0001", "word 0002"}) {
-		t.Errorf("two states made of one have %q", got)
+		t.Errorf("two states made from one have %q", got)
 	}
 	clear(p.gone)
 	for i := range p.lists {
@@ -429,7 +429,7 @@ func FuzzPage(f *testing.F) {
 		if err := l.readPage(data, int(min(records, 256)), 300); err == nil {
 			again := (&Table{budget: 1 + len(data)/(2*pageRecords), lists: l}).plainPage(0)
 			if !bytes.Equal(bytes.TrimRight(data, "\x00"), bytes.TrimRight(again, "\x00")) {
-				t.Error("a page that was read is written otherwise")
+				t.Error("a page that was read is written differently")
 			}
 		} else if !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v wraps none of our errors", err)
@@ -437,7 +437,7 @@ func FuzzPage(f *testing.F) {
 		a := Table{dict: d}
 		if err := a.readAmendments(data, int(records)); err == nil {
 			if again := a.plainAmendments(); len(data) == amendmentSize && !bytes.Equal(again, data) {
-				t.Error("amendments that were read are written otherwise")
+				t.Error("amendments that were read are written differently")
 			}
 		} else if !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v wraps none of our errors", err)

@@ -230,7 +230,7 @@ func FuzzLocalBlock(f *testing.F) {
 		}
 		back, err := s.box.Open(enc, s.binding(number))
 		if err != nil || string(back) != string(b) {
-			t.Errorf("encoded otherwise: %v", err)
+			t.Errorf("encoded differently: %v", err)
 		}
 		if _, _, err := decrypt(s, enc, number+1); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("block %d as the next: %v", number, err)

@@ -32,7 +32,8 @@ type Builder struct {
 	// refills is set if incoming starts with records of an incomplete unit.
 	refills   bool
 	clustered bool
-	// words are the keywords of all records, before the previous table or nil.
+	// words are the keywords of all records. before is the previous table or
+	// nil.
 	words   [][]string
 	before  *keyword.Table
 	clamped int
@@ -169,8 +170,8 @@ func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) e
 func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints []byte, err error) {
 	first := rows.first + from
 	d := index.NewDigest()
-	// The digest includes the position, because a block of scheme local is
-	// bound to it and one nonce must not serve two bindings.
+	// The digest includes the position, because scheme local binds a block to
+	// it and one nonce must not serve two bindings.
 	index.Add(d, []int64{int64(first)})
 	var units []Rows
 	for i := from; i < to; i++ {
@@ -271,7 +272,7 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 // DecryptAll decrypts every record, including removed ones, and checks them
 // against the ledger. segments holds the vectors in order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
-	n, unit := 0, 0 // of the open part
+	n, unit := 0, 0 // of the incomplete part
 	sum, right := x.cipher.NewIntegrityCheck()
 	clustered, found := x.readClustered(each)
 	for _, s := range segments {
@@ -303,7 +304,7 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, found+n, x.Records)
 	}
 	if !right() || !clustered.right() {
-		return fmt.Errorf("%w: its records are not those that its ledger was written for", cpar.ErrCorrupt)
+		return fmt.Errorf("%w: its records differ from the records that its ledger was written for", cpar.ErrCorrupt)
 	}
 	return nil
 }

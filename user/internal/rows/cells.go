@@ -230,7 +230,7 @@ func (r *clusteredReading) decrypt(ctx context.Context, segment []byte) error {
 	})
 	r.unit += units
 	if err == nil && r.row > r.rows {
-		err = fmt.Errorf("%w: more rows of clusters than its cells say", cpar.ErrCorrupt)
+		err = fmt.Errorf("%w: more rows of clusters than its cells imply", cpar.ErrCorrupt)
 	}
 	return err
 }

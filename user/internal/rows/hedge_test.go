@@ -84,7 +84,8 @@ func TestStatesAreHedged(t *testing.T) {
 	}
 }
 
-// TestBlocksOfOneStateAreHedged is the same for equal parts of one generation.
+// TestBlocksOfOneStateAreHedged does the same for equal parts of one
+// generation.
 func TestBlocksOfOneStateAreHedged(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, slices.Repeat(syntheticphotos.Photos(1, 1), 600), syntheticphotos.Stuck{})

@@ -35,11 +35,12 @@ type Cipher interface {
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes each the records of a segment that starts at number unit,
-	// and returns the number of units.
+	// Decrypt passes the function each the records of a segment that starts at
+	// number unit, and returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// NewIntegrityCheck checks the stored records against the ledger. The
-	// caller passes every segment of vectors to add, then calls right.
+	// caller passes every segment of vectors to the function add, then calls
+	// right.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs names the segments to hold besides keywords. Held is the number of
@@ -48,7 +49,7 @@ type Cipher interface {
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
 	// Request returns the request to send, or nil, and a function that decodes
-	// the reply into scores, those of the cell first.
+	// the reply into scores, with the cell's scores first.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
 	// Next returns the cipher of the next generation. Rebuild returns one with
@@ -84,9 +85,9 @@ type Index struct {
 	quantiser *Quantiser
 	cipher    Cipher
 	removed   Bitmap
-	// keywords covers all records, nil until Hold.
+	// keywords covers all records and is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
-	// cells assigns records to cells, nil until Hold and without cells.
+	// cells assigns records to cells. It is nil until Hold and without cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
@@ -139,7 +140,7 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is Hold for the segments that an update rewrites.
+// HoldSome is like Hold, for the segments that an update rewrites.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
@@ -163,7 +164,7 @@ func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-var errNotHeld = hint.Add(fmt.Errorf("%w: what the index needs at home has not been fetched", cpar.ErrInput), "call Hold with the segments that Needs names")
+var errNotHeld = hint.Add(fmt.Errorf("%w: the segments that the owner must hold have not been fetched", cpar.ErrInput), "call Hold with the segments that Needs names")
 
 type ReplyReader struct {
 	seed.Redacted
@@ -183,8 +184,8 @@ type ReplyReader struct {
 	near   []rank.Neighbour
 }
 
-// Request encrypts a vector under a secret of its own. The server does not
-// learn the number of neighbours.
+// Request encrypts a vector under a fresh secret. The server does not learn the
+// number of neighbours.
 func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {

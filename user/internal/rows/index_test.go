@@ -111,7 +111,7 @@ func TestTwinsRowsAreTheRecords(t *testing.T) {
 }
 
 // TestIndexGrows checks additions, removals and the rebuild. A photo is near
-// itself: rounding the histogram adds at most a tenth in coarse steps.
+// itself, because rounding the histogram in coarse steps adds at most a tenth.
 func TestIndexGrows(t *testing.T) {
 	for scheme := range kinds {
 		itself := map[cpar.Scheme]float64{cpar.SchemeLocal: 0.025, cpar.SchemeSealed: 0.1}[scheme]
@@ -123,7 +123,7 @@ func TestIndexGrows(t *testing.T) {
 			t.Errorf("%v: %d of %d records in generation %d", scheme, s.Live(), s.Records, s.Generation)
 		}
 		if after := s.vectors(); len(before) != 2 || len(after) != 2 || after[0] != before[0] || after[1] == before[1] || after[1].Bytes != before[1].Bytes {
-			t.Errorf("%v: other vectors than the last were written: %v, %v", scheme, before, after)
+			t.Errorf("%v: vectors other than the last were written: %v, %v", scheme, before, after)
 		}
 		all := slices.Concat(first, second)
 		near := s.nearest(syntheticphotos.Photos(1, 77)[0], 1000)
@@ -168,10 +168,10 @@ func TestIndexGrows(t *testing.T) {
 		}
 		anew := (&state{kind: s.kind, folder: fixtures.Folder(t), t: t}).after(&x, b).held()
 		if anew.Live() != 36 || anew.Records != 36 {
-			t.Errorf("%v: anew there are %d of %d records", scheme, anew.Live(), anew.Records)
+			t.Errorf("%v: rebuilt, there are %d of %d records", scheme, anew.Live(), anew.Records)
 		}
 		if n := anew.nearest(second[2], 1)[0]; n.Record != 0 || n.Dis > itself || !slices.Equal(n.Keywords, second[2].Keywords) {
-			t.Errorf("%v: anew the last photo is found as %+v", scheme, n)
+			t.Errorf("%v: rebuilt, the last photo is found as %+v", scheme, n)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestStateIsKept(t *testing.T) {
 			t.Fatalf("%v: %v", scheme, err)
 		}
 		if b, err := again.AppendBinary(nil); err != nil || !bytes.Equal(b, enc) {
-			t.Errorf("%v: read, then written otherwise: %v", scheme, err)
+			t.Errorf("%v: read, then written differently: %v", scheme, err)
 		}
 		for cut := 0; cut < len(enc); cut += 1 + len(enc)/97 {
 			if _, err := open(enc[:cut]); !errors.Is(err, cpar.ErrCorrupt) {
@@ -260,9 +260,9 @@ func TestHoldRejectsDamagedSegments(t *testing.T) {
 		old := s.needed()
 		s = s.held().grown(syntheticphotos.Photos(2, 5), nil)
 		if err := s.Hold(old); !errors.Is(err, cpar.ErrCorrupt) {
-			t.Errorf("%v: what was held of the state before: %v", scheme, err)
+			t.Errorf("%v: data held from the earlier state: %v", scheme, err)
 		}
-		refused("with what was held of the state before")
+		refused("with data held from the earlier state")
 		s.held()
 		s.nearest(syntheticphotos.Photos(1, 9)[0], 3)
 	}
@@ -336,7 +336,7 @@ func TestBytesPredictsTheSize(t *testing.T) {
 				}
 			}
 			if got, err := kind.Bytes(s.Profile.Layout(), n); err != nil || got != want {
-				t.Errorf("%v, %d records: %d bytes foretold, %d written; %v", scheme, n, got, want, err)
+				t.Errorf("%v, %d records: %d bytes predicted, %d written; %v", scheme, n, got, want, err)
 			}
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"cpar/model/vectorlayout"
 )
 
-// The vectors of schemes sealed and local. Their small-integer inner product
-// gives Dis up to a stated error.
+// These are the vectors of schemes sealed and local. Their inner product in
+// small integers gives Dis up to a stated error.
 //
 //	record   [ q (m̂) | a (48) ]   addend = Σq²/2 + (G/2)·Σ (a/A)·log(a/A) − centre, rounded
 //	request  [ −q′   | −b     ]   own    = Σq′²/2 − (G/2)·mean + centre

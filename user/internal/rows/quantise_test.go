@@ -69,9 +69,8 @@ func score(row []int16, addend int64, u []int16) int64 {
 	return s
 }
 
-// TestQuantisationError checks that distances stay within the bound of the
-// comment and usually well within. Coarse ones have a mean offset with little
-// spread.
+// TestQuantisationError checks that distances stay within the comment's bound,
+// usually well within it. Coarse steps cause a mean offset with little spread.
 func TestQuantisationError(t *testing.T) {
 	for name, c := range map[string]struct {
 		jl     int
@@ -367,8 +366,8 @@ func TestNothingWraps(t *testing.T) {
 	}
 }
 
-// TestLengthenedBeyond checks that a lengthened vector that rounding takes
-// beyond the bound is shortened only slightly.
+// TestLengthenedBeyond checks that if rounding takes a lengthened vector beyond
+// the bound, the vector is shortened only slightly.
 func TestLengthenedBeyond(t *testing.T) {
 	q := NewQuantiser(vectorlayout.SquaredL2(96, 1000), true)
 	for _, x := range []int16{1, -7, 90} {

@@ -62,7 +62,7 @@ func (m *model) near(s *state, photo feature.Photo) (list []rank.Neighbour) {
 
 // TestAnyUpdatesAnswerAsTheModel compares updates of various sizes with the
 // model. They must take no more units than a single addition. clustered is the
-// number of records in cells, of which a request covers one cell.
+// number of records in cells. A request covers one cell.
 func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 	for _, c := range []struct {
 		scheme          cpar.Scheme
@@ -139,7 +139,7 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 		if err := s.DecryptAll(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
 			want, wantAddend := m.rows.At(record)
 			if !slices.Equal(row, want) || addend != wantAddend || removed != m.removed[record] {
-				t.Errorf("%v: record %d is another, removed %v", c.scheme, record, removed)
+				t.Errorf("%v: record %d differs, removed %v", c.scheme, record, removed)
 			}
 			read++
 		}); err != nil || read != len(m.photos) {

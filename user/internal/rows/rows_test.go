@@ -83,7 +83,7 @@ func TestBitmapIsASet(t *testing.T) {
 		}
 		next := b.With(records, removed)
 		if !slices.Equal(b, before) {
-			t.Fatal("With changed what it was asked of")
+			t.Fatal("With changed its receiver")
 		}
 		b = next
 		if len(b) != (records+7)/8 || b.count() != len(set) {

@@ -265,7 +265,7 @@ func TestNoiseIsAsPredicted(t *testing.T) {
 			ring.N, math.Log2(measured), math.Log2(width), p.LogScale()-1, p.LogFailure())
 		// Hints are rounded uniformly, so their share is 0.58 of its bound.
 		if ratio := measured / width; ratio > 1.05 || ratio < 0.75 {
-			t.Errorf("the noise is %.2f times what is predicted", ratio)
+			t.Errorf("the noise is %.2f times the prediction", ratio)
 		}
 	}
 }

@@ -34,8 +34,8 @@ import (
 // the owner may react to it freely. Nothing else visible to the server depends
 // on ρ. Of r wrong replies, one passes with probability at most 1.0001·r/(Q − r).
 //
-// ρ_g derives from the key, the index id and the group's number. A refilled
-// last group or a restored backup gives a group other records. The sums change
+// ρ_g derives from the key, the index id and the group's number. Refilling the
+// last group or restoring a backup changes a group's records. The sums change
 // accordingly, and the server still does not know ρ.
 type checkSums struct {
 	matrix, addends []uint64
@@ -104,5 +104,5 @@ func fits(p lattice.Params, s *seed.Stream, reply, wanted []uint64) bool {
 }
 
 // ErrRefused reports a reply that does not match the records and the request.
-var ErrRefused = hint.Add(fmt.Errorf("%w: its reply is not that of the index", cpar.ErrCloud),
+var ErrRefused = hint.Add(fmt.Errorf("%w: its reply does not match the index", cpar.ErrCloud),
 	"the cloud is damaged or lies; if it persists, ask its operator to check the index, or push it again")

@@ -23,8 +23,8 @@ import (
 // Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// cipher encrypts rows in groups for one generation of an index: the open part,
-// whose records belong to no cell.
+// cipher encrypts, in groups, the open part of one generation of an index,
+// which holds the records outside cells.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
@@ -94,7 +94,7 @@ func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher,
 		return err == nil && want == p
 	}
 	if !fits(p.Open) || p.Clustered != nil && (!fits(*p.Clustered) || p.Records > x.Records) {
-		return nil, fmt.Errorf("%w: sealed parameters that are not the profile's", cpar.ErrCorrupt)
+		return nil, fmt.Errorf("%w: sealed parameters that do not match the profile", cpar.ErrCorrupt)
 	}
 	check, err := readCheckSums(p.Open, r)
 	s := open(x, p.Open, check)
@@ -337,7 +337,7 @@ func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*sectionRequest
 // checkedScores verifies the reply against the sums and decodes the scores.
 func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
-		return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
+		return nil, fmt.Errorf("%w: its reply does not belong to this index", cpar.ErrCloud)
 	}
 	r, err := lattice.DecodeReply(s.params, a.Opaque)
 	if err != nil {

@@ -239,7 +239,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 		}
 	}
 	if a.cipher.Held() != 19 {
-		t.Errorf("what was refused left hints of %d records", a.cipher.Held())
+		t.Errorf("refused hints left hints of %d records", a.cipher.Held())
 	}
 	for _, some := range [][][]byte{{}, {hints[0]}, {hints[1]}, {hints[0], hints[0]}, {hints[0], hints[1], hints[1]}} {
 		if err := hold(some...); err == nil && a.cipher.Held() == 19 {

@@ -15,7 +15,7 @@ import (
 func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 	p, ring := k.params, k.params.Ring()
 	if !g.Fits(p, k.id) {
-		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: it is not of this index", cpar.ErrCorrupt)
+		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: it belongs to another index", cpar.ErrCorrupt)
 	}
 	if 1<<(p.LogRecordScale-1) <= lattice.MaxNoise {
 		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: records are scaled by 2^%d only", cpar.ErrInput, p.LogRecordScale)
@@ -45,7 +45,7 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 		addends[i] = nearest(ring, words[i], p.LogScale())
 		// Under a wrong key the result is noise far beyond the bounds.
 		if err := checkRow(p, vectors[i], addends[i]); err != nil {
-			return nil, nil, fmt.Errorf("decrypting a sealed group: record %d: %w: it is none of this key's", i, cpar.ErrCorrupt)
+			return nil, nil, fmt.Errorf("decrypting a sealed group: record %d: %w: another key encrypted it", i, cpar.ErrCorrupt)
 		}
 	}
 	return vectors, addends, nil

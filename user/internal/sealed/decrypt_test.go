@@ -20,7 +20,7 @@ func TestDecryptIsTheInverseOfEncrypt(t *testing.T) {
 		}
 		vectors, addends, err := k.Decrypt(g)
 		if err != nil || !reflect.DeepEqual(vectors, c.vectors) || !reflect.DeepEqual(addends, c.addends) {
-			t.Errorf("%d records: not what was encrypted, %v", n, err)
+			t.Errorf("%d records: not the encrypted ones, %v", n, err)
 		}
 		other, err := NewKey(testSecret(8), p, testID)
 		if err != nil {

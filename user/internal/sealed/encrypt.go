@@ -130,7 +130,7 @@ func checkRequest(p lattice.Params, u []int16) error {
 			return checkVector(len(asked), asked, p.RequestNorm)
 		}
 	}
-	return fmt.Errorf("%w: it does not ask one record of a row", cpar.ErrInput)
+	return fmt.Errorf("%w: it does not request exactly one record of a row", cpar.ErrInput)
 }
 
 func checkVector(dim int, v []int16, norm int64) error {

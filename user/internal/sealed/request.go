@@ -10,7 +10,7 @@ import (
 )
 
 // OneTimeKey holds the secrets for reading the reply to one request. NewRequest
-// creates it from a secret of its own.
+// creates it from a fresh secret.
 type OneTimeKey struct {
 	seed.Redacted
 	params lattice.Params

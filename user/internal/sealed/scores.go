@@ -10,8 +10,8 @@ import (
 )
 
 // Scores decodes a reply into ⟨v, u⟩ + addend for every record, in group order.
-// It uses the key up. h must belong to the groups that the server evaluated.
-// workers limits the number of goroutines.
+// The key cannot be used again. h must belong to the groups that the server
+// evaluated. workers limits the number of goroutines.
 func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)
 	if err != nil {

@@ -14,7 +14,7 @@
 // A group consists of ring-LWE samples of several secrets, one per block and
 // one for the addends, that share a_g. Samples of one secret under many uniform
 // a_g look uniform. A hybrid argument replaces the samples of one secret at a
-// time and generates those of the others itself. All groups together therefore
+// time and generates the other samples itself. All groups together therefore
 // leak at most B+1 times the advantage against ring-LWE (the many-secrets form
 // of Peikert, Vaikuntanathan, Waters, "A framework for efficient and composable
 // oblivious transfer", 2008, and of Frodo). A request consists of B samples of

@@ -63,7 +63,7 @@ func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// Two encryptions of the same records, also by a second device or from a
+// Two encryptions of the same records, even by a second device or from a
 // backup, share neither a_g nor noise.
 func TestEveryWriteIsFresh(t *testing.T) {
 	p := tiny(t)

@@ -89,7 +89,7 @@ func (s *session) pushIndex(ctx context.Context) error {
 	})
 }
 
-// openIndex opens the index the way a device does that has only the key.
+// openIndex opens the index as a device with only the key does.
 func (s *session) openIndex(ctx context.Context) error {
 	return s.step(func() string {
 		return fmt.Sprintf("open it with the key: fetch %s, once", Bytes(s.result.Fetched))
@@ -147,8 +147,9 @@ func (s *session) annotate(ctx context.Context) error {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// marked marks sure and correct keywords. Weights are no probabilities: they
-// make no keyword sure, and it takes half of the near photos to show a keyword.
+// marked marks sure and correct keywords. Weights are not probabilities. They
+// make no keyword sure, and show only keywords of at least half of the near
+// photos.
 func marked(keywords []rank.Keyword, probable bool, near int, truth []string) []Keyword {
 	out := []Keyword{}
 	for _, k := range keywords {

@@ -65,8 +65,8 @@ func (s *session) divide(ctx context.Context) (train, fresh []dataset.Photo, err
 		train, fresh = dataset.HeldOut(c, 10)
 	}
 	if len(train) == 0 || len(fresh) == 0 {
-		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; one to index and one to ask for are the least", cpar.ErrInput, len(c.Photos)),
-			"leave --data away to see painted pictures")
+		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; at least one to index and one to annotate are needed", cpar.ErrInput, len(c.Photos)),
+			"leave out --data to see painted pictures")
 	}
 	return train, fresh, nil
 }
@@ -116,8 +116,7 @@ func (s *session) extract(ctx context.Context, items []item) (read []item, err e
 const (
 	// sceneSeed is arbitrary but fixed, so that every run shows the same
 	// images.
-	sceneSeed = 1
-	// sceneCount is the number of painted images in the index.
+	sceneSeed  = 1
 	sceneCount = 360
 )
 

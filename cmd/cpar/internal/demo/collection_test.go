@@ -23,7 +23,7 @@ func TestWriteScenes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told.Load() != n*(n+1)/2 {
-		t.Errorf("told of %d in all", told.Load())
+		t.Errorf("progress of %d in all", told.Load())
 	}
 	c, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	if err != nil {

@@ -4,9 +4,9 @@
 //	new photos ─▶ requests ║─▶ replies ║─▶ keywords with probabilities
 //
 // The server has a clean environment, no key, and only a folder and the bytes
-// sent over HTTP. The Result has the keywords of the new photos beside those
-// that people gave, and the server's view. Print writes it for a terminal,
-// WritePage as an HTML page.
+// sent over HTTP. The Result holds the keywords found, the keywords that people
+// gave, and the server's view. Print writes it for a terminal, WritePage as an
+// HTML page.
 package demo
 
 import (
@@ -28,11 +28,9 @@ import (
 )
 
 const (
-	// shown is the number of new photos.
 	shown = 12
 	// shownNear is the number of neighbours shown for a new photo.
-	shownNear = 5
-	// shownAlbum is the number of indexed photos shown.
+	shownNear  = 5
 	shownAlbum = 20
 	// DefaultPhotos is the maximum number of indexed photos. Learning from
 	// their keywords dominates the time.
@@ -56,7 +54,8 @@ type Options struct {
 	Keep string
 	// Keywords is the maximum number of keywords per photo.
 	Keywords int
-	// Progress reports on a stage, Step its end and duration. Both may be nil.
+	// Progress reports on a stage, and Step reports its end and duration. Both
+	// may be nil.
 	Progress progress.Func
 	Step     func(what string, took time.Duration)
 }

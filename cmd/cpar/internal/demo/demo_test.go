@@ -133,7 +133,7 @@ func TestPicturesAreScaledAndUpright(t *testing.T) {
 	}
 	// Turned clockwise, left comes to the top.
 	if r, _, b, _ := small.At(12, 10).RGBA(); r < b {
-		t.Error("the top is not what was left")
+		t.Error("the top is not the former left")
 	}
 }
 
@@ -147,7 +147,7 @@ func TestPageEscapes(t *testing.T) {
 	// Without probabilities keywords have weights.
 	r.Photos[0].Keywords = marked([]rank.Keyword{{Word: evil, Weight: 8}, {Word: "wrong", Weight: 5}}, false, 10, photo.Truth)
 	r.Probable, r.Painted = false, false
-	checkPage(t, r, "<p class=\"label\">by weight</p>", "<small>8.0</small>", "<b>1 of 2</b>", "which is no probability", "people wrote: &lt;script&gt;")
+	checkPage(t, r, "<p class=\"label\">by weight</p>", "<small>8.0</small>", "<b>1 of 2</b>", "which is not a probability", "people wrote: &lt;script&gt;")
 }
 
 func checkPage(t *testing.T, r *Result, more ...string) {
@@ -199,7 +199,7 @@ func TestWeightsAreNoProbabilities(t *testing.T) {
 	if got, want := groupsOf(shown), "by weight sky 9.0 false, sea 4.5 true,"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := (&Result{Photos: []Photo{{Keywords: shown}}}).Verdict(), "1 of 2 suggestions are right; weights are no probabilities"; got != want {
+	if got, want := (&Result{Photos: []Photo{{Keywords: shown}}}).Verdict(), "1 of 2 suggestions are right; weights are not probabilities"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := marked([]rank.Keyword{{Word: "sky", Weight: 1}}, false, 1, nil); len(got) != 1 {

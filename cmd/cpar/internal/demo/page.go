@@ -38,7 +38,7 @@ const noiseBytes = 12_288
 // Noise draws the request.
 func (p Photo) Noise() picture { return noise(p.request[:min(noiseBytes, len(p.request))], p.Picture) }
 
-// Missed returns the keywords of people that were not found.
+// Missed returns the keywords that people gave and Run did not find.
 func (p Photo) Missed() []string {
 	return slices.DeleteFunc(slices.Clone(p.Truth), func(w string) bool {
 		return slices.ContainsFunc(p.Keywords, func(k Keyword) bool { return k.Word == w })

@@ -75,8 +75,8 @@ func newPicture(kind string, b []byte, size image.Point) picture {
 	return picture{template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)), size.X, size.Y}
 }
 
-// noise draws bytes as full rows of grey pixels in the shape of another picture,
-// as an observer without the key sees them.
+// noise draws bytes, as an observer without the key sees them, as full rows of
+// grey pixels in the shape of another picture.
 func noise(b []byte, shape picture) picture {
 	ratio := 4.0 / 3
 	if shape.Width > 0 && shape.Height > 0 {

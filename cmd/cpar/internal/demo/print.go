@@ -15,7 +15,7 @@ func (r *Result) Print(w io.Writer) {
 	if s := dataset.PeopleLeftOut(r.People); s != "" {
 		fmt.Fprintf(w, "\n%s\n", s)
 	}
-	fmt.Fprintf(w, "\nKeywords of the new photos. ✓ marks those that people gave them too.\n")
+	fmt.Fprintf(w, "\nKeywords of the new photos. ✓ marks keywords that people gave too.\n")
 	for _, p := range r.Photos {
 		fmt.Fprintf(w, "\n  %s\n    %-10s %s\n", p.Name, "truth", strings.Join(p.Truth, ", "))
 		for _, g := range p.Groups() {
@@ -44,7 +44,7 @@ func (r *Result) Verdict() string {
 	if r.Probable {
 		return r.Share() + " likely keywords are right"
 	}
-	return r.Share() + " suggestions are right; weights are no probabilities"
+	return r.Share() + " suggestions are right; weights are not probabilities"
 }
 
 // SawLines describes the server's view in plain words.

@@ -20,7 +20,7 @@ import (
 // input.
 const CloudCommand = "demo-cloud"
 
-// patience is the time that the process has to serve, and to end.
+// patience is the time that the process has to start serving, and to end.
 const patience = 20 * time.Second
 
 // A cloudProcess is the server. It ends with this process, however that
@@ -87,8 +87,8 @@ func startCloud(ctx context.Context, data, log string) (p *cloudProcess, err err
 	return p, nil
 }
 
-// cleanEnvironment returns a minimal environment, which above all names no
-// folder of the owner.
+// cleanEnvironment returns a minimal environment. Above all, it names no folder
+// of the owner.
 func cleanEnvironment() []string {
 	env := []string{"LANG=C"} // an empty list would inherit the environment
 	if root := os.Getenv("SYSTEMROOT"); runtime.GOOS == "windows" && root != "" {
@@ -113,7 +113,7 @@ func (p *cloudProcess) stop() error {
 		return nil
 	}
 	p.end()
-	// Wait also reports the context that end has cancelled.
+	// Wait also reports that end has cancelled the context.
 	if err := p.cmd.Wait(); p.cmd.ProcessState == nil || !p.cmd.ProcessState.Success() {
 		return fmt.Errorf("ending the server's process: %w: %w; its log: %s", cpar.ErrCloud, err, lastLine(p.log))
 	}

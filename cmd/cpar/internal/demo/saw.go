@@ -16,7 +16,8 @@ import (
 	"cpar"
 )
 
-// CloudView is the view of the server's process, from its log and its folder.
+// CloudView describes what the server's process saw, according to its log and
+// its folder.
 type CloudView struct {
 	// Stored counts the bytes in its folder, Requests the HTTP requests in its
 	// log, Annotations the annotation requests among them, and Received their
@@ -28,7 +29,7 @@ type CloudView struct {
 	// Log holds log lines of two annotations.
 	Log []string `json:"log"`
 	// Searched is the number of the owner's words and names searched for in
-	// Haystack bytes: folder, log and all requests. Found are the ones that
+	// Haystack bytes: folder, log and all requests. Found lists the words that
 	// occur.
 	Searched int      `json:"words_searched"`
 	Haystack int64    `json:"bytes_searched"`
