@@ -155,7 +155,8 @@ func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
 	return o, err
 }
 
-// nameOrID parses an index ID or a name that only the key can read.
+// nameOrID parses an index ID. It returns any other text as a name, which only
+// a holder of the key can look up.
 func nameOrID(text string) (id cpar.IndexID, name string, err error) {
 	if id, err = cpar.ParseIndexID(text); err != nil {
 		return id, text, user.CheckName(text)

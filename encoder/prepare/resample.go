@@ -95,8 +95,9 @@ type window struct {
 	weights []uint64
 }
 
-// windows resamples an axis from n pixels to a length of full. It returns
-// windows for the pixels from skip to skip+wanted. Pixel centres are at halves.
+// windows returns the windows that resample an axis of n pixels to full pixels,
+// for the result pixels from skip to skip+wanted. Pixel centres are at
+// half-integers.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
 	widened := max(1, scale)

@@ -16,18 +16,21 @@ import (
 // Record i has a row of k scores, for k requests for unknown photos. A photo
 // has a row of distances to R photos that the attacker picks. Both rows sample
 // the same geometry, provided that users request photos of the kind they store.
-// The leading eigenvectors of both therefore nearly agree, up to signs, and
-// record i is the photo with the nearest coordinates.
+// The matrices of these rows therefore have nearly the same leading
+// eigenvectors, up to signs, and record i is the photo with the nearest
+// coordinates.
 //
-// All signs of the first few eigenvectors are tried. From each start the
-// rotation between the two bases is repeatedly fitted to its nearest
-// neighbours, and the best start is extended by some eigenvectors at a time (as
-// ZoomOut does for surfaces: Melzi and others, ACM Trans. Graph. 38, 2019).
-// With few requests the eigenvectors are poor, a wrong start stays wrong, and
-// hardly any record is matched.
+// Every choice of signs for the first few eigenvectors is a start. From each
+// start, the attack alternates between finding the nearest photo of each record
+// and fitting the rotation between the two bases to these pairs. The best start
+// is then extended by a few eigenvectors at a time (as ZoomOut does for
+// surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). With few requests
+// the eigenvectors are poor, a wrong start stays wrong, and hardly any record
+// is matched.
 
-// spectrum returns the leading eigenvectors of rows, n×p, each as long as its
-// singular value. Centring and scaling the columns removes the secret scale and
+// spectrum returns, as an n×p matrix, the leading left singular vectors of the
+// n×k matrix of standardised columns, each multiplied by its singular value and
+// divided by √k. Centring and scaling the columns removes the secret scale and
 // offset of a request.
 func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	k, n := len(columns), len(columns[0])
@@ -77,8 +80,9 @@ const (
 	matchSample = 400
 )
 
-// match returns a photo for every record. scores has a row of n records per
-// request, distances a row of n photos per picked photo.
+// match returns a photo for every record. scores[j] holds every record's score
+// for request j, and distances[j] holds every photo's distance to the j-th
+// photo that the attacker picked.
 func match(scores, distances [][]float64) ([]int, error) {
 	p := min(matchMax, len(scores), len(distances))
 	records, err := spectrum(scores, p)
@@ -105,8 +109,9 @@ func match(scores, distances [][]float64) ([]int, error) {
 }
 
 // bestStart maps the records' leading eigenvectors to the photos'. Every choice
-// of signs is a start, improved on a sample of the records with more rounds for
-// better starts. The start that brings the sample nearest to photos wins.
+// of signs is a start, and each start is improved on a sample of the records.
+// Only the best eighth of the starts gets further rounds. The start that brings
+// the sample nearest to photos wins.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)

@@ -7,24 +7,26 @@ import (
 )
 
 // The curve maps a word's vote, and its share of the photos, to a probability.
-// A few photos leave most of the plane of votes and shares unseen, where six
-// unconstrained terms may give any value (after 80 photos, a word with a
-// thousandth of the votes got probability 0.82). A prior constrains them. It
-// adds predictions all over the plane that are right as often as a simpler
-// curve predicts. For a Guess with Alone set, the simpler curve is aloneCurve.
+// A small collection leaves most of the plane of votes and shares without
+// samples, and there the curve's six terms may give any value (after 80 photos,
+// a word with a thousandth of the votes got probability 0.82). A prior
+// constrains the terms. It adds predictions all over the plane that are right
+// as often as a simpler curve predicts. For a Guess with Alone set, the simpler
+// curve is aloneCurve.
 
 // aloneCurve was fitted to collections of 30 and 100 photos that were drawn from
 // the training part of Corel-5k.
 var aloneCurve = [curveTerms]float64{-0.8530, 1.1112, 2.4733, 0.4606, -0.5613, -0.1790}
 
-// priorWords is the total weight of the prior's predictions: a twentieth of the
-// predictions of 80 photos, and a thousandth of those from 4,500. Weights of
-// 100 to 1,000 work equally well. With aloneCurve, the weight is aloneWords divided by
-// the number of photos, because even a hundred photos hardly show the shape of a
-// curve.
+// priorWords is the total weight of the prior's predictions. It is a twentieth
+// of the number of predictions made for 80 photos, and a thousandth of the
+// number made for 4,500 photos. Weights of 100 to 1,000 work equally well. With
+// aloneCurve, the weight is aloneWords divided by the number of photos, because
+// even a hundred photos hardly show the shape of a curve.
 const priorWords, aloneWords = 200, 900_000
 
-// The prior's predictions form a grid of priorVotes and priorShares shares.
+// The prior's predictions form a grid of the votes in priorVotes and
+// priorShares quantiles of the shares.
 var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1}
 
 const priorShares = 8
@@ -164,14 +166,17 @@ func (r *predictions) trust() float64 {
 	return at
 }
 
-// In the collections of aloneCurve, a random keyword of a photo is on usualShare
-// of the other photos. Where it is on more, the curve is lowered by commonSlope for
-// each unit of the logarithm, as far as few photos can differ by chance (about two
-// standard deviations), and with the weight of commonPhotos photos.
+// In the collections of aloneCurve, a random keyword of a photo is on
+// usualShare of the other photos. If the share differs, shiftForCommon lowers
+// the curve by commonSlope times the logarithm of the ratio to usualShare. The
+// logarithm is limited to ±commonByChance/√n for n photos, about two standard
+// deviations of chance. The factor commonPhotos/(n+commonPhotos) makes the
+// shift fade as n grows.
 const usualShare, commonSlope, commonPhotos, commonByChance = 0.062, 0.6, 50, 2.5
 
-// shiftForCommon corrects the level of the curve. If chance makes keywords of few
-// photos too common, the samples cannot reveal it, because they are these photos.
+// shiftForCommon corrects the level of the curve. In a small collection,
+// keywords may by chance be more common than usual. The samples cannot reveal
+// this, because they are from the same collection.
 func (c *Calibrated) shiftForCommon() {
 	n, all, pairs := float64(c.photos), 0.0, 0.0
 	for _, w := range c.words {

@@ -29,8 +29,8 @@ type Options struct {
 	KeepMtime bool
 	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
-	// Resume continues the last run if it was cut and had the same Command. More
-	// announces a further call that continues this one.
+	// Resume continues the last run if it stopped early and had the same
+	// Command. More announces a further call that continues this one.
 	Resume, More bool
 	// Once passes over photos that a run has annotated before, and asks about no
 	// content twice, even if the index has changed since or the run was undone.
@@ -52,7 +52,7 @@ type Options struct {
 	MinProbability float64
 	MaxKeywords    int
 	// Everything requests and stores all keywords of the neighbours, instead of
-	// at most MostKept with at least probability LeastKept.
+	// at most MostKept with a probability of at least LeastKept.
 	Everything bool
 	// Suggest, if not nil, returns further words to write into a photo.
 	// Suggests identifies its configuration.
@@ -111,9 +111,9 @@ var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInp
 // ErrStopped ends a run with more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
-// Annotate annotates photos and passes the results to the function each once
-// all requests were sent. The error is a failure of the cloud or the disk, or
-// an interrupt. Failures of single photos are in their results.
+// Annotate annotates photos. Once all requests have been sent, it calls each
+// with every result. The error is a failure of the cloud or the disk, or an
+// interrupt. Failures of single photos are in their results.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -170,8 +170,8 @@ func (w *annotator) askAll(ctx context.Context) ([]group, error) {
 	return w.ask(ctx, todo)
 }
 
-// finishAll writes the answers and passes each result to each. err is the error
-// that ended asking.
+// finishAll writes the answers and calls each with every final result. err is
+// the error that ended asking.
 func (w *annotator) finishAll(ctx context.Context, groups []group, err error, each func(Result)) (Summary, error) {
 	err = w.writeAll(ctx, groups, err)
 	for i := range w.results {
@@ -276,7 +276,8 @@ type job struct {
 }
 
 // A group holds the jobs of one batch, answered in one generation of the index.
-// want is the work that its photos no longer need once they are written.
+// want identifies the work that is finished for a photo once it is written
+// (memory.finished).
 type group struct {
 	jobs []*job
 	want string
@@ -289,7 +290,7 @@ func (w *annotator) writeAll(ctx context.Context, groups []group, err error) err
 			break
 		}
 		if err := w.finish(g); err != nil {
-			return err // the next process finds the run without an end, and cut
+			return err // the next process ends the run as stopped early
 		}
 		w.o.Progress.Report("write", i+1, len(groups))
 	}

@@ -37,7 +37,7 @@ type Backend interface {
 	// expect to be left out.
 	Skipped() []leftOut
 	// Locate returns a function from the content of a photo to its records in
-	// the index, nil if there is none.
+	// the index. The function is nil if there is no index to look in.
 	Locate(ctx context.Context) (func(content [32]byte) []uint32, error)
 	// Content returns the content digest of a photo if it is known without
 	// reading the file.
@@ -77,14 +77,14 @@ type Settings struct {
 	KeepMtime bool   `json:"keep_mtime"`
 	Where     string `json:"where"` // sidecar or embedded
 	Style     string `json:"style"`
-	// Own is set without an index: suggestions are words of the network's own
-	// vocabulary.
+	// Own is set if there is no index. Suggestions are then words of the
+	// network's own vocabulary.
 	Own bool `json:"own"`
 
 	limit float64 // the threshold, not rounded
 }
 
-// A Choice changes settings. Nil fields keep theirs.
+// A Choice changes settings. A nil field leaves its setting unchanged.
 type Choice struct {
 	Right     *int    `json:"right,omitempty"` // in percent
 	Where     *string `json:"where,omitempty"`

@@ -19,13 +19,13 @@ import (
 // user works on it. The page loads the visible part and names photos by their
 // positions, so that no message grows with the library.
 type listing struct {
-	word string // of a listing by word
+	word string // set if the listing reviews a word
 	rows []row
 }
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // of a listing by word
+	c     candidate // the suggestion, if a word was named
 }
 
 const (
@@ -77,7 +77,7 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error)
 		Listing  string  `json:"listing"`
 		Total    int     `json:"total"`
 		At       int     `json:"at"`     // position of the photo asked for, or -1
-		Likely   int     `json:"likely"` // of a listing by word
+		Likely   int     `json:"likely"` // rows that are likely, if the listing reviews a word
 		Surveyed int     `json:"surveyed"`
 		Of       int     `json:"of"`
 		Rows     []entry `json:"rows"` // the first ones
@@ -127,7 +127,7 @@ func (s *Server) filter(all []*shelfPhoto, f filter) (*listing, error) {
 	return x, nil
 }
 
-// shows returns the test of a filter that depends on keywords.
+// shows returns the part of a filter's test that depends on keywords.
 func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	threshold, word := s.backend.Settings().limit, metadata.Fold(f.Word)
 	is := map[string]func(*summary, Decision) bool{

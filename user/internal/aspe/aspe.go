@@ -34,8 +34,9 @@ type Index struct {
 	part   *ledgerPart
 	budget *scorevector.Budget
 	order  orderEncoder
-	// fields is SF, the coordinates cut by planes. planeLimit bounds the total
-	// distance of a request from their centres.
+	// fields holds the coordinates cut by planes, the paper's split fields SF.
+	// planeLimit bounds the sum of a request's distances from the centres of
+	// these fields.
 	fields     []int
 	planeLimit int64
 	// vectors and planes hold 8·m² bytes each and are created on first use.
@@ -91,7 +92,7 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 }
 
 // budgetOf returns the noise budget of an index, including its secret offset r,
-// which affects the room for vectors.
+// which affects how large the squared distance of two vectors may be.
 func budgetOf(x *index.Index) (*scorevector.Budget, error) {
 	budget, err := scorevector.NewLargestScale(x.Profile.Layout())
 	if err != nil {

@@ -11,18 +11,19 @@
 //
 // # Why the server learns nothing
 //
-// A group consists of ring-LWE samples of several secrets, one per block and
-// one for the addends, that share a_g. Samples of one secret under many uniform
-// a_g look uniform. A hybrid argument replaces the samples of one secret at a
-// time and generates the other samples itself. All groups together therefore
-// leak at most B+1 times the advantage against ring-LWE (the many-secrets form
-// of Peikert, Vaikuntanathan, Waters, "A framework for efficient and composable
-// oblivious transfer", 2008, and of Frodo). A request consists of B samples of
-// one secret s′ under a′_1 … a′_B. Requests share these but each has its own
-// s′, so r requests lose a factor r by the same argument. The messages are
-// masked by values that look uniform. Neither side's messages depend on the
-// other side's secrets, so the two arguments are independent. Hints and replies
-// are functions of data that the server has.
+// Group g consists of ring-LWE samples that share a public a_g but have
+// different secrets, one per block of coordinates and one for the addends.
+// Samples of one secret under many uniform a_g look uniform. A hybrid argument
+// replaces the samples of one secret at a time and generates the other samples
+// itself. All groups together therefore leak at most B+1 times the advantage
+// against ring-LWE (the many-secrets form of Peikert, Vaikuntanathan, Waters,
+// "A framework for efficient and composable oblivious transfer", 2008, and of
+// Frodo). A request consists of B samples of one secret s′ under a′_1 … a′_B.
+// Requests share these but each has its own s′, so r requests lose a factor r
+// by the same argument. The messages are masked by values that look uniform.
+// Neither side's messages depend on the other side's secrets, so the two
+// arguments are independent. Hints and replies are functions of data that the
+// server has.
 //
 // The proof requires the following, which the types enforce:
 //   - a_g never meets the secrets twice with the same noise. Encrypt takes the
@@ -30,8 +31,8 @@
 //     combines fresh randomness, the key, and a digest of the plaintext
 //     (seed.Source). A restored backup or a cloned machine with repeating random
 //     numbers therefore never uses one secret for different records.
-//   - s′ never meets the same a′ twice with the same noise. NewRequest takes both
-//     from such a secret, and a OneTimeKey decrypts one reply.
+//   - s′ never meets the same a′ twice with the same noise. NewRequest takes
+//     s′ and the noise from such a secret, and a OneTimeKey decrypts one reply.
 //   - No two indexes share secrets. The random index id and the parameters enter
 //     every derivation.
 //
