@@ -222,11 +222,11 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 		fmt.Fprintln(cmd.ErrOrStderr(), note)
 	}
 	if x.Fetched > 0 {
-		kept := "they are kept in the cache folder"
+		kept := "it is kept in the cache folder"
 		if f.cache.folder == noCache {
-			kept = "none of them are kept"
+			kept = "nothing is kept"
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; %s\n", size(x.Fetched), kept)
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index was fetched; %s\n", size(x.Fetched), kept)
 	}
 }
 

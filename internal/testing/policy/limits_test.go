@@ -40,7 +40,7 @@ var limits = []limit{
 	{"lines of CHANGELOG.md", 1, 60, "it tells users what changed, not how", lines("CHANGELOG.md")},
 	{"lines of docs/ARCHITECTURE.md", 1, 1000, "newcomers need a map", lines("docs/ARCHITECTURE.md")},
 	{"entries of the root", 1, 30, "the listing fits on a screen", rootEntries},
-	{"lines of user/", 1, 22_000, "code that handles keys stays small enough to audit", goLines("user/")},
+	{"lines of user/", 1, 23_000, "code that handles keys stays small enough to audit: 22,000, and 1,000 for review by word, a vocabulary and watch", goLines("user/")},
 	{"lines of the module", 1, 120_400, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, and 6,000 for review by word, a vocabulary, watch, videos and releases", goLines("")},
 	{"99th percentile of function lengths", 1, 55, "a function fits on a screen", functionLength(0.99)},
 	{"longest function", 1, 110, "a table may take two screens", functionLength(1)},
