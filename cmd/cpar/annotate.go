@@ -42,8 +42,8 @@ type annotateFlags struct {
 	tell         io.Writer       // receives notes about the network, may be nil
 }
 
-// By default annotate gives a short list of likely keywords. Weights are not
-// probabilities and have no threshold.
+// Default numbers of keywords per photo. maxWeights applies to keywords with
+// weights, which are not probabilities and have no threshold.
 const (
 	maxKeywords = 12
 	maxWeights  = 10
@@ -202,7 +202,8 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	return p.finish(sum, broken, len(list))
 }
 
-// commandLine returns the command for the journal, without defaults.
+// commandLine returns the command and its arguments, without flags, for the
+// journal (the record of runs).
 func commandLine(cmd *cobra.Command, args []string) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "cpar ") + " " + strings.Join(args, " ")
 }
@@ -283,7 +284,7 @@ func parseErrors(text string) (int, error) {
 	return n, nil
 }
 
-// ready checks that the index can serve the flags, before any request.
+// ready checks, before any request, that the index supports the flags.
 func (f *annotateFlags) ready(o *user.Owner) error {
 	if err := o.CheckRanking(f.ranking); err != nil {
 		return err
@@ -318,7 +319,7 @@ func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	return o
 }
 
-// params returns the search for an open index.
+// params returns the search parameters for an open index.
 func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
 	neighbours := x.Ranker().Neighbours()
 	if f.ranking.Ranker == rank.KindPaper {
@@ -327,7 +328,8 @@ func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
 	return f.search.params(x.Manifest, neighbours)
 }
 
-// worse returns the first cloud error, or the first error if there is none.
+// worse returns the more serious of two errors: the first cloud error,
+// otherwise the first error.
 func worse(first, next error) error {
 	if errors.Is(next, cpar.ErrCloud) && !errors.Is(first, cpar.ErrCloud) {
 		return next

@@ -18,8 +18,8 @@ import (
 	"cpar/user/library"
 )
 
-// A maybe is a keyword that is not written. For a word not learnt from the
-// collection, Source is network (the network's classes) or text (its text
+// A maybe is a keyword in the JSON list "maybe". For a word not learnt from the
+// collection, Source is "network" (the network's classes) or "text" (its text
 // half).
 type maybe struct {
 	rank.Keyword
@@ -30,8 +30,8 @@ type maybe struct {
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
-	Keywords []rank.Keyword   `json:"keywords"` // the likely ones, which --write writes
-	Maybe    []maybe          `json:"maybe"`    // the others
+	Keywords []rank.Keyword   `json:"keywords"` // likely keywords, which --write writes
+	Maybe    []maybe          `json:"maybe"`    // other keywords
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
 	Error    string           `json:"error,omitempty"`
@@ -40,9 +40,10 @@ type annotated struct {
 	Received int              `json:"bytes_received"`
 	Visited  uint32           `json:"records_visited,omitempty"`
 	Touched  uint64           `json:"bytes_touched,omitempty"`
-	// CloudMS is this request's share of its batch.
+	// CloudMS is this request's share of the time of its batch.
 	CloudMS float64 `json:"answer_ms,omitempty"`
-	// Known reports that the answer was known and no request was sent.
+	// Known reports whether the answer was already known, so that no request
+	// was sent.
 	Known  bool     `json:"known,omitempty"`
 	Added  []string `json:"added,omitempty"`
 	Files  []string `json:"files,omitempty"`
@@ -168,7 +169,8 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	return nil
 }
 
-// print prints a photo. Photos without results appear only with --verbose.
+// print prints the result for a photo. With --write, keywords appear only if
+// --verbose is given.
 func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	if r.CutShort && r.Err == nil {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", sanitize.Text(r.Path), cutShort)
@@ -193,7 +195,7 @@ func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	for _, file := range r.Files {
 		if dir, err := filepath.Abs(filepath.Dir(r.Path)); err == nil && filepath.Dir(file) == dir {
-			file = filepath.Join(filepath.Dir(r.Path), filepath.Base(file)) // in the user's spelling
+			file = filepath.Join(filepath.Dir(r.Path), filepath.Base(file)) // as the user spelled the folder
 		}
 		fmt.Fprintln(p.cmd.OutOrStdout(), sanitize.Text(file))
 	}

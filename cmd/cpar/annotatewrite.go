@@ -138,8 +138,7 @@ func (f *writeFlags) parse(dryRun bool) error {
 	return nil
 }
 
-// csvHeader identifies files written by annotate, the only files that it
-// replaces.
+// csvHeader identifies files written by annotate. --out replaces no other file.
 var csvHeader = []string{"path", "keywords", "probabilities"}
 
 func (f *writeFlags) checkOut() error {
@@ -158,12 +157,13 @@ func (f *writeFlags) checkOut() error {
 }
 
 // writeCSV writes the photos with keywords in the form of a manifest.csv and
-// returns their number. Paths below the file's folder are relative to it.
-// Additional words follow a photo's keywords and have no probabilities.
+// returns their number. Paths below the folder of file are relative to that
+// folder. The words in more follow a photo's keywords and have no
+// probabilities.
 func writeCSV(file string, all []library.Result, more []photoWords) (n int, err error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	_ = w.Write(csvHeader) // into memory
+	_ = w.Write(csvHeader) // cannot fail in memory
 	folder, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
 		return 0, fmt.Errorf("writing %s: %w: %w", sanitize.Text(file), cpar.ErrInput, err)

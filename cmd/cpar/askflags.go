@@ -73,7 +73,7 @@ func (f *askFlags) asker(cmd *cobra.Command) (a asker, err error) {
 	return a, f.cache.opening(a.this, a.key, &a.options)
 }
 
-// open opens the index unless ready refuses it.
+// open opens the index unless function ready returns an error.
 func (a *asker) open(ctx context.Context, ready func(*user.Owner) error) (*device.Index, error) {
 	a.options.Ready = ready
 	x, err := a.this.Open(ctx, a.client, a.key, a.options)
@@ -134,9 +134,9 @@ func (f *programFlags) annotateOptions() device.AnnotateOptions {
 // likelyFlags determine which keywords count as likely.
 type likelyFlags struct {
 	right string
-	share float64 // right, parsed
+	share float64 // the parsed value of right
 	least float64
-	set   bool // least was given
+	set   bool // whether --min-probability was given
 }
 
 func (f *likelyFlags) add(c *cobra.Command) {

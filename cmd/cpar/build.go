@@ -52,7 +52,8 @@ type built struct {
 	Scheme  string `json:"scheme"`
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Dimensions is the length of a vector. Neighbours is the ranker's L.
+	// Dimensions is the length of a vector. Neighbours is L, the number of
+	// neighbours that the ranker uses.
 	Dimensions int    `json:"dimensions,omitempty"`
 	Neighbours int    `json:"neighbours,omitempty"`
 	Network    string `json:"network,omitempty"`
@@ -158,7 +159,7 @@ until the new one is.
 // profileSuited, the choice depends only on the collection.
 const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
-// plan converts the flags.
+// plan converts the flags into a plan for package tune.
 func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
 	o.PCA, o.Trees, o.Lists, o.Block, o.Careful, o.Cells = f.pca, f.trees, f.lists, f.block, f.careful, f.clusters
@@ -180,12 +181,12 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 	}
 	if f.pca != profile.DefaultPCA && (o.Suited || o.Profile != profile.Paper) {
 		if o.Suited {
-			o.Suited = false // it says which
+			o.Suited = false // --pca implies profile paper
 		} else {
 			return o, hint.Add(fmt.Errorf("%w: --pca %d is for profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, o.Profile), "leave --pca out")
 		}
 	}
-	if f.trees == 0 { // overrides the default of Options
+	if f.trees == 0 { // Options would read 0 as the default
 		return o, hint.Add(fmt.Errorf("%w: --trees 0", cpar.ErrInput), "the schemes without trees are ivf and capia")
 	}
 	if o.Split, err = user.ParseSplit(f.split); err != nil {
@@ -315,8 +316,8 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// checkOut checks before the long work that an index can go to --out. A missing
-// folder is created at the end.
+// checkOut checks, before the long work, that an index can be written to --out.
+// A missing folder is created at the end.
 func (f *buildFlags) checkOut() error {
 	if info, err := os.Stat(f.out); f.dryRun || err != nil || !info.IsDir() {
 		return nil

@@ -133,12 +133,12 @@ func (f *cloudFlags) token() (none bearer.Token, err error) {
 	return none, nil
 }
 
-// addIndex adds --index, for commands that search one.
+// addIndex adds --index to a command that searches an index.
 func (f *cloudFlags) addIndex(c *cobra.Command) {
 	c.Flags().StringVar(&f.index, "index", "", indexUsage+", if the cloud has several")
 }
 
-// opening selects the named index, if any.
+// opening returns options that select the index named by --index, if any.
 func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
 	if f.index == "" {
 		return o, nil

@@ -16,8 +16,7 @@ import (
 	"cpar/user/device"
 )
 
-// Values that a shell completes for these flags in every command. fileFlags and
-// folderFlags complete file and folder names.
+// flagValues maps flags of all commands to the values that a shell completes.
 var (
 	flagValues = map[string]func() []string{
 		"scheme": func() []string { return append(schemeNames(), schemeAuto) },
@@ -88,7 +87,7 @@ func complete(c *cobra.Command) {
 		}
 	}
 	if c.Flags().Lookup("index") != nil {
-		if slices.Contains([]string{"add", "compact", "remove", "rename", "show", "set", "undo", "check", "find"}, c.Name()) { // these take an index folder
+		if slices.Contains([]string{"add", "compact", "remove", "rename", "show", "set", "undo", "check", "find"}, c.Name()) { // these commands take an index folder
 			must(c.MarkFlagDirname("index"))
 		} else {
 			must(c.RegisterFlagCompletionFunc("index", indexesSeen))

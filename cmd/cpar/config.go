@@ -89,5 +89,6 @@ func configPlaces() []string {
 	return []string{filepath.Join(dir, "cpar", "config.toml")}
 }
 
-// applySettings sets a command's flags from the environment and the file.
+// applySettings sets a command's flags from the environment and the
+// configuration file.
 func applySettings(c *cobra.Command) error { return table.Apply(c, "") }

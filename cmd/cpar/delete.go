@@ -106,8 +106,8 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	if x, there, err = device.Named(client.URL(), list, id, name); err != nil || there {
 		return x, there, err
 	}
-	// After an interrupted delete the cloud no longer has it, but this device
-	// still knows it.
+	// After an interrupted delete the cloud no longer has the index, but this
+	// device still knows it.
 	known, err := this.Known(key)
 	if err != nil {
 		return x, false, err
@@ -118,7 +118,8 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
 }
 
-// confirm asks a person to type yes. done completes the error "nothing was …".
+// confirm asks the user to type yes. Parameter done is the participle in the
+// error "nothing was …".
 func confirm(cmd *cobra.Command, question, done string) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s? type yes: ", question)
 	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {

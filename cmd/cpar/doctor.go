@@ -132,13 +132,13 @@ func (d *doctorFlags) checkPrivate(check, path, mode string) {
 // keyringPatience is the time a person has to unlock the keyring.
 const keyringPatience = time.Minute
 
-// checkKeyring checks that there is a keyring and, if the key file relies on
-// it, that it opens the file.
+// checkKeyring checks whether a keyring is available and, if the key file
+// relies on the keyring, whether it opens the file.
 func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, path string) {
 	ctx, cancel := context.WithTimeout(ctx, keyringPatience)
 	defer cancel()
 	there := device.ProbeKeyring(ctx, ring)
-	id, _ := user.FileID(path) // the check of the key reports errors
+	id, _ := user.FileID(path) // checkKey reports errors
 	remembered, _ := this.Remembers(path)
 	if !remembered {
 		if there == nil {
@@ -158,8 +158,8 @@ func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, pat
 	}
 }
 
-// A library of 30,000 photos needs space for its journal and about thirty
-// kilobytes of features per photo (device.DefaultLimit).
+// Bytes that should be free for a library of 30,000 photos: for its journal,
+// and for about thirty kilobytes of features per photo (device.DefaultLimit).
 const (
 	stateWants = 100_000_000
 	cacheWants = 1_000_000_000

@@ -76,7 +76,7 @@ func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, h
 	case errors.Is(err, cparhttp.ErrToken):
 		d.findings.Fail("token", "ask the cloud's operator for another; this one may have expired", err)
 		return nil, false
-	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud
+	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud does not describe tokens
 	case err != nil:
 		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
 		return nil, false
@@ -119,8 +119,8 @@ func (d *doctorFlags) checkUsage(ctx context.Context, client *cparhttp.Client, s
 	}
 }
 
-// checkIndex looks for the current index at the cloud. read reports whether its
-// manifest has this program's format.
+// checkIndex looks for the current index at the cloud. Result read reports
+// whether the manifest has this program's format.
 func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *user.Key, client *cparhttp.Client, list []cparhttp.IndexInfo) (read bool) {
 	if key == nil {
 		return false
@@ -156,7 +156,7 @@ func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *
 }
 
 // checkFormats compares the format versions of this program, the cloud and the
-// index. A reader refuses all others.
+// index. A program refuses every version but its own.
 func (d *doctorFlags) checkFormats(health cparhttp.Health, index bool) {
 	switch {
 	case health.Format != cpar.Version:
@@ -172,8 +172,8 @@ func (d *doctorFlags) checkFormats(health cparhttp.Health, index bool) {
 	}
 }
 
-// clockSkew returns how far the cloud's clock is ahead, by the Date header of a
-// response.
+// clockSkew returns how far the cloud's clock is ahead, according to the Date
+// header of a response.
 func clockSkew(ctx context.Context, how access.Access) (time.Duration, bool) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, how.Cloud, nil)
 	if err != nil {

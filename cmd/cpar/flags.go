@@ -26,7 +26,7 @@ func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// either returns the words for a dry run or for work that was done.
+// either returns would for a dry run, otherwise done.
 func either(dryRun bool, would, done string) string {
 	if dryRun {
 		return would
@@ -34,7 +34,7 @@ func either(dryRun bool, would, done string) string {
 	return done
 }
 
-// usageOf returns a usage error that gets its own hint.
+// usageOf returns a usage error to which the caller adds a hint.
 func usageOf(text string) error { return exitcode.UsageError(errors.New(text)) }
 
 // usageError returns a usage error with a pointer to the help.
@@ -42,8 +42,8 @@ func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
 }
 
-// noArgs, oneArg and someArgs check the number of arguments. In errors, what
-// describes a missing argument.
+// noArgs, oneArg and someArgs check the number of arguments. Parameter what
+// describes a missing argument in errors.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError(c, fmt.Errorf("%s takes no %q", c.CommandPath(), args[0]))
@@ -69,7 +69,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// verbose reports whether every file left out is named.
+// verbose reports whether --verbose was given, which names every file left out.
 func verbose(c *cobra.Command) bool {
 	on, err := c.Flags().GetBool("verbose")
 	return err == nil && on

@@ -23,8 +23,8 @@ func (f *serverFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.keyFile, "api-key-file", "", "`file` with an API key of Immich (default: the key in $CPAR_IMMICH_API_KEY)")
 }
 
-// client returns a client of the server. The key is not an argument, because
-// every program on the machine can read arguments.
+// client returns a client of the server. The API key is never a command-line
+// argument, because every program on the machine can read those.
 func (f *serverFlags) client() (*immich.Client, error) {
 	if f.address == "" {
 		return nil, hint.Add(usageOf("no Immich server was named"), "pass --server https://photos.example")
@@ -132,7 +132,8 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 	return partly(s.Failed, s.Failed+s.Done, first)
 }
 
-// print prints the result for a photo. Names come from the server.
+// print prints the result for a photo. It sanitises names, because they come
+// from the server.
 func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 	out := cmd.OutOrStdout()
 	switch {

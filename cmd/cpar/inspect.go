@@ -24,7 +24,7 @@ type inspected struct {
 	Index  string                `json:"index"`
 	Seen   []leakage.Observation `json:"seen"`
 	Bytes  uint64                `json:"bytes"`
-	// Opened holds the additional view of a key, or nil.
+	// Opened is the part of an index that only a key reveals, or nil.
 	Opened *keyView `json:"opened,omitempty"`
 }
 

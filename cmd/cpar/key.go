@@ -83,7 +83,7 @@ the file cannot extend them.`,
 	return c
 }
 
-// keyFlagsMore are the common flags of the commands under key.
+// keyFlagsMore are the flags shared by the commands under key.
 type keyFlagsMore struct {
 	keyFlags
 	newFile              string
@@ -95,13 +95,13 @@ func (f *keyFlagsMore) add(c *cobra.Command) {
 	jsonFlag(c, &f.asJSON)
 }
 
-// addWriter adds the flags of commands that change the file.
+// addWriter adds the flags of a command that changes the key file.
 func (f *keyFlagsMore) addWriter(c *cobra.Command) {
 	f.add(c)
 	dryRunFlag(c, &f.dryRun)
 }
 
-// addNew adds the flags of commands that ask for a new passphrase.
+// addNew adds the flags of a command that asks for a new passphrase.
 func (f *keyFlagsMore) addNew(c *cobra.Command) {
 	f.addWriter(c)
 	c.Flags().StringVar(&f.newFile, "new-passphrase-file", "", "read the new passphrase from this `file` instead of the terminal")
@@ -110,8 +110,8 @@ func (f *keyFlagsMore) addNew(c *cobra.Command) {
 
 func (f *keyFlagsMore) asked() (string, error) { return f.newPassphrase(f.newFile, f.weak) }
 
-// change changes a key file, except in a dry run, and prints a sentence with
-// the verb done or would.
+// change calls work to change a key file, except in a dry run, and prints one
+// of the sentences done and would.
 func (f *keyFlagsMore) change(work func(path string, d *device.Device) error, done, would string, more map[string]any) error {
 	path, err := f.file()
 	if err != nil {
@@ -351,7 +351,7 @@ It prints only to a terminal unless --yes confirms that the output is safe.`,
 			}
 			return output(cmd, f.asJSON, map[string]any{"phrase": strings.Fields(phrase), "fingerprint": key.Fingerprint()}, func() {
 				words := strings.Fields(phrase)
-				for i := 0; i < len(words); i += 6 { // easiest to copy
+				for i := 0; i < len(words); i += 6 { // rows of six words are easiest to copy
 					fmt.Fprintln(cmd.OutOrStdout(), strings.Join(words[i:min(i+6, len(words))], " "))
 				}
 				fmt.Fprintln(cmd.ErrOrStderr(), "note: anyone who reads these words has your key; keep them on paper, and close this window")

@@ -39,7 +39,7 @@ func (k *keyFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&k.newKey, "new-key", false, "accept that the key file holds another key than before")
 }
 
-// context returns the command's context, which ^C ends.
+// context returns the command's context, which ^C cancels.
 func (k *keyFlags) context() context.Context {
 	if ctx := k.cmd.Context(); ctx != nil {
 		return ctx
@@ -47,7 +47,7 @@ func (k *keyFlags) context() context.Context {
 	return context.Background()
 }
 
-// file returns the path of the key, the default one if none was given.
+// file returns the path of the key file, or the default path if none was given.
 func (k *keyFlags) file() (string, error) {
 	if k.path != "" {
 		return k.path, nil
@@ -83,8 +83,8 @@ func (k *keyFlags) makeFolder(path string) error {
 	return nil
 }
 
-// device returns this device. A command without a flag for the cache obeys the
-// settings.
+// device returns this device. For a command without a flag for the cache, it
+// applies the cache setting.
 func (k *keyFlags) device() (*device.Device, error) {
 	d, err := device.This()
 	if err != nil || k.cmd.Flags().Lookup("cache") != nil {
@@ -97,7 +97,7 @@ func (k *keyFlags) device() (*device.Device, error) {
 	return d, err
 }
 
-// read reads the key as this device knows it.
+// read reads the key. The device checks the key against its own records.
 func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	path, err := k.file()
 	if err != nil {
@@ -120,8 +120,8 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	return key, d, err
 }
 
-// unlock returns how to open a key file: by the keyring if it remembers the
-// key, otherwise by a passphrase.
+// unlock returns the means to open a key file: the keyring if it remembers the
+// key, otherwise a passphrase.
 func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	if k.newKey {
 		_ = d.NewKeyFile(path) // if this fails, the key is refused
@@ -136,7 +136,7 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 		}
 		return prompt(k.context(), "passphrase of "+of+": ")
 	}}
-	if k.slot == "" { // the user wants to type the passphrase of a named slot
+	if k.slot == "" { // with --slot, the user wants to type that slot's passphrase
 		how.Identity = d.Recall(k.context(), ring, func(err error) {
 			fmt.Fprintf(k.cmd.ErrOrStderr(), "note: %v\n", err)
 		})
@@ -144,7 +144,7 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	return how
 }
 
-// again returns the flag as given, to quote it in the next command.
+// again returns the --key flag as given, to quote it in the next command.
 func (k *keyFlags) again() string {
 	if k.path == "" {
 		return ""
@@ -155,8 +155,8 @@ func (k *keyFlags) again() string {
 // maxPrompts bounds the attempts at typing a new passphrase.
 const maxPrompts = 3
 
-// newPassphrase reads a new passphrase from a file, or from the terminal, where
-// it asks again after an unusable one.
+// newPassphrase reads a new passphrase from a file or from the terminal. At the
+// terminal it asks again after an unusable passphrase.
 func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err error) {
 	if file != "" {
 		if pass, err = passphraseFrom(file); err == nil {
@@ -179,7 +179,8 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err err
 	return "", err
 }
 
-// errUnusable marks a new passphrase after which asking again helps.
+// errUnusable marks a new passphrase that the user can correct by typing
+// another.
 var errUnusable = fmt.Errorf("reading the passphrase: %w", cpar.ErrKey)
 
 // checkPassphrase refuses a passphrase that is easy to guess unless the user
@@ -192,12 +193,12 @@ func checkPassphrase(pass string, insist bool) error {
 		"take four or five unrelated words, or pass --weak-passphrase to insist on this one")
 }
 
-// strongEnough is a score from 0 to 4. An attacker with the key file must not
-// find the passphrase by trying, at about a second per try (scrypt). longEnough
-// is in letters and applies independently of the score.
+// strongEnough is a score of zxcvbn from 0 to 4. An attacker with the key file
+// must not find the passphrase by trying, at about a second per try (scrypt).
+// longEnough is the minimum number of characters at any score.
 const strongEnough, longEnough = 3, 8
 
-// typed reads a new passphrase twice from the terminal, because input is hidden.
+// typed reads a new passphrase twice, because the terminal hides it.
 func (k *keyFlags) typed() (string, error) {
 	first, err := prompt(k.context(), "new passphrase: ")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"cpar/user/device"
 )
 
-// maxListed bounds the indexes shown, because a cloud may list any number.
+// maxListed is the maximum number of indexes shown, because a cloud may list
+// any number.
 const maxListed = 200
 
 func listCommand() *cobra.Command {

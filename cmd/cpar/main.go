@@ -1,6 +1,6 @@
-// Command cpar gives photos keywords with the help of a cloud that must not see
-// them. It runs on the owner's device and holds the key. Command cpard is the
-// cloud.
+// Command cpar assigns keywords to photos with the help of a cloud that must
+// not see them. It runs on the owner's device and holds the key. Command cpard
+// is the cloud.
 package main
 
 import (

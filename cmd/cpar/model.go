@@ -60,15 +60,15 @@ func (m *modelFlags) orBundled() {
 	}
 }
 
-// isDefault reports whether an index of this network needs no flags.
+// isDefault reports whether commands use this network without any flag.
 func (m *modelFlags) isDefault() bool {
 	return m.path == bundled.Name && m.CommandLine(shellWord) == ""
 }
 
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
-// open opens the named network once. With --verbose it describes the network in
-// notes, which may be nil.
+// open opens the named network once. With --verbose it describes the network to
+// the writer notes, which may be nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
 		return nil, hint.Add(exitcode.UsageError(errNoModel), "leave --model none out, or pass --model FILE with an ONNX file; cpar model list names some")
@@ -87,7 +87,8 @@ func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 }
 
 // forOwner returns the network that the owner's index needs, or nil. A missing
-// or different network is an error. The bundled network need not be named.
+// or different network is an error. Without --model, forOwner tries the bundled
+// network.
 func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder, error) {
 	want, needed := o.Profile().Network()
 	if needed && m.path == "" && !m.none {
@@ -108,7 +109,7 @@ func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder,
 	return n, nil
 }
 
-// tryBundled names the bundled network if it has this digest.
+// tryBundled selects the bundled network if its digest is want.
 func (m *modelFlags) tryBundled(want [32]byte) error {
 	n, err := encoder.Open(bundled.Name, m.Options())
 	if err != nil {
@@ -121,8 +122,8 @@ func (m *modelFlags) tryBundled(want [32]byte) error {
 	return nil
 }
 
-// recalled improves the error for a different network: if the index was built
-// with this file, it shows the flags used then.
+// recalled improves the error for a different network. If the index was built
+// with this file, the new error shows the flags used then.
 func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if m.opened.Digest() == want {
 		return err
@@ -151,7 +152,8 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with this file, but with other flags%s", cpar.ErrInput, because), "pass the same flags:%s", was.again())
 }
 
-// again returns the flags as given, to quote them in the next command.
+// again returns the flags of the network as given, to quote them in the next
+// command.
 func (m *modelFlags) again() string {
 	return " --model " + shellWord(cmp.Or(m.set, m.path)) + m.CommandLine(shellWord)
 }
@@ -190,14 +192,14 @@ func (c chosenTensor) String() string {
 	return fmt.Sprintf("%s, %d values of a tensor of %s (%s)", sanitize.Text(c.Name), c.Size, strings.Join(shape, "×"), sanitize.Text(c.Reason))
 }
 
-// found is the mean number of a person's keywords that each profile finds under
-// scheme sealed, from docs/results.md.
+// found is the mean number of the keywords given by a person that each profile
+// finds under scheme sealed, from docs/results.md.
 var found = map[profile.Kind]float64{profile.Paper: 1.6, profile.Learned: 2.1, profile.Network: 2.5}
 
 const given = 3.5
 
-// worthIt describes the benefit of a network to users who named none, and of a
-// larger one to users of the bundled one.
+// worthIt describes the benefit of a network to users who named none, and the
+// benefit of a larger network to users of the bundled one.
 func (m *modelFlags) worthIt(w io.Writer) {
 	switch m.path {
 	case "":
@@ -209,7 +211,7 @@ func (m *modelFlags) worthIt(w io.Writer) {
 	}
 }
 
-// betterEncoder describes what a larger encoder gives, and the command for it.
+// betterEncoder describes the advantage of a larger encoder and how to get it.
 func betterEncoder() (gives, do string) {
 	const name = "clip-b32"
 	s, _ := findSet(name)
@@ -221,7 +223,7 @@ func betterEncoder() (gives, do string) {
 		name, size(uint64(s.Bytes()))), do
 }
 
-// unused notes that a named model is not used.
+// unused prints a note that the named model is not used.
 func (m *modelFlags) unused(w io.Writer, profile, use string) {
 	fmt.Fprintf(w, "note: profile %s uses no image network, so %s is not used%s\n", profile, m.path, use)
 }

@@ -40,7 +40,7 @@ type checkedModel struct {
 	native   checkedRuntime // plain Go
 	library  checkedRuntime // ONNX Runtime
 	absent   error          // why ONNX Runtime is missing
-	cosine   float64        // of both runtimes' embeddings
+	cosine   float64        // between the embeddings of both runtimes
 }
 
 var errNotAsked = errors.New("not asked for: --runtime onnxruntime, or name its library in " + onnxruntime.Variable)
@@ -51,14 +51,14 @@ type checkedEmbedding struct {
 	Reason string `json:"reason"`
 }
 
-// checkedMS is the time per image on one core, nil if the runtime cannot run
-// the network.
+// checkedMS holds the time per image on one core, in milliseconds. It is nil if
+// the runtime cannot run the network.
 type checkedMS struct {
 	Go          *float64 `json:"go"`
 	ONNXRuntime *float64 `json:"onnxruntime"`
 }
 
-// checkedRuntime is a network in one of the runtimes.
+// checkedRuntime is a network opened in one of the runtimes.
 type checkedRuntime struct {
 	encoder   *encoder.Encoder // nil if it cannot run
 	err       error            // why it cannot run
@@ -130,7 +130,7 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if err := fetch.CheckName(m.path); err != nil {
 		return nil, err
 	}
-	if m.path != bundled.Name { // which is not a file
+	if m.path != bundled.Name { // bundled is not a file
 		if err := fetch.CheckFile(m.path); err != nil {
 			return nil, fmt.Errorf("checking %s: %w", sanitize.Text(m.path), err)
 		}
@@ -187,7 +187,7 @@ func (x *checkedRuntime) close() {
 	}
 }
 
-// time alternates between the runtimes, because other load then slows both.
+// time alternates between the runtimes, so that other load slows both alike.
 func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) error {
 	p := madePicture(max(how.Width, how.Shorter), max(how.Height, how.Shorter))
 	begun := time.Now()
@@ -248,8 +248,8 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// err returns the reason why the network cannot be used, or nil. A broken
-// library is an error.
+// err returns the reason why the network cannot be used, or nil. A damaged ONNX
+// Runtime library is an error, too.
 func (r *checkedModel) err(runtime string) error {
 	switch {
 	case r.unchosen != nil:

@@ -28,10 +28,10 @@ type listedModel struct {
 	Bytes   int64  `json:"bytes"`
 	Size    int    `json:"size"`
 	Layout  string `json:"layout"`
-	// Preprocessing has the form of a --preprocessing file.
+	// Preprocessing has the same form as a --preprocessing file.
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
 	Licence       string                `json:"licence"`
-	Parts         []listedPart          `json:"parts,omitempty"` // of a set, counted together in bytes
+	Parts         []listedPart          `json:"parts,omitempty"` // files of a set, whose sizes Bytes adds up
 }
 
 func listed(m known.Model) listedModel {
@@ -90,7 +90,7 @@ func printModels(out io.Writer, all []listedModel) {
 	fmt.Fprintf(out, "\nFrom the ONNX model zoo (github.com/onnx/models), whose files are now at\n%s\n", known.Zoo)
 }
 
-// wants summarises a preprocessing.
+// wants describes a preprocessing in words.
 func wants(p prepare.Preprocessing) string {
 	what := []string{fmt.Sprintf("%d×%d", p.Width, p.Height)}
 	switch {

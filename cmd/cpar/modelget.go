@@ -111,7 +111,7 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 	})
 }
 
-// get fetches the file, or checks an existing one.
+// get fetches the file, or verifies an existing one.
 func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
 	if r.DryRun {
 		if info, err := os.Stat(fetch.PartPath(r.File)); err == nil {
@@ -126,10 +126,10 @@ func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
 	return err
 }
 
-// readable refuses a file that is not a network. It does not check the
-// operators, which cpar model check does.
+// readable returns an error if a file is not a network. It does not check the
+// operators. cpar model check does.
 func readable(path string) error {
-	limits := encoder.Limits{FileBytes: math.MaxInt64} // its digest is known
+	limits := encoder.Limits{FileBytes: math.MaxInt64} // no limit, because the file's digest is known
 	f, err := onnx.Open(path, limits)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
@@ -149,7 +149,7 @@ func readable(path string) error {
 	return nil
 }
 
-// wanted converts the flags.
+// wanted converts the name and the flags into a file to fetch.
 func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 	m, isKnown := find(name)
 	r := &fetched{Name: name, known: isKnown, File: name}
@@ -192,7 +192,7 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 	return r, fetch.CheckName(r.File)
 }
 
-// digest compares --sha256 with the known digest.
+// digest sets r's digest from --sha256, which must equal a known digest.
 func (f *modelGetFlags) digest(r *fetched) error {
 	if f.sha256 == "" {
 		if r.known {

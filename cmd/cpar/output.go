@@ -28,8 +28,8 @@ func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
 
-// nextPush prints the push command with more flags, without --cloud if a setting
-// names the cloud.
+// nextPush prints the push command with the flags in more. It omits --cloud if
+// a setting names the cloud.
 func nextPush(cmd *cobra.Command, index, more string) {
 	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
 		next(cmd, "cpar push %s%s", shellWord(index), more)
@@ -48,7 +48,7 @@ func shellWord(s string) string {
 	return sanitize.Text("'" + strings.ReplaceAll(s, "'", `'\''`) + "'")
 }
 
-// output prints v as JSON, or calls human.
+// output prints v as JSON or, without --json, calls human.
 func output(c *cobra.Command, asJSON bool, v any, human func()) error {
 	if !asJSON {
 		human()
@@ -67,8 +67,8 @@ func encode(w io.Writer, v any, indent string) error {
 	return enc.Encode(v)
 }
 
-// tellCollection prints what reading a collection skipped or changed, by kind,
-// and by name with --verbose.
+// tellCollection prints what was skipped or changed while a collection was
+// read: numbers by kind and, with --verbose, names.
 func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 	if verbose(cmd) {
 		for _, s := range c.Skipped {
@@ -141,8 +141,8 @@ func partly(failed int, all int, first error) error {
 	return fmt.Errorf("%w: %d of %d; the first: %w", errPartly, failed, all, first)
 }
 
-// counts account for every file in a collection's folder. A photo is used or
-// left out for one reason, and other files have a reason too.
+// counts account for every file in a collection's folder. A photo is either
+// used or left out for one reason. Other files are counted by reason, too.
 type counts struct {
 	Found   int            `json:"found"`
 	Used    int            `json:"used"`

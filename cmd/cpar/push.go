@@ -77,7 +77,7 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	}
 	f.opt.Progress = bar.On(cmd.ErrOrStderr())
 	if replaces != "" { // names can be read only with the key
-		key, keeps, err := f.keys.read() // obeys the settings of the cache
+		key, keeps, err := f.keys.read() // applies the cache settings
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	})
 }
 
-// nextAnnotate prints the command that annotates with the index that was pushed
+// nextAnnotate prints the command that annotates with the index just pushed
 // from a folder.
 func nextAnnotate(cmd *cobra.Command, cloud, folder string, p device.Pushed) {
 	named := ""

@@ -155,7 +155,7 @@ be changed are named, and the exit code is 8.`,
 	return c
 }
 
-// openLibrary opens this device's memory of photos.
+// openLibrary opens this device's record of annotated photos.
 func openLibrary(keys *keyFlags) (*library.Library, error) {
 	key, this, err := keys.read()
 	if err != nil {
@@ -192,9 +192,10 @@ func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
 	}
 }
 
-// machine returns the keywords in a photo's files that annotate wrote on this
-// device, so that an index never learns from itself. It asks for the key at the
-// first photo. It returns nil if annotate has written nothing here.
+// machine returns a function that returns the keywords in a photo's files that
+// annotate wrote on this device, so that an index never learns from itself. The
+// function asks for the key at the first photo. machine returns nil if annotate
+// has written nothing here.
 func (k *keyFlags) machine() func(path string) []string {
 	if d, err := device.This(); err != nil || !d.HasJournals() {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"cpar"
 )
 
-// usualApprox is the default AP-X.
+// usualApprox is the default of AP-X, the approximation power (Section IV-A).
 const usualApprox = 10
 
-// searchFlags are the owner's side of cpar.Params.
+// searchFlags are the flags that set cpar.Params.
 type searchFlags struct {
 	scheme     string
 	search     string
@@ -32,7 +32,7 @@ func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
-// parse refuses searches that no index serves.
+// parse refuses parameters that no index supports.
 func (f *searchFlags) parse() (err error) {
 	if f.scheme != "" {
 		if f.asked.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
@@ -55,8 +55,8 @@ func (f *searchFlags) parse() (err error) {
 	return nil
 }
 
-// params returns the search of an index whose ranker needs this number of
-// neighbours.
+// params returns the search parameters for an index whose ranker needs the
+// given number of neighbours.
 func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, error) {
 	p := f.asked
 	p.Scheme, p.L = cmp.Or(p.Scheme, m.Scheme), cmp.Or(p.L, uint16(neighbours))
@@ -70,8 +70,8 @@ func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, err
 	return p, p.Validate()
 }
 
-// note names the structure searched if the index has two and the user chose
-// none.
+// note says which structure is searched if the index holds two and the user
+// chose neither.
 func (f *searchFlags) note(m *cpar.Manifest) string {
 	if m.Trees == 0 || m.Lists == 0 || f.search != "" || f.scheme != "" {
 		return ""

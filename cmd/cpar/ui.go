@@ -118,7 +118,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	return f.serve(cmd, owner)
 }
 
-// indexed returns the backend of an index at a cloud.
+// indexed returns the backend for an index at a cloud.
 func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
 	a, err := f.asker(cmd)
 	if err != nil {
@@ -168,7 +168,7 @@ func (f *uiFlags) serve(cmd *cobra.Command, owner ui.Backend) (err error) {
 		}})
 }
 
-// wouldServe prints a dry run.
+// wouldServe prints what serve would do.
 func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {
 	list, err := findPhotos(cmd, folders, photo.Options{Exclude: f.page.List.Exclude})
 	if err != nil {
@@ -183,7 +183,7 @@ var errNoBrowser = errors.New("no browser could be opened")
 
 // openBrowser opens an address in the system's browser. Arguments are visible
 // to all users of the machine, so the browser gets a private file that
-// redirects there. dir is the folder of that file.
+// redirects to the address. dir is the folder of that file.
 func openBrowser(address string) (dir string, err error) {
 	dir, err = os.MkdirTemp("", "cpar-ui-")
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"cpar/user/device"
 )
 
-// Places that the command adds to the places of the device.
+// Places that this command adds to the device's places.
 const (
 	placeSettings, placeKey = "settings", "key"
-	// everything but the key
+	// allPlaces names every place but the key.
 	allPlaces = "all"
 )
 
@@ -112,7 +112,8 @@ func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 		{Name: placeSettings, What: "the configuration file", Paths: []string{settings}},
 		{Name: placeKey, What: "the key, without which nobody can read your indexes", Paths: []string{key}},
 	} {
-		// A folder named by mistake must not be removed with its contents.
+		// The user may have named a folder by mistake. It must not be removed
+		// with its contents.
 		if info, err := os.Lstat(p.Paths[0]); err != nil || !info.Mode().IsRegular() {
 			p.Paths = []string{}
 		}
@@ -124,7 +125,7 @@ func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 	return all, nil
 }
 
-// pick returns the named places that hold anything, in the order of the list.
+// pick returns the named places that hold files, in the order of the list.
 func pick(cmd *cobra.Command, all []device.Place, names []string) (picked []device.Place, err error) {
 	var known []string
 	for _, p := range all {
@@ -160,7 +161,7 @@ func askToRemove(cmd *cobra.Command, picked []device.Place) error {
 	return nil
 }
 
-// list prints the places, and how to go on.
+// list prints the places and the next command.
 func (r *uninstalled) list(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
 	for _, p := range r.Places {

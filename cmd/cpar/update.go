@@ -110,7 +110,7 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	}
 	r.ID = r.Update.ID.String()
 	if f.dryRun {
-		r.ID = o.owner.ID().String() // a real run would draw a new one
+		r.ID = o.owner.ID().String() // a real run would draw a new ID
 	}
 	if was := o.owner.ID().String(); was != r.ID {
 		r.Was = was
@@ -123,7 +123,8 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	})
 }
 
-// wrote ends the line of an update: the size of the index and the next push.
+// wrote returns the end of an update's summary: the size of the index and of
+// the next push.
 func (f *updateFlags) wrote(r *updated) string {
 	return fmt.Sprintf("%s, %s to push%s", photosOf(r.Records), size(r.Bytes), either(f.dryRun, "; nothing was written", ""))
 }
@@ -145,7 +146,7 @@ until push has sent the new one and, with --replaces, deleted the old.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			was := "" // the name, which the new index has too
+			was := "" // the name, which the new index keeps
 			return f.update(cmd, func(ctx context.Context, o opened, r *updated) (err error) {
 				was = o.owner.Name()
 				r.Update, err = user.Compact(ctx, o.key, f.index, user.UpdateOptions{DryRun: f.dryRun, Progress: bar.On(cmd.ErrOrStderr())})

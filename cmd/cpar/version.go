@@ -29,7 +29,7 @@ type checkedVersion struct {
 	Address  string    `json:"address"`
 }
 
-// published is the content of a latest.json, as in docs/RELEASING.md.
+// published is the content of a latest.json (docs/RELEASING.md).
 type published struct {
 	Version string `json:"version"`
 	Date    string `json:"date,omitempty"`

@@ -113,7 +113,8 @@ func addressOf(l net.Listener, cert *tls.Certificate) string {
 	return "http://" + l.Addr().String()
 }
 
-// certificate returns nil if none was named.
+// certificate returns the certificate that the flags name, or nil if they name
+// none.
 func (f *visionFlags) certificate() (*tls.Certificate, error) {
 	switch {
 	case f.cert == "" && f.key == "":
@@ -129,8 +130,8 @@ func (f *visionFlags) certificate() (*tls.Certificate, error) {
 }
 
 // token returns the service's key from a file or the environment, or creates
-// one on first use. The key is not an argument, because every program on the
-// machine can read arguments.
+// one on first use. The key is never a command-line argument, because every
+// program on the machine can read those.
 func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
 	switch {
 	case f.tokenFile != "":

@@ -56,7 +56,8 @@ func readVocabulary(file string) (*vocabulary.Vocabulary, error) {
 	return v, nil
 }
 
-// readAtMost reads a file and one byte more than limit, if there is one.
+// readAtMost reads at most limit+1 bytes, so that the caller notices a longer
+// file.
 func readAtMost(file string, limit int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -66,7 +67,7 @@ func readAtMost(file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-// rulesOf counts the rules of a vocabulary in words.
+// rulesOf describes the numbers of rules in a vocabulary.
 func rulesOf(c vocabulary.Counts) string {
 	parts := []string{counted(c.Synonyms, "synonym"), counted(c.Translations, "translation"), counted(c.Parents, "word") + " with parents", counted(c.Never, "word") + " never suggested"}
 	return strings.Join(parts, ", ")
@@ -184,7 +185,7 @@ func (f *updateFlags) changeVocabulary(cmd *cobra.Command, change func(context.C
 			return
 		}
 		o, err := f.openIndex()
-		if err != nil { // the update has just written it
+		if err != nil { // unlikely, because the update has just written it
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", err)
 			return
 		}
@@ -193,7 +194,7 @@ func (f *updateFlags) changeVocabulary(cmd *cobra.Command, change func(context.C
 	})
 }
 
-// foundPhoto is the JSON output of words find for one photo.
+// foundPhoto is the JSON output of words find, for one photo.
 type foundPhoto struct {
 	Photo string   `json:"photo"`
 	Words []string `json:"words"`
@@ -245,7 +246,7 @@ search for hound finds photos with its synonym.`,
 type checkedWords struct {
 	File  string            `json:"file"`
 	Rules vocabulary.Counts `json:"rules"`
-	// Unknown are words of rules that the index does not have.
+	// Unknown holds words of rules that the index does not have.
 	Unknown []string `json:"unknown"`
 }
 

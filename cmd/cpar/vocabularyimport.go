@@ -125,7 +125,7 @@ func hierarchiesIn(cmd *cobra.Command, folder string) (*vocabulary.List, error) 
 	return l, nil
 }
 
-// writeNew writes a file that does not exist yet.
+// writeNew writes a file, which must not exist yet.
 func writeNew(path string, data []byte) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return hint.Add(fmt.Errorf("writing %s: %w: it exists", sanitize.Text(path), cpar.ErrInput), "name another file")

@@ -84,7 +84,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if f.install != "" {
 		return f.printService(cmd, args)
 	}
-	for _, folder := range args { // a misspelt name would wait forever
+	for _, folder := range args { // otherwise a misspelt name would wait forever
 		if _, err := os.Stat(folder); err != nil {
 			return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(folder), photo.Cause(err))
 		}
@@ -130,7 +130,7 @@ func (f *watchFlags) check(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// watch starts to look for photos.
+// watch starts watching the folders.
 func (f *watchFlags) watch(cmd *cobra.Command, folders []string) {
 	o := arrival.Options{Settle: f.settle, Every: f.every, Poll: f.poll, List: photo.Options{Exclude: f.place.exclude, Videos: video.Available()}}
 	for _, folder := range folders {

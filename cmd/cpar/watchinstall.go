@@ -21,8 +21,8 @@ import (
 	"cpar/user/device"
 )
 
-// services maps a service manager to the text that starts a command with the
-// user's session.
+// services maps the name of a service manager to a function that formats a
+// service, which starts the command with the user's session.
 var services = map[string]func(command []string, notes []string) string{
 	"systemd": systemdUnit, "launchd": launchAgent, "task": scheduledTask,
 }
@@ -30,7 +30,7 @@ var services = map[string]func(command []string, notes []string) string{
 // serviceHere is the service manager of this system.
 var serviceHere = cmp.Or(map[string]string{"darwin": "launchd", "windows": "task"}[runtime.GOOS], "systemd")
 
-// printService prints how to start this watch with the session.
+// printService prints a service that starts this watch with the session.
 func (f *watchFlags) printService(cmd *cobra.Command, folders []string) error {
 	text := services[f.install]
 	if text == nil {
@@ -56,8 +56,8 @@ func (f *watchFlags) printService(cmd *cobra.Command, folders []string) error {
 	return nil
 }
 
-// givenFlags returns the flags and settings in effect, because a service has
-// another environment and another folder. Paths become absolute.
+// givenFlags returns the flags and settings in effect, because a service runs
+// with another environment and in another folder. Paths become absolute.
 func givenFlags(cmd *cobra.Command) (all []string) {
 	found, _ := table.Find("") // applySettings has reported errors
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
@@ -72,7 +72,7 @@ func givenFlags(cmd *cobra.Command) (all []string) {
 		_, isFile := fileFlags[flag.Name]
 		for _, v := range values {
 			if abs, err := filepath.Abs(v); (isFile || slices.Contains(folderFlags, flag.Name)) && v != "" && err == nil {
-				if _, err := os.Stat(abs); err == nil { // and not a name such as none
+				if _, err := os.Stat(abs); err == nil { // v is not a special value such as none
 					v = abs
 				}
 			}
@@ -82,8 +82,8 @@ func givenFlags(cmd *cobra.Command) (all []string) {
 	return all
 }
 
-// secrets returns notes on secrets that the service must find by itself. None
-// is ever part of the command, because other programs can read it.
+// secrets returns notes on secrets that the service must find by itself. The
+// command never contains a secret, because other programs can read commands.
 func (f *watchFlags) secrets() (notes []string) {
 	keys := &f.ask.keys
 	if path, err := keys.file(); err == nil && keys.passphraseFile == "" {
@@ -112,7 +112,7 @@ func encryptedKey(path string) bool {
 	return errors.Is(err, errAsking)
 }
 
-// comment returns notes as lines of comments.
+// comment formats notes as lines of comments.
 func comment(mark string, notes ...string) string {
 	var b strings.Builder
 	for _, n := range notes {
@@ -151,7 +151,7 @@ func launchAgent(command, notes []string) string {
 	var words strings.Builder
 	for _, w := range command {
 		words.WriteString("    <string>")
-		_ = xml.EscapeText(&words, []byte(w)) // into memory
+		_ = xml.EscapeText(&words, []byte(w)) // cannot fail in memory
 		words.WriteString("</string>\n")
 	}
 	head := []string{"Save as ~/Library/LaunchAgents/cpar.watch.plist, then run:",

@@ -20,21 +20,21 @@ import (
 	"cpar/user/device"
 )
 
-// watchState is the state of a cpar watch for cpar doctor, in a file of the state
-// folder. It names no photo and no keyword.
+// watchState is the state of a running cpar watch. It is kept in a file in the
+// state folder, which cpar doctor reads, and names no photo and no keyword.
 type watchState struct {
 	Folders []string  `json:"folders"`
 	Began   time.Time `json:"began"`
-	Photos  int       `json:"photos"` // written since then
+	Photos  int       `json:"photos"` // annotated since Began
 	Waiting int       `json:"waiting"`
-	Failed  int       `json:"failed"` // of the last photos
+	Failed  int       `json:"failed"` // among the last photos
 	Last    time.Time `json:"last,omitzero"`
 	Rests   string    `json:"rests,omitempty"` // why photos wait
 	Problem string    `json:"problem,omitempty"`
 }
 
-// watchStatus holds the lock that allows one watch for the same folders. A
-// process that is killed loses the lock and leaves the file.
+// watchStatus holds the lock that allows only one watch for the same folders. A
+// process that is killed loses the lock but leaves the file.
 type watchStatus struct {
 	path string
 	lock *flock.Flock
@@ -71,7 +71,8 @@ func openWatchStatus(this *device.Device, folders []string) (*watchStatus, error
 	return s, nil
 }
 
-// set changes the state. A state that cannot be written is no reason to stop.
+// set changes the state. The watch continues even if the state cannot be
+// written.
 func (s *watchStatus) set(change func(*watchState)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,12 +82,12 @@ func (s *watchStatus) set(change func(*watchState)) {
 	}
 }
 
-// close leaves a file behind only if an error ended the watch.
+// close removes the file unless an error ended the watch.
 func (s *watchStatus) close(err error) {
 	if err != nil {
 		s.set(func(w *watchState) { w.Problem = err.Error() })
 	} else {
-		os.Remove(s.path) // not the lock, which another process may have opened
+		os.Remove(s.path) // keep the lock, which another process may have opened
 	}
 	s.lock.Close()
 }
@@ -101,7 +102,7 @@ func (d *doctorFlags) checkWatches(this *device.Device) {
 			err = json.Unmarshal(b, &s)
 		}
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it has just ended
+			continue // that watch has just ended
 		}
 		folders := sanitize.Text(strings.Join(s.Folders, ", "))
 		lock := flock.New(file + ".lock")

@@ -28,25 +28,27 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// wordsFlags make a command suggest words from outside the collection, by the
-// text half of a CLIP-like network or, without an index, by a classifier.
+// wordsFlags make a command suggest words from outside the collection. The
+// words come from the text half of a CLIP-like network or, without an index,
+// from a classifier.
 type wordsFlags struct {
-	own              bool // words alone, without an index
+	own              bool // suggest only the network's words, without an index
 	model, tokenizer string
 	list, file       string
 	maxKeywords      int
 	least            float64
 	write            bool
 
-	asked  []string // from list and file, nil for everyday words
+	asked  []string // words from list and file, nil for everyday words
 	photos *zeroshot.Annotator
 	// vocabulary is the owner's vocabulary, nil without an index.
 	vocabulary *vocabulary.Vocabulary
 }
 
-// Scores order words. Among five hundred words, a share of one twentieth is
-// unlikely to be due to chance. Of the words that the bundled network scores at
-// minClassWord or more, 34 % were right on every ninth photo of Corel-5k.
+// Scores order words and are no probabilities. Among five hundred words, a
+// score of one twentieth is unlikely to be due to chance. Of the words that the
+// bundled network scores at minClassWord or more, 34 % were right on every
+// ninth photo of Corel-5k.
 const (
 	maxWords     = 5
 	minWord      = 0.05
@@ -76,13 +78,13 @@ func (f *wordsFlags) findHalf() (err error) {
 	return err
 }
 
-// vectors returns the text half for profile network, nil if there is none. The
-// network inside cpar has none.
+// vectors returns the text half as a function for profile network, or nil if
+// there is none. The network inside cpar has no text half.
 func (f *wordsFlags) vectors(ctx context.Context, m *modelFlags, cache *feature.Cache, report progress.Func) (profile.TextVectors, error) {
 	if f.model == "" || m.path == "" || m.path == bundled.Name {
 		return nil, nil
 	}
-	half, err := zeroshot.Open(f.model, f.tokenizer) // finds errors before the long work
+	half, err := zeroshot.Open(f.model, f.tokenizer) // Open finds errors before the long work
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +102,8 @@ func (f *wordsFlags) addWrite(c *cobra.Command) {
 	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, also write words from outside the collection, which are otherwise only shown")
 }
 
-// shown reports whether words are needed. If keywords are written and not
-// printed, words must be written too.
+// shown reports whether words are needed. If keywords are written but not
+// printed, words are needed only if they are written, too.
 func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	if f.model == "" {
 		return false
@@ -110,7 +112,7 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 		return true
 	}
 	for _, name := range []string{"text-model", "words", "words-file"} {
-		if cmd.Flags().Changed(name) { // a mere setting does not count
+		if cmd.Flags().Changed(name) { // a value from the settings does not count
 			fmt.Fprintln(cmd.ErrOrStderr(), "note: words of the text half are not looked for: --words-write writes them, --verbose or --json shows them")
 			break
 		}
@@ -118,8 +120,8 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	return false
 }
 
-// parse checks the flags and reads the list of words. The text half of a set is
-// the default beside its image half.
+// parse checks the flags and reads the list of words. If --model names a set,
+// its text half is the default.
 func (f *wordsFlags) parse(cmd *cobra.Command, m *modelFlags, written bool) error {
 	if s, ok := findSet(m.set); ok && f.model == "" {
 		if _, ok := s.File("text"); ok {
@@ -172,8 +174,8 @@ func (f *wordsFlags) parse(cmd *cobra.Command, m *modelFlags, written bool) erro
 	return nil
 }
 
-// open computes the vectors of the words before the first request, so that a
-// broken text half is found early and its memory is free again.
+// open computes the vectors of the words before the first request. A broken
+// text half is then found early, and its memory is freed.
 func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cache, notes io.Writer, report progress.Func) error {
 	o := zeroshot.Options{Asked: f.asked, MaxKeywords: f.maxKeywords, MinScore: f.least, Cache: cache, Progress: report}
 	if f.model == "" {
@@ -199,7 +201,7 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	switch {
 	case err != nil || f.doubt() == "":
 		return err
-	case f.write: // words due to chance would stay in photos
+	case f.write: // wrong words would stay in photos
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrInput, f.doubt()), "pass the text half that belongs to --model, or leave --words-write out")
 	case notes != nil:
 		fmt.Fprintf(notes, "note: %s\n", f.doubt())
@@ -215,7 +217,7 @@ func (f *wordsFlags) doubt() string {
 	return fmt.Sprintf("of %d pictures of one colour the text half names %d correctly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
 }
 
-// suggest makes a library write words beside keywords.
+// suggest sets o so that the library writes words beside keywords.
 func (f *wordsFlags) suggest(o *library.Options) {
 	if f.photos == nil || !f.write {
 		return
@@ -231,8 +233,8 @@ func (f *wordsFlags) suggest(o *library.Options) {
 	}
 }
 
-// keywords returns a photo's words besides its keywords, as the owner writes
-// them.
+// keywords returns a photo's words besides its keywords, in the spelling of the
+// owner's vocabulary.
 func (f *wordsFlags) keywords(path string, known []rank.Keyword) (words []zeroshot.Score, err error) {
 	found, err := f.photos.Keywords(path, textOf(known))
 	seen := textOf(known)
@@ -260,8 +262,8 @@ type photoWords struct {
 	err   error
 }
 
-// of finds the words of photos after the last request, so that nothing sent can
-// depend on them.
+// of finds the words of photos. It runs after the last request, so that nothing
+// sent can depend on them.
 func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
 	out := make([]photoWords, len(all))
 	if f.photos == nil {

@@ -34,10 +34,11 @@ type Photo struct {
 
 	request []byte
 	Picture picture `json:"-"`
-	Near    []item  `json:"-"` // the first of Nearest
+	Near    []item  `json:"-"` // photos of the first neighbours in Nearest
 }
 
-// A Keyword is a keyword found. Correct reports whether people gave it too.
+// A Keyword is a keyword found for a photo. Correct reports whether people gave
+// it too.
 type Keyword struct {
 	rank.Keyword
 	Sure    bool `json:"sure"`
@@ -147,9 +148,9 @@ func (s *session) annotate(ctx context.Context) error {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// marked marks sure and correct keywords. Weights are not probabilities. They
-// make no keyword sure, and show only keywords of at least half of the near
-// photos.
+// marked marks sure and correct keywords. Weights are not probabilities, so
+// they make no keyword sure. Without probabilities, marked drops keywords that
+// fewer than about half of the near photos have.
 func marked(keywords []rank.Keyword, probable bool, near int, truth []string) []Keyword {
 	out := []Keyword{}
 	for _, k := range keywords {

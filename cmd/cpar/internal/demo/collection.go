@@ -23,11 +23,11 @@ import (
 type item struct {
 	dataset.Photo
 	vectors *feature.Vectors
-	Picture picture // small
+	Picture picture // a thumbnail
 }
 
-// spare is the number of additional new photos that are read, in case some
-// cannot be decoded.
+// spare is the number of extra new photos that are read, in case some cannot be
+// decoded.
 const spare = 4
 
 // openCollection opens or paints the collection and chooses photos to index and

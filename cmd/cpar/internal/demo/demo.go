@@ -5,8 +5,8 @@
 //
 // The server has a clean environment, no key, and only a folder and the bytes
 // sent over HTTP. The Result holds the keywords found, the keywords that people
-// gave, and the server's view. Print writes it for a terminal, WritePage as an
-// HTML page.
+// gave, and the server's view. Print writes the Result for a terminal, and
+// WritePage as an HTML page.
 package demo
 
 import (
@@ -41,7 +41,8 @@ const (
 
 // Options configures Run.
 type Options struct {
-	// Data is the folder of a collection. "" paints one.
+	// Data is the folder of a collection. If it is empty, Run paints a
+	// collection.
 	Data string
 	// Photos is the maximum number of indexed photos.
 	Photos int
@@ -50,12 +51,12 @@ type Options struct {
 	// Cache keeps features between runs. It may be nil.
 	Cache *feature.Cache
 	// Keep is a new or empty folder for the key, the index, the server's data
-	// and its log. "" keeps nothing.
+	// and its log. If it is empty, nothing is kept.
 	Keep string
 	// Keywords is the maximum number of keywords per photo.
 	Keywords int
-	// Progress reports on a stage, and Step reports its end and duration. Both
-	// may be nil.
+	// Progress is called during a stage, and Step at its end with its duration.
+	// Both may be nil.
 	Progress progress.Func
 	Step     func(what string, took time.Duration)
 }
@@ -84,7 +85,7 @@ type Result struct {
 	CloudMS  float64   `json:"cloud_ms"`
 	Saw      CloudView `json:"cloud_saw"`
 	Page     string    `json:"page,omitempty"`
-	// People are the names of people that were left out.
+	// People lists names of people that were left out of the keywords.
 	People []dataset.Frequency `json:"people_left_out,omitempty"`
 	Kept   string              `json:"kept,omitempty"`
 
@@ -103,7 +104,7 @@ type session struct {
 	key     *user.Key
 	builder *user.Builder
 	index   *cpar.Manifest
-	opened  *device.Index // by a device that has only the key
+	opened  *device.Index // as opened by a device that has only the key
 	cloud   *cloudProcess
 	client  *cparhttp.Client
 }

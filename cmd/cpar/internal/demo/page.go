@@ -35,7 +35,7 @@ func (r *Result) WritePage(path string) error {
 // enlarge the page.
 const noiseBytes = 12_288
 
-// Noise draws the request.
+// Noise draws the bytes of the request as an image.
 func (p Photo) Noise() picture { return noise(p.request[:min(noiseBytes, len(p.request))], p.Picture) }
 
 // Missed returns the keywords that people gave and Run did not find.
@@ -67,8 +67,8 @@ func (p Photo) Groups() []Group {
 	return slices.DeleteFunc(all, func(g Group) bool { return len(g.Keywords) == 0 })
 }
 
-// Share counts the likely keywords and the right ones among them, or all
-// keywords if they have no probabilities.
+// Share returns "n of m": the number of right keywords among the likely ones,
+// or among all keywords if they have no probabilities.
 func (r *Result) Share() string {
 	right, given := 0, 0
 	for _, p := range r.Photos {

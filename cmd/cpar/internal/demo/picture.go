@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Longest sides in the page, in pixels.
+	// Longest sides of images in the page, in pixels.
 	pictureSide = 640
 	thumbSide   = 144
 )
@@ -47,7 +47,8 @@ func (s *session) loadPictures() {
 	}
 }
 
-// loadPicture reads an image file, upright and scaled down to at most side.
+// loadPicture reads an image file, turns it upright and scales it down to at
+// most side pixels.
 func loadPicture(path string, side int) (picture, error) {
 	b, err := photo.ReadFile(path)
 	if err != nil {
@@ -75,8 +76,8 @@ func newPicture(kind string, b []byte, size image.Point) picture {
 	return picture{template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)), size.X, size.Y}
 }
 
-// noise draws bytes, as an observer without the key sees them, as full rows of
-// grey pixels in the shape of another picture.
+// noise draws bytes as full rows of grey pixels, which is how they look to an
+// observer without the key. The image has about the proportions of shape.
 func noise(b []byte, shape picture) picture {
 	ratio := 4.0 / 3
 	if shape.Width > 0 && shape.Height > 0 {

@@ -23,8 +23,8 @@ const CloudCommand = "demo-cloud"
 // patience is the time that the process has to start serving, and to end.
 const patience = 20 * time.Second
 
-// A cloudProcess is the server. It ends with this process, however that
-// happens, because the pipe to its standard input closes then.
+// A cloudProcess is the server's process. It ends when this process ends for
+// any reason, because the pipe to its standard input closes then.
 type cloudProcess struct {
 	cmd *exec.Cmd
 	end context.CancelFunc
@@ -80,7 +80,7 @@ func startCloud(ctx context.Context, data, log string) (p *cloudProcess, err err
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if !ok {
-		_ = p.stop() // the next line has the reason
+		_ = p.stop() // the error below has the reason
 		return fail(fmt.Errorf("it ended without serving; its log: %s", lastLine(log)))
 	}
 	p.url = url

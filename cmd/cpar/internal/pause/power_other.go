@@ -2,5 +2,5 @@
 
 package pause
 
-// onBattery is not known on this system, which counts as mains power.
+// onBattery cannot be determined on this system, so CPAR assumes mains power.
 func onBattery() bool { return false }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// discharging reports whether a computer runs on its battery, from the folder
-// /sys/class/power_supply of Linux. A battery of a device, such as a mouse,
-// does not count. A computer without a battery is on mains power.
+// discharging reports whether a computer runs on its battery. The argument is
+// Linux's folder /sys/class/power_supply. The battery of a device, such as a
+// mouse, does not count. A computer without a battery is on mains power.
 func discharging(supplies fs.FS) bool {
 	all, _ := fs.ReadDir(supplies, ".")
 	read := func(name, attribute string) string {
