@@ -11,7 +11,7 @@ import (
 )
 
 // maxEmbedding is the maximum number of values in an embedding. Among the
-// common networks, VGG has the longest one.
+// common networks, VGG has the longest embedding.
 const maxEmbedding = 4096
 
 // defaultEmbedding is the tensor name that takes precedence over all others.
@@ -40,16 +40,16 @@ const (
 
 // A chooser determines the embedding in the same way for every runtime.
 type chooser struct {
-	nodes         []*onnx.Node // sorted
+	nodes         []*onnx.Node // sorted by dependency
 	outputs       []onnx.ValueInfo
 	others        []string
 	height, width int                   // of the image
 	makers        map[string]*onnx.Node // the node that computes each tensor
-	from          map[string]origin     // makers and from omit constants
+	from          map[string]origin     // origin of each tensor. Constants are absent here and in makers
 	// shape returns the shape of a tensor for one image.
 	shape func(name string) ([]int, error)
-	// lenient permits a choice despite unknown shapes. skipped reports that a
-	// shape was unknown, so that Size and Pool may be missing.
+	// lenient permits a choice despite unknown shapes. skipped reports whether
+	// a shape was unknown. Size and Pool may then be missing.
 	lenient, skipped bool
 }
 
@@ -64,8 +64,8 @@ func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	return shape, err
 }
 
-// newChooser takes a graph's sorted nodes. others are the non-constant inputs
-// besides the image.
+// newChooser returns a chooser for a graph's sorted nodes. others names the
+// inputs besides the image that are not constants.
 func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, others []string) *chooser {
 	c := &chooser{nodes: nodes, outputs: outputs, others: others, makers: map[string]*onnx.Node{}, from: map[string]origin{image: fromImage}}
 	for _, name := range others {
@@ -177,8 +177,8 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
 }
 
-// oneOf chooses among outputs of one kind. only is the reason to give if there
-// is just one.
+// oneOf chooses among outputs of one kind. Parameter only is the reason to
+// report if there is just one such output.
 func (c *chooser) oneOf(names []string, only string) (name, reason string, err error) {
 	switch name := bestName(names); {
 	case name != "":

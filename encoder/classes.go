@@ -12,8 +12,9 @@ import (
 )
 
 // OpenClassifier opens a classifier for the classes of ImageNet in the usual
-// order: the bundled network, or one that package known lists. Embed returns
-// one value per class, with or without a first one for "background".
+// order: the bundled network, or a network that package known lists. Embed then
+// returns one value per class. Some networks have an additional first class,
+// "background".
 func OpenClassifier(path string, opt OpenOptions) (*Encoder, error) {
 	err := withModel(path, opt, func(s *parsedModel, _ string) error {
 		opt.Embedding = classOutput(s.model.Graph.Outputs)

@@ -18,7 +18,7 @@ var classCounts = []int{1000, 1001, 21841, 21843}
 
 // areClasses reports whether an output of one vector holds logits or
 // probabilities. The evidence is its length, its name, a softmax, or a biased
-// layer whose length is not a multiple of 16, unlike most embeddings.
+// layer whose length, unlike that of most embeddings, is not a multiple of 16.
 func (c *chooser) areClasses(name string, size int) bool {
 	lower := strings.ToLower(name)
 	if slices.Contains(classCounts, size) || strings.Contains(lower, "logit") || strings.Contains(lower, "prob") || strings.Contains(lower, "softmax") {
@@ -33,7 +33,7 @@ func (c *chooser) areClasses(name string, size int) bool {
 
 type lastLayer struct {
 	node    *onnx.Node
-	data    string // its input
+	data    string // the input of node
 	softmax bool   // whether a softmax follows
 	bias    bool
 }
@@ -133,7 +133,7 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 }
 
 // flattening holds operators that change only the shape, and operators that may
-// stand between them.
+// occur between them.
 var flattening = map[string]bool{"Flatten": true, "Reshape": true, "Dropout": true, "Identity": true, "Relu": true, "Squeeze": true}
 
 func (c *chooser) beforeFlattening(name string) string {

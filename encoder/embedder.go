@@ -16,7 +16,7 @@ import (
 
 // The runtimes.
 const (
-	Auto        = "auto" // Variable, otherwise ONNX Runtime if its library is named, otherwise Go
+	Auto        = "auto" // the runtime in Variable, otherwise ONNX Runtime if the user names its library, otherwise Go
 	Go          = "go"
 	ONNXRuntime = "onnxruntime"
 )

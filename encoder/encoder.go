@@ -75,8 +75,8 @@ func Open(path string, opt OpenOptions) (*Encoder, error) {
 	return e, nil
 }
 
-// withModel calls use with the parsed model. use must not keep pointers into
-// the file.
+// withModel calls function use with the parsed model. The function must not
+// keep pointers into the file.
 func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime string) error) error {
 	runtime, err := resolve(opt.Runtime, opt.Library)
 	var f *onnx.File
@@ -129,7 +129,7 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 // change.
 func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
 	if p.Views == 1 {
-		p.Views = 0 // encodings from before views existed
+		p.Views = 0 // as encoded before views existed
 	}
 	how, err := json.Marshal(p) // struct order makes the encoding unique
 	if err != nil {

@@ -27,7 +27,7 @@ type modelFlags struct {
 	encoderflags.Flags
 	cmd    *cobra.Command
 	path   string
-	set    string // whose image half path is, or ""
+	set    string // set name if path is its image half, otherwise ""
 	none   bool   // --model none
 	opened *encoder.Encoder
 }

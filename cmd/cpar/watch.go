@@ -105,7 +105,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string) (err error) {
 	follower := f.follower(cmd, args, l, a)
 	err = follower.Run(cmd.Context())
 	if cmd.Context().Err() != nil {
-		err = nil // ^C is the way to end it
+		err = nil // ^C is the usual way to end watch
 	}
 	f.status.close(err)
 	return err

@@ -22,7 +22,7 @@ import (
 // 104342d2d3480b3e66203073dac24f4e2dbb4c41, converted to ONNX in float32.
 //go:generate go run ./gen ../../../shared/models/mobilenet_v2_1.0_224.onnx mobilenet_v2.onnx
 
-// Name selects this network wherever a model's file can be named.
+// Name selects this network wherever a model file can be named.
 const Name = "bundled"
 
 // Digest is the SHA-256 of the file. Indexes store it as part of

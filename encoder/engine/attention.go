@@ -22,7 +22,7 @@ func compileAttention(c *call) error {
 	scale := c.floatAttribute("scale", 0)
 	softcap := c.floatAttribute("softcap", 0)
 	c.intAttribute("qk_matmul_output_mode", 0) // concerns only an omitted output
-	delete(c.attributes, "softmax_precision")  // float32 here
+	delete(c.attributes, "softmax_precision")  // always float32 here
 	q, k, v := c.heads(c.input(0), queryHeads), c.heads(c.input(1), keyHeads), c.heads(c.input(2), keyHeads)
 	if c.err != nil {
 		return c.err

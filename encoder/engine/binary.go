@@ -9,9 +9,9 @@ import (
 	"cpar/internal/f32"
 )
 
-// A binary is an operator of two tensors. row computes a row of floats, along
-// which the inputs advance by dx and dy, each 0 or 1. exact, where meaningful,
-// computes integer constants exactly.
+// A binary is an operator of two tensors. Function row computes a row of
+// floats. Its inputs advance along the row by dx and dy elements, each 0 or 1.
+// Function exact, if not nil, computes integer constants exactly.
 type binary struct {
 	row   func(out, x, y []float32, dx, dy int)
 	exact func(x, y int64) (int64, error)

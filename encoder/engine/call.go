@@ -7,9 +7,9 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// fail records the first failure of a node and returns an empty stand-in for the
-// value. A compiler may therefore read several inputs and attributes and check
-// c.err once, before it relies on a shape.
+// fail records the first failure of a node and returns an empty value in place
+// of the result. A compile function may therefore read several inputs and
+// attributes and check c.err once, before it relies on a shape.
 func (c *call) fail(err error) *value {
 	if c.err == nil {
 		c.err = err
@@ -43,8 +43,8 @@ func (c *call) input(i int) *value {
 	return c.any(i)
 }
 
-// weights returns the i-th input, which must be a constant of this shape, with
-// -1 for any length.
+// weights returns the i-th input, which must be a constant of the given shape.
+// A length of -1 fits any length.
 func (c *call) weights(i int, shape ...int) *value {
 	v := c.input(i)
 	if !v.constant() {
@@ -57,7 +57,8 @@ func (c *call) weights(i int, shape ...int) *value {
 	return v
 }
 
-// finiteWeights returns a copy of the data of weights, or nil after a failure.
+// finiteWeights is weights for finite data. It returns a copy of the data, or
+// nil after a failure.
 func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	v := c.weights(i, shape...)
 	if c.err != nil {
@@ -68,8 +69,8 @@ func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	return data
 }
 
-// scalar returns the i-th input, a constant of one element, or the default if
-// omitted.
+// scalar returns the i-th input, which must be a constant of one element. If
+// the input is omitted, scalar returns otherwise.
 func (c *call) scalar(i int, otherwise float32) float32 {
 	if !c.has(i) {
 		return otherwise
@@ -137,8 +138,8 @@ func (b *builder) copyOf(v *value) ([]float32, error) {
 	return []float32{}, nil
 }
 
-// finiteCopy is copyOf for weights. It checks here that they are finite, once
-// for all images.
+// finiteCopy is copyOf for weights. It checks that they are finite, once here
+// instead of for every image.
 func (b *builder) finiteCopy(v *value) ([]float32, error) {
 	data, err := b.copyOf(v)
 	if err == nil && !finite(data) {
@@ -299,13 +300,14 @@ func (s *step) moves(run mover[float32], exact mover[int64]) {
 	}
 }
 
-// moving adds a step with these kernels.
+// moving adds a step with the given kernels.
 func (c *call) moving(s *step, k kind, shape []int, run mover[float32], exact mover[int64]) *value {
 	s.moves(run, exact)
 	return c.step(k, s, shape, 0)
 }
 
-// check returns the number of elements of a shape within the limits.
+// check returns the number of elements of a shape. It fails if the shape
+// exceeds the limits.
 func (c *call) check(shape []int) int {
 	if len(shape) > maxRank {
 		c.fail(onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank))
@@ -336,8 +338,8 @@ func (c *call) constantOf(k kind, shape []int, data []int64) *value {
 	return &value{name: c.node.Out[0], kind: k, shape: shape, ints: data}
 }
 
-// axis returns an axis of a tensor of this rank. Negative axes count from the
-// end.
+// axis returns axis a of a tensor of the given rank. Negative axes count from
+// the end.
 func (c *call) axis(a int64, rank int) int {
 	if a < int64(-rank) || a >= int64(rank) {
 		c.fail(fmt.Errorf("axis %d is out of range for a tensor of %d dimensions", a, rank))
@@ -349,8 +351,8 @@ func (c *call) axis(a int64, rank int) int {
 	return int(a)
 }
 
-// listBefore reads a list of integers from an attribute before opset since, and
-// from the i-th input afterwards. It returns nil if the list is absent.
+// listBefore reads a list of integers: before opset since from an attribute,
+// and later from the i-th input. It returns nil if the list is absent.
 func (c *call) listBefore(since int64, name string, i int) []int64 {
 	switch {
 	case c.opset < since:

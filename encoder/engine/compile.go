@@ -14,10 +14,10 @@
 // most 2²⁴, so that float32 is exact.
 //
 // Operators follow opsets 7 to 25 (github.com/onnx/onnx, docs/Operators.md).
-// Others are refused by name, because an almost correct network would give
-// plausible but wrong vectors. Files are untrusted: Compile checks sizes, work
-// and memory against onnx.Limits before allocating, and a run allocates only
-// the counted memory and the results.
+// Other operators are refused by name, because an almost correct network would
+// give plausible but wrong vectors. Files are untrusted: Compile checks sizes,
+// work and memory against onnx.Limits before allocating, and a run allocates
+// only the counted memory and the results.
 //
 // Convolutions (window.go) and linear layers are products with packed weights
 // (package internal/f32). Normalisation, biases and clips are folded into them.
@@ -44,8 +44,8 @@ const (
 // Options configure Compile.
 type Options struct {
 	Limits onnx.Limits
-	// Inputs are the shapes of inputs. By default the file's shape applies,
-	// with 1 for open dimensions.
+	// Inputs are the shapes of inputs. By default the file's shapes apply, with
+	// 1 for open dimensions.
 	Inputs map[string][]int
 	// Choose is called once all shapes are known, and names the tensors that
 	// Run returns. By default, Run returns the graph's outputs.
@@ -106,7 +106,7 @@ type step struct {
 	// pack, if not nil, prepares constants that are not among the inputs. It is
 	// called after fusing.
 	pack func() error
-	// Set in candidates for fusing (fuse.go).
+	// These fields mark candidates for fusing (fuse.go).
 	conv       *conv
 	affine     *affine
 	bounds     *bounds

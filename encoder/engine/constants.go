@@ -125,8 +125,8 @@ func rangeOf[T any](c *call, read func(*value) ([]T, error)) (of [3]T, err error
 	return of, nil
 }
 
-// compileCast omits the rounding of float types, because all values are float32
-// at run time. Integer constants wrap around as in the target type.
+// compileCast does not round to narrower float types, because all values are
+// float32 at run time. Integer constants wrap around as in the target type.
 func compileCast(c *call) error {
 	x := c.given(0)
 	var to onnx.Type
@@ -177,7 +177,7 @@ func compileCast(c *call) error {
 	default: // to integers
 		s.moves(mapped(func(v float32) float32 { return float32(math.Trunc(float64(v))) }),
 			mapped(func(v int64) int64 { return wrapped(v, to) }))
-		if x.constant() && x.kind == floats { // exact beyond 2²⁴ too
+		if x.constant() && x.kind == floats { // integers beyond 2²⁴ are exact, too
 			data, err := c.floatsOf(x)
 			if err != nil {
 				return err
@@ -242,7 +242,7 @@ func compileDequantize(c *call) error {
 	// Element i has scale number i/along modulo channels.
 	along, channels := count(x.shape), 1
 	if count(scales.shape) == 1 {
-		delete(c.attributes, "axis") // without effect
+		delete(c.attributes, "axis") // the axis has no effect
 	} else {
 		axis := c.axisAttribute(1, len(x.shape))
 		if c.err != nil {

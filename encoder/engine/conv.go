@@ -7,8 +7,8 @@ import (
 )
 
 // A conv is a convolution with later operators folded into it. For each group,
-// it multiplies an m×k matrix of weights by k×n windows of the image, adds a
-// bias, and clips to bounds.
+// it multiplies an m×k matrix of weights by a k×n matrix of image windows, adds
+// a bias, and clips to bounds.
 type conv struct {
 	layout
 	batch             int
@@ -18,7 +18,7 @@ type conv struct {
 	bias              []float32 // outC
 	lo, hi            float32
 	weights           []*f32.Left // of each group
-	row               *f32.Right  // if each output channel is one number
+	row               *f32.Right  // weights if each output channel is one number
 	taps              [][]float32 // of each channel of a depthwise convolution
 }
 

@@ -8,8 +8,8 @@ import (
 	"cpar/internal/f32"
 )
 
-// A unary is an operator of one tensor without attributes. run computes floats.
-// exact, where meaningful, computes integers exactly.
+// A unary is an operator of one tensor without attributes. Function run
+// computes floats. Function exact, if not nil, computes integers exactly.
 type unary struct {
 	run   func(out, in []float32)
 	exact func(int64) int64
@@ -26,8 +26,9 @@ func eachFloat32(f func(float32) float32) func(out, in []float32) {
 
 var infinity = float32(math.Inf(1))
 
-// pieces runs f over pieces that fit in the first-level cache, each with
-// scratch of equal length.
+// pieces returns a function that applies f to pieces that fit in the
+// first-level cache. Slice own is scratch memory of the same length as the
+// piece.
 func pieces(f func(out, in, own []float32)) func(out, in []float32) {
 	return func(out, in []float32) {
 		own := make([]float32, min(len(in), 1024))
@@ -105,8 +106,8 @@ func (c *call) factors(names []string, defaults ...float32) (of []float32) {
 	return of
 }
 
-// shaped holds activation functions with one or two attributes. The first is
-// alpha.
+// shaped holds activation functions with one or two attributes, of which the
+// first is alpha.
 var shaped = map[string]struct {
 	other    string // name of the second attribute
 	defaults []float32
@@ -191,7 +192,7 @@ func compileNot(c *call) error {
 }
 
 // compileClip bounds its input. The bounds are attributes up to opset 10 and
-// inputs from 11. Misplaced bounds are refused.
+// inputs from opset 11. Misplaced bounds are refused.
 func compileClip(c *call) error {
 	lowest, highest := float32(-math.MaxFloat32), float32(math.MaxFloat32)
 	if c.opset < 11 {

@@ -8,7 +8,7 @@ import (
 )
 
 // compileGather takes slices along an axis by index. Negative indices count
-// from the end. Indices may depend on the input, as tokens do.
+// from the end. Indices may depend on the network's input, as tokens do.
 func compileGather(c *call) error {
 	x, index := c.given(0), c.given(1)
 	k := c.axisAttribute(0, len(x.shape))
@@ -57,7 +57,8 @@ func resolved[T float32 | int64](i T, n int) int {
 	return int(i) + n
 }
 
-// within checks rows of indices. A row has one index for each of these axes.
+// within checks that indices are in range. They form rows of one index for each
+// axis in sizes.
 func within[T float32 | int64](index []T, sizes []int) error {
 	for k, i := range index {
 		if n := sizes[k%len(sizes)]; !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
@@ -67,7 +68,7 @@ func within[T float32 | int64](index []T, sizes []int) error {
 	return nil
 }
 
-// rows describes slices of a tensor that rows of indices select.
+// rows describes the slices of a tensor that rows of indices select.
 type rows struct {
 	sizes []int // lengths of the indexed axes
 	run   int   // elements of a slice
@@ -101,8 +102,8 @@ func compileGatherND(c *call) error {
 	return c.setOutput(c.moving(s, x.kind, shape, gatherND[float32](r, perBatch, many), gatherND[int64](r, perBatch, many)))
 }
 
-// gatherND takes slices from each batch of perBatch elements. many is their
-// number per batch.
+// gatherND takes slices from batches of perBatch elements each. It takes many
+// slices from each batch.
 func gatherND[T float32 | int64](r rows, perBatch, many int) mover[T] {
 	return func(out []T, in [][]T) {
 		for i := 0; len(out) > 0; i++ {

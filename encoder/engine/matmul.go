@@ -36,7 +36,7 @@ func (l *linear) pack(b *builder) error {
 	if l.transposed {
 		ld = l.k
 	}
-	// Packing doubles the memory until the copy is garbage.
+	// Packing doubles the memory until the copy is freed.
 	if err := b.allocate(4 * int64(len(data))); err != nil {
 		return err
 	}
@@ -46,7 +46,8 @@ func (l *linear) pack(b *builder) error {
 	return nil
 }
 
-// linear emits x·w for a constant w of k×n, or n×k if transposed.
+// linear emits a step for x·w with a constant k×n matrix w, which is stored as
+// n×k if transposed.
 func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) *value {
 	l := &linear{w: w, transposed: transposed, k: w.shape[len(w.shape)-2], n: w.shape[len(w.shape)-1], alpha: alpha, bias: bias}
 	if transposed {
@@ -100,7 +101,7 @@ func (c *call) matMul(a, b *value) *value {
 		return c.linear(a, b, false, 1, nil, shape)
 	}
 	p := &product{m: m, n: n, k: k, lda: k, ldb: n, batch: batch.merged(), alpha: 1}
-	for i, size := range []int{m * k, k * n} { // steps of matrices instead of elements
+	for i, size := range []int{m * k, k * n} { // convert steps from matrices to elements
 		for axis := range p.batch.steps[i] {
 			p.batch.steps[i][axis] *= size
 		}
@@ -140,7 +141,7 @@ func (p *product) run(out []float32, in [][]float32, scratch []float32) {
 	})
 }
 
-// compileGemm computes alpha·a·b + beta·c of matrices. a and b may be
+// compileGemm computes alpha·a·b + beta·c. The matrices a and b may be
 // transposed.
 func compileGemm(c *call) error {
 	a, b := c.input(0), c.input(1)
@@ -187,8 +188,8 @@ func compileGemm(c *call) error {
 	return c.setOutput(v)
 }
 
-// rowBias reads the i-th input as a constant row of n values, or one value for
-// all. It returns nil otherwise.
+// rowBias returns beta times the i-th input if that is a constant row of n
+// values, or one constant for all. It returns nil otherwise.
 func (c *call) rowBias(i, n int, beta float32) []float32 {
 	if !c.has(i) {
 		return nil

@@ -123,7 +123,8 @@ func (c *call) transposed(x *value, perm []int) *value {
 	return c.view(x, v)
 }
 
-// compileExpand repeats along axes of length 1, as numpy's broadcasting does.
+// compileExpand repeats elements along axes of length 1, as numpy's
+// broadcasting does.
 func compileExpand(c *call) error {
 	x := c.given(0)
 	spread, err := newBroadcast(x.shape, c.shapeOf(c.constantInts(1)))
@@ -149,7 +150,7 @@ func compileTile(c *call) error {
 	if c.check(shape); c.err != nil {
 		return c.err
 	}
-	// Each axis becomes two, and the first of these repeats. Only this step
+	// Each axis becomes two axes, of which the first repeats. Only this step
 	// exceeds the rank limit.
 	var v view
 	steps := rowMajor(x.shape)

@@ -56,7 +56,7 @@ func compileLayerNorm(c *call) error {
 	if c.err != nil {
 		return c.err
 	}
-	delete(c.attributes, "stash_type") // precision, float32 here
+	delete(c.attributes, "stash_type") // the precision is always float32 here
 	n := count(x.shape[k:])
 	s := &step{in: []*value{x}, inPlace: true}
 	for i := 1; i < 3 && c.has(i); i++ {
@@ -218,7 +218,7 @@ func compileSoftmax(c *call) error {
 	}
 	a := c.intAttribute("axis", otherwise)
 	logarithm := c.node.Op == "LogSoftmax"
-	if c.opset < 13 && a == int64(len(x.shape)) { // rows of one
+	if c.opset < 13 && a == int64(len(x.shape)) { // rows of one element
 		return c.setOutput(c.softmaxOf(x, 1, logarithm))
 	}
 	k := c.axis(a, len(x.shape))

@@ -9,11 +9,12 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// operators maps names to compilers. Each checks inputs and attributes,
-// determines the output's shape and emits steps.
+// operators maps names to compile functions. Such a function checks inputs and
+// attributes, determines the output's shape and emits steps.
 var operators map[string]func(*call) error
 
-// maxInputs limits the inputs of operators. Compilers refuse missing inputs.
+// maxInputs limits the inputs of operators. Compile functions refuse missing
+// inputs.
 var maxInputs = map[string]int{
 	"Gather": 2, "MatMul": 2, "Gemm": 3, "Where": 3, "Range": 3, "DequantizeLinear": 3,
 }

@@ -12,8 +12,8 @@ type pool struct {
 	layout
 	planes       int
 	isMax        bool
-	countPadding bool  // as 0 in a mean
-	counted      []int // columns that count, for each window of a row
+	countPadding bool  // whether padding counts as 0 in a mean
+	counted      []int // number of columns that count, for each window of a row
 }
 
 func compilePool(c *call) error {

@@ -15,7 +15,7 @@ type reduction struct {
 	finish     func(sum float64, n int) float64 // may be nil
 	exactStart int64
 	exact      func(sum, x int64) int64
-	// run sums contiguous values. If it is nil, add is called for each.
+	// run sums contiguous values. If it is nil, add is called for each value.
 	run func(x []float32) float64
 	// since is the first opset with axes as an input.
 	since int64
@@ -117,8 +117,8 @@ func reductionViews(shape, axes []int) (outer, inner view) {
 	return outer.merged(), inner.merged()
 }
 
-// reduce combines, for each position of outer, the values of inner, beginning
-// with start. row, if given, sums contiguous values.
+// reduce combines the values of view inner for each position of view outer,
+// beginning with start. Function row, if not nil, sums contiguous values.
 func reduce[T float32 | int64, S float64 | int64](outer, inner view, out, in []T, start S, row func([]T) S, add func(S, T) S, finish func(S) T) {
 	var index, each [maxRank]int
 	last := len(inner.shape) - 1

@@ -7,8 +7,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compileResize resamples each axis by a sparse matrix. Upsample is its older
-// name.
+// compileResize resamples each axis by a sparse matrix. Upsample is the
+// operator's older name.
 func compileResize(c *call) error {
 	x := c.input(0)
 	r := c.resizing()
@@ -41,7 +41,7 @@ func compileResize(c *call) error {
 type resizing struct {
 	mode, coordinates, nearest string
 	cubic                      float64
-	antialias                  bool // filters widen when shrinking
+	antialias                  bool // widens filters when shrinking
 	axes                       []int64
 }
 
@@ -131,7 +131,8 @@ type tap struct {
 	weight float32
 }
 
-// taps returns the sources of each position of an axis resampled from n to m.
+// taps returns the weighted sources of each position of an axis that is
+// resampled from n to m.
 func (r resizing) taps(n, m int, scale float64) ([][]tap, error) {
 	all := make([][]tap, m)
 	for i := range all {
@@ -179,7 +180,7 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 		}
 		return []tap{{int(min(max(at, 0), float64(n-1))), 1}}, nil
 	case "linear":
-	case "cubic": // Keys 1981
+	case "cubic": // cubic convolution (Keys 1981)
 		reach = 2
 		weight = func(d float64) float64 {
 			a := r.cubic

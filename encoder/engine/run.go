@@ -10,7 +10,7 @@ import (
 type Program struct {
 	plan   *plan
 	inputs []*value
-	reads  []bool // of each input, whether the wanted tensors depend on it
+	reads  []bool // whether the wanted tensors depend on each input
 	wanted map[string]*value
 	arenas sync.Pool
 }
@@ -60,7 +60,7 @@ func (b *builder) constantsOf(s *step) error {
 		return nil
 	}
 	pack := s.pack
-	s.pack = nil // it holds the constants
+	s.pack = nil // the function holds the constants
 	return pack()
 }
 
@@ -99,7 +99,7 @@ func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error)
 	}
 	defer p.arenas.Put(a)
 	a.inputs = make([][]float32, len(p.inputs))
-	defer func() { // they belong to the caller
+	defer func() { // inputs belong to the caller
 		a.inputs = nil
 		clear(a.in)
 	}()

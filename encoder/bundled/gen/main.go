@@ -95,7 +95,9 @@ func quantise(model []byte) (out []byte, err error) {
 	return out, nil
 }
 
-// quantiseGraph puts the new nodes first, because nodes follow their inputs.
+// quantiseGraph replaces each weight by quantised tensors and a node that
+// dequantises them. The new nodes come first, because nodes must follow their
+// inputs.
 func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	var nodes, rest []byte
 	for number, whole := range fields(graph) {
@@ -105,7 +107,7 @@ func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 		}
 		t := tensors[0]
 		tensors = tensors[1:]
-		if len(t.Dims) < 2 { // biases and bounds
+		if len(t.Dims) < 2 { // biases and bounds stay as they are
 			rest = append(rest, whole...)
 			continue
 		}
@@ -119,8 +121,8 @@ func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	return append(nodes, rest...), nil
 }
 
-// quantiseTensor returns the tensors q, with the dimensions of t, and s, with one
-// value per channel.
+// quantiseTensor returns tensor q, with the dimensions of t, and tensor s, with
+// one value per channel.
 func quantiseTensor(t *onnx.Tensor) (q, s []byte, err error) {
 	values, err := t.Floats()
 	if err != nil {
