@@ -60,7 +60,8 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 }
 
 // chooseDeclared determines the embedding from the shapes that the file
-// declares. If they are insufficient, it returns the error passed as because.
+// declares. If they are insufficient, it returns the error in parameter
+// because.
 func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	c := s.chooser(func(name string) ([]int, error) {
 		if dims := s.declared(name); dims != nil && !slices.Contains(dims, -1) {
@@ -77,7 +78,7 @@ func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	return err
 }
 
-// commonSides are image sizes common in training.
+// commonSides are common image sizes in training.
 var commonSides = []int{224, 256, 336, 384, 288, 240, 299, 320, 378, 392, 416, 448, 512, 518, 192, 196, 160, 128, 112}
 
 const maxTried = 2_000_000

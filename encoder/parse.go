@@ -43,8 +43,8 @@ type fileInfo struct {
 	pooling  pooling
 }
 
-// Digest returns the SHA-256 of the model file, or onnx.File.Digest if the file
-// names others.
+// Digest returns the SHA-256 of the model file, or onnx.File.Digest if the
+// model names other files.
 func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
 // Size returns the height and width of the network's input.
@@ -103,7 +103,8 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 	return s, nil
 }
 
-// start starts the runtime. side applies if the file leaves the size open.
+// start starts the runtime. Parameter side is the image size if the file leaves
+// the size open.
 func (s *parsedModel) start(runtime string, options Options, side int) (Embedder, error) {
 	if s.input.isOpen() {
 		if side == 0 {
@@ -144,8 +145,8 @@ func isQuantised(op string) bool {
 	return strings.Contains(op, "QuantizeLinear") || strings.Contains(op, "QLinear") || strings.HasSuffix(op, "Integer")
 }
 
-// chooser returns a chooser for the model. shape returns shapes that the file
-// does not declare.
+// chooser returns a chooser for the model. Function shape returns shapes that
+// the file does not declare.
 func (s *parsedModel) chooser(shape func(name string) ([]int, error)) *chooser {
 	c := newChooser(s.nodes, s.model.Graph.Outputs, s.input.name, s.input.others)
 	c.height, c.width, c.shape = s.input.height, s.input.width, shape

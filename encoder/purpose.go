@@ -48,9 +48,10 @@ var telling = []struct {
 var suppressing = []string{"NonMaxSuppression", "RoiAlign", "MaxRoiPool", "BatchedNMS_TRT", "EfficientNMS_TRT"}
 
 // otherPurpose returns an otherNetworkError if outputs, nodes or shapes show
-// that the network is no encoder, otherwise nil. shape returns nil for a tensor
-// whose shape is not known. An output named like an embedding marks an encoder,
-// except last_hidden_state, which one family of detectors also has.
+// that the network is no encoder, otherwise nil. Function shape returns nil for
+// a tensor whose shape is not known. An output named like an embedding marks an
+// encoder. The exception is last_hidden_state, which one family of detectors
+// also has.
 func (c *chooser) otherPurpose(shape func(name string) []int) error {
 	var is, because string
 	for _, o := range c.outputs {

@@ -69,7 +69,8 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// run combines the runs of all taps. One run covers a whole plane (layout).
+// run combines, for each plane, the contiguous runs of pixels that the taps of
+// the kernel read (see layout).
 func (v *pool) run(out, in, scratch []float32) {
 	size := int(v.size(1))
 	plane, results := scratch[:size], scratch[size:][:v.columns()]

@@ -7,7 +7,7 @@ import (
 )
 
 // A broadcast follows numpy's rules. It holds the common shape of several
-// tensors and the steps for reading each, 0 where elements repeat.
+// tensors and each tensor's steps along the axes, 0 where elements repeat.
 type broadcast struct {
 	shape []int
 	steps [][]int // of each tensor
@@ -77,7 +77,7 @@ func (b broadcast) merged() broadcast {
 	return m
 }
 
-// rows calls f for each run along the last axis with its positions in the
+// rows calls f for each run along the last axis with the run's positions in the
 // output and the inputs. b must be merged.
 func (b broadcast) rows(f func(at int, from []int)) {
 	last := len(b.shape) - 1
@@ -214,9 +214,9 @@ func readTiles[T any](v view, k int, out, in []T) {
 	const tile = 16
 	last := len(v.shape) - 1
 	rows, columns := v.shape[k], v.shape[last]
-	pitch := rowMajor(v.shape)[k]    // of rows in out
-	others := view{offset: v.offset} // all but the two axes
-	to := view{}                     // their positions in out
+	pitch := rowMajor(v.shape)[k]    // distance between rows in out
+	others := view{offset: v.offset} // all axes except the two of a tile
+	to := view{}                     // the same axes in out
 	for i, step := range rowMajor(v.shape) {
 		if i != k && i != last {
 			others.shape, others.steps = append(others.shape, v.shape[i]), append(others.steps, v.steps[i])
@@ -253,7 +253,8 @@ func (c *call) view(x *value, v view) *value {
 	return c.reading(x, v, v.shape)
 }
 
-// reading adds a step that reads x in the order of a view, into this shape.
+// reading adds a step that reads x in the order of view v. The result has the
+// given shape.
 func (c *call) reading(x *value, v view, shape []int) *value {
 	m := v.merged()
 	return c.moving(&step{in: []*value{x}}, x.kind, shape,
@@ -266,7 +267,7 @@ func (c *call) reshaped(x *value, shape []int) *value {
 	if slices.Equal(x.shape, shape) {
 		return x
 	}
-	if x.constant() { // the same data
+	if x.constant() { // shares the data
 		c.check(shape)
 		v := *x
 		v.shape = slices.Clone(shape)

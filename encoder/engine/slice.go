@@ -58,8 +58,8 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 	if step == 0 {
 		return 0, 0, errors.New("a step of 0")
 	}
-	// Negative positions count from the end, and all are clamped. Extreme
-	// values such as the lowest int64 mean "as far as possible".
+	// Negative positions count from the end, and all positions are clamped.
+	// Extreme values such as the lowest int64 mean "as far as possible".
 	lo, hi := int64(0), n
 	if step < 0 {
 		lo, hi = -1, n-1
@@ -86,7 +86,7 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 }
 
 // compileSplit reads sizes from an attribute up to opset 12, then from an
-// input. Without them all parts but the last are equal.
+// input. Without sizes, all parts but the last are equal.
 func compileSplit(c *call) error {
 	x := c.given(0)
 	k := c.axisAttribute(0, len(x.shape))

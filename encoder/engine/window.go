@@ -48,7 +48,8 @@ func (c *call) window(x *value, kh, kw int) window {
 	case "VALID":
 		pads = []int{0, 0, 0, 0}
 	case "SAME_UPPER", "SAME_LOWER":
-		// One output per stride. An odd pad goes to the end or the start.
+		// One output per stride is computed. The larger half of an odd pad goes
+		// to the end (SAME_UPPER) or the start (SAME_LOWER).
 		h := max(0, (ceilDiv(w.inH, w.sh)-1)*w.sh+w.high()-w.inH)
 		v := max(0, (ceilDiv(w.inW, w.sw)-1)*w.sw+w.wide()-w.inW)
 		pads = []int{h / 2, v / 2, h - h/2, v - v/2}
@@ -67,7 +68,7 @@ func (c *call) window(x *value, kh, kw int) window {
 	return w
 }
 
-// sides reads one number for height and one for width. A row has only a width.
+// sides reads the height and the width in an attribute. A row has only a width.
 func (c *call) sides(name string, flat bool, otherwise []int) []int {
 	if !flat {
 		return c.intsAttribute(name, otherwise, 2, 1, maxWindow)
@@ -88,8 +89,8 @@ func (w *window) pixels() int { return w.outH * w.outW }
 // With strides sh×sw the padded image is split into sh×sw phases. Phase (a, b)
 // holds the rows a, a+sh, … and columns b, b+sw, … that taps read. Pixels
 // between the end of a row and the next multiple of pitch are computed and
-// discarded. At stride 1 these are few, because the padding at the end of a row
-// also starts the next.
+// discarded. At stride 1 there are few of these pixels, because the padding at
+// the end of a row also starts the next.
 type layout struct {
 	window
 	phase       [][]int // number of phase (a, b), or −1
@@ -112,7 +113,7 @@ func (w window) layout() layout {
 	l.slack = min(w.left, right) + 64
 	l.direct = w.sh*w.sw == 1 && l.pitch == w.inW && w.top == 0 && l.rows <= w.inH
 	if l.direct {
-		l.rows = w.inH // the last may be unread
+		l.rows = w.inH // the last rows may be unread
 	}
 	for range w.sh {
 		l.phase = append(l.phase, slices.Repeat([]int{-1}, w.sw))
@@ -147,10 +148,11 @@ func (l *layout) size(channels int) int64 { return int64(channels)*l.plane() + i
 
 func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 
-// columns is the number of computed pixels, including discarded ones.
+// columns returns the number of computed pixels, including discarded ones.
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
-// layPlane lays out one channel. to must already hold the padding.
+// layPlane copies one channel into the layout. Slice to must already hold the
+// padding.
 func (l *layout) layPlane(to, x []float32) {
 	for y := range l.inH {
 		row := (y + l.top) / l.sh

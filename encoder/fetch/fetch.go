@@ -6,9 +6,9 @@
 // Transfers use HTTPS, also after redirects. Plain HTTP is allowed only on this
 // machine. The bytes collect in FILE.part, which is renamed once the digest of
 // the whole file matches, so FILE is never incomplete. An interrupted or
-// stalled transfer leaves FILE.part, and the next one resumes it (RFC 9110,
-// section 14). If FILE.part began as another file, the digest does not match,
-// and Get starts again.
+// stalled transfer leaves FILE.part, and the next transfer resumes it (RFC
+// 9110, section 14). If FILE.part began as another file, the digest does not
+// match, and Get starts again.
 //
 // The server is untrusted. Files other than ONNX are refused by name and first
 // bytes before anything is written, because PyTorch files hold programs
@@ -35,7 +35,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// StallTimeout is the longest a transfer may receive almost nothing.
+// StallTimeout is the longest time for which a transfer may receive almost
+// nothing.
 const StallTimeout = 30 * time.Second
 
 type Options struct {
@@ -65,7 +66,7 @@ func PartPath(into string) string { return into + ".part" }
 
 // Get fetches a file. Errors wrap cpar.ErrInput for invalid options,
 // cpar.ErrCorrupt for a digest mismatch, cpar.ErrCloud for server and network
-// faults, and cpar.ErrStorage.
+// faults, and cpar.ErrStorage for faults of this machine's disk.
 func Get(ctx context.Context, o Options) (Result, error) {
 	r, err := get(ctx, o)
 	if err != nil {

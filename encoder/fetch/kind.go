@@ -22,7 +22,8 @@ var pickles = []string{".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".jobl
 
 const adviceExport = "look for the network in ONNX format (.onnx), or export it with the framework that it was made for (torch.onnx.export, optimum-cli export onnx)"
 
-// CheckName refuses a file by its name.
+// CheckName refuses a file whose name ends like that of a pickle or of another
+// format than ONNX.
 func CheckName(name string) error {
 	ending := strings.ToLower(filepath.Ext(name))
 	switch {
@@ -34,7 +35,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckFile refuses a file by its first bytes.
+// CheckFile refuses a file whose first bytes rule out ONNX.
 func CheckFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,7 +52,7 @@ func CheckFile(path string) error {
 
 const headBytes = 512
 
-// checkHead refuses a file whose first bytes rule out ONNX.
+// checkHead refuses first bytes that rule out ONNX.
 func checkHead(head []byte) error {
 	refuse := func(what string) error {
 		return hint.Add(fmt.Errorf("%w: it is %s", cpar.ErrInput, what), adviceExport)

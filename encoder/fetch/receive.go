@@ -32,7 +32,7 @@ func faultf(format string, args ...any) error { return fault{fmt.Sprintf(format,
 
 var errSlow = errors.New("too slow")
 
-// receive fetches the file, starting at offset from. resumed is the number of
+// receive fetches the file, starting at offset from. It returns the number of
 // earlier bytes that it kept.
 func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err error) {
 	if resumed, err = t.attempt(ctx, from); errors.Is(err, errCannotResume) {
@@ -48,7 +48,7 @@ func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err 
 func (t *transfer) attempt(ctx context.Context, from int64) (start int64, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	var came atomic.Int64 // bytes
+	var came atomic.Int64 // bytes received
 	go t.watch(ctx, end, &came)
 
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url.String(), nil)
@@ -101,7 +101,7 @@ func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes */%d", &total); err == nil && total == from && from > 0 {
-			return 0, 0, errComplete // the digest decides
+			return 0, 0, errComplete // the digest decides whether it is the right file
 		}
 		if from > 0 {
 			return 0, 0, errCannotResume
@@ -123,7 +123,7 @@ func (t *transfer) tooLong() error {
 	return hint.Add(fmt.Errorf("%w: %s sends more than %d bytes", cpar.ErrInput, t.host(), t.maxBytes()), "if this is the intended file, raise --limit-file")
 }
 
-// write appends the body to the part, starting at start.
+// write writes the body to the partial file, from offset start on.
 func (t *transfer) write(ctx context.Context, r *http.Response, start, total int64, came *atomic.Int64) error {
 	body := bufio.NewReaderSize(countingReader{r.Body, came}, 1<<16)
 	if start == 0 && !t.Text {
@@ -143,8 +143,8 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 	if err := f.Truncate(start); err != nil {
 		return durable.StorageError("shortening", t.part, 0, err)
 	}
-	// Concurrent downloads of one file may corrupt the part. The digest detects
-	// this.
+	// Concurrent downloads of one file may corrupt the partial file. The digest
+	// detects this.
 	at, buf := start, make([]byte, 1<<16)
 	for {
 		n, failed := body.Read(buf)
@@ -188,8 +188,8 @@ func (t *transfer) broken(ctx context.Context, err error) error {
 
 func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }
 
-// watch cancels a transfer below minRate. Otherwise a server could hold it
-// open.
+// watch cancels a transfer below minRate. Otherwise a server could hold the
+// transfer open.
 func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came *atomic.Int64) {
 	tick := time.NewTicker(t.StallTimeout)
 	defer tick.Stop()

@@ -47,8 +47,8 @@ type Images struct {
 	Preprocessing prepare.Preprocessing
 }
 
-// A Set holds the files that belong together. The image half of one set does
-// not fit the text half of another.
+// A Set holds files that belong together. The image half of one set does not
+// fit the text half of another.
 type Set struct {
 	Name, Licence string
 	Files         []File // the image half first
@@ -58,7 +58,7 @@ type Set struct {
 // A File is a part of a set.
 type File struct {
 	Part    string // image, text, tokenizer, vocab, merges or preprocessing
-	Name    string // in a folder of the set, where other packages look for it
+	Name    string // file name in the set's folder, as other packages expect it
 	Address string
 	Digest  [32]byte
 	Bytes   int64
@@ -79,8 +79,8 @@ func (s Set) Bytes() (n int64) {
 	return n
 }
 
-// Zoo holds the files of github.com/onnx/models since 2025, under their
-// original paths. The address has not been tried.
+// Zoo is the address of the files of github.com/onnx/models since 2025, under
+// their original paths. It has not been tried.
 const Zoo = "https://huggingface.co/onnxmodelzoo/legacy_models"
 
 // Address returns the expected address of the file. The download is checked

@@ -13,10 +13,10 @@ const minVersion = 4
 
 const maxMessage = 1<<31 - 1
 
-// Extract rewrites a file for a less trusted runtime: the nodes and constants
-// that one tensor needs, one input of fixed shape, and no other files. m is
-// from ReadOutline, and its data must still be valid. nodes are its nodes,
-// sorted.
+// Extract rewrites a file for a less trusted runtime. The result holds the
+// nodes and constants that tensor output needs and one input of fixed shape,
+// and names no other files. m is from ReadOutline, and its data must still be
+// valid. nodes are the sorted nodes of m.
 func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, error) {
 	need := map[string]bool{output: true}
 	var kept []*Node

@@ -64,7 +64,8 @@ func Open(path string, limits Limits) (*File, error) {
 	return x, nil
 }
 
-// InMemory returns a model that is not from a file and may name no files.
+// InMemory returns a File for a model that is not from a file. The model may
+// not name other files.
 func InMemory(data []byte, limits Limits) *File {
 	return &File{Data: data, limits: limits.OrDefault(), digest: sha256.Sum256(data), memory: true}
 }
@@ -96,8 +97,8 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	return m, nil
 }
 
-// External returns the bytes of a file beside the model, for Read. They are
-// valid until Close.
+// External returns the bytes of a file beside the model. It can be passed to
+// Read. The bytes are valid until Close.
 func (x *File) External(name string) ([]byte, error) {
 	if m := x.others[name]; m != nil {
 		return m.data, nil
@@ -235,8 +236,8 @@ func number(key, value string) (int64, error) {
 
 var errExternalData = errors.New("its data are in another file")
 
-// find returns size bytes of the file, or the entry's length if size is
-// negative.
+// find returns size bytes of the file. If size is negative, the length in
+// external_data applies.
 func (l *location) find(size int64, external func(name string) ([]byte, error)) ([]byte, error) {
 	if external == nil {
 		return nil, hint.Add(errExternalData, "save the model as one file")

@@ -159,7 +159,7 @@ type ValueInfo struct {
 	HasShape bool
 }
 
-// Fits reports whether a tensor of this shape agrees with the declared one.
+// Fits reports whether a tensor's shape agrees with the declared one.
 func (v ValueInfo) Fits(shape []int) bool {
 	return !v.HasShape || slices.EqualFunc(v.Dims, shape, func(declared, n int) bool { return declared == -1 || declared == n })
 }
@@ -173,9 +173,10 @@ func Unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
-// Sort orders nodes after their inputs (Kahn 1962) and otherwise keeps the
-// file's order, because some exporters write unsorted files. known reports
-// tensors that exist before any node runs.
+// Sort orders nodes so that each follows the nodes that compute its inputs
+// (Kahn 1962), because some exporters write unsorted files. Otherwise it keeps
+// the file's order. Function known reports whether a tensor exists before any
+// node runs.
 func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 	maker := map[string]int{}
 	for i, n := range nodes {

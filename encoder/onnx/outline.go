@@ -16,8 +16,8 @@ import (
 // of memory.
 var errSparse = errors.New("sparse tensors are not supported; save the model without them")
 
-// attributeOf reads an attribute of a node, or a default of a function, for
-// which n is empty.
+// attributeOf reads an attribute of node n, or a default of a function. For a
+// function, n is an empty node.
 func (d *decoder) attributeOf(f field, n *Node, list *[]*Attribute) error {
 	if len(*list) >= maxAttributes {
 		return fmt.Errorf("more than %d attributes", maxAttributes)
@@ -101,7 +101,7 @@ func (d *decoder) checkEmpty() error {
 	return nil
 }
 
-// mayTakeEmpty are operators that real files use with empty constants: a
+// mayTakeEmpty holds operators that real files use with empty constants: a
 // resize's region, a list of no axes, a scalar's shape.
 var mayTakeEmpty = map[string]bool{
 	"Resize": true, "Upsample": true, "Reshape": true, "Expand": true, "ConstantOfShape": true, "Concat": true,
@@ -109,7 +109,8 @@ var mayTakeEmpty = map[string]bool{
 	"If": true, "Loop": true,
 }
 
-// mustBePositive are attributes by which ONNX Runtime divides unchecked.
+// mustBePositive holds attributes by which ONNX Runtime divides without a
+// check.
 var mustBePositive = map[string]bool{
 	"strides": true, "dilations": true, "kernel_shape": true, "group": true, "num_groups": true,
 	"blocksize": true, "upscale_factor": true,

@@ -80,7 +80,7 @@ type Tensor struct {
 	Dims []int
 
 	raw     []byte // points into a file
-	isRaw   bool   // otherwise in a typed list
+	isRaw   bool   // whether the data are in raw, otherwise in a typed list of body
 	outside bool   // raw points into another file
 	body    []byte // TensorProto, for typed lists and Extract
 }
@@ -140,7 +140,8 @@ func listKind(number protowire.Number) protowire.Type {
 	return protowire.VarintType
 }
 
-// bits calls f with the bits of every element in any encoding.
+// bits calls f with the bits of every element. It decodes every encoding of the
+// data.
 func (t *Tensor) bits(f func(i int, bits uint64)) error {
 	switch {
 	case t.isRaw && len(t.raw) == t.Count()*t.Type.width():
@@ -268,7 +269,7 @@ func (t *Tensor) Ints() ([]int64, error) {
 	return out, nil
 }
 
-// Halves tabulates the values of IEEE 754 binary16 by their bits.
+// Halves returns a table of the values of IEEE 754 binary16 by their bits.
 var Halves = sync.OnceValue(func() *[1 << 16]float32 {
 	all := &[1 << 16]float32{}
 	for h := range all {

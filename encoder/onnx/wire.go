@@ -11,7 +11,7 @@ import (
 
 var errTruncated = errors.New("the file is truncated or damaged")
 
-// A field is one field of a message. bytes points into the file.
+// A field is one field of a message. Slice bytes points into the file.
 type field struct {
 	number protowire.Number
 	kind   protowire.Type
@@ -158,7 +158,7 @@ func message(f field, what string, read func([]byte) error) error {
 	return nil
 }
 
-// messages calls read with every field of one number.
+// messages calls read for every field with the given number.
 func messages(b []byte, number protowire.Number, what string, read func([]byte) error) error {
 	return eachField(b, func(f field) error {
 		if f.number != number {

@@ -17,7 +17,7 @@ import (
 
 // Indices of OrtApi's functions, in the order of struct OrtApi in
 // onnxruntime_c_api.h (counted in the header of 1.22). Releases only append to
-// it.
+// the struct.
 const (
 	getErrorMessage                = 2
 	createEnv                      = 3
@@ -86,7 +86,7 @@ func start(name string, handle uintptr) (*Library, error) {
 	if err := l.call(createEnv, logFatal, uintptr(unsafe.Pointer(&id[0])), uintptr(unsafe.Pointer(&l.env))); err != nil {
 		return nil, fmt.Errorf("creating its environment: %w", err)
 	}
-	// Windows builds report to the system which models run.
+	// Builds for Windows otherwise report to the system which models run.
 	err = l.call(disableTelemetryEvents, l.env)
 	if err == nil {
 		err = l.call(createCPUMemoryInfo, arenaAllocator, memoryDefault, uintptr(unsafe.Pointer(&l.cpu)))
@@ -99,8 +99,9 @@ func start(name string, handle uintptr) (*Library, error) {
 }
 
 // call calls a function that returns an OrtStatus. An argument is a word, a
-// handle, or the address of a Go variable, converted in the call itself: the
-// directive keeps such variables alive and in place until call returns.
+// handle, or the address of a Go variable. An address must be converted in the
+// call itself, so that the directive keeps the variable alive and in place
+// until call returns.
 //
 //go:uintptrescapes
 func (l *Library) call(function int, args ...uintptr) error {
@@ -120,7 +121,8 @@ func (l *Library) release(function int, handle uintptr) {
 	}
 }
 
-// foreign converts an address outside Go's memory, where nothing moves.
+// foreign converts an address outside Go's memory, where nothing moves, to a
+// pointer.
 func foreign(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
@@ -147,7 +149,7 @@ func (l *Library) load(data []byte) (uintptr, error) {
 		return 0, err
 	}
 	defer l.release(releaseSessionOptions, options)
-	// One core per image, because the caller distributes images over cores.
+	// Use one core per image, because the caller distributes images over cores.
 	for function, value := range map[int]uintptr{
 		setIntraOpNumThreads: 1, setInterOpNumThreads: 1,
 		setSessionExecutionMode: sequential, setSessionLogSeverityLevel: logFatal,
@@ -169,7 +171,8 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run must be called with s.mu held and as many bytes as the shape requires.
+// run runs the session on as many bytes as the shape requires. The caller holds
+// s.mu.
 func (s *Session) run(input []byte) ([]float32, []int, error) {
 	l := s.library
 	// Until its release, the input tensor refers to Go memory, and the names

@@ -5,13 +5,13 @@
 //
 // purego loads the library at run time. The interface is
 // include/onnxruntime/core/session/onnxruntime_c_api.h in
-// github.com/microsoft/onnxruntime. Other packages use it through package
-// encoder, which limits what it runs. A fault in this large C++ program ends the
-// process.
+// github.com/microsoft/onnxruntime. Other packages use the library through
+// package encoder, which limits the files that it runs. A fault in this large
+// C++ program ends the process.
 //
-// Only builds for Linux, macOS and Windows on amd64 and arm64 can load it.
-// Builds with tag `static` cannot, because purego would depend on Linux's
-// dynamic linker and C library.
+// Only builds for Linux, macOS and Windows on amd64 and arm64 can load the
+// library. Builds with tag `static` cannot, because purego would depend on
+// Linux's dynamic linker and C library.
 package onnxruntime
 
 import (
@@ -110,8 +110,8 @@ func findUsual(names []string) (*Library, error) {
 	return nil, hint.Add(fmt.Errorf("%w (%s)", ErrNotFound, strings.Join(reasons, "; ")), adviceInstall)
 }
 
-// open returns the Library for a loaded handle. It closes the handle of any
-// other library.
+// open returns the Library for a loaded handle. It closes the handle if the
+// library is already open or does not start.
 func open(name string, handle uintptr) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()

@@ -8,8 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// usualNames are tried if no file is named. macOS needs full paths, because its
-// loader omits Homebrew's folders and searches the untrusted working directory.
+// usualNames returns the names to try if the user names no file. macOS needs
+// full paths, because its loader omits Homebrew's folders and searches the
+// untrusted working directory.
 func usualNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"/opt/homebrew/lib/libonnxruntime.dylib", "/usr/local/lib/libonnxruntime.dylib"}
@@ -18,7 +19,7 @@ func usualNames() []string {
 }
 
 func loadLibrary(name string) (uintptr, error) {
-	// The error message is kept per thread.
+	// The loader keeps its error message per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)

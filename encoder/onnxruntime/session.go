@@ -112,8 +112,8 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// packed converts values to a tensor's bytes, rounded to the nearest
-// value of its type, ties to even.
+// packed converts values to a tensor's bytes, rounded to the nearest value of
+// the element type, ties to even.
 func packed(values []float32, element onnx.Type) []byte {
 	le := binary.LittleEndian // on all supported processors
 	switch element {

@@ -12,7 +12,7 @@ import (
 	"cpar"
 )
 
-// usualSide is the default side of a network that leaves it open.
+// usualSide is the default image side of a network that leaves the size open.
 const usualSide = 224
 
 var errNoPreprocessing = errors.New("it contains no preprocessing")
@@ -26,7 +26,8 @@ var errNoPreprocessing = errors.New("it contains no preprocessing")
 //	timm                  config.json
 //
 // It ignores unknown fields of foreign formats and refuses unsupported
-// operations by name. kind is the detected format. Errors wrap cpar.ErrInput.
+// operations by name. Result kind is the detected format. Errors wrap
+// cpar.ErrInput.
 func ReadConfig(data []byte, height, width int) (p Preprocessing, kind string, err error) {
 	p, kind, err = readConfig(data, height, width)
 	if err == nil {
@@ -74,8 +75,8 @@ func readConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 }
 
 // readOpenCLIP reads open_clip's preprocessing (open_clip/transform.py:
-// image_transform), which Immich keeps in preprocess_cfg.json. model is the
-// size in the model's own configuration, if any.
+// image_transform), which Immich keeps in preprocess_cfg.json. Parameter model
+// is the size in the model's own configuration, if any.
 func readOpenCLIP(f fields, model size, height, width int) Preprocessing {
 	p := plain(height, width)
 	p.Mean, p.Std = clipMean, clipStd

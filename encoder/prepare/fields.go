@@ -11,13 +11,14 @@ import (
 	"slices"
 )
 
-// maxConfig limits a configuration file. Some list the 21,841 classes of
+// maxConfig limits a configuration file. Some files list the 21,841 classes of
 // ImageNet.
 const maxConfig = 4 << 20
 
 // fields is a JSON object in a foreign format. Unknown fields are ignored,
-// known ones of the wrong type are errors, and null counts as absent. The first
-// error is kept in err, which inner objects share, and checked once at the end.
+// known fields of the wrong type are errors, and null counts as absent. The
+// first error is kept in err, which inner objects share, and checked once at
+// the end.
 type fields struct {
 	values map[string]json.RawMessage
 	err    *error
@@ -54,8 +55,8 @@ func (f fields) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.values[name] != nil })
 }
 
-// read decodes a field into to, or leaves it alone if the field is absent. what
-// describes the expected type.
+// read decodes a field into the variable at to. An absent field leaves the
+// variable unchanged. Parameter what describes the expected type.
 func (f fields) read(name string, to any, what string) {
 	if !f.has(name) {
 		return
@@ -121,7 +122,7 @@ func (n *numbers) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A size is one number, or two.
+// A size is one side, or two sides.
 type size []int
 
 func (s *size) UnmarshalJSON(b []byte) error {
@@ -150,8 +151,8 @@ func listOf[T any](b []byte, n int) (list []T, ok bool) {
 	return list, true
 }
 
-// sized sets the size that a file requests. It must match the network's size
-// unless that is open (0).
+// sized sets the size that a file requests. This size must match the network's
+// size unless the network's size is open (0).
 func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	if ofNetworkH != 0 && (height != ofNetworkH || width != ofNetworkW) {
 		return fmt.Errorf("it makes images of %d×%d, but the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)

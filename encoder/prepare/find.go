@@ -32,8 +32,9 @@ type configFile struct {
 
 // Find finds the preprocessing of a model file: the named preset or file, then
 // MODEL.json, then files in its folder and the parent, where Hugging Face keeps
-// them if the model is in a folder onnx. It returns nil if there is none. model
-// is "" for a model without a file. Errors wrap cpar.ErrInput.
+// them if the model is in a folder onnx. It returns nil if there is no
+// preprocessing. Parameter model is "" for a model without a file. Errors wrap
+// cpar.ErrInput.
 func Find(model, named string) (c *Config, err error) {
 	switch {
 	case slices.Contains(Presets(), named):
@@ -164,9 +165,9 @@ func (c *Config) paths() string {
 	return strings.Join(paths, ", ")
 }
 
-// agree reports whether two files mean the same preprocessing, up to rounding
-// of numbers and of half a pixel in a crop's offset, in which Hugging Face and
-// open_clip differ.
+// agree reports whether two files mean the same preprocessing, up to rounding.
+// Numbers may be rounded, and Hugging Face and open_clip round half a pixel in
+// a crop's offset differently.
 func agree(p, q Preprocessing) bool {
 	for c := range 3 {
 		for _, v := range []float64{0, 255} {

@@ -10,7 +10,7 @@ import (
 // (transformers, models/*/image_processing_*.py).
 type processor struct {
 	side      int  // of the resized image
-	square    bool // a single number is both sides, not the shorter one
+	square    bool // whether a single number means both sides, not the shorter one
 	crop      int  // 0 disables the centre crop
 	pct       bool // ConvNeXt's rule: the shorter side is side/crop_pct
 	filter    Interpolation
@@ -19,7 +19,8 @@ type processor struct {
 	bgr       bool
 }
 
-// processors by name, without the suffix ImageProcessor or FeatureExtractor.
+// processors maps names, without the suffix ImageProcessor or FeatureExtractor,
+// to processors.
 var processors = map[string]processor{
 	"CLIP":        {side: 224, crop: 224, filter: Bicubic, mean: clipMean, std: clipStd},
 	"Siglip":      {side: 224, square: true, filter: Bicubic, mean: halves, std: halves},
@@ -34,8 +35,8 @@ var processors = map[string]processor{
 	"MobileViT":   {side: 224, crop: 256, filter: Bilinear, raw: true, bgr: true},
 }
 
-// processorOf finds the processor that a file names. fast is set for processors
-// that compute and round as torchvision does.
+// processorOf finds the processor that a file names. Result fast reports
+// whether the processor computes and rounds as torchvision does.
 func processorOf(f fields) (p processor, fast bool) {
 	name := f.text("image_processor_type", f.text("feature_extractor_type", ""))
 	if name == "" {

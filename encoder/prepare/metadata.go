@@ -15,7 +15,7 @@ import (
 //	input_color, input_mean, input_scale     a sample v becomes (v − mean) / scale
 //	Image.NominalPixelRange and the like     as in ONNX (docs/MetadataProps.md)
 //
-// ok is false if there is none. Errors wrap cpar.ErrInput.
+// Result ok is false if there is no preprocessing. Errors wrap cpar.ErrInput.
 func FromMetadata(metadata map[string]string, height, width int) (p Preprocessing, ok bool, err error) {
 	p = plain(height, width)
 	mean, hasMean := metadata["input_mean"]

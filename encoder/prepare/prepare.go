@@ -18,8 +18,8 @@ import (
 )
 
 // A Preprocessing converts an image to a network's input. A sample v in 0 … 255
-// becomes (v·Scale − Mean) / Std of its channel. Its JSON is part of an index's
-// digest, so fields added later are omitted when zero.
+// becomes (v·Scale − Mean) / Std of its channel. Its JSON is part of encoder
+// digests in indexes, so fields added later are omitted when zero.
 type Preprocessing struct {
 	Width, Height int
 	Scale         float64

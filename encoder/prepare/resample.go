@@ -26,8 +26,8 @@ type filter struct {
 	weight func(x float64) float64
 }
 
-// filters are Pillow's (src/libImaging/Resample.c), term by term, because
-// reordered or fused operations would round differently.
+// filters holds Pillow's filters (src/libImaging/Resample.c), term by term,
+// because reordered or fused operations would round differently.
 var filters = map[Interpolation]filter{
 	Bilinear: {1, func(x float64) float64 { return max(0, 1-math.Abs(x)) }},
 	Bicubic: {2, func(x float64) float64 {
@@ -87,16 +87,16 @@ func interpolation(name string) (Interpolation, error) {
 // bytes fits in an int32, because absolute weights sum to at most about 1.5.
 const precision = 22
 
-// A window is the source pixels of one result pixel. Its weights, which sum to
-// about 2^precision, are sign-extended so that horizontal can multiply two
-// channels at once.
+// A window describes the source pixels of one result pixel. Its weights, which
+// sum to about 2^precision, are sign-extended so that function horizontal can
+// multiply two channels at once.
 type window struct {
 	first   int
 	weights []uint64
 }
 
 // windows returns the windows that resample an axis of n pixels to full pixels,
-// for the result pixels from skip to skip+wanted. Pixel centres are at
+// for the result pixels from skip to skip+wanted−1. Pixel centres are at
 // half-integers.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
@@ -192,11 +192,12 @@ func sourceRange(w []window) (from, to int) {
 	return min(from, to), to
 }
 
-// Pixels are two vertically adjacent pixels, packed so that one multiplication
-// serves two channels. The channel named first is in a word's lower half.
+// A pixels value holds two vertically adjacent pixels, packed so that one
+// multiplication serves two channels. The channel named first is in a word's
+// lower half.
 type pixels struct {
-	redBlue, redBlue2 uint64 // of the even row, of the odd one
-	greens            uint64 // of both
+	redBlue, redBlue2 uint64 // of the even row, and of the odd row
+	greens            uint64 // of both rows
 }
 
 func pack(to []pixels, even, odd []byte) {
@@ -232,8 +233,8 @@ func unpackSums(sums uint64) (low, high byte) {
 }
 
 // weighted sums pixels modulo 2^64, which keeps both halves exact: the lower as
-// an int32, the upper after subtracting the lower. Not inlining it keeps all
-// values in registers.
+// an int32, the upper after subtracting the lower. Without inlining, all values
+// stay in registers.
 //
 //go:noinline
 func weighted(of []pixels, weights []uint64) (redBlue, redBlue2, greens uint64) {

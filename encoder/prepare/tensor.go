@@ -64,7 +64,8 @@ func (p Preprocessing) full(width, height int) (w, h int) {
 	case p.Resize == ResizeCrop:
 		return int(int64(p.Shorter) * int64(width) / int64(height)), p.Shorter
 	case p.Resize == ResizePad:
-		// As in open_clip's ResizeKeepRatio, in float64, ties to even.
+		// As in open_clip's ResizeKeepRatio, compute in float64 and round ties
+		// to even.
 		ratio := max(float64(width)/float64(p.Width), float64(height)/float64(p.Height))
 		side := func(n int) int { return max(1, int(math.RoundToEven(float64(n)/ratio))) }
 		return side(width), side(height)
@@ -93,10 +94,10 @@ func (p Preprocessing) place(full, wanted int) placement {
 // view costs one run of the network. docs/quality.md measures the gain.
 //
 //	1    the image; 0 is the same
-//	2    and its mirrored centre
+//	2    the image, and its mirrored centre
 type Views int
 
-// MostViews is the maximum and the default.
+// MostViews is the maximum number of views, and the default.
 const MostViews Views = 2
 
 // Check refuses numbers other than 0, 1 and 2.

@@ -33,12 +33,13 @@ type Annotator struct {
 	opt  Options
 	name string
 	// ColourMatches counts the single-colour images, out of ColourCount, that
-	// the two halves name correctly. Doubtful reports a result close to chance.
+	// the two halves name correctly. Doubtful reports whether that result is
+	// close to chance.
 	ColourMatches, ColourCount int
 	Doubtful                   bool
 }
 
-// Prepare computes the vectors of the keywords and caches them. ctx is checked
+// Prepare computes the vectors of the keywords and caches them. It checks ctx
 // between texts. Errors wrap cpar.ErrInput.
 func Prepare(ctx context.Context, o Options) (*Annotator, error) {
 	list := Everyday()
@@ -131,8 +132,8 @@ func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, err
 	return out, nil
 }
 
-// countColourMatches counts the colours whose image is nearest to their name,
-// after centring each half, because each half's vectors lie close together.
+// countColourMatches counts the colours whose image is nearest to their name.
+// It first centres the vectors of each half, because these lie close together.
 func countColourMatches(ctx context.Context, pictures [][]float32, t TextEncoder, cache *feature.Cache) (int, error) {
 	var prompts []string
 	for _, c := range colours {

@@ -20,8 +20,8 @@ import (
 //
 //	text ─lower case, NFC─▶ words ─UTF-8─▶ bytes, last of a word marked ─merges─▶ tokens
 //
-// It omits the repair of wrongly decoded text and HTML entities, which serves
-// captions from the web.
+// It omits the repair of wrongly decoded text and HTML entities, because those
+// occur only in captions from the web.
 type bpe struct {
 	bytes  [256]int64 // tokens of bytes
 	last   [256]int64 // tokens of bytes that end a word
@@ -44,8 +44,8 @@ const (
 	clipLength = 77
 )
 
-// newBPE takes a vocabulary and merges. A merge is two tokens separated by a
-// space. All 512 byte tokens are required.
+// newBPE returns the encoding for a vocabulary and merges. A merge is two
+// tokens separated by a space. All 512 byte tokens are required.
 func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 	b := &bpe{merges: make(map[pair]merge, len(merges))}
 	for i, r := range byteRunes() {
@@ -178,7 +178,7 @@ func mergeLines(data []byte) (lines []string) {
 }
 
 // newCLIP makes a CLIP tokenizer. It pads with zeros, as OpenAI does. CLIP
-// ignores padding, because it takes the largest token for the end.
+// ignores padding, because it takes the largest token as the end.
 func newCLIP(vocabulary map[string]int64, merges []string) (*Tokenizer, error) {
 	if err := checkVocabulary(vocabulary); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type TextModel struct {
 // A program is the network for texts of one length.
 type program struct {
 	length  int
-	compile func() (*compiled, error) // once
+	compile func() (*compiled, error) // compiles on the first call only
 }
 
 type compiled struct {
@@ -52,13 +52,14 @@ var textLimits = onnx.Limits{FileBytes: 3 << 30, Memory: 3 << 30, Elements: 1 <<
 
 const (
 	maxDim = 4096
-	// If the file leaves the length open, shortLength suffices for most prompts
-	// and takes a fifth of the time. CLIP ignores tokens after the end.
+	// shortLength tokens suffice for most prompts and take a fifth of the time.
+	// They are tried first if the file leaves the length open, because CLIP
+	// ignores tokens after the end.
 	shortLength = 16
 )
 
-// Open opens a text half with the named tokenizer, or otherwise the one beside
-// it. Errors wrap cpar.ErrInput.
+// Open opens a text half with the named tokenizer, or otherwise with the
+// tokenizer beside the file. Errors wrap cpar.ErrInput.
 func Open(path, tokenizer string) (*TextModel, error) {
 	h := &TextModel{path: path}
 	var err error

@@ -34,11 +34,12 @@ const temperature = 100
 // use.
 type Ranker struct {
 	words   []string
-	offered int         // number of leading words offered, the others only compete
+	offered int         // number of leading words that are offered, while the others only compete
 	vectors [][]float32 // of length 1
 }
 
-// NewRanker takes one vector per word and offers the first words.
+// NewRanker returns a Ranker for words with one vector each. Parameter offered
+// is the number of leading words to offer.
 func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error) {
 	if len(words) == 0 || len(words) != len(vectors) || offered < 1 || offered > len(words) {
 		return nil, fmt.Errorf("ranking words: %w: %d words, %d vectors, %d of them offered", cpar.ErrInput, len(words), len(vectors), offered)
@@ -58,7 +59,8 @@ func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error
 }
 
 // Rank returns the keywords nearest to a photo's embedding, best first, except
-// those in known. most limits their number, and least is the minimum score.
+// those in known. Parameter most limits their number, and parameter least is
+// the minimum score.
 func (r *Ranker) Rank(embedding []float32, most int, least float64, known []string) ([]Score, error) {
 	photo, err := normalised(embedding)
 	if dim := len(r.vectors[0]); err == nil && len(photo) != dim {
@@ -130,8 +132,8 @@ func normalised(v []float32) ([]float32, error) {
 }
 
 // templates turn a keyword into prompts, because CLIP learned from captions and
-// the mean of several is more stable (section 3.1.4 of its paper). The second
-// suits plurals and mass nouns.
+// the mean of several prompts is more stable (section 3.1.4 of its paper). The
+// second template suits plurals and mass nouns.
 var templates = []string{"a photo of a {}.", "a photo of {}."}
 
 // A TextEncoder computes the embedding of a text.
@@ -143,7 +145,7 @@ type TextEncoder interface {
 }
 
 // Vectors returns the keywords' vectors, each the mean of its prompts'
-// embeddings, from the cache where possible. ctx is checked between prompts.
+// embeddings, from the cache where possible. It checks ctx between prompts.
 func Vectors(ctx context.Context, words []string, t TextEncoder, cache *feature.Cache, report progress.Func) ([][]float32, error) {
 	out := make([][]float32, len(words))
 	var mu sync.Mutex // guards done and calls of report

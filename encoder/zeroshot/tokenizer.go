@@ -40,11 +40,12 @@ type Tokenizer struct {
 	digest        [sha256.Size]byte
 }
 
-// A segmenter splits a text into tokens, without the special ones.
+// A segmenter splits a text into tokens, without the special tokens.
 type segmenter interface{ encode(text string) []int64 }
 
 // Encode returns exactly length tokens: the text between its special tokens,
-// then padding. used excludes the padding. It refuses texts that do not fit.
+// then padding. Result used is their number without the padding. Encode refuses
+// texts that do not fit.
 func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
 	if len(text) > maxTextBytes {
 		return nil, 0, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)

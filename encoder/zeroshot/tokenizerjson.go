@@ -93,7 +93,7 @@ func (f *tokenizerFile) clip() (*Tokenizer, error) {
 }
 
 // unigram makes a SigLIP tokenizer. SigLIP's text half also reads the padding,
-// so that must be correct.
+// so the padding must be correct.
 func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 	var list []scored
 	if err := json.Unmarshal(f.Model.Vocab, &list); err != nil {

@@ -22,8 +22,8 @@ type unigram struct {
 	pieces  map[string]piece
 	longest int // bytes of a piece
 	unknown piece
-	// canonical texts are lower-case without punctuation, as in SigLIP's
-	// training.
+	// canonical reports whether texts are made lower-case without punctuation,
+	// as in SigLIP's training.
 	canonical bool
 }
 

@@ -10,7 +10,7 @@
 //
 // This package forms neither the unary vector nor the matrix. The projection of
 // a unary vector is a sum over the coordinates of a walk of x steps, each of m̂
-// signs, and starting all walks at a common baseline changes no difference:
+// signs. Starting all walks at a common baseline changes no difference:
 //
 //	z(x) = Σ_d [ Σ_{l = base_d+1 … x_d} step(d, l) − Σ_{l = x_d+1 … base_d} step(d, l) ]
 //
@@ -172,8 +172,8 @@ func (p *Projection) steps(bits []byte, d, first int) {
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
 }
 
-// check also rejects levels farther from the baseline than any vector of the
-// profile.
+// check validates levels. It also rejects levels farther from the baselines
+// than any vector of the profile.
 func (p *Projection) check(x []uint16) error {
 	if err := checkLevels(x, p.m, p.beta); err != nil {
 		return err

@@ -10,8 +10,9 @@ const (
 	// Each 64-bit word holds four lanes, one value of z each.
 	laneBits = 16
 	lanes    = 64 / laneBits
-	// tileWords words of z, a cache line, are summed over all coordinates at a
-	// time, so that the sums of 20,000 photos stay in a core's cache.
+	// tileWords is the number of words of z, a cache line, that are summed over
+	// all coordinates at a time, so that the sums of 20,000 photos stay in a
+	// core's cache.
 	tileWords         = 8
 	tileCols          = tileWords * lanes
 	tileBytes         = tileCols / 8
@@ -111,8 +112,9 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	return c
 }
 
-// prefixSums returns the sums of ones from the baseline to every level of c in
-// the columns of a tile, tileWords words each. It reuses walk.
+// prefixSums returns the sums of ones from the baseline to every level of c.
+// The sums of a level take tileWords words, for the columns of a tile. It
+// reuses walk.
 func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {
@@ -178,7 +180,7 @@ func unpack(z []int16, words []uint64, balance int16) {
 	for j := range z {
 		word := &words[j/lanes]
 		ones := int16(*word)
-		// Subtracting the lane also returns its borrow from the next lane.
+		// Subtracting the lane also gives back its borrow to the next lane.
 		*word = (*word - uint64(int64(ones))) >> laneBits
 		z[j] = 2*ones - balance
 	}

@@ -9,7 +9,7 @@ import (
 // A Cache stores vectors and embeddings by decode.ContentDigest, so they
 // survive renaming and changed keywords.
 //
-// A Cache lives in a localstore.Store, encrypted under the owner's key and
+// A Cache is kept in a localstore.Store, encrypted under the owner's key and
 // bounded in size (NewCache), or in a plaintext folder for measurements
 // (OpenCache). Damaged or outdated entries count as missing. Several goroutines
 // and processes may use a Cache. A nil *Cache stores nothing.
@@ -61,13 +61,13 @@ func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, err
 	return cached(c, vectorsKind, content[:], decodeVectors, compute, encodeVectors)
 }
 
-// Embedding returns the embedding of the image with this content by a network.
+// Embedding returns a network's embedding of the image with a content digest.
 func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
 }
 
-// Text returns the vector of texts. name identifies everything that determines
-// it.
+// Text returns the vector of texts. Parameter name identifies everything that
+// determines the vector.
 func (c *Cache) Text(name [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, textKind, name[:], decodeEmbedding, compute, encodeEmbedding)
 }

@@ -16,7 +16,7 @@ type colorCounts struct {
 // A light is a channel value in [0, 1], as stored (sRGB) and as linear light.
 type light struct{ stored, linear float64 }
 
-// byteLights holds the light of every 8-bit channel value, and one entry more
+// byteLights holds the light of every 8-bit channel value, and one more entry
 // for interpolation.
 var byteLights = func() (t [257]light) {
 	for i := range t {
@@ -96,8 +96,8 @@ func hsv(r, g, b float64) (h, s, v float64) {
 	return h / 6, s, v
 }
 
-// lab returns CIE L*a*b* (D65) of linear light, L* from 0…100, a* and b* from
-// −128…128, all scaled to [0, 1].
+// lab returns CIE L*a*b* (D65) of linear light, with L* in 0…100 and a* and b*
+// in −128…128, all scaled to [0, 1].
 func lab(r, g, b float64) (l, a, bb float64) {
 	fx := labRoot((0.412453*r + 0.357580*g + 0.180423*b) / 0.950456)
 	fy := labRoot(0.212671*r + 0.715160*g + 0.072169*b)

@@ -1,5 +1,5 @@
-// Package feature computes the features of a photo: the paper's seven, which
-// profile paper uses, and patches. Profile learned uses all of them.
+// Package feature computes the features of a photo: the paper's seven features,
+// which profile paper uses, and patches. Profile learned uses all of them.
 //
 //	decode.Image ─▶ Extract ─▶ Vectors
 //	             │ rgb hsv lab    3 × 16 bins, each vector sums to 1
@@ -8,8 +8,9 @@
 //	             └ patches        4 quarters × 400 patch words
 //
 // Vectors are returned as extracted, before principal components and L1
-// normalisation. Up to rounding, the seven equal the results of OpenCV and
-// PyWavelets, the libraries named by the paper's authors. Tests compare them.
+// normalisation. Up to rounding, the paper's seven equal the results of OpenCV
+// and PyWavelets, the libraries named by the paper's authors. Tests compare
+// them.
 //
 // Colours are counted in the image itself if its longest side is at most 256
 // pixels, otherwise in the image reduced to 256 pixels by area averaging. Grey

@@ -25,10 +25,10 @@ const (
 
 var gaborWavelengths = [3]float64{4, 8, 16}
 
-// gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real
-// part (ψ = 0) and imaginary part (ψ = π/2), before the mean of the real part
-// is removed. OpenCV fills the kernel back to front, which only negates the odd
-// part.
+// gaborKernel returns the value of cv2.getGaborKernel at offset (dx, dy) from
+// the anchor: the real part (ψ = 0) and the imaginary part (ψ = π/2), before
+// the mean of the real part is removed. OpenCV fills the kernel back to front,
+// which only negates the odd part.
 func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	sigma := wavelength / 2
 	sin, cos := math.Sincos(float64(orientation) * math.Pi / 4)
@@ -148,8 +148,8 @@ func reflect101(i int) int {
 	return i
 }
 
-// filter multiplies the image's spectrum by a real one and transforms back the
-// rows of the image, without the padding.
+// filter multiplies the image's spectrum by a real spectrum and transforms back
+// the rows of the image, without the padding.
 func (s *gaborScratch) filter(spectrum []float64) {
 	const n = fftSide
 	for u := 0; u < n; u += fftLanes {
@@ -220,9 +220,9 @@ func (s *gaborScratch) collect(orientation int) {
 // arctangent.
 //
 // A response with a negative real part and a noise-only imaginary part could
-// have the angle +π or −π. It counts as their mean, 0, and so does a response
-// of noise alone, because noise differs between machines. This is why gaborq
-// differs from OpenCV, mostly in border blocks.
+// have the angle +π or −π. It counts as their mean, 0. A response of noise
+// alone counts as 0, too, because noise differs between machines. This is why
+// gaborq differs from OpenCV, mostly in border blocks.
 func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 	const run = 8 // 1e-11 to the power of 8 is well within float64
 	turns := 0

@@ -8,10 +8,10 @@ import (
 	"cpar/internal/f32"
 )
 
-// Patches measure which small structures an image has in which quarter: edges,
-// corners, blobs and gratings, found by clustering (Coates, Ng, Lee, "An
-// analysis of single-layer networks in unsupervised feature learning", AISTATS
-// 2011, and "Learning feature representations with k-means", 2012).
+// Patches measure small structures in each quarter of an image: edges, corners,
+// blobs and gratings, found by clustering (Coates, Ng, Lee, "An analysis of
+// single-layer networks in unsupervised feature learning", AISTATS 2011, and
+// "Learning feature representations with k-means", 2012).
 //
 //	image ─▶ 96×64 (or 64×96) RGB ─▶ every second 6×6 patch, of mean 0 and variance 1
 //	  ─▶ 400 words: max(0, word·patch − offset) ─▶ mean over each quarter, 4 × 400 values

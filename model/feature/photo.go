@@ -76,9 +76,9 @@ type Photo struct {
 	Content  [sha256.Size]byte // decode.ContentDigest of the file, zero if unknown
 }
 
-// ExtractAll computes the vectors of n images on all cores. load returns the
-// bytes of image i and is called concurrently. If image i cannot be loaded or
-// decoded, errs[i] is set and the others continue.
+// ExtractAll computes the vectors of n images on all cores. Function load
+// returns the bytes of image i and is called concurrently. If image i cannot be
+// loaded or decoded, errs[i] is set and the other images are still processed.
 //
 // When ctx ends, ExtractAll starts no further image. ctx's error is then also
 // the error of images not started.

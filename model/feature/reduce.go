@@ -2,9 +2,9 @@ package feature
 
 import "slices"
 
-// An image is reduced as by OpenCV's INTER_AREA, which is linear and separable,
-// so one pass over the rows serves any number of reductions. Runs of pixels
-// with equal weights are first summed in integers.
+// Images are reduced as by OpenCV's INTER_AREA. This reduction is linear and
+// separable, so one pass over the rows serves any number of reductions. Runs of
+// pixels with equal weights are first summed in integers.
 
 type tap struct {
 	dst int
@@ -25,7 +25,7 @@ func areaTaps(n, d int) [][]tap {
 }
 
 // linearTaps implements INTER_AREA for axes that grow: two taps, placed so that
-// whole factors replicate pixels.
+// whole scale factors replicate pixels.
 func linearTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for j := range d {

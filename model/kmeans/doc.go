@@ -14,7 +14,7 @@
 // their square roots, so rows of z followed by √(2F)·√v have the right
 // distances. Their 48 principal components keep the variance that separates
 // cells and drop the noise of the projection. Learnt vectors are short and are
-// clustered as they are.
+// clustered directly.
 //
 // Share of the true ten nearest found among the visited records, centroids not
 // counted, on Corel-5k (4,500 records, 499 requests). Means of two to four

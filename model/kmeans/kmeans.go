@@ -163,8 +163,9 @@ func (m *lloyd) start() {
 	}
 }
 
-// draw returns a row with probability proportional to m.distance, uniformly if
-// every row equals a centroid. assign then repairs the empty cells.
+// draw returns a row with probability proportional to m.distance. If every row
+// equals a centroid, draw chooses uniformly, and assign then repairs the empty
+// cells.
 func (m *lloyd) draw() int {
 	total := 0.0
 	for _, d := range m.distance {
@@ -250,8 +251,9 @@ func (m *lloyd) fill() {
 	}
 }
 
-// update moves every centroid to the mean of its rows. One goroutine sums these
-// in row order, so the result does not depend on the number of cores.
+// update moves every centroid to the mean of its rows. One goroutine sums the
+// rows of a cell in order, so the result does not depend on the number of
+// cores.
 func (m *lloyd) update() {
 	lists := newPartition(m.cell, m.k)
 	parallel.Ranges(m.k, 0, func(from, to int) {
@@ -335,11 +337,11 @@ func (l *Partition) Len() int { return len(l.Starts) - 1 }
 // Members returns the records of a cell by their original numbers.
 func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l.Starts[list+1]] }
 
-// DefaultCells returns the number of cells for a collection of n photos of
-// width numbers each. For long vectors, as in profile paper, it is 2·√n: 134
-// for 4,500 and 283 for 20,000. More cells find more with the same visits, but
-// every request reads their centroids too. The share of the true ten nearest
-// found, by rows read, is
+// DefaultCells returns the number of cells for a collection of n photos, whose
+// vectors have width numbers each. For long vectors, as in profile paper, it is
+// 2·√n: 134 for 4,500 and 283 for 20,000. More cells find more neighbours with
+// the same number of visits, but every request reads their centroids too. The
+// share of the true ten nearest found, by rows read, is
 //
 //	rows read          5 %   7.5 %   10 %   20 %           5 %   7.5 %   10 %   20 %
 //	4,500   k =  64   0.66    0.80   0.87   0.97   k = 96  0.66    0.81   0.88   0.98
@@ -349,8 +351,9 @@ func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l
 //
 // For short vectors, as in profiles learned and network, it is 6·√n, but at
 // least ten photos per cell unless 2·√n gives more cells: 402 for 4,500. Their
-// centroids are cheap to read, and AP-10 visits 0.92 to 0.96 of the eighty
-// neighbours that their ranker uses, against 0.88 to 0.94 with 134 cells.
+// centroids are cheap to read, and a search of 10 % of the records (AP-10)
+// visits 0.92 to 0.96 of the eighty neighbours that their ranker uses, against
+// 0.88 to 0.94 with 134 cells.
 func DefaultCells(n, width int) int {
 	few := math.Round(2 * math.Sqrt(float64(n)))
 	if width > maxShort {

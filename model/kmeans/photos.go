@@ -97,9 +97,9 @@ func (p *photoRows) rows(first, last, step int) [][]float32 {
 	return rows
 }
 
-// Centroid returns a cell's centroid as a record: z is the rounded mean of the
-// members' vectors and v the mean of their histograms. A mean is never farther
-// from the baseline than its farthest member.
+// Centroid returns a cell's centroid as a record: the rounded mean of the
+// members' vectors z, and v, the mean of their histograms. A mean is never
+// farther from the baseline than its farthest member.
 func (l *Partition) Centroid(list int, z [][]int16, histograms [][]float64) (mean []int16, v []float64) {
 	members := l.Members(list)
 	sums := make([]int64, len(z[0]))

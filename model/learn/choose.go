@@ -11,7 +11,7 @@ import (
 )
 
 // Grid is the set of options that Choose tries. Zero fields other than Base
-// take the defaults given here.
+// take the defaults in their comments.
 type Grid struct {
 	Base       Options   // Blocks, Seed and Progress for every trial
 	Ridges     []float64 // 0.03, 0.1, 0.3, 1
@@ -22,15 +22,15 @@ type Grid struct {
 	FinalFolds int       // folds of the final calibration: Folds, or 20 above 1,000 photos
 	Keep       int       // keywords per annotated photo, 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
-	// MaxPhotos bounds the photos that the choice is made on, 5000. Fit uses
-	// all photos.
+	// MaxPhotos bounds the photos on which the choice is made, by default 5000.
+	// Fit uses all photos.
 	MaxPhotos int
 }
 
-// Five folds learn without a fifth of the photos, which makes probabilities too
-// low (docs/quality.md). From minTenFolds photos on, the ranker is therefore
-// calibrated on ten folds. Above maxTenFolds, only the best trial is repeated on
-// more folds, twenty.
+// In each of five folds a fifth of the photos is missing, which makes
+// probabilities too low (docs/quality.md). From minTenFolds photos on, the
+// ranker is therefore calibrated on ten folds. Above maxTenFolds photos, only
+// the best trial is repeated, on twenty folds.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own
@@ -159,8 +159,8 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 		}
 		trial := Trial{o, quality}
 		best.Trials = append(best.Trials, trial)
-		// Among equals, take the first: fewer blocks, a smaller ridge, fewer
-		// dimensions.
+		// Among equal trials, take the first: fewer blocks, a smaller ridge,
+		// fewer dimensions.
 		if best.Ranker == nil || quality.Distances > best.Quality.Distances {
 			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions
 		}

@@ -24,7 +24,8 @@ type moments struct {
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments sums over the rows listed in use, or over all rows if use is nil.
+// moments computes the sums over the rows listed in use, or over all rows if
+// use is nil.
 func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
 	x, of := f.x, f.y.byPhoto
 	if use != nil {
