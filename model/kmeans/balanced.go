@@ -174,7 +174,8 @@ func (c *BalancedCells) AppendBinary(b []byte, n int) []byte {
 const maxCells, maxWidth = 1 << 8, 1 << 16
 
 // ReadBalancedCells reads the encoding of AppendBinary and rejects cells that
-// Balance cannot produce for n records of d numbers. Errors are the reader's.
+// Balance cannot produce for n records of d numbers. It returns the reader's
+// error.
 func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 	records, clusters, size, width := int(r.U32("records")), int(r.U32("clusters")), int(r.U32("cells")), int(r.U32("dimension"))
 	if r.Err() == nil && (records != n || width != d || d > maxWidth || clusters < 1 || clusters > maxCells) {
@@ -218,9 +219,8 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 // many of the nearest others of sampled rows are in the cell that the row would
 // query, and takes the division with the largest count.
 //
-// On Corel-5k, profile `learned`, eight cells with 1.72 slots per record, the
-// chosen division finds 0.861 of the ten nearest. The most even of eight
-// divisions finds 0.850.
+// On Corel-5k, profile `learned`, eight cells with 1.72 slots per record, this
+// finds 0.861 of the ten nearest. The most even of eight divisions finds 0.850.
 const (
 	// restarts is the number of divisions tried, and sampled the number of
 	// evenly spaced rows that they divide.

@@ -20,12 +20,12 @@ const (
 	// blockComponents is the number of principal components that Fit keeps per
 	// block.
 	blockComponents = 128
-	// maxWords is the number of keywords, the most frequent ones, that Fit
-	// correlates. Time is cubic in their number, and rarer keywords have too
-	// few photos to learn from.
+	// maxWords is the maximum number of keywords that Fit correlates, the most
+	// frequent first. Time is cubic in their number, and rarer keywords have
+	// too few photos to learn from.
 	maxWords = 512
 	// maxReduced bounds the photos used for principal components, which hardly
-	// change with more.
+	// change with more photos.
 	maxReduced = 5000
 )
 

@@ -30,7 +30,7 @@ func newGuesser(y labels, m *moments, w blas64.General) guesser {
 	return g
 }
 
-// guess estimates the keywords of a photo from its centred x.
+// guess estimates the keywords of a photo from its centred input x.
 func (g guesser) guess(x []float64) *rank.Guess {
 	out := &rank.Guess{Words: g.words, Share: make([]float32, len(g.words))}
 	for i, v := range g.rows.first(len(g.words)).times(x) {

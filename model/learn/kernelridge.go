@@ -14,22 +14,22 @@ import (
 )
 
 // MaxRidgePhotos is the largest number of photos with keywords that
-// FitKernelRidge accepts. Its time is cubic in their number.
+// FitKernelRidge accepts. The time is cubic in this number.
 const MaxRidgePhotos = 1500
 
-// kernelRidge is λ, in units of the kernel.
+// kernelRidge is λ of KernelRidge, in units of the kernel.
 const kernelRidge = 0.3
 
 // A Prior estimates whether one photo has a keyword, 0 … 1, without learning
-// from tagged photos. It is nil if there is none.
+// from tagged photos. A photo without a prior has nil.
 type Prior func(word string) float64
 
 // A KernelRidge estimates keywords from few tagged photos, for which it does
 // better than the guess of a Projection. A row f consists of blocks. Each block
 // is the signed square root of its values, centred by the mean over the
 // collection and scaled to length 1. Blocks are weighted so that f·f′ is a
-// weighted mean of cosines. With the n×v matrices Y of keywords, 0 or 1, and P
-// of their priors,
+// weighted mean of cosines. Let Y be the n×v matrix of keywords, 0 or 1, and P
+// the matrix of their priors. Then
 //
 //	K = exp(−2·(1 − f·f′)) + 1,  α = (K + λI)⁻¹·(Y − P),  estimate = K·α + P
 //
@@ -53,12 +53,12 @@ type RidgeBlock struct {
 	Weight float64
 }
 
-// FitKernelRidge fits a regression to the rows that have keywords. All rows
-// give the centre. The guess for row i is made without having learnt from it.
-// This needs no other fit, because the estimate of a photo by all others is Y −
-// α/diag((K + λI)⁻¹) (Stone, "Cross-validatory choice and assessment of
-// statistical predictions", JRSS B 1974). priors has one entry per row, or is
-// nil. Errors wrap cpar.ErrInput or are ctx's.
+// FitKernelRidge fits a regression to the rows that have keywords. The centre
+// is the mean of all rows. The guess for row i is made without learning from
+// that row. This needs no other fit, because the estimate of a photo by all
+// others is Y − α/diag((K + λI)⁻¹) (Stone, "Cross-validatory choice and
+// assessment of statistical predictions", JRSS B 1974). priors has one entry
+// per row, or is nil. Errors wrap cpar.ErrInput or are ctx's.
 func FitKernelRidge(ctx context.Context, rows [][]float32, keywords [][]string, priors []Prior, blocks []RidgeBlock) (*KernelRidge, []*rank.Guess, error) {
 	k := newKernelRidge(blocks)
 	guesses, err := k.fit(ctx, rows, keywords, priors)
@@ -105,7 +105,7 @@ func (k *KernelRidge) fit(ctx context.Context, rows [][]float32, keywords [][]st
 			from[w]++
 		}
 	}
-	f = round16(f).dense() // as it will be used
+	f = round16(f).dense() // rounded as in later use
 	inverse, err := inverseKernel(ctx, f)
 	if err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func taggedRows(keywords [][]string) (rows []int) {
 }
 
 // spread returns a matrix of n rows with the rows of m at the given places. Its
-// other rows are 0, because the length of an encoding must not reveal how many
-// photos have keywords.
+// other rows are 0, because the length of an encoding must not reveal the
+// number of photos with keywords.
 func spread(m blas64.General, places []int, n int) blas64.General {
 	out := matrix(n, m.Cols)
 	for i, at := range places {
@@ -172,7 +172,7 @@ func inverseKernel(ctx context.Context, f blas64.General) (blas64.General, error
 	return out.RawMatrix(), nil
 }
 
-// similarity returns the kernel of two rows from their product.
+// similarity returns the kernel of two rows from their inner product.
 func similarity(cosine float64) float64 { return math.Exp(-2*(1-cosine)) + 1 }
 
 func (k *KernelRidge) centre(rows [][]float32) {
@@ -188,7 +188,8 @@ func (k *KernelRidge) centre(rows [][]float32) {
 	}
 }
 
-// row returns f. A block at the centre of the collection is 0.
+// row returns f for the values of a photo. A block at the centre of the
+// collection is 0.
 func (k *KernelRidge) row(values []float32) []float64 {
 	out := make([]float64, len(values))
 	for j, v := range signedRoot(values) {

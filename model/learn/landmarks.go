@@ -65,7 +65,7 @@ func slice(m blas64.General, from, to int) blas64.General {
 }
 
 // setWidths sets the widths of the blocks from the landmarks' distances and
-// reports whether any is positive. The mean replaces the median if most
+// reports whether any width is positive. The mean replaces the median if most
 // landmarks are equal.
 func (f *ccaProblem) setWidths(l blas64.General) bool {
 	found, at := false, 0

@@ -20,7 +20,7 @@
 //
 // the projection is A^{-1/2} U S, or A^{-1/2} U S² with Options.Square.
 // Cross-validation picks one of the two. Vectors are scaled to length 1, so the
-// squared Euclidean distance of two is 2 − 2·cosine, at most 4.
+// squared Euclidean distance of two vectors is 2 − 2·cosine, at most 4.
 //
 // # Landmarks
 //

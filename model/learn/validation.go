@@ -13,12 +13,12 @@ import (
 	"cpar/model/rank"
 )
 
-// A validation measures options on photos that were not learnt from.
+// A validation measures options on photos from which nothing was learnt.
 type validation struct {
 	f            *ccaProblem
 	words        [][]string // keywords of every photo, for the ranker
 	heldOut      [][]int
-	parts        int        // parts of a fold that are measured apart
+	parts        int        // number of parts in which a fold is measured
 	trainMoments []*moments // moments of the photos outside each fold
 	trainRows    [][]int
 }
@@ -104,9 +104,9 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.S
 }
 
 // samples returns the tested photos with their neighbours in the first dim
-// directions. A fifth of the photos is measured in two halves, because a mean over
-// keywords depends on the number of test photos: a tenth is the usual size of a
-// test set.
+// directions. A fold of a fifth of the photos is measured in two halves,
+// because a mean over keywords depends on the number of test photos. A tenth of
+// the photos is the usual size of a test set.
 func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
 	var samples []rank.Sample
 	group := 0

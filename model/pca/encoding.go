@@ -56,12 +56,13 @@ func (b *Basis) UnmarshalBinary(data []byte) error {
 	if in < 1 || in > MaxIn || out < 1 || out > in {
 		return fmt.Errorf("decoding a PCA basis: %w: %d components of %d values", cpar.ErrCorrupt, out, in)
 	}
-	// At most 4·(2¹⁶ + 2³²) bytes, so no overflow. Check before allocating.
+	// Check the length before allocating. At most 4·(2¹⁶ + 2³²) bytes cannot
+	// overflow.
 	if want := uint64(headerSize) + 4*(in+out*in); uint64(len(data)) != want {
 		return fmt.Errorf("decoding a PCA basis: %w: %d bytes, want %d", cpar.ErrCorrupt, len(data), want)
 	}
 	values := make([]float32, in+out*in)
-	binary.Decode(data[headerSize:], binary.LittleEndian, values) // the lengths agree
+	binary.Decode(data[headerSize:], binary.LittleEndian, values) // cannot fail, because the lengths agree
 	if i := slices.IndexFunc(values, func(v float32) bool { return !finite(v) }); i >= 0 {
 		return fmt.Errorf("decoding a PCA basis: %w: value %d is %v", cpar.ErrCorrupt, i, values[i])
 	}

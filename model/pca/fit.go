@@ -33,10 +33,10 @@ const (
 // may be rounding error of float32.
 const minVarianceShare = 1e-6
 
-// Fit returns the directions of largest variance of rows (n × in, read-only).
-// out is their number. Collections of up to 3·out + 64 rows are decomposed
-// exactly. The result depends only on rows, out and the public seed, up to the
-// rounding of the processor. Errors wrap cpar.ErrInput or are ctx's.
+// Fit returns the out directions of largest variance of rows (n × in,
+// read-only). Collections of up to 3·out + 64 rows are decomposed exactly. The
+// result depends only on rows, out and the public seed, up to the rounding of
+// the processor. Errors wrap cpar.ErrInput or are ctx's.
 //
 // Fit needs about 50·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
@@ -197,9 +197,9 @@ func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 	return c.backward(ctx, z, p)
 }
 
-// rayleighRitz returns directions of largest variance in the space K. out
-// limits their number, and their variance exceeds least. They come from the
-// eigenvectors of K·C·Kᵀ = Z·Kᵀ.
+// rayleighRitz returns at most out directions of largest variance in the space
+// K. Their variance exceeds least. They come from the eigenvectors of K·C·Kᵀ =
+// Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
 	addProduct(t, z, k, true)
@@ -241,9 +241,9 @@ func fitExact(b *Basis, c *centred) error {
 	return nil
 }
 
-// eigenvectors returns eigenvectors of t as rows and their eigenvalues, largest
-// first. out limits their number, and the eigenvalues exceed least. t is
-// symmetric up to rounding.
+// eigenvectors returns at most out eigenvectors of t as rows and their
+// eigenvalues, largest first. The eigenvalues exceed least. t is symmetric up
+// to rounding.
 func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []float64, error) {
 	l := t.Rows
 	symmetric := mat.NewSymDense(l, nil)

@@ -167,8 +167,8 @@ func (s *subspace) remove(m blas64.General, start, end int) {
 }
 
 // add adds the direction of the single row of v, which is already orthogonal to
-// the rows before start. It returns false if less than minRemainder·norm of v
-// is new.
+// the rows before start. It returns false if the new part of v is at most
+// minRemainder·norm.
 func (s *subspace) add(v blas64.General, start int, norm float64) bool {
 	s.remove(v, start, s.Rows)
 	left := blas64.Nrm2(row(v, 0))

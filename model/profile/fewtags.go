@@ -12,9 +12,9 @@ import (
 	"cpar/model/wordnet"
 )
 
-// Weights in the kernel of the concepts above the network's classes and of the
-// colour histograms, relative to the embedding. priorShare is the share of the
-// classes in an estimate.
+// nodeWeight and colourWeight are kernel weights, relative to the embedding: of
+// the concepts above the network's classes, and of the colour histograms.
+// priorShare is the share of the classes in an estimate.
 const nodeWeight, colourWeight, priorShare = 0.5, 0.2, 0.5
 
 // classifies reports whether the classes of the profile's network are known,

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// unitsPerLength is the length of z for a vector of length 1, so F is a
-	// million. Rounding then moves a distance d by about √(2d/3)/1000, less
-	// than the noise.
+	// unitsPerLength is the length of z for a vector of length 1, so F, the
+	// squared units per unit of distance, is a million. Rounding then moves a
+	// distance d by about √(2d/3)/1000, less than the noise.
 	unitsPerLength = 1000
 	// minPhotos is the minimum that package learn can divide into folds.
 	minPhotos = 5
@@ -93,7 +93,8 @@ func (p *LearnedProfile) grid() learn.Grid {
 	return learn.EmbeddingGrid(p.embedding, true)
 }
 
-// row also rejects another network's embedding.
+// row returns the input of the projection. It rejects another network's
+// embedding.
 func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
 	if err := checkHaar(photo); err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, e
 func (p *LearnedProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
 // Projector returns a projector that only rounds, because vectors are encrypted
-// as they are.
+// without a projection.
 func (p *LearnedProfile) Projector(seed.Secret) (Projector, error) {
 	return roundingProjector{p.dim}, nil
 }
@@ -208,8 +209,8 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// hasRidge is set in the dimensions of a profile with a kernel ridge
-// regression, and hasText if that has a text prior.
+// hasRidge is set in the encoded dimensions of a profile with a kernel ridge
+// regression, and hasText if the regression has a text prior.
 const hasRidge, hasText = 1 << 15, 1 << 14
 
 // AppendBinary appends the dimensions, the network if any, the projection, and

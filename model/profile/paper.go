@@ -75,7 +75,7 @@ func (p *PaperProfile) Dimensions() int { return vector.Dimension(p.haar.Out()) 
 
 func (p *PaperProfile) Layout() vectorlayout.Params { return PaperLayout(int(p.factor)) }
 
-// PaperLayout returns the layout of profile `paper` at PCA-factor.
+// PaperLayout returns the layout of profile `paper` with PCA-X for X = factor.
 func PaperLayout(factor int) vectorlayout.Params {
 	levels := vector.Dimension(feature.HaarDim / factor)
 	return vectorlayout.L1KL(embed.Dimension(levels, vector.Beta, Alpha, Gamma), vector.DimensionKL, vector.Beta)
@@ -161,7 +161,8 @@ func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) 
 	return &own, err
 }
 
-// Baselines returns the levels relative to which z is computed.
+// Baselines returns the levels relative to which z (the projected levels) is
+// computed.
 func (p *PaperProfile) Baselines() []uint16 { return p.baselines }
 
 // Projector returns the secret Johnson–Lindenstrauss projection of the levels.

@@ -93,8 +93,8 @@ type Profile interface {
 }
 
 // A Projector turns a vector into the integers z that are encrypted. The
-// squared Euclidean distance of two z represents the vectors' distance, in
-// Layout().Unit.
+// squared Euclidean distance of two z represents the vectors' distance, scaled
+// by Layout().Unit.
 type Projector interface {
 	Project(v *vector.Vector) ([]int16, error)
 	ProjectAll(v []*vector.Vector) ([][]int16, error)
@@ -119,8 +119,8 @@ type Fitted struct {
 	Profile Profile
 	// Ranker is the calibrated ranker, nil if fitting gives none.
 	Ranker *rank.Calibrated
-	// Samples are photos with their nearest others, by a distance that was not
-	// learnt from the photo. Only learnt profiles have them.
+	// Samples are photos with their nearest other photos, by a distance that
+	// was not learnt from the photo. Only learnt profiles have them.
 	Samples []rank.Sample
 	// Validation is the measured quality of the requested ranker, or nil.
 	Validation *rank.Validation
@@ -135,7 +135,7 @@ func Fit(ctx context.Context, kind Kind, photos []*feature.Vectors, keywords [][
 	return fitLearned(ctx, kind, photos, keywords, opt)
 }
 
-// Append appends a profile after its kind.
+// Append appends a profile's kind and then the profile.
 func Append(b []byte, p Profile) ([]byte, error) { return p.AppendBinary(append(b, byte(p.Kind()))) }
 
 // Read decodes the output of Append.

@@ -17,14 +17,15 @@ import (
 	"cpar/model/learn"
 )
 
-// TextVectors returns a vector for each word in the space of the embeddings, from
-// the text half of a CLIP-like network. Lengths do not matter.
+// TextVectors returns a vector for each word in the space of the embeddings,
+// from the text half of a CLIP-like network. The norms of the vectors do not
+// matter.
 type TextVectors func(words []string) ([][]float32, error)
 
 // A TextPrior estimates keywords by the text half of a network. Let t_w be the
 // text vector of word w and x the embedding of a photo, both of length 1, and m
 // the mean of x over the tagged photos. The estimate of w is its share of the
-// softmax of τ·t_w·(x − m), times the number of keywords of a photo.
+// softmax of τ·t_w·(x − m), times the mean number of keywords of a photo.
 // Subtracting m removes what all photos have in common, as the two halves fill
 // different parts of the space (Liang et al., "Mind the gap", NeurIPS 2022). It
 // is immutable.

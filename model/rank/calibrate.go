@@ -10,8 +10,9 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Sample is a photo with known keywords and its nearest photos. These exclude
-// the photo itself and every photo that the distance was learnt from.
+// Sample is a photo with known keywords and its nearest photos. The nearest
+// photos exclude the photo itself and every photo from which the distance was
+// learnt.
 type Sample struct {
 	Near  []Neighbour // at least as many as may vote, of which at most MostNeighbours are used
 	Truth []string
@@ -55,8 +56,8 @@ const maxRarity = 2
 const defaultGuessShare = 0.5
 
 // fewSamples, divided by the number of samples, is the share of the merit that
-// the guess may cost. Few samples cannot tell how much the guess helps, but
-// after few photos a guess does better than the neighbours.
+// the guess may cost. Few samples cannot show the benefit of the guess, but
+// with few photos a guess does better than the neighbours.
 const fewSamples = 10
 
 var (
@@ -72,9 +73,9 @@ var (
 const nearlyBest = 0.995
 
 // Calibrate chooses the parameters that annotate the samples best with keep
-// keywords each, and fits the probabilities. collection has the keywords of
-// every photo that will be searched. neighbours fixes the number of neighbours
-// unless it is 0. Errors wrap cpar.ErrInput or are ctx's.
+// keywords each, and fits the probabilities. Slice collection holds the
+// keywords of every photo that will be searched. Parameter neighbours, unless
+// 0, fixes the number of neighbours. Errors wrap cpar.ErrInput or are ctx's.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
@@ -112,8 +113,8 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
-	// For each number of neighbours take the best, and among equals the smaller
-	// correction.
+	// For each number of neighbours take the best quality, and among equal ones
+	// the smaller correction.
 	best := make([]Quality, len(ks))
 	at := make([][2]int, len(ks))
 	most := 0.0
@@ -161,7 +162,7 @@ type indexedSamples struct {
 	candidates [][]wordVote // the guesses' best words
 	truth      [][]int
 	folds      [][]int   // samples of every fold
-	share      []float64 // π of every word
+	share      []float64 // π, the share of the photos, of every word
 	alone      bool      // the guesses need no neighbours
 }
 
@@ -231,7 +232,7 @@ type wordVote struct {
 }
 
 // vote counts the votes of the k nearest neighbours of every sample, in order
-// of first occurrence. own is the guess's share.
+// of first occurrence. Parameter own is the guess's share.
 func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	out := make([][]wordVote, len(n.dis))
 	place := make([]int, len(n.share))
@@ -266,8 +267,8 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	return out
 }
 
-// measure annotates every sample with its best words, whose number is keep, and
-// skips empty folds. loud is λ of every word for every fold.
+// measure annotates every sample with its keep best words and skips empty
+// folds. loud holds λ (the loudness) of every word for every fold.
 func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
@@ -305,8 +306,8 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns the words with the largest vote times due, largest first.
-// keep limits their number.
+// topWords returns at most keep words with the largest vote times due, largest
+// first.
 func topWords(list []wordVote, due []float64, keep int) []wordVote {
 	top := make([]wordVote, 0, min(keep, len(list))+1)
 	for _, v := range list {

@@ -68,9 +68,9 @@ func (c *Calibrated) Kind() Kind { return KindCalibrated }
 // Neighbours returns the number of nearest photos that vote.
 func (c *Calibrated) Neighbours() int { return c.neighbours }
 
-// Rank ranks the words of the Neighbours() nearest of near by Score, or by
-// Weight if rare is set. It returns the first n, or all if there are fewer. It
-// treats ties and non-finite distances like Keywords.
+// Rank ranks the words of the Neighbours() nearest photos in near by Score, or
+// by Weight if rare is set. It returns the first n words, or all if there are
+// fewer. It treats ties and non-finite distances like function Keywords.
 func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	sorted := nearest(near, c.neighbours)
 	words := tally(sorted, votes(distances(sorted), c.decay))
@@ -129,7 +129,8 @@ func distances(near []Neighbour) []float64 {
 	return dis
 }
 
-// votes returns a_I for ascending distances. If all are 0, they vote equally.
+// votes returns a_I for ascending distances. If all distances are 0, the
+// neighbours vote equally.
 func votes(dis []float64, decay float64) []float64 {
 	a := make([]float64, len(dis))
 	sum := 0.0
@@ -178,8 +179,8 @@ type Bin struct {
 }
 
 // Reliability divides predictions into bins of equal width and returns them
-// with the expected calibration error, Σ count·|said − found| / Σ count. Errors
-// wrap cpar.ErrInput.
+// with the expected calibration error, Σ Count·|Predicted − Observed| / Σ
+// Count. Errors wrap cpar.ErrInput.
 func Reliability(probability []float64, right []bool, bins int) ([]Bin, float64, error) {
 	if len(probability) != len(right) || bins < 1 {
 		return nil, 0, fmt.Errorf("measuring reliability: %w: %d probabilities, %d answers, %d bins", cpar.ErrInput, len(probability), len(right), bins)
@@ -208,9 +209,9 @@ func Reliability(probability []float64, right []bool, bins int) ([]Bin, float64,
 	return out, off / float64(max(1, len(probability))), nil
 }
 
-// WithCounts returns a copy of c for a changed collection. photos is its size,
-// and counts has the number of photos of each word. The loudness of a new word
-// follows the trend.
+// WithCounts returns a copy of c for a changed collection. Parameter photos is
+// its size, and map counts has the number of photos of each word. The loudness
+// of a new word follows the trend.
 func (c *Calibrated) WithCounts(counts map[string]int, photos int) *Calibrated {
 	out := *c
 	out.photos, out.words = max(1, photos), map[string]wordStats{}

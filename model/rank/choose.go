@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// chooseGuessShare chooses the guess's share, and the rarity again.
+// chooseGuessShare chooses the guess's share, and chooses the rarity again.
 func (c *Calibrated) chooseGuessShare(n *indexedSamples, keep int) (best Quality) {
 	choices := guessShareChoices
 	if n.alone {
@@ -29,8 +29,9 @@ const mostFoundLost = 0.03
 
 var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}
 
-// chooseRareBonus chooses the weight's part in the ranking, in units of the mean
-// weight of the first keep words. p are the probabilities of the votes.
+// chooseRareBonus chooses the weight's part in the ranking, in units of the
+// mean weight of the first keep words. Slice p holds the probabilities of the
+// votes.
 func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []float64, keep int) {
 	loud := n.loudnessOutOfFold(votes)
 	weights := make([][]wordVote, len(votes))

@@ -31,8 +31,9 @@ type Validation struct {
 }
 
 // CrossValidate annotates every sample with keep keywords. A calibrated ranker
-// is calibrated for each fold on the samples of the others. collection has the
-// keywords of all photos, spelt as in the samples. Errors wrap cpar.ErrInput.
+// is calibrated for each fold on the samples of the other folds. Slice
+// collection holds the keywords of all photos, spelt as in the samples. Errors
+// wrap cpar.ErrInput.
 func CrossValidate(ctx context.Context, samples []Sample, collection [][]string, kind Kind, keep int) (*Validation, error) {
 	folds := foldsOf(samples)
 	if len(folds) < 2 {
@@ -130,8 +131,8 @@ func WithinNoise(a, b *Validation, same bool) bool {
 }
 
 // StandardError estimates the standard error of the difference of two merits
-// from the variation between folds. same means that both used the same photos
-// in the same folds, so only the differences per fold count.
+// from the variation between folds. Parameter same means that both used the
+// same photos in the same folds, so only the differences per fold count.
 func StandardError(a, b *Validation, same bool) float64 {
 	x, y := merits(a), merits(b)
 	if same {

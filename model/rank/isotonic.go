@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// maxKnots bounds the knots of the isotonic correction. Each group has the same
-// number of expected words, at least minExpected, because a few photos would
-// bend the line by chance.
+// maxKnots bounds the knots of the isotonic correction. Each group of
+// predictions has the same number of expected right words, at least
+// minExpected, because a few photos would bend the line by chance.
 const (
 	maxKnots    = 24
 	minExpected = 60

@@ -2,7 +2,7 @@
 //
 //	neighbours: distance Dis_I and keywords each ─▶ keywords, best first, with weights
 //
-// It is the last step of the paper. Neighbour I of the k returned ones has the
+// It is the last step of the paper. Neighbour I of the k returned has the
 // weight W_I = 1 − Dis_I/ΣDis. Keyword t has the weight W_t = Σ W_I over the
 // neighbours that have it, and the keywords of largest weight annotate the
 // photo. Dis is D_L1 + D_KL in units of normalised features, at least 0. This
@@ -49,7 +49,7 @@ type Keyword struct {
 
 // Keywords ranks the words of near by weight and returns the first n, or all if
 // there are fewer. Words of equal weight are in order of first occurrence,
-// nearest neighbour first. near may be in any order and is not changed.
+// nearest neighbour first. Slice near may be in any order and is not changed.
 // Neighbours with a NaN or infinite distance are ignored, because they would
 // make every weight meaningless.
 func Keywords(near []Neighbour, n int) []Keyword {
@@ -59,8 +59,8 @@ func Keywords(near []Neighbour, n int) []Keyword {
 	return words[:max(0, min(n, len(words)))]
 }
 
-// nearest returns the k nearest of near in order, without non-finite distances.
-// Photos at equal distances keep their order.
+// nearest returns the k nearest neighbours in near, in order, without
+// non-finite distances. Photos at equal distances keep their order.
 func nearest(near []Neighbour, k int) []Neighbour {
 	sorted := slices.DeleteFunc(slices.Clone(near), func(i Neighbour) bool {
 		return math.IsNaN(i.Dis) || math.IsInf(i.Dis, 0)

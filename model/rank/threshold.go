@@ -1,10 +1,10 @@
 package rank
 
-// levels divides probabilities into steps of 1/levels.
+// levels is the number of equal steps into which probabilities are divided.
 const levels = 50
 
 // A level counts the words that were predicted for the calibration photos with
-// at least the level's probability, and how many of them are right.
+// at least the level's probability, and the right ones among them.
 type level struct{ words, right uint32 }
 
 // evidence holds the levels 1/levels … (levels−1)/levels, and the number of
@@ -35,8 +35,8 @@ func levelOf(k int) float64 { return float64(k+1) / levels }
 const (
 	// fewWords is the smallest number of words from which a level is judged.
 	fewWords = 8
-	// doubtfulPhotos is the number of photos that the careful threshold counts
-	// for, beside the photos that were measured.
+	// doubtfulPhotos is the weight of the careful threshold, in photos, beside
+	// the photos that were measured.
 	doubtfulPhotos = 50
 	careful        = 0.5
 	// strictest is the measured threshold if no level qualifies.

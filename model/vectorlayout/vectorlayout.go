@@ -31,8 +31,9 @@ type Params struct {
 	Shift uint    // log₂ w of records and requests, set by scorevector.NewLargestScale
 }
 
-// L1KL returns Params for L1, through jl Johnson–Lindenstrauss coordinates,
-// plus KL of kl bins. beta is the highest quantisation level over [0, 2].
+// L1KL returns Params for the distance L1 + KL: jl Johnson–Lindenstrauss
+// coordinates for L1, and kl histogram bins for KL. beta is the highest
+// quantisation level over [0, 2].
 func L1KL(jl, kl, beta int) Params {
 	return Params{JL: jl, KL: kl, Unit: float64(jl) * float64(beta) / 2, Max: MaxDistance}
 }

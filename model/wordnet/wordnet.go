@@ -27,7 +27,7 @@ var nouns string
 const digest = "68e5804187c7f05f6f53f371ddb21869a5e47c995c0a818a57c0b0e47a452719" // SHA-256 of nouns.txt
 
 // Check returns an error if the embedded table is damaged. The other functions
-// assume that it is not.
+// assume an intact table.
 var Check = sync.OnceValue(check)
 
 func check() error {
@@ -47,7 +47,7 @@ type span struct{ first, last int }
 type table struct {
 	nodes   [][]span          // classes below each node
 	words   map[string][]int  // nodes that a word means
-	plurals map[string]string // irregular ones
+	plurals map[string]string // base form of each irregular plural
 }
 
 var parsed = sync.OnceValue(func() *table {

@@ -27,8 +27,8 @@ const (
 	// broadest is the largest number of classes of a node. A node with more,
 	// such as "artifact", says too little about a photo.
 	broadest = 600
-	// senses is the number of a word's senses that count. WordNet sorts them by
-	// frequency.
+	// senses is the maximum number of a word's senses that are used. WordNet
+	// sorts them by frequency.
 	senses = 3
 	// frequent is the minimum frequency of a later sense, relative to the first.
 	frequent = 0.15
@@ -124,9 +124,9 @@ func readNouns(dict string) (*nouns, error) {
 	})
 }
 
-// classesUnder returns the classes below every synset that has some, without
-// the broadest synsets. ImageNet's classes are in the order of their offsets.
-// This order decides between two synsets of one label.
+// classesUnder maps each synset (a concept of WordNet) to the classes below it,
+// without the broadest synsets. ImageNet's classes are in the order of their
+// offsets. This order decides between two synsets of one label.
 func (n *nouns) classesUnder(labels []string) (map[int][]int, error) {
 	under := map[int][]int{}
 	last := 0
@@ -204,7 +204,7 @@ func frequencies(dict string) (map[sense]int, error) {
 	})
 }
 
-// irregular returns the irregular plurals of the words, a line each.
+// irregular returns the irregular plurals of the words, one per line.
 func irregular(dict string, words map[int][]string) (string, error) {
 	known := map[string]bool{}
 	for _, list := range words {
