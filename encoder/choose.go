@@ -45,7 +45,7 @@ type chooser struct {
 	others        []string
 	height, width int                   // of the image
 	makers        map[string]*onnx.Node // the node that computes each tensor
-	from          map[string]origin     // origin of each tensor. Constants are absent here and in makers
+	from          map[string]origin     // origin of each tensor except constants
 	// shape returns the shape of a tensor for one image.
 	shape func(name string) ([]int, error)
 	// lenient permits a choice despite unknown shapes. skipped reports whether
@@ -177,8 +177,8 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
 }
 
-// oneOf chooses among outputs of one kind. Parameter only is the reason to
-// report if there is just one such output.
+// oneOf chooses among outputs of one kind. Parameter only is the reason to give
+// if there is just one.
 func (c *chooser) oneOf(names []string, only string) (name, reason string, err error) {
 	switch name := bestName(names); {
 	case name != "":

@@ -16,7 +16,7 @@ import (
 
 // The runtimes.
 const (
-	Auto        = "auto" // the runtime in Variable, otherwise ONNX Runtime if the user names its library, otherwise Go
+	Auto        = "auto" // Variable, otherwise ONNX Runtime if the user names its library, otherwise Go
 	Go          = "go"
 	ONNXRuntime = "onnxruntime"
 )
@@ -84,7 +84,6 @@ func finite(x []float32) bool {
 
 func (m *Model) Runtime() string { return m.runtime }
 
-// String names the model by its digest, and the runtime.
 func (m *Model) String() string {
 	return "network " + hex.EncodeToString(m.digest[:8]) + " in " + m.name
 }

@@ -111,7 +111,6 @@ func openFile(path string, limits Limits) (*onnx.File, error) {
 	return onnx.InMemory(data, limits), nil
 }
 
-// NewEncoder returns an encoder for an open model.
 func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	height, width := e.Size()
 	if p.Width != width || p.Height != height {
@@ -198,10 +197,8 @@ func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from
 // 10⁻⁴.
 func (n *Encoder) Digest() [sha256.Size]byte { return n.digest }
 
-// Choice returns the embedding tensor and the reason for choosing it.
 func (n *Encoder) Choice() Choice { return n.embedder.Choice() }
 
-// Preprocessing returns the preprocessing and its source.
 func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
 	return n.preprocessing, n.from
 }
@@ -219,7 +216,6 @@ func (n *Encoder) RuntimeName() string {
 
 func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }
 
-// Embed returns the mean embedding of an image's views.
 func (n *Encoder) Embed(p *decode.Image) ([]float32, error) {
 	views, err := n.preprocessing.Tensors(p.RGB, p.Width, p.Height)
 	if err != nil {

@@ -47,7 +47,6 @@ type fileInfo struct {
 // model names other files.
 func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
-// Size returns the height and width of the network's input.
 func (a *fileInfo) Size() (height, width int) { return a.input.height, a.input.width }
 
 func (a *fileInfo) Choice() Choice { return a.choice }
@@ -103,8 +102,8 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 	return s, nil
 }
 
-// start starts the runtime. Parameter side is the image size if the file leaves
-// the size open.
+// start starts the runtime. Parameter side applies if the file leaves the image
+// size open.
 func (s *parsedModel) start(runtime string, options Options, side int) (Embedder, error) {
 	if s.input.isOpen() {
 		if side == 0 {
@@ -153,7 +152,6 @@ func (s *parsedModel) chooser(shape func(name string) ([]int, error)) *chooser {
 	return c
 }
 
-// choose determines the embedding and its pooling.
 func (s *parsedModel) choose(c *chooser, options Options) error {
 	choice, err := c.choose(options.Embedding, options.Pool)
 	if err != nil {

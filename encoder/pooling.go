@@ -21,9 +21,8 @@ type pooling struct {
 	channelsFirst bool
 }
 
-// poolingOf determines how a tensor of the given shape becomes a vector.
-// Parameter asked is Options.Pool, and height and width are the sides of the
-// image.
+// poolingOf determines how a tensor becomes a vector. Parameter asked is
+// Options.Pool, and height and width are the image's sides.
 func poolingOf(shape []int, name, asked string, height, width int) (pooling, error) {
 	if size, flat := vector(shape); flat {
 		if asked != "" {
@@ -61,9 +60,8 @@ func poolTokens(tokens, size int, name, asked string, height, width int) pooling
 	return p
 }
 
-// extraTokens returns the number of tokens in addition to one per patch: 0, 1
-// (a class token), 2 (also a distillation token), or 5 (also four registers,
-// DINOv2).
+// extraTokens returns the number of tokens beyond one per patch: 0, 1 (class
+// token), 2 (with a distillation token) or 5 (with four registers, DINOv2).
 func extraTokens(tokens, height, width int) int {
 	for _, extra := range []int{0, 1, 2, 5} {
 		if isGrid(tokens-extra, height, width) {

@@ -104,7 +104,6 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// sync updates the index from the collection.
 func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
 	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
 	memo, err := f.cache.localStore(o.device, o.key)
@@ -152,9 +151,8 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	return err
 }
 
-// certain returns an error if missing photos are to be removed but part of the
-// collection was unreadable, because the unreadable files might be those
-// photos.
+// certain returns an error if missing photos are to be removed although
+// unreadable files might be those photos.
 func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 	unread := []string{}
 	for _, s := range r.Skipped {
@@ -170,7 +168,6 @@ func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 		f.index, cpar.ErrInput, counted(len(unread), "problem"), unread[0]), "fix or remove the unreadable files, or omit --remove-missing")
 }
 
-// line formats a summary of the update.
 func (f *addFlags) line(r *updated) string {
 	if r.Added+r.Changed+r.Removed == 0 && !r.Written && r.Bytes == 0 {
 		return fmt.Sprintf("nothing to add to %s: it holds the %s of the collection that can be used, with these keywords; nothing was written", f.index, photosOf(r.Unchanged))

@@ -42,8 +42,8 @@ type annotateFlags struct {
 	tell         io.Writer       // receives notes about the network, may be nil
 }
 
-// Default numbers of keywords per photo. maxWeights applies to keywords with
-// weights, which are not probabilities and have no threshold.
+// Default numbers of keywords per photo. maxWeights applies to weights, which
+// have no threshold.
 const (
 	maxKeywords = 12
 	maxWeights  = 10
@@ -202,13 +202,11 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	return p.finish(sum, broken, len(list))
 }
 
-// commandLine returns the command and its arguments, without flags, for the
-// journal (the record of runs).
+// commandLine returns the command without flags, for the journal.
 func commandLine(cmd *cobra.Command, args []string) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "cpar ") + " " + strings.Join(args, " ")
 }
 
-// notes prints notes on surprising settings.
 func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	if f.asJSON {
 		return
@@ -302,7 +300,6 @@ func likelihoods(x *device.Index, r user.Ranking) bool {
 	return r.Ranker != rank.KindPaper && x.Ranker().Kind() == rank.KindCalibrated
 }
 
-// wanted returns the options for an open index.
 func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	o := f.options
 	o.Where, o.Style, o.KeepMtime = f.write.where(), metadata.Style(f.write.style), f.write.keepTime
@@ -319,7 +316,6 @@ func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	return o
 }
 
-// params returns the search parameters for an open index.
 func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
 	neighbours := x.Ranker().Neighbours()
 	if f.ranking.Ranker == rank.KindPaper {
@@ -328,8 +324,7 @@ func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
 	return f.search.params(x.Manifest, neighbours)
 }
 
-// worse returns the more serious of two errors: the first cloud error,
-// otherwise the first error.
+// worse returns the first cloud error, otherwise the first error.
 func worse(first, next error) error {
 	if errors.Is(next, cpar.ErrCloud) && !errors.Is(first, cpar.ErrCloud) {
 		return next

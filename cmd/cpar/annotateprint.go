@@ -40,10 +40,9 @@ type annotated struct {
 	Received int              `json:"bytes_received"`
 	Visited  uint32           `json:"records_visited,omitempty"`
 	Touched  uint64           `json:"bytes_touched,omitempty"`
-	// CloudMS is this request's share of the time of its batch.
+	// CloudMS is this request's share of its batch's time.
 	CloudMS float64 `json:"answer_ms,omitempty"`
-	// Known reports whether the answer was already known, so that no request
-	// was sent.
+	// Known reports that the answer was known, so that no request was sent.
 	Known  bool     `json:"known,omitempty"`
 	Added  []string `json:"added,omitempty"`
 	Files  []string `json:"files,omitempty"`
@@ -169,8 +168,7 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	return nil
 }
 
-// print prints the result for a photo. With --write, keywords appear only if
-// --verbose is given.
+// print prints a result. With --write, keywords appear only with --verbose.
 func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	if r.CutShort && r.Err == nil {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", sanitize.Text(r.Path), cutShort)

@@ -85,7 +85,6 @@ func (f *placeFlags) add(c *cobra.Command, usual, what string) {
 	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that match this `pattern`, such as 'draft*' (repeatable)")
 }
 
-// parse refuses unknown places and styles.
 func (f *placeFlags) parse(places ...string) error {
 	if last := len(places) - 1; !slices.Contains(places, f.to) {
 		return exitcode.UsageError(fmt.Errorf("--write %s; there are %s and %s", sanitize.Text(f.to), strings.Join(places[:last], ", "), places[last]))
@@ -118,7 +117,6 @@ func (f *writeFlags) where() metadata.Where {
 	return metadata.Where(f.to)
 }
 
-// parse refuses impossible combinations.
 func (f *writeFlags) parse(dryRun bool) error {
 	if f.to != "" {
 		if err := f.placeFlags.parse(string(metadata.Sidecar), string(metadata.Embedded), toCSV); err != nil {
@@ -157,9 +155,8 @@ func (f *writeFlags) checkOut() error {
 }
 
 // writeCSV writes the photos with keywords in the form of a manifest.csv and
-// returns their number. Paths below the folder of file are relative to that
-// folder. The words in more follow a photo's keywords and have no
-// probabilities.
+// returns their number. Paths below its folder become relative. The words in
+// more follow a photo's keywords and have no probabilities.
 func writeCSV(file string, all []library.Result, more []photoWords) (n int, err error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

@@ -40,7 +40,6 @@ func (f *askFlags) add(c *cobra.Command) {
 	f.likely.add(c)
 }
 
-// check checks the flags before anything is opened.
 func (f *askFlags) check(cmd *cobra.Command) error {
 	if err := f.likely.parse(cmd); err != nil {
 		return err
@@ -126,7 +125,6 @@ func (f *programFlags) openIndex(cmd *cobra.Command, a *asker) (*device.Index, e
 	})
 }
 
-// annotateOptions returns the options for annotating photos.
 func (f *programFlags) annotateOptions() device.AnnotateOptions {
 	return device.AnnotateOptions{Ranking: f.ranking}
 }

@@ -52,7 +52,7 @@ type built struct {
 	Scheme  string `json:"scheme"`
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Dimensions is the length of a vector. Neighbours is L, the number of
+	// Dimensions is the length of a vector. Neighbours is the number of
 	// neighbours that the ranker uses.
 	Dimensions int    `json:"dimensions,omitempty"`
 	Neighbours int    `json:"neighbours,omitempty"`
@@ -159,7 +159,6 @@ until the new one is.
 // profileSuited, the choice depends only on the collection.
 const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
-// plan converts the flags into a plan for package tune.
 func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
 	o.PCA, o.Trees, o.Lists, o.Block, o.Careful, o.Cells = f.pca, f.trees, f.lists, f.block, f.careful, f.clusters
@@ -316,8 +315,8 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// checkOut checks, before the long work, that an index can be written to --out.
-// A missing folder is created at the end.
+// checkOut checks, before the long work, that --out can hold an index. A
+// missing folder is created at the end.
 func (f *buildFlags) checkOut() error {
 	if info, err := os.Stat(f.out); f.dryRun || err != nil || !info.IsDir() {
 		return nil
@@ -329,7 +328,6 @@ func (f *buildFlags) checkOut() error {
 	return w.Close()
 }
 
-// build reads the photos and builds their index.
 func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {
 	images, duplicates, skipped, err := user.ReadDistinctPhotos(ctx, collection.Photos, reading)
 	if err != nil {

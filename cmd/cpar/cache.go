@@ -41,16 +41,15 @@ func (f *cacheFlags) addAsking(c *cobra.Command) {
 	c.Flags().Lookup("cache").Usage += "and fetch the index data each time"
 }
 
-// opening applies the flags to o, the options for opening an index. With
-// --cache none it also turns off copies of the cloud's segments, because their
-// sizes and times reveal when this machine searched.
+// opening sets the options for opening an index. With --cache none, no copies
+// of the cloud's segments are kept either, because their sizes and times reveal
+// when this machine searched.
 func (f *cacheFlags) opening(d *device.Device, key *user.Key, o *device.OpenOptions) (err error) {
 	switch f.folder {
 	case noCache:
 		d.Cache = ""
 	case "":
-		// Ignore errors, because without a feature cache searching is only
-		// slower.
+		// Ignore errors, because searching without a cache is only slower.
 		o.Cache, _ = d.Features(key, int64(f.limit)<<30)
 	default:
 		o.Cache, err = f.open(d, key)

@@ -51,7 +51,6 @@ func (f *cloudFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "cloud-cert-key", "", "`file` with the key of that certificate")
 }
 
-// access returns the credentials for the cloud.
 func (f *cloudFlags) access() (a access.Access, err error) {
 	if f.url == "" {
 		advice := "pass --cloud http://127.0.0.1:8080 (or the address of your cpard)"
@@ -133,12 +132,11 @@ func (f *cloudFlags) token() (none bearer.Token, err error) {
 	return none, nil
 }
 
-// addIndex adds --index to a command that searches an index.
 func (f *cloudFlags) addIndex(c *cobra.Command) {
 	c.Flags().StringVar(&f.index, "index", "", indexUsage+", if the cloud has several")
 }
 
-// opening returns options that select the index named by --index, if any.
+// opening returns options for the index in --index, if any.
 func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
 	if f.index == "" {
 		return o, nil

@@ -137,7 +137,6 @@ func indexesSeen(_ *cobra.Command, _ []string, begun string) ([]string, cobra.Sh
 	return beginning(begun, d.SeenIndexes()), cobra.ShellCompDirectiveNoFileComp
 }
 
-// slotsOfKey returns the slots of the key file on the command line.
 func slotsOfKey(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var keys keyFlags
 	if err := applySettings(c); err == nil {

@@ -80,7 +80,6 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "releases", What: "address of the latest.json that cpar version --check reads", None: "none"},
 }}
 
-// configPlaces returns the path of the optional configuration file.
 func configPlaces() []string {
 	dir, err := os.UserConfigDir()
 	if err != nil {

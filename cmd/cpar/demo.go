@@ -14,7 +14,6 @@ import (
 	"cpar/model/feature"
 )
 
-// demoFlags are the flags of cpar demo.
 type demoFlags struct {
 	demo.Options
 	model          modelFlags

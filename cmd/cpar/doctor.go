@@ -20,7 +20,6 @@ import (
 	"cpar/user/device"
 )
 
-// doctorFlags holds the flags and findings of doctor.
 type doctorFlags struct {
 	keys     keyFlags
 	cloud    cloudFlags
@@ -158,14 +157,13 @@ func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, pat
 	}
 }
 
-// Bytes that should be free for a library of 30,000 photos: for its journal,
-// and for about thirty kilobytes of features per photo (device.DefaultLimit).
+// Free bytes for a library of 30,000 photos: the journal, and about thirty
+// kilobytes of features per photo (device.DefaultLimit).
 const (
 	stateWants = 100_000_000
 	cacheWants = 1_000_000_000
 )
 
-// checkFolder checks that a folder is writable and reports its size.
 func (d *doctorFlags) checkFolder(check, path string, wants int64) {
 	if path == "" {
 		d.findings.Warn(check, "", "there is no such folder, so nothing is kept and everything is fetched again")

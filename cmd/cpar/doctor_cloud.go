@@ -76,7 +76,7 @@ func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, h
 	case errors.Is(err, cparhttp.ErrToken):
 		d.findings.Fail("token", "ask the cloud's operator for another; this one may have expired", err)
 		return nil, false
-	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud does not describe tokens
+	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud
 	case err != nil:
 		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
 		return nil, false
@@ -100,7 +100,6 @@ func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, h
 	return list, true
 }
 
-// checkUsage reports the storage used by the tenant, if the token permits it.
 func (d *doctorFlags) checkUsage(ctx context.Context, client *cparhttp.Client, scopes []string) {
 	if !slices.Contains(scopes, "admin") {
 		return
@@ -156,7 +155,7 @@ func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *
 }
 
 // checkFormats compares the format versions of this program, the cloud and the
-// index. A program refuses every version but its own.
+// index. Readers refuse all other versions.
 func (d *doctorFlags) checkFormats(health cparhttp.Health, index bool) {
 	switch {
 	case health.Format != cpar.Version:

@@ -37,7 +37,6 @@ func either(dryRun bool, would, done string) string {
 // usageOf returns a usage error to which the caller adds a hint.
 func usageOf(text string) error { return exitcode.UsageError(errors.New(text)) }
 
-// usageError returns a usage error with a pointer to the help.
 func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
 }
@@ -69,7 +68,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// verbose reports whether --verbose was given, which names every file left out.
+// verbose reports whether to name every file left out.
 func verbose(c *cobra.Command) bool {
 	on, err := c.Flags().GetBool("verbose")
 	return err == nil && on

@@ -41,7 +41,6 @@ func addHelp(root *cobra.Command) {
 	root.SetUsageTemplate(before + "{{flagUsages .}}{{if .HasHelpSubCommands}}" + after)
 }
 
-// checkAll refuses --all without --help.
 func checkAll(c *cobra.Command) error {
 	if f := c.Flags().Lookup(allFlag); f != nil && f == c.Root().PersistentFlags().Lookup(allFlag) && f.Changed {
 		return usageError(c, fmt.Errorf("--all belongs to --help"))
@@ -49,7 +48,6 @@ func checkAll(c *cobra.Command) error {
 	return nil
 }
 
-// flagUsages formats the flags of a command for its help.
 func flagUsages(c *cobra.Command) string {
 	var all []*pflag.Flag
 	c.InitDefaultHelpFlag()

@@ -132,8 +132,7 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 	return partly(s.Failed, s.Failed+s.Done, first)
 }
 
-// print prints the result for a photo. It sanitises names, because they come
-// from the server.
+// print sanitises names, because they come from the server.
 func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 	out := cmd.OutOrStdout()
 	switch {

@@ -32,9 +32,8 @@ func indexAt(text string) (*cpar.Manifest, bool, error) {
 	return m, err == nil, err
 }
 
-// indexFolder returns the index folder that text names. If text is not a
-// folder, indexFolder looks it up as a name or id among the indexes that this
-// device made.
+// indexFolder returns the index folder that text names: the folder itself, or
+// an index made by this device, by name or id.
 func indexFolder(keys *keyFlags, text string) (string, error) {
 	_, there, err := indexAt(text)
 	if there || err != nil {

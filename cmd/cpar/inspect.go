@@ -24,7 +24,7 @@ type inspected struct {
 	Index  string                `json:"index"`
 	Seen   []leakage.Observation `json:"seen"`
 	Bytes  uint64                `json:"bytes"`
-	// Opened is the part of an index that only a key reveals, or nil.
+	// Opened holds the parts that only a key reveals, or nil.
 	Opened *keyView `json:"opened,omitempty"`
 }
 
@@ -101,7 +101,6 @@ func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 	return newInspected("index", m.Scheme.String(), m.ID, parts), err
 }
 
-// inspectMessage describes an encoded request or reply.
 func inspectMessage(b []byte) (*inspected, error) {
 	q, err := cpar.DecodeRequest(b)
 	switch {
@@ -175,7 +174,6 @@ type keyView struct {
 	Vocabulary vocabulary.Counts `json:"vocabulary"`
 }
 
-// openFolder opens an index folder with a key.
 func openFolder(path, kind string, keys *keyFlags) (*keyView, error) {
 	if kind != "index" {
 		return nil, hint.Add(usageOf("--key is for the folder of an index; this is a "+kind), "leave --key out")

@@ -351,7 +351,7 @@ It prints only to a terminal unless --yes confirms that the output is safe.`,
 			}
 			return output(cmd, f.asJSON, map[string]any{"phrase": strings.Fields(phrase), "fingerprint": key.Fingerprint()}, func() {
 				words := strings.Fields(phrase)
-				for i := 0; i < len(words); i += 6 { // rows of six words are easiest to copy
+				for i := 0; i < len(words); i += 6 { // in rows of six, which are easy to copy
 					fmt.Fprintln(cmd.OutOrStdout(), strings.Join(words[i:min(i+6, len(words))], " "))
 				}
 				fmt.Fprintln(cmd.ErrOrStderr(), "note: anyone who reads these words has your key; keep them on paper, and close this window")

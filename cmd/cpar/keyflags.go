@@ -59,7 +59,6 @@ func (k *keyFlags) file() (string, error) {
 	return filepath.Join(dir, "cpar", "key"), nil
 }
 
-// exists reports whether there is a key file.
 func (k *keyFlags) exists() bool {
 	path, err := k.file()
 	if err == nil {
@@ -97,7 +96,7 @@ func (k *keyFlags) device() (*device.Device, error) {
 	return d, err
 }
 
-// read reads the key. The device checks the key against its own records.
+// read reads the key and checks it against this device's records.
 func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	path, err := k.file()
 	if err != nil {
@@ -179,8 +178,7 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err err
 	return "", err
 }
 
-// errUnusable marks a new passphrase that the user can correct by typing
-// another.
+// errUnusable marks a new passphrase that should be asked for again.
 var errUnusable = fmt.Errorf("reading the passphrase: %w", cpar.ErrKey)
 
 // checkPassphrase refuses a passphrase that is easy to guess unless the user

@@ -13,8 +13,7 @@ import (
 	"cpar/user/device"
 )
 
-// maxListed is the maximum number of indexes shown, because a cloud may list
-// any number.
+// maxListed limits the indexes shown, because a cloud may list any number.
 const maxListed = 200
 
 func listCommand() *cobra.Command {

@@ -143,7 +143,6 @@ func interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", exitcode.ErrInterrupted, err)
 }
 
-// knownCommand returns a usage error for an unknown command.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -152,7 +152,7 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with this file, but with other flags%s", cpar.ErrInput, because), "pass the same flags:%s", was.again())
 }
 
-// again returns the flags of the network as given, to quote them in the next
+// again returns the network's flags as given, to quote them in the next
 // command.
 func (m *modelFlags) again() string {
 	return " --model " + shellWord(cmp.Or(m.set, m.path)) + m.CommandLine(shellWord)
@@ -192,8 +192,8 @@ func (c chosenTensor) String() string {
 	return fmt.Sprintf("%s, %d values of a tensor of %s (%s)", sanitize.Text(c.Name), c.Size, strings.Join(shape, "×"), sanitize.Text(c.Reason))
 }
 
-// found is the mean number of the keywords given by a person that each profile
-// finds under scheme sealed, from docs/results.md.
+// found is the mean number of a person's keywords that each profile finds under
+// scheme sealed, from docs/results.md.
 var found = map[profile.Kind]float64{profile.Paper: 1.6, profile.Learned: 2.1, profile.Network: 2.5}
 
 const given = 3.5
@@ -223,7 +223,6 @@ func betterEncoder() (gives, do string) {
 		name, size(uint64(s.Bytes()))), do
 }
 
-// unused prints a note that the named model is not used.
 func (m *modelFlags) unused(w io.Writer, profile, use string) {
 	fmt.Fprintf(w, "note: profile %s uses no image network, so %s is not used%s\n", profile, m.path, use)
 }

@@ -51,8 +51,8 @@ type checkedEmbedding struct {
 	Reason string `json:"reason"`
 }
 
-// checkedMS holds the time per image on one core, in milliseconds. It is nil if
-// the runtime cannot run the network.
+// checkedMS holds milliseconds per image on one core, nil if the runtime cannot
+// run the network.
 type checkedMS struct {
 	Go          *float64 `json:"go"`
 	ONNXRuntime *float64 `json:"onnxruntime"`
@@ -248,8 +248,8 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// err returns the reason why the network cannot be used, or nil. A damaged ONNX
-// Runtime library is an error, too.
+// err returns the reason why the network cannot be used, or nil. A damaged
+// library is an error.
 func (r *checkedModel) err(runtime string) error {
 	switch {
 	case r.unchosen != nil:

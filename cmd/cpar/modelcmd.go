@@ -31,7 +31,7 @@ type listedModel struct {
 	// Preprocessing has the same form as a --preprocessing file.
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
 	Licence       string                `json:"licence"`
-	Parts         []listedPart          `json:"parts,omitempty"` // files of a set, whose sizes Bytes adds up
+	Parts         []listedPart          `json:"parts,omitempty"` // of a set, whose sizes Bytes adds up
 }
 
 func listed(m known.Model) listedModel {
@@ -90,7 +90,6 @@ func printModels(out io.Writer, all []listedModel) {
 	fmt.Fprintf(out, "\nFrom the ONNX model zoo (github.com/onnx/models), whose files are now at\n%s\n", known.Zoo)
 }
 
-// wants describes a preprocessing in words.
 func wants(p prepare.Preprocessing) string {
 	what := []string{fmt.Sprintf("%d×%d", p.Width, p.Height)}
 	switch {

@@ -111,7 +111,6 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 	})
 }
 
-// get fetches the file, or verifies an existing one.
 func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
 	if r.DryRun {
 		if info, err := os.Stat(fetch.PartPath(r.File)); err == nil {
@@ -129,7 +128,7 @@ func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
 // readable returns an error if a file is not a network. It does not check the
 // operators. cpar model check does.
 func readable(path string) error {
-	limits := encoder.Limits{FileBytes: math.MaxInt64} // no limit, because the file's digest is known
+	limits := encoder.Limits{FileBytes: math.MaxInt64} // unlimited, because the digest is known
 	f, err := onnx.Open(path, limits)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
@@ -149,7 +148,6 @@ func readable(path string) error {
 	return nil
 }
 
-// wanted converts the name and the flags into a file to fetch.
 func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 	m, isKnown := find(name)
 	r := &fetched{Name: name, known: isKnown, File: name}
@@ -212,7 +210,6 @@ func (f *modelGetFlags) digest(r *fetched) error {
 	return nil
 }
 
-// find finds a known network by its name or its file name.
 func find(name string) (known.Model, bool) {
 	for _, m := range known.List() {
 		if name == m.Name || name == m.File {

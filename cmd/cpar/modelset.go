@@ -82,7 +82,6 @@ type fetchedSet struct {
 	DryRun  bool       `json:"dry_run"`
 }
 
-// runSet fetches the missing parts of a set.
 func (f *modelGetFlags) runSet(cmd *cobra.Command, s known.Set) error {
 	if f.sha256 != "" || f.out != "" {
 		return usageOf("--sha256 and --out are for a single file, and " + s.Name + " has several")
@@ -102,7 +101,7 @@ func (f *modelGetFlags) runSet(cmd *cobra.Command, s known.Set) error {
 	for _, part := range s.Files {
 		r := &fetched{Name: part.Part, File: filepath.Join(folder, part.Name), Address: part.Address, SHA256: fmt.Sprintf("%x", part.Digest), Bytes: part.Bytes,
 			Licence: s.Licence, DryRun: f.dryRun, digest: part.Digest, known: true}
-		if f.from != "" { // from is the address of a folder
+		if f.from != "" { // a folder's address
 			r.Address = from.JoinPath(part.Name).String()
 		}
 		o := fetch.Options{Address: r.Address, Into: r.File, Digest: r.digest, Bytes: r.Bytes, Progress: bar.On(cmd.ErrOrStderr())}
@@ -133,7 +132,7 @@ type listedPart struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-// listedSet describes a set by its image half and lists all parts.
+// listedSet describes a set by its image half, with all parts.
 func listedSet(s known.Set) listedModel {
 	image := s.Files[0]
 	m := listed(known.Model{Name: s.Name, File: image.Name, Digest: image.Digest, Bytes: s.Bytes(), Licence: s.Licence, Images: s.Images})

@@ -23,7 +23,6 @@ func unlessJSON(cmd *cobra.Command, asJSON bool) io.Writer {
 	return cmd.ErrOrStderr()
 }
 
-// next prints the next step on standard error.
 func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
@@ -38,7 +37,6 @@ func nextPush(cmd *cobra.Command, index, more string) {
 	next(cmd, "cpar push %s%s --cloud http://127.0.0.1:8080 (or the address of your cpard)", shellWord(index), more)
 }
 
-// shellWord quotes a word for a shell.
 func shellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%+,=~", r)
@@ -142,7 +140,7 @@ func partly(failed int, all int, first error) error {
 }
 
 // counts account for every file in a collection's folder. A photo is either
-// used or left out for one reason. Other files are counted by reason, too.
+// used or left out for one reason. Other files have a reason, too.
 type counts struct {
 	Found   int            `json:"found"`
 	Used    int            `json:"used"`

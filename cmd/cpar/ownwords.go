@@ -21,7 +21,6 @@ import (
 
 const ownNote = "these words are the network's own, not learnt from your photos, and many are wrong; nothing was sent"
 
-// suggest annotates photos with words of the network alone.
 func (f *annotateFlags) suggest(cmd *cobra.Command, args []string, list []photo.Photo) error {
 	o := f.options
 	o.Where, o.Style, o.KeepMtime = f.write.where(), metadata.Style(f.write.style), f.write.keepTime
@@ -42,8 +41,8 @@ func (f *annotateFlags) suggest(cmd *cobra.Command, args []string, list []photo.
 	return p.finish(library.Summary{}, nil, len(list))
 }
 
-// ownWords returns the backend that suggests the network's own words. It needs
-// no key until something is written.
+// ownWords returns the backend for the network's own words. It needs no key
+// until something is written.
 func (f *uiFlags) ownWords(cmd *cobra.Command) (ui.Backend, error) {
 	path, err := f.keys.file()
 	if err != nil {
@@ -84,8 +83,7 @@ func (f *wordsFlags) openOwn(cmd *cobra.Command, keys *keyFlags, kept *cacheFlag
 	return l, f.open(cmd, m, cache, notes, bar.On(cmd.ErrOrStderr()))
 }
 
-// offered returns words in the form of the JSON output. Their score is not a
-// probability.
+// offered returns words for the JSON output. Their score is not a probability.
 func (f *wordsFlags) offered(words []zeroshot.Score) []maybe {
 	source := "network"
 	if f.model != "" {
@@ -98,7 +96,6 @@ func (f *wordsFlags) offered(words []zeroshot.Score) []maybe {
 	return out
 }
 
-// label returns the heading printed before the words of a photo.
 func (f *wordsFlags) label() string {
 	if f.own {
 		return "the network's own words"

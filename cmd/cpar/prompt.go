@@ -21,8 +21,8 @@ import (
 
 var errNoTerminal = errors.New("there is no terminal to ask on")
 
-// prompt asks for a passphrase without showing it. ^C ends the prompt at once
-// and restores the terminal.
+// prompt asks for a passphrase and hides it. ^C ends the prompt at once and
+// restores the terminal.
 func prompt(ctx context.Context, label string) (string, error) {
 	fd := int(os.Stdin.Fd())
 	// Unlike term.ReadPassword, MakeRaw hides input before an interrupt can

@@ -49,7 +49,6 @@ is given.`,
 	return c
 }
 
-// run pushes the index in a folder and prints the result.
 func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	replaces := ""
 	if f.replaces != "" {

@@ -192,8 +192,8 @@ func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
 	}
 }
 
-// machine returns a function that returns the keywords in a photo's files that
-// annotate wrote on this device, so that an index never learns from itself. The
+// machine returns a function that finds the keywords that annotate wrote into a
+// photo's files on this device, so that an index never learns from itself. The
 // function asks for the key at the first photo. machine returns nil if annotate
 // has written nothing here.
 func (k *keyFlags) machine() func(path string) []string {

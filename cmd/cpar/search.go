@@ -10,7 +10,7 @@ import (
 	"cpar"
 )
 
-// usualApprox is the default of AP-X, the approximation power (Section IV-A).
+// usualApprox is the default approximation power AP-X (Section IV-A).
 const usualApprox = 10
 
 // searchFlags are the flags that set cpar.Params.

@@ -153,7 +153,7 @@ func (r *tuned) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "profile\tranker\tP\tR\tN+\tyou\tcapia\tsealed\tcloud\t")
 	for _, row := range r.Rows {
-		you, cloud := "?", "<0.01 ms" // shown if no photo could be read again, or if there are few photos
+		you, cloud := "?", "<0.01 ms" // if no photo could be read again, or if there are few
 		if row.OwnerMS > 0 {
 			you = fmt.Sprintf("%.0f ms", row.OwnerMS)
 		}

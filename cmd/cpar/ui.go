@@ -118,7 +118,6 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	return f.serve(cmd, owner)
 }
 
-// indexed returns the backend for an index at a cloud.
 func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
 	a, err := f.asker(cmd)
 	if err != nil {
@@ -168,7 +167,6 @@ func (f *uiFlags) serve(cmd *cobra.Command, owner ui.Backend) (err error) {
 		}})
 }
 
-// wouldServe prints what serve would do.
 func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {
 	list, err := findPhotos(cmd, folders, photo.Options{Exclude: f.page.List.Exclude})
 	if err != nil {

@@ -112,8 +112,7 @@ func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 		{Name: placeSettings, What: "the configuration file", Paths: []string{settings}},
 		{Name: placeKey, What: "the key, without which nobody can read your indexes", Paths: []string{key}},
 	} {
-		// The user may have named a folder by mistake. It must not be removed
-		// with its contents.
+		// Never remove a folder that was named by mistake.
 		if info, err := os.Lstat(p.Paths[0]); err != nil || !info.Mode().IsRegular() {
 			p.Paths = []string{}
 		}
@@ -161,7 +160,6 @@ func askToRemove(cmd *cobra.Command, picked []device.Place) error {
 	return nil
 }
 
-// list prints the places and the next command.
 func (r *uninstalled) list(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
 	for _, p := range r.Places {

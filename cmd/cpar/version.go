@@ -40,7 +40,6 @@ const (
 	publishedWithin = 20 * time.Second
 )
 
-// addCheck adds --check to the command version.
 func addCheck(c *cobra.Command) {
 	var check bool
 	var address string

@@ -113,8 +113,7 @@ func addressOf(l net.Listener, cert *tls.Certificate) string {
 	return "http://" + l.Addr().String()
 }
 
-// certificate returns the certificate that the flags name, or nil if they name
-// none.
+// certificate returns the named certificate, or nil.
 func (f *visionFlags) certificate() (*tls.Certificate, error) {
 	switch {
 	case f.cert == "" && f.key == "":

@@ -67,7 +67,6 @@ func readAtMost(file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-// rulesOf describes the numbers of rules in a vocabulary.
 func rulesOf(c vocabulary.Counts) string {
 	parts := []string{counted(c.Synonyms, "synonym"), counted(c.Translations, "translation"), counted(c.Parents, "word") + " with parents", counted(c.Never, "word") + " never suggested"}
 	return strings.Join(parts, ", ")
@@ -108,7 +107,6 @@ func (f *updateFlags) addReading(c *cobra.Command) {
 	jsonFlag(c, &f.asJSON)
 }
 
-// openIndex opens the index in the folder that --index names.
 func (f *updateFlags) openIndex() (*user.Owner, error) {
 	if f.index == "" {
 		return nil, hint.Add(usageOf("no index was named"), "pass --index with the folder or name of an index")
@@ -185,7 +183,7 @@ func (f *updateFlags) changeVocabulary(cmd *cobra.Command, change func(context.C
 			return
 		}
 		o, err := f.openIndex()
-		if err != nil { // unlikely, because the update has just written it
+		if err != nil { // the update has just written it
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", err)
 			return
 		}
@@ -194,7 +192,7 @@ func (f *updateFlags) changeVocabulary(cmd *cobra.Command, change func(context.C
 	})
 }
 
-// foundPhoto is the JSON output of words find, for one photo.
+// foundPhoto is the JSON output of words find for one photo.
 type foundPhoto struct {
 	Photo string   `json:"photo"`
 	Words []string `json:"words"`

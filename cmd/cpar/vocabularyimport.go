@@ -101,7 +101,6 @@ func importLists(cmd *cobra.Command, args []string) (*vocabulary.Vocabulary, []s
 	return vocabulary.FromLists(lists...)
 }
 
-// hierarchiesIn reads the hierarchies in and beside the photos of a folder.
 func hierarchiesIn(cmd *cobra.Command, folder string) (*vocabulary.List, error) {
 	found, err := findPhotos(cmd, []string{folder}, photo.Options{})
 	if err != nil {
@@ -125,7 +124,6 @@ func hierarchiesIn(cmd *cobra.Command, folder string) (*vocabulary.List, error) 
 	return l, nil
 }
 
-// writeNew writes a file, which must not exist yet.
 func writeNew(path string, data []byte) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return hint.Add(fmt.Errorf("writing %s: %w: it exists", sanitize.Text(path), cpar.ErrInput), "name another file")

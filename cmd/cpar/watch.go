@@ -130,7 +130,6 @@ func (f *watchFlags) check(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// watch starts watching the folders.
 func (f *watchFlags) watch(cmd *cobra.Command, folders []string) {
 	o := arrival.Options{Settle: f.settle, Every: f.every, Poll: f.poll, List: photo.Options{Exclude: f.place.exclude, Videos: video.Available()}}
 	for _, folder := range folders {

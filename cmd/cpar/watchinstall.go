@@ -21,16 +21,14 @@ import (
 	"cpar/user/device"
 )
 
-// services maps the name of a service manager to a function that formats a
-// service, which starts the command with the user's session.
+// services maps service managers to functions that format a service, which
+// starts the command with the user's session.
 var services = map[string]func(command []string, notes []string) string{
 	"systemd": systemdUnit, "launchd": launchAgent, "task": scheduledTask,
 }
 
-// serviceHere is the service manager of this system.
 var serviceHere = cmp.Or(map[string]string{"darwin": "launchd", "windows": "task"}[runtime.GOOS], "systemd")
 
-// printService prints a service that starts this watch with the session.
 func (f *watchFlags) printService(cmd *cobra.Command, folders []string) error {
 	text := services[f.install]
 	if text == nil {
@@ -112,7 +110,6 @@ func encryptedKey(path string) bool {
 	return errors.Is(err, errAsking)
 }
 
-// comment formats notes as lines of comments.
 func comment(mark string, notes ...string) string {
 	var b strings.Builder
 	for _, n := range notes {

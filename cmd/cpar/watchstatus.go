@@ -20,8 +20,8 @@ import (
 	"cpar/user/device"
 )
 
-// watchState is the state of a running cpar watch. It is kept in a file in the
-// state folder, which cpar doctor reads, and names no photo and no keyword.
+// watchState is the state of a cpar watch, in a file that cpar doctor reads. It
+// names no photo and no keyword.
 type watchState struct {
 	Folders []string  `json:"folders"`
 	Began   time.Time `json:"began"`
@@ -92,7 +92,6 @@ func (s *watchStatus) close(err error) {
 	s.lock.Close()
 }
 
-// checkWatches reports the state of each watch on this device.
 func (d *doctorFlags) checkWatches(this *device.Device) {
 	files, _ := filepath.Glob(filepath.Join(watchFolder(this), "*.json"))
 	for _, file := range files {

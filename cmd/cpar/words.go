@@ -28,27 +28,26 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// wordsFlags make a command suggest words from outside the collection. The
-// words come from the text half of a CLIP-like network or, without an index,
-// from a classifier.
+// wordsFlags make a command suggest words from outside the collection. They
+// come from the text half of a CLIP-like network or, without an index, from a
+// classifier.
 type wordsFlags struct {
-	own              bool // suggest only the network's words, without an index
+	own              bool // suggest words without an index
 	model, tokenizer string
 	list, file       string
 	maxKeywords      int
 	least            float64
 	write            bool
 
-	asked  []string // words from list and file, nil for everyday words
+	asked  []string // from list and file, nil for everyday words
 	photos *zeroshot.Annotator
 	// vocabulary is the owner's vocabulary, nil without an index.
 	vocabulary *vocabulary.Vocabulary
 }
 
-// Scores order words and are no probabilities. Among five hundred words, a
-// score of one twentieth is unlikely to be due to chance. Of the words that the
-// bundled network scores at minClassWord or more, 34 % were right on every
-// ninth photo of Corel-5k.
+// Scores order words. Among five hundred words, a score of one twentieth is
+// unlikely to be due to chance. Of the words that the bundled network scores at
+// minClassWord or more, 34 % were right on every ninth photo of Corel-5k.
 const (
 	maxWords     = 5
 	minWord      = 0.05
@@ -78,13 +77,13 @@ func (f *wordsFlags) findHalf() (err error) {
 	return err
 }
 
-// vectors returns the text half as a function for profile network, or nil if
-// there is none. The network inside cpar has no text half.
+// vectors returns the text half for profile network, or nil. The network inside
+// cpar has no text half.
 func (f *wordsFlags) vectors(ctx context.Context, m *modelFlags, cache *feature.Cache, report progress.Func) (profile.TextVectors, error) {
 	if f.model == "" || m.path == "" || m.path == bundled.Name {
 		return nil, nil
 	}
-	half, err := zeroshot.Open(f.model, f.tokenizer) // Open finds errors before the long work
+	half, err := zeroshot.Open(f.model, f.tokenizer) // finds errors before the long work
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +216,6 @@ func (f *wordsFlags) doubt() string {
 	return fmt.Sprintf("of %d pictures of one colour the text half names %d correctly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
 }
 
-// suggest sets o so that the library writes words beside keywords.
 func (f *wordsFlags) suggest(o *library.Options) {
 	if f.photos == nil || !f.write {
 		return
@@ -256,7 +254,6 @@ func textOf(keywords []rank.Keyword) (list []string) {
 	return list
 }
 
-// photoWords are the words of a photo, or an error.
 type photoWords struct {
 	words []zeroshot.Score
 	err   error

@@ -40,7 +40,6 @@ func compileIf(c *call) error {
 	return c.enter(inner, g.Nodes, g.Constants, outputs)
 }
 
-// compileFunction compiles an operator that the file defines.
 func (c *call) compileFunction(f *onnx.Function) error {
 	if len(c.in) > len(f.In) {
 		return fmt.Errorf("it has %d inputs", len(c.in))

@@ -44,7 +44,7 @@ func (c *call) input(i int) *value {
 }
 
 // weights returns the i-th input, which must be a constant of the given shape.
-// A length of -1 fits any length.
+// -1 stands for any length.
 func (c *call) weights(i int, shape ...int) *value {
 	v := c.input(i)
 	if !v.constant() {
@@ -57,7 +57,7 @@ func (c *call) weights(i int, shape ...int) *value {
 	return v
 }
 
-// finiteWeights is weights for finite data. It returns a copy of the data, or
+// finiteWeights returns a copy of the data of weights, which must be finite, or
 // nil after a failure.
 func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	v := c.weights(i, shape...)
@@ -69,8 +69,8 @@ func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	return data
 }
 
-// scalar returns the i-th input, which must be a constant of one element. If
-// the input is omitted, scalar returns otherwise.
+// scalar returns the i-th input, a constant of one element, or the default if
+// the input is omitted.
 func (c *call) scalar(i int, otherwise float32) float32 {
 	if !c.has(i) {
 		return otherwise
@@ -212,7 +212,6 @@ func (c *call) rawInts(name string) []int64 {
 	return attributeOf(c, name, onnx.KindInts, nil, func(a *onnx.Attribute) []int64 { return a.Ints })
 }
 
-// intsAttribute returns an attribute of n integers from lo to hi.
 func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) []int {
 	a := c.attribute(name, onnx.KindInts)
 	if a == nil {
@@ -300,14 +299,13 @@ func (s *step) moves(run mover[float32], exact mover[int64]) {
 	}
 }
 
-// moving adds a step with the given kernels.
 func (c *call) moving(s *step, k kind, shape []int, run mover[float32], exact mover[int64]) *value {
 	s.moves(run, exact)
 	return c.step(k, s, shape, 0)
 }
 
-// check returns the number of elements of a shape. It fails if the shape
-// exceeds the limits.
+// check returns the number of elements of a shape, which must be within the
+// limits.
 func (c *call) check(shape []int) int {
 	if len(shape) > maxRank {
 		c.fail(onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank))
@@ -372,7 +370,6 @@ func (c *call) oneInt(i int, what string) int64 {
 	return list[0]
 }
 
-// axesOf resolves negative axes and refuses duplicates.
 func (c *call) axesOf(raw []int64, rank int) (list []int) {
 	for _, a := range raw {
 		k := c.axis(a, rank)

@@ -242,7 +242,7 @@ func compileDequantize(c *call) error {
 	// Element i has scale number i/along modulo channels.
 	along, channels := count(x.shape), 1
 	if count(scales.shape) == 1 {
-		delete(c.attributes, "axis") // the axis has no effect
+		delete(c.attributes, "axis") // it has no effect
 	} else {
 		axis := c.axisAttribute(1, len(x.shape))
 		if c.err != nil {

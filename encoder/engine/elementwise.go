@@ -27,8 +27,7 @@ func eachFloat32(f func(float32) float32) func(out, in []float32) {
 var infinity = float32(math.Inf(1))
 
 // pieces returns a function that applies f to pieces that fit in the
-// first-level cache. Slice own is scratch memory of the same length as the
-// piece.
+// first-level cache, each with scratch memory own of equal length.
 func pieces(f func(out, in, own []float32)) func(out, in []float32) {
 	return func(out, in []float32) {
 		own := make([]float32, min(len(in), 1024))

@@ -40,8 +40,8 @@ func (b *builder) fuse() error {
 	return nil
 }
 
-// fusedInto folds step s into the convolution or linear layer before it, if
-// possible. The earlier step then computes the output of s.
+// fusedInto folds step s into the convolution or linear layer before it. The
+// earlier step then computes the output of s.
 func (b *builder) fusedInto(s *step, readers map[*value]int) (bool, error) {
 	for i, x := range s.in {
 		made := x.producer
@@ -80,8 +80,8 @@ func isRow(v *value, n int, shape []int) bool {
 }
 
 // fusePatterns replaces the five steps of a Gelu and the seven steps of a layer
-// normalisation, as exported for older opsets. Method drop removes the
-// intermediate values, which are then unread.
+// normalisation, as exported for older opsets. Method drop removes the unread
+// intermediate values.
 func (b *builder) fusePatterns(s *step) error {
 	if x := b.geluOf(s); x != nil {
 		s.op, s.in, s.inPlace = "Gelu", []*value{x}, true

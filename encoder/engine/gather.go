@@ -57,8 +57,8 @@ func resolved[T float32 | int64](i T, n int) int {
 	return int(i) + n
 }
 
-// within checks that indices are in range. They form rows of one index for each
-// axis in sizes.
+// within checks the range of indices. A row has one index for each axis in
+// sizes.
 func within[T float32 | int64](index []T, sizes []int) error {
 	for k, i := range index {
 		if n := sizes[k%len(sizes)]; !(i >= T(-n) && i < T(n)) || T(int(i)) != i {

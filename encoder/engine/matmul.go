@@ -46,8 +46,7 @@ func (l *linear) pack(b *builder) error {
 	return nil
 }
 
-// linear emits a step for x·w with a constant k×n matrix w, which is stored as
-// n×k if transposed.
+// linear emits a step for x·w. The constant w is k×n, or n×k if transposed.
 func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) *value {
 	l := &linear{w: w, transposed: transposed, k: w.shape[len(w.shape)-2], n: w.shape[len(w.shape)-1], alpha: alpha, bias: bias}
 	if transposed {
@@ -189,7 +188,7 @@ func compileGemm(c *call) error {
 }
 
 // rowBias returns beta times the i-th input if that is a constant row of n
-// values, or one constant for all. It returns nil otherwise.
+// values or one constant, otherwise nil.
 func (c *call) rowBias(i, n int, beta float32) []float32 {
 	if !c.has(i) {
 		return nil

@@ -56,7 +56,7 @@ func compileLayerNorm(c *call) error {
 	if c.err != nil {
 		return c.err
 	}
-	delete(c.attributes, "stash_type") // the precision is always float32 here
+	delete(c.attributes, "stash_type") // precision, always float32 here
 	n := count(x.shape[k:])
 	s := &step{in: []*value{x}, inPlace: true}
 	for i := 1; i < 3 && c.has(i); i++ {

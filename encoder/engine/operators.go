@@ -9,8 +9,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// operators maps names to compile functions. Such a function checks inputs and
-// attributes, determines the output's shape and emits steps.
+// operators maps names to compile functions. Each checks inputs and attributes,
+// determines the output's shape and emits steps.
 var operators map[string]func(*call) error
 
 // maxInputs limits the inputs of operators. Compile functions refuse missing

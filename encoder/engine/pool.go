@@ -12,8 +12,8 @@ type pool struct {
 	layout
 	planes       int
 	isMax        bool
-	countPadding bool  // whether padding counts as 0 in a mean
-	counted      []int // number of columns that count, for each window of a row
+	countPadding bool  // whether padding counts as 0
+	counted      []int // columns counted, for each window of a row
 }
 
 func compilePool(c *call) error {
@@ -69,8 +69,8 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// run combines, for each plane, the contiguous runs of pixels that the taps of
-// the kernel read (see layout).
+// run combines, for each plane, the contiguous runs that the kernel's taps read
+// (layout).
 func (v *pool) run(out, in, scratch []float32) {
 	size := int(v.size(1))
 	plane, results := scratch[:size], scratch[size:][:v.columns()]

@@ -214,8 +214,8 @@ func readTiles[T any](v view, k int, out, in []T) {
 	const tile = 16
 	last := len(v.shape) - 1
 	rows, columns := v.shape[k], v.shape[last]
-	pitch := rowMajor(v.shape)[k]    // distance between rows in out
-	others := view{offset: v.offset} // all axes except the two of a tile
+	pitch := rowMajor(v.shape)[k]    // distance of rows in out
+	others := view{offset: v.offset} // all other axes
 	to := view{}                     // the same axes in out
 	for i, step := range rowMajor(v.shape) {
 		if i != k && i != last {

@@ -48,8 +48,8 @@ func (c *call) window(x *value, kh, kw int) window {
 	case "VALID":
 		pads = []int{0, 0, 0, 0}
 	case "SAME_UPPER", "SAME_LOWER":
-		// One output per stride is computed. The larger half of an odd pad goes
-		// to the end (SAME_UPPER) or the start (SAME_LOWER).
+		// The larger half of an odd pad goes to the end (SAME_UPPER) or the
+		// start.
 		h := max(0, (ceilDiv(w.inH, w.sh)-1)*w.sh+w.high()-w.inH)
 		v := max(0, (ceilDiv(w.inW, w.sw)-1)*w.sw+w.wide()-w.inW)
 		pads = []int{h / 2, v / 2, h - h/2, v - v/2}
@@ -151,7 +151,7 @@ func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 // columns returns the number of computed pixels, including discarded ones.
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
-// layPlane copies one channel into the layout. Slice to must already hold the
+// layPlane copies one channel to its layout in to, which must already hold the
 // padding.
 func (l *layout) layPlane(to, x []float32) {
 	for y := range l.inH {

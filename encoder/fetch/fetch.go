@@ -66,7 +66,7 @@ func PartPath(into string) string { return into + ".part" }
 
 // Get fetches a file. Errors wrap cpar.ErrInput for invalid options,
 // cpar.ErrCorrupt for a digest mismatch, cpar.ErrCloud for server and network
-// faults, and cpar.ErrStorage for faults of this machine's disk.
+// faults, and cpar.ErrStorage for local faults.
 func Get(ctx context.Context, o Options) (Result, error) {
 	r, err := get(ctx, o)
 	if err != nil {

@@ -22,8 +22,8 @@ var pickles = []string{".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".jobl
 
 const adviceExport = "look for the network in ONNX format (.onnx), or export it with the framework that it was made for (torch.onnx.export, optimum-cli export onnx)"
 
-// CheckName refuses a file whose name ends like that of a pickle or of another
-// format than ONNX.
+// CheckName refuses a file whose name ends as in pickles or in other formats
+// than ONNX.
 func CheckName(name string) error {
 	ending := strings.ToLower(filepath.Ext(name))
 	switch {
@@ -52,7 +52,6 @@ func CheckFile(path string) error {
 
 const headBytes = 512
 
-// checkHead refuses first bytes that rule out ONNX.
 func checkHead(head []byte) error {
 	refuse := func(what string) error {
 		return hint.Add(fmt.Errorf("%w: it is %s", cpar.ErrInput, what), adviceExport)

@@ -101,7 +101,7 @@ func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes */%d", &total); err == nil && total == from && from > 0 {
-			return 0, 0, errComplete // the digest decides whether it is the right file
+			return 0, 0, errComplete // the digest is checked later
 		}
 		if from > 0 {
 			return 0, 0, errCannotResume

@@ -53,7 +53,6 @@ func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, e
 	return slices.Concat(model.list...), nil
 }
 
-// parts is a message in pieces.
 type parts struct{ list [][]byte }
 
 func (p *parts) field(number protowire.Number, value ...[]byte) {

@@ -64,8 +64,7 @@ func Open(path string, limits Limits) (*File, error) {
 	return x, nil
 }
 
-// InMemory returns a File for a model that is not from a file. The model may
-// not name other files.
+// InMemory returns a model in memory, which may name no files.
 func InMemory(data []byte, limits Limits) *File {
 	return &File{Data: data, limits: limits.OrDefault(), digest: sha256.Sum256(data), memory: true}
 }
@@ -97,8 +96,8 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	return m, nil
 }
 
-// External returns the bytes of a file beside the model. It can be passed to
-// Read. The bytes are valid until Close.
+// External returns the bytes, valid until Close, of a file beside the model.
+// Read takes it as an argument.
 func (x *File) External(name string) ([]byte, error) {
 	if m := x.others[name]; m != nil {
 		return m.data, nil
@@ -208,7 +207,6 @@ type location struct {
 
 const maxEntries = 16 // of external_data
 
-// entry reads a StringStringEntryProto of external_data.
 func (l *location) entry(b []byte) error {
 	key, value, err := textPair(b)
 	if err != nil {

@@ -173,10 +173,9 @@ func Unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
-// Sort orders nodes so that each follows the nodes that compute its inputs
-// (Kahn 1962), because some exporters write unsorted files. Otherwise it keeps
-// the file's order. Function known reports whether a tensor exists before any
-// node runs.
+// Sort orders nodes after those that compute their inputs (Kahn 1962), because
+// some exporters write unsorted files. Otherwise it keeps the file's order.
+// Function known reports whether a tensor exists before any node runs.
 func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 	maker := map[string]int{}
 	for i, n := range nodes {

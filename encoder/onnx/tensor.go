@@ -35,7 +35,6 @@ var typeNames = []string{"undefined", "float", "uint8", "int8", "uint16", "int16
 	"float16", "double", "uint32", "uint64", "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz",
 	"float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0", "uint2", "int2"}
 
-// String returns the name that the ONNX specification uses.
 func (t Type) String() string {
 	if t >= 0 && int(t) < len(typeNames) {
 		return typeNames[t]
@@ -80,7 +79,7 @@ type Tensor struct {
 	Dims []int
 
 	raw     []byte // points into a file
-	isRaw   bool   // whether the data are in raw, otherwise in a typed list of body
+	isRaw   bool   // whether raw holds the data, not a typed list
 	outside bool   // raw points into another file
 	body    []byte // TensorProto, for typed lists and Extract
 }
@@ -140,8 +139,7 @@ func listKind(number protowire.Number) protowire.Type {
 	return protowire.VarintType
 }
 
-// bits calls f with the bits of every element. It decodes every encoding of the
-// data.
+// bits calls f with the decoded bits of every element.
 func (t *Tensor) bits(f func(i int, bits uint64)) error {
 	switch {
 	case t.isRaw && len(t.raw) == t.Count()*t.Type.width():

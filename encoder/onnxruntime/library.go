@@ -140,5 +140,4 @@ func checkVersion(version string) error {
 	return hint.Add(fmt.Errorf("it is ONNX Runtime %.40q; 1.%d or newer is needed", version, apiVersion), adviceInstall)
 }
 
-// String returns release and file.
 func (l *Library) String() string { return "ONNX Runtime " + l.version + " (" + l.path + ")" }

@@ -8,9 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// usualNames returns the names to try if the user names no file. macOS needs
-// full paths, because its loader omits Homebrew's folders and searches the
-// untrusted working directory.
+// usualNames returns the names to try by default. macOS needs full paths,
+// because its loader omits Homebrew's folders and searches the untrusted
+// working directory.
 func usualNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"/opt/homebrew/lib/libonnxruntime.dylib", "/usr/local/lib/libonnxruntime.dylib"}

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// usualNames returns the name to try if the user names no file. Windows
-// searches beside the program, then in the system's folder, where Windows has
-// its own release.
+// usualNames returns the name to try by default. Windows searches beside the
+// program, then in the system's folder, which has its own release.
 func usualNames() []string { return []string{"onnxruntime.dll"} }
 
 // loadLibrary never searches the working directory, which is untrusted. A named

@@ -151,8 +151,8 @@ func listOf[T any](b []byte, n int) (list []T, ok bool) {
 	return list, true
 }
 
-// sized sets the size that a file requests. This size must match the network's
-// size unless the network's size is open (0).
+// sized sets the size that a file requests. It must match the network's size
+// unless that size is open (0).
 func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	if ofNetworkH != 0 && (height != ofNetworkH || width != ofNetworkW) {
 		return fmt.Errorf("it makes images of %d×%d, but the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)

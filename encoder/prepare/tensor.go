@@ -64,8 +64,7 @@ func (p Preprocessing) full(width, height int) (w, h int) {
 	case p.Resize == ResizeCrop:
 		return int(int64(p.Shorter) * int64(width) / int64(height)), p.Shorter
 	case p.Resize == ResizePad:
-		// As in open_clip's ResizeKeepRatio, compute in float64 and round ties
-		// to even.
+		// As in open_clip's ResizeKeepRatio, round ties to even in float64.
 		ratio := max(float64(width)/float64(p.Width), float64(height)/float64(p.Height))
 		side := func(n int) int { return max(1, int(math.RoundToEven(float64(n)/ratio))) }
 		return side(width), side(height)
@@ -97,10 +96,9 @@ func (p Preprocessing) place(full, wanted int) placement {
 //	2    the image, and its mirrored centre
 type Views int
 
-// MostViews is the maximum number of views, and the default.
+// MostViews is the maximum and the default of Views.
 const MostViews Views = 2
 
-// Check refuses numbers other than 0, 1 and 2.
 func (v Views) Check() error {
 	if v < 0 || v > MostViews {
 		return fmt.Errorf("%d views per image; 1 and %d are supported", int(v), MostViews)

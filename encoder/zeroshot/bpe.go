@@ -20,8 +20,8 @@ import (
 //
 //	text ─lower case, NFC─▶ words ─UTF-8─▶ bytes, last of a word marked ─merges─▶ tokens
 //
-// It omits the repair of wrongly decoded text and HTML entities, because those
-// occur only in captions from the web.
+// It omits OpenAI's repair of wrongly decoded text and HTML entities in
+// captions from the web.
 type bpe struct {
 	bytes  [256]int64 // tokens of bytes
 	last   [256]int64 // tokens of bytes that end a word

@@ -34,7 +34,7 @@ type TextModel struct {
 // A program is the network for texts of one length.
 type program struct {
 	length  int
-	compile func() (*compiled, error) // compiles on the first call only
+	compile func() (*compiled, error) // compiles once
 }
 
 type compiled struct {
@@ -52,9 +52,8 @@ var textLimits = onnx.Limits{FileBytes: 3 << 30, Memory: 3 << 30, Elements: 1 <<
 
 const (
 	maxDim = 4096
-	// shortLength tokens suffice for most prompts and take a fifth of the time.
-	// They are tried first if the file leaves the length open, because CLIP
-	// ignores tokens after the end.
+	// If the file leaves the length open, shortLength tokens suffice for most
+	// prompts and take a fifth of the time. CLIP ignores tokens after the end.
 	shortLength = 16
 )
 
@@ -118,7 +117,6 @@ func (h *TextModel) isCLIP() bool {
 	return clip
 }
 
-// Digest identifies the files of text half and tokenizer.
 func (h *TextModel) Digest() [sha256.Size]byte { return h.digest }
 
 func (h *TextModel) read() (*onnx.Model, error) {

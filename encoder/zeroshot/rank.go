@@ -34,7 +34,7 @@ const temperature = 100
 // use.
 type Ranker struct {
 	words   []string
-	offered int         // number of leading words that are offered, while the others only compete
+	offered int         // number of leading words that may be returned
 	vectors [][]float32 // of length 1
 }
 

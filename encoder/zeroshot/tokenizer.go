@@ -44,8 +44,8 @@ type Tokenizer struct {
 type segmenter interface{ encode(text string) []int64 }
 
 // Encode returns exactly length tokens: the text between its special tokens,
-// then padding. Result used is their number without the padding. Encode refuses
-// texts that do not fit.
+// then padding. Result used excludes the padding. Encode refuses texts that do
+// not fit.
 func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
 	if len(text) > maxTextBytes {
 		return nil, 0, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)

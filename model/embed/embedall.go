@@ -112,9 +112,8 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	return c
 }
 
-// prefixSums returns the sums of ones from the baseline to every level of c.
-// The sums of a level take tileWords words, for the columns of a tile. It
-// reuses walk.
+// prefixSums returns, for the columns of a tile, the sums of ones from the
+// baseline to every level of c, in tileWords words per level. It reuses walk.
 func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {

@@ -85,7 +85,7 @@ func (c *BalancedCells) fill(rows [][]float32, size int) {
 }
 
 // reassignOverfull moves records out of cells with more records than slots,
-// beginning with those nearest to a cell with room.
+// first those nearest to a cell with room.
 func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size int) {
 	k := len(c.Centroids)
 	count := make([]int, k)

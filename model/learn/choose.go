@@ -27,10 +27,10 @@ type Grid struct {
 	MaxPhotos int
 }
 
-// In each of five folds a fifth of the photos is missing, which makes
-// probabilities too low (docs/quality.md). From minTenFolds photos on, the
-// ranker is therefore calibrated on ten folds. Above maxTenFolds photos, only
-// the best trial is repeated, on twenty folds.
+// Learning without a fifth of the photos, in five folds, makes probabilities
+// too low (docs/quality.md). From minTenFolds photos on, the ranker is
+// therefore calibrated on ten folds. Above maxTenFolds photos, only the best
+// trial is repeated, on twenty folds.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own
@@ -40,7 +40,6 @@ type Trial struct {
 	Quality rank.Quality
 }
 
-// Choice is the best trial.
 type Choice struct {
 	Trial
 	Ranker *rank.Calibrated // calibrated for the keywords of the whole collection

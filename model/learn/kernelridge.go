@@ -188,8 +188,7 @@ func (k *KernelRidge) centre(rows [][]float32) {
 	}
 }
 
-// row returns f for the values of a photo. A block at the centre of the
-// collection is 0.
+// row returns f of a photo. A block at the centre of the collection is 0.
 func (k *KernelRidge) row(values []float32) []float64 {
 	out := make([]float64, len(values))
 	for j, v := range signedRoot(values) {

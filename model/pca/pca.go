@@ -32,9 +32,8 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Basis is a mean and orthonormal components. Field in is the length of each,
-// and field out the number of components. Components beyond the rank are zero.
-// A Basis is safe for concurrent use.
+// Basis is a mean and out orthonormal components, each of length in. Components
+// beyond the rank are zero. A Basis is safe for concurrent use.
 type Basis struct {
 	in, out    int
 	mean       []float32 // in

@@ -109,7 +109,6 @@ func addProduct(c, a, b blas64.General, transB bool) {
 	})
 }
 
-// subspace is a growing set of orthonormal rows.
 type subspace struct {
 	blas64.General
 	rng *rand.Rand

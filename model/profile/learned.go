@@ -93,8 +93,7 @@ func (p *LearnedProfile) grid() learn.Grid {
 	return learn.EmbeddingGrid(p.embedding, true)
 }
 
-// row returns the input of the projection. It rejects another network's
-// embedding.
+// row returns the projection's input. It rejects another network's embedding.
 func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
 	if err := checkHaar(photo); err != nil {
 		return nil, err

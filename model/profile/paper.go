@@ -161,8 +161,7 @@ func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) 
 	return &own, err
 }
 
-// Baselines returns the levels relative to which z (the projected levels) is
-// computed.
+// Baselines returns the levels at which unary walks start.
 func (p *PaperProfile) Baselines() []uint16 { return p.baselines }
 
 // Projector returns the secret Johnson–Lindenstrauss projection of the levels.

@@ -162,7 +162,7 @@ type indexedSamples struct {
 	candidates [][]wordVote // the guesses' best words
 	truth      [][]int
 	folds      [][]int   // samples of every fold
-	share      []float64 // π, the share of the photos, of every word
+	share      []float64 // π of every word, its share of the photos
 	alone      bool      // the guesses need no neighbours
 }
 

@@ -1,6 +1,6 @@
 package rank
 
-// levels is the number of equal steps into which probabilities are divided.
+// levels is the number of steps into which probabilities are divided.
 const levels = 50
 
 // A level counts the words that were predicted for the calibration photos with

@@ -95,9 +95,8 @@ func quantise(model []byte) (out []byte, err error) {
 	return out, nil
 }
 
-// quantiseGraph replaces each weight by quantised tensors and a node that
-// dequantises them. The new nodes come first, because nodes must follow their
-// inputs.
+// quantiseGraph replaces weights by quantised tensors and nodes that dequantise
+// them. These nodes come first, because nodes follow their inputs.
 func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	var nodes, rest []byte
 	for number, whole := range fields(graph) {
@@ -107,7 +106,7 @@ func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 		}
 		t := tensors[0]
 		tensors = tensors[1:]
-		if len(t.Dims) < 2 { // biases and bounds stay as they are
+		if len(t.Dims) < 2 { // keep biases and bounds
 			rest = append(rest, whole...)
 			continue
 		}

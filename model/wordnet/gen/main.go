@@ -88,7 +88,6 @@ func classLabels() ([]string, error) {
 	return all[1:], nil
 }
 
-// nouns is WordNet's hierarchy.
 type nouns struct {
 	byLabel map[string][]int // offsets of the synsets with these lemmas, rising
 	above   map[int][]int    // hypernyms of a synset

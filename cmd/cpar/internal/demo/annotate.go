@@ -34,11 +34,11 @@ type Photo struct {
 
 	request []byte
 	Picture picture `json:"-"`
-	Near    []item  `json:"-"` // photos of the first neighbours in Nearest
+	Near    []item  `json:"-"` // the first of Nearest, as photos
 }
 
-// A Keyword is a keyword found for a photo. Correct reports whether people gave
-// it too.
+// A Keyword is a keyword that was found. Correct reports whether people gave it
+// too.
 type Keyword struct {
 	rank.Keyword
 	Sure    bool `json:"sure"`
@@ -148,9 +148,8 @@ func (s *session) annotate(ctx context.Context) error {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// marked marks sure and correct keywords. Weights are not probabilities, so
-// they make no keyword sure. Without probabilities, marked drops keywords that
-// fewer than about half of the near photos have.
+// marked marks sure and correct keywords. Without probabilities no keyword is
+// sure, and only those of about half of the near photos or more are kept.
 func marked(keywords []rank.Keyword, probable bool, near int, truth []string) []Keyword {
 	out := []Keyword{}
 	for _, k := range keywords {

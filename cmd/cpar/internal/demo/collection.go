@@ -120,7 +120,6 @@ const (
 	sceneCount = 360
 )
 
-// paint makes a collection of painted images.
 func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err error) {
 	count := min(sceneCount, s.Photos)
 	n := count + shown

@@ -41,8 +41,7 @@ const (
 
 // Options configures Run.
 type Options struct {
-	// Data is the folder of a collection. If it is empty, Run paints a
-	// collection.
+	// Data is the folder of a collection. If empty, Run paints one.
 	Data string
 	// Photos is the maximum number of indexed photos.
 	Photos int
@@ -51,7 +50,7 @@ type Options struct {
 	// Cache keeps features between runs. It may be nil.
 	Cache *feature.Cache
 	// Keep is a new or empty folder for the key, the index, the server's data
-	// and its log. If it is empty, nothing is kept.
+	// and its log. If empty, nothing is kept.
 	Keep string
 	// Keywords is the maximum number of keywords per photo.
 	Keywords int
@@ -166,7 +165,6 @@ func workFolder(keep string) (string, error) {
 
 func (s *session) path(name string) string { return filepath.Join(s.folder, name) }
 
-// step runs one stage and reports its duration.
 func (s *session) step(what func() string, do func() error) error {
 	start := time.Now()
 	if err := do(); err != nil {

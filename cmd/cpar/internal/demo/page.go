@@ -35,7 +35,6 @@ func (r *Result) WritePage(path string) error {
 // enlarge the page.
 const noiseBytes = 12_288
 
-// Noise draws the bytes of the request as an image.
 func (p Photo) Noise() picture { return noise(p.request[:min(noiseBytes, len(p.request))], p.Picture) }
 
 // Missed returns the keywords that people gave and Run did not find.
@@ -67,8 +66,8 @@ func (p Photo) Groups() []Group {
 	return slices.DeleteFunc(all, func(g Group) bool { return len(g.Keywords) == 0 })
 }
 
-// Share returns "n of m": the number of right keywords among the likely ones,
-// or among all keywords if they have no probabilities.
+// Share counts the right keywords among the likely ones, or among all keywords
+// without probabilities.
 func (r *Result) Share() string {
 	right, given := 0, 0
 	for _, p := range r.Photos {
@@ -107,5 +106,4 @@ func (r *Result) Figures() []Figure {
 	}
 }
 
-// Request returns the size of a request.
 func (r *Result) Request() string { return Bytes(uint64(r.Photos[0].Sent)) }

@@ -47,8 +47,8 @@ func (s *session) loadPictures() {
 	}
 }
 
-// loadPicture reads an image file, turns it upright and scales it down to at
-// most side pixels.
+// loadPicture reads an image file, turned upright and scaled down to at most
+// side pixels.
 func loadPicture(path string, side int) (picture, error) {
 	b, err := photo.ReadFile(path)
 	if err != nil {
@@ -76,8 +76,8 @@ func newPicture(kind string, b []byte, size image.Point) picture {
 	return picture{template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)), size.X, size.Y}
 }
 
-// noise draws bytes as full rows of grey pixels, which is how they look to an
-// observer without the key. The image has about the proportions of shape.
+// noise draws bytes as full rows of grey pixels, in about the proportions of
+// shape. An observer without the key sees no more.
 func noise(b []byte, shape picture) picture {
 	ratio := 4.0 / 3
 	if shape.Width > 0 && shape.Height > 0 {

@@ -39,7 +39,6 @@ func (r *Result) Print(w io.Writer) {
 	}
 }
 
-// Verdict sums up the keywords found.
 func (r *Result) Verdict() string {
 	if r.Probable {
 		return r.Share() + " likely keywords are right"

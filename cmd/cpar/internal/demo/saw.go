@@ -19,9 +19,9 @@ import (
 // CloudView describes what the server's process saw, according to its log and
 // its folder.
 type CloudView struct {
-	// Stored counts the bytes in the server's folder and Requests the HTTP
-	// requests in its log. Annotations counts the annotation requests among
-	// them, and Received their bytes.
+	// Stored counts the bytes in the server's folder, Requests the HTTP
+	// requests in its log, Annotations the annotation requests among them, and
+	// Received their bytes.
 	Stored      int64 `json:"bytes_stored"`
 	Requests    int   `json:"requests"`
 	Annotations int   `json:"annotations"`
@@ -40,7 +40,7 @@ type CloudView struct {
 // words occur by chance in megabytes of ciphertext.
 const shortest = 6
 
-// logWords are words that the log itself contains. They may also be keywords.
+// logWords are words of the log itself, which may also be keywords.
 const logWords = "request manifest segments annotate missing health indexes serving stopping received address method status"
 
 func (s *session) lookAtCloud() error {
