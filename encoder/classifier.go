@@ -132,8 +132,8 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 	return name, reason, nil
 }
 
-// flattening holds operators that change only the shape, and operators that may
-// occur between them.
+// flattening holds operators that change only the shape, and those allowed
+// between such operators.
 var flattening = map[string]bool{"Flatten": true, "Reshape": true, "Dropout": true, "Identity": true, "Relu": true, "Squeeze": true}
 
 func (c *chooser) beforeFlattening(name string) string {

@@ -1,5 +1,6 @@
 // Package encoder computes embeddings of photos with an image network from an
-// ONNX file. With its folders it forms the encoder room.
+// ONNX file. With its subfolders it forms the encoder room
+// (docs/ARCHITECTURE.md).
 //
 //	model.onnx, files beside it ─▶ Open ─▶ Encoder ─┐
 //	decoded image ──────────────────────────────────┴▶ Embed ─▶ embedding, d float32

@@ -18,9 +18,9 @@ type Report struct {
 	Preprocessing    prepare.Preprocessing // undefined if PreprocessingErr is set
 	From             string                // where the preprocessing was found
 	PreprocessingErr error                 // why there is no preprocessing
-	// Missing lists the operators, sorted, that plain Go lacks for the
-	// embedding, or for the whole file if the embedding cannot be determined
-	// without them.
+	// Missing lists, sorted, the operators that plain Go lacks to compute the
+	// embedding, or for the whole file if the embedding is unknown without
+	// them.
 	Missing []string
 	// GoErr is the reason why plain Go cannot run the file, or nil.
 	GoErr error

@@ -7,10 +7,8 @@
 //	                              └─▶ kmeans ─▶ cells and centroids
 //	neighbours, keyword counts ─▶ rank ─▶ keywords with weights and probabilities
 //
-// In: decoded images (photo/decode), embeddings and keywords. Out: vectors,
-// rankers, profiles, and the cells of an index.
-//
-// All of it is plaintext that stays with the owner, but none of it handles
-// keys. The packages may import photo/. They must not import encoder/, user/ or
-// cloud/: an encoder reaches them through the interface feature.Encoder.
+// All these data are plaintext that stays with the owner. No package here
+// handles keys. The packages may import photo/. They must not import encoder/,
+// user/ or cloud/: an encoder reaches them through the interface
+// feature.Encoder.
 package model

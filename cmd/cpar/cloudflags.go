@@ -23,8 +23,7 @@ import (
 	"cpar/user/device"
 )
 
-// cloudFlags name a cloud, the credentials for it and, if it has several
-// indexes, one of them.
+// cloudFlags name a cloud, its credentials and, if needed, one of its indexes.
 type cloudFlags struct {
 	url, index    string
 	tokenFile     string

@@ -26,7 +26,7 @@ func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// either returns would for a dry run, otherwise done.
+// either chooses between two texts: would for a dry run, otherwise done.
 func either(dryRun bool, would, done string) string {
 	if dryRun {
 		return would

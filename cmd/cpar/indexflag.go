@@ -32,8 +32,8 @@ func indexAt(text string) (*cpar.Manifest, bool, error) {
 	return m, err == nil, err
 }
 
-// indexFolder returns the index folder that text names: the folder itself, or
-// an index made by this device, by name or id.
+// indexFolder returns the index folder that text names by its path, or by the
+// name or id of an index that this device made.
 func indexFolder(keys *keyFlags, text string) (string, error) {
 	_, there, err := indexAt(text)
 	if there || err != nil {
@@ -59,7 +59,8 @@ func indexFolder(keys *keyFlags, text string) (string, error) {
 	return folder, err
 }
 
-// resolved prints the meaning of --index where a user may have meant another one.
+// resolved prints how --index was understood, because a user may have meant
+// another index.
 func resolved(cmd *cobra.Command, format string, args ...any) {
 	if asJSON, err := cmd.Flags().GetBool("json"); err == nil && asJSON {
 		return

@@ -178,7 +178,8 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err err
 	return "", err
 }
 
-// errUnusable marks a new passphrase that should be asked for again.
+// errUnusable marks errors after which the user is asked for another
+// passphrase.
 var errUnusable = fmt.Errorf("reading the passphrase: %w", cpar.ErrKey)
 
 // checkPassphrase refuses a passphrase that is easy to guess unless the user

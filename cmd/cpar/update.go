@@ -123,8 +123,8 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	})
 }
 
-// wrote returns the end of an update's summary: the size of the index and of
-// the next push.
+// wrote returns the end of an update's summary: the sizes of the index and the
+// next push.
 func (f *updateFlags) wrote(r *updated) string {
 	return fmt.Sprintf("%s, %s to push%s", photosOf(r.Records), size(r.Bytes), either(f.dryRun, "; nothing was written", ""))
 }

@@ -8,10 +8,10 @@
 //
 //	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ needed steps ─ fusing ─▶ packed weights, memory
 //
-// Operators whose inputs are constant are computed at compile time (fold.go).
-// Their integers are exact in 64 bits, because exporters compute shapes with
-// them. At run time every tensor is float32, and integers are checked to be at
-// most 2²⁴, so that float32 is exact.
+// Operators whose inputs are constant are computed at compile time (fold.go),
+// with exact 64-bit integers, because exporters use integers to compute shapes.
+// At run time every tensor is float32, and integers are checked to be at most
+// 2²⁴, so that float32 is exact.
 //
 // Operators follow opsets 7 to 25 (github.com/onnx/onnx, docs/Operators.md).
 // Other operators are refused by name, because an almost correct network would
@@ -20,8 +20,8 @@
 // only the counted memory and the results.
 //
 // Convolutions (window.go) and linear layers are products with packed weights
-// (package internal/f32). Normalisation, biases and clips are folded into them.
-// One image uses one core, and goroutines may share a Program.
+// (package internal/f32). Normalisation, biases and clips are folded into these
+// products. One image uses one core, and goroutines may share a Program.
 package engine
 
 import (

@@ -70,7 +70,7 @@ func ceiled(n, before, after, span, stride int) int {
 }
 
 // run combines, for each plane, the contiguous runs that the kernel's taps read
-// (layout).
+// (see layout).
 func (v *pool) run(out, in, scratch []float32) {
 	size := int(v.size(1))
 	plane, results := scratch[:size], scratch[size:][:v.columns()]

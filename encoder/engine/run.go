@@ -212,8 +212,8 @@ func (p *plan) assign() {
 	}
 }
 
-// take returns the smallest free slot of at least n elements, otherwise the
-// largest one, grown to n, otherwise a new one.
+// take returns the smallest free slot of at least n elements. Otherwise it
+// grows the largest free slot to n elements, or adds a slot.
 func (p *plan) take(free *[]int, n int) int {
 	best := -1
 	for i, slot := range *free {

@@ -1,5 +1,5 @@
 // Package fetch downloads one file whose SHA-256 is known: a network in ONNX
-// format, or a text that belongs to one.
+// format, or a text that belongs to a network.
 //
 //	address, digest, bound ─▶ Get: GET, Range ─▶ FILE.part ─▶ digest ─▶ Check ─▶ FILE
 //

@@ -96,8 +96,8 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	return m, nil
 }
 
-// External returns the bytes, valid until Close, of a file beside the model.
-// Read takes it as an argument.
+// External returns the bytes of a file beside the model, valid until Close. It
+// can be passed to Read.
 func (x *File) External(name string) ([]byte, error) {
 	if m := x.others[name]; m != nil {
 		return m.data, nil

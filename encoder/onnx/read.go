@@ -42,8 +42,9 @@ type decoder struct {
 	empty map[string]bool
 }
 
-// Read decodes a file. The result points into data. external returns the bytes
-// of other files that the model names, or is nil to forbid them.
+// Read decodes a file. The result points into data. Function external returns
+// the bytes of other files that the model names. If external is nil, other
+// files are an error.
 func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	return (&decoder{limits: limits.OrDefault(), external: external}).read(data)
 }
@@ -120,7 +121,7 @@ func (m *Model) readOpset(b []byte) error {
 		}
 		return err
 	})
-	// Other domains are harmless unless a node uses one.
+	// Other domains are harmless unless a node uses them.
 	if domain == "" || domain == "ai.onnx" {
 		m.Opset = version
 	}

@@ -6,10 +6,10 @@
 //	image ─encoder.Encoder─▶ embedding, d float32 ─────────────────────────────────────────────┴─ cosine ─▶ scores
 //
 // A keyword competes with everyday keywords (everyday.txt) and all other
-// requested ones. Its score is its share of their softmax at CLIP's temperature
-// (Radford et al., "Learning Transferable Visual Models From Natural Language
-// Supervision", 2021, section 3.1.2). Scores order the keywords of one photo and
-// are not probabilities.
+// requested keywords. Its score is its share of their softmax at CLIP's
+// temperature (Radford et al., "Learning Transferable Visual Models From
+// Natural Language Supervision", 2021, section 3.1.2). Scores order the
+// keywords of one photo and are not probabilities.
 //
 // The package has its own tokenizers, because sugarme/tokenizer 0.3.0, which
 // needs no cgo either, panics on CLIP's tokenizer.json and on damaged files.

@@ -76,8 +76,8 @@ const (
 	tokenizerConfig = "tokenizer_config.json"
 )
 
-// FindTokenizer opens the tokenizer of a text half: the files beside it, or in
-// the parent folder, where optimum leaves them.
+// FindTokenizer opens the tokenizer of a text half: the files beside the text
+// half, or in the parent folder, where optimum leaves tokenizers.
 func FindTokenizer(model string) (*Tokenizer, error) {
 	folder := filepath.Dir(model)
 	above := filepath.Join(folder, "..")

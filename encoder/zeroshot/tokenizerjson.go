@@ -39,7 +39,7 @@ type tokenizerFile struct {
 }
 
 // A mergeLine is two tokens, separated by a space in older files and a list in
-// later ones.
+// later files.
 type mergeLine string
 
 func (m *mergeLine) UnmarshalJSON(b []byte) error {

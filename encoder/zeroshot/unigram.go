@@ -22,8 +22,8 @@ type unigram struct {
 	pieces  map[string]piece
 	longest int // bytes of a piece
 	unknown piece
-	// canonical makes texts lower-case without punctuation, as in SigLIP's
-	// training.
+	// If canonical is set, texts become lower-case without punctuation, as in
+	// SigLIP's training.
 	canonical bool
 }
 

@@ -3,10 +3,10 @@
 //	levels (m × uint16 in 0…β) ─▶ z (m̂ × int16),  ‖z_a − z_b‖² ≈ m̂·L1Levels(a, b)
 //
 // The paper maps a level x to the unary vector of x ones and β − x zeros, where
-// L1 and squared L2 agree, and projects the m·β elements to m̂ = α·m·log_γ(β+1)
+// L1 and squared L2 agree. It projects the m·β elements to m̂ = α·m·log_γ(β+1)
 // values by a random matrix of ±1 (Johnson and Lindenstrauss, Achlioptas 2003).
-// With m = 864, β = 999, α = 1, γ = 100 this takes 863,136 elements to 1296,
-// with a matrix of a gigabyte.
+// With m = 864, β = 999, α = 1, γ = 100 this reduces 863,136 elements to 1296
+// by a matrix of a gigabyte.
 //
 // This package forms neither the unary vector nor the matrix. The projection of
 // a unary vector is a sum over the coordinates of a walk of x steps, each of m̂
@@ -14,7 +14,7 @@
 //
 //	z(x) = Σ_d [ Σ_{l = base_d+1 … x_d} step(d, l) − Σ_{l = x_d+1 … base_d} step(d, l) ]
 //
-// So only the steps between a photo and the baseline are needed. They are read
+// So only the steps between a photo and the baseline are needed. Steps are read
 // from a keyed stream by position, so they also exist for a later photo.
 //
 // ‖z_a − z_b‖²/m̂ has the L1 distance in levels as its mean, and a mean

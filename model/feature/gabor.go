@@ -43,8 +43,9 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
 // gaborSpectrum returns the transfer function of a kernel without the mean of
-// its real part: fftSide² values, divided by their number. It is real, since a
-// kernel k is conjugate-symmetric about its centre: k(−d) = conj k(d).
+// its real part: fftSide² values, divided by their number. The function is
+// real, since a kernel k is conjugate-symmetric about its centre: k(−d) = conj
+// k(d).
 func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	const n = fftSide
 	half := gaborHalf(wavelength)

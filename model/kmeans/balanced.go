@@ -16,13 +16,14 @@ import (
 )
 
 // BalancedCells divides a collection into cells with the same number of slots,
-// so that cell sizes reveal nothing. Every record is in its own cell. Records
-// that nearly belong to a cell fill its remaining slots.
+// so that cell sizes reveal nothing. Every record is in the cell to which it
+// belongs. Records that nearly belong to a cell fill its remaining slots.
 //
 //	rows ─▶ the best of several Fits (choose) ─▶ Centroids
 //	     ─▶ each cell takes the records nearest to belonging to it ─▶ Records
 type BalancedCells struct {
-	// Centroids has the centre of each cell. A row belongs to the nearest one.
+	// Centroids has the centre of each cell. A row belongs to the nearest
+	// centre.
 	Centroids [][]float32
 	// Records has the records of each cell, ascending, without duplicates.
 	Records [][]uint32

@@ -16,9 +16,9 @@
 // cells and drop the noise of the projection. Learnt vectors are short and are
 // clustered directly.
 //
-// Share of the true ten nearest found among the visited records, centroids not
-// counted, on Corel-5k (4,500 records, 499 requests). Means of two to four
-// seeds, which differ by 0.01:
+// The table shows the share of the true ten nearest found at AP-n, which visits
+// n % of the records (without centroids), on Corel-5k (4,500 records, 499
+// requests). Values are means of two to four seeds, which differ by 0.01.
 //
 //	                                               AP-2.5  AP-5  AP-10  AP-20
 //	PCA-64 of levels                      k = 256    0.68  0.82   0.93   0.98

@@ -105,8 +105,8 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // Quality.Distances wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
-// and the most dimensions, then all pairs of ridge and dimensions for the best
-// of these, and finally squared correlations. Principal components and
+// and the most dimensions. For the best pair it tries all pairs of ridge and
+// dimensions, and finally squared correlations. Principal components and
 // landmarks come from all photos, test photos included, because they do not
 // depend on keywords. The result depends only on the arguments. After ctx ends,
 // Choose returns within one trial. Errors wrap cpar.ErrInput.

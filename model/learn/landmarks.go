@@ -19,8 +19,8 @@ import (
 // not separate nearly equal landmarks.
 const jitter = 1e-6
 
-// mapToLandmarks replaces x by coordinates whose inner products are the
-// similarities, as far as m landmarks determine them.
+// mapToLandmarks replaces x by coordinates whose inner products approximate the
+// similarities by means of m landmarks.
 func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) error {
 	picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
 	landmarks := round16(rowsOf(f.x, picked))

@@ -17,8 +17,8 @@ import (
 // priorShare is the share of the classes in an estimate.
 const nodeWeight, colourWeight, priorShare = 0.5, 0.2, 0.5
 
-// classifies reports whether the classes of the profile's network are known,
-// because it is the bundled one.
+// classifies reports whether the profile's network is the bundled one, whose
+// classes are known.
 func (p *LearnedProfile) classifies() bool {
 	return hex.EncodeToString(p.network[:]) == bundled.EncoderDigest
 }

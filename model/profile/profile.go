@@ -120,7 +120,7 @@ type Fitted struct {
 	// Ranker is the calibrated ranker, nil if fitting gives none.
 	Ranker *rank.Calibrated
 	// Samples are photos with their nearest other photos, by a distance that
-	// was not learnt from the photo. Only learnt profiles have them.
+	// was not learnt from the photo. Only learnt profiles have samples.
 	Samples []rank.Sample
 	// Validation is the measured quality of the requested ranker, or nil.
 	Validation *rank.Validation

@@ -69,7 +69,7 @@ var (
 
 // nearlyBest is the share of the best merit that suffices for choosing fewer
 // neighbours. Fewer neighbours make replies shorter, and a partial search
-// misses fewer of them.
+// misses fewer neighbours.
 const nearlyBest = 0.995
 
 // Calibrate chooses the parameters that annotate the samples best with keep

@@ -41,10 +41,10 @@ import (
 // counts of the collection and stays with the owner.
 type Calibrated struct {
 	neighbours       int
-	decay            float64
-	guessShare       float64 // share of the photo's own Guess in a vote
-	loudnessExponent float64
-	rareBonus        float64 // added to the probability for each unit of weight
+	decay            float64 // Decay
+	guessShare       float64 // Own, the share of the photo's own Guess in a vote
+	loudnessExponent float64 // Rarity
+	rareBonus        float64 // Bonus, added to the probability for each unit of weight
 	onlyNeighbours   bool    // as in version 3, no candidates from the guess
 	evidence         evidence
 	curve            [curveTerms]float64

@@ -8,19 +8,19 @@ import (
 
 // The curve maps a word's vote, and its share of the photos, to a probability.
 // A small collection leaves most of the plane of votes and shares without
-// samples, and there the curve's six terms may give any value (after 80 photos,
-// a word with a thousandth of the votes got probability 0.82). A prior
-// constrains the terms. It adds predictions all over the plane that are right
-// as often as a simpler curve predicts. For a Guess with Alone set, the simpler
-// curve is aloneCurve.
+// samples. There the curve's six terms may give any value: after 80 photos, a
+// word with a thousandth of the votes got probability 0.82. A prior constrains
+// the terms. It adds predictions all over the plane that are right as often as
+// a simpler curve predicts. For a Guess with Alone set, the simpler curve is
+// aloneCurve.
 
 // aloneCurve was fitted to collections of 30 and 100 photos that were drawn from
 // the training part of Corel-5k.
 var aloneCurve = [curveTerms]float64{-0.8530, 1.1112, 2.4733, 0.4606, -0.5613, -0.1790}
 
-// priorWords is the total weight of the prior's predictions. It is a twentieth
-// of the number of predictions made for 80 photos, and a thousandth of the
-// number made for 4,500 photos. Weights of 100 to 1,000 work equally well. With
+// priorWords is the total weight of the prior's predictions. This is a
+// twentieth of the number of predictions made for 80 photos, and a thousandth
+// of those for 4,500 photos. Weights of 100 to 1,000 work equally well. With
 // aloneCurve, the weight is aloneWords divided by the number of photos, because
 // even a hundred photos hardly show the shape of a curve.
 const priorWords, aloneWords = 200, 900_000

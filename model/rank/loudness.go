@@ -53,8 +53,8 @@ func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64
 }
 
 // loudnessOutOfFold returns λ of every word for every fold, from the photos of
-// the other folds, because a photo's own votes must not influence its own test.
-// A single fold uses all photos.
+// the other folds, because a photo's own votes must not influence its test. A
+// single fold uses all photos.
 func (n *indexedSamples) loudnessOutOfFold(votes [][]wordVote) [][]float64 {
 	byFold, all := n.fourthPowers(votes)
 	filled := 0

@@ -1,4 +1,5 @@
-// Package rank turns the nearest annotated photos into keywords for a new one.
+// Package rank turns the nearest annotated photos into keywords for a new
+// photo.
 //
 //	neighbours: distance Dis_I and keywords each ─▶ keywords, best first, with weights
 //

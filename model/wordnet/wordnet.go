@@ -123,8 +123,8 @@ func Probability(word string, classes []float32) float32 {
 	return sum
 }
 
-// singulars are the endings of regular plurals, and of their singulars, in the
-// order in which WordNet tries them.
+// singulars lists the endings of regular plurals and their singulars, in
+// WordNet's order.
 var singulars = [][2]string{{"s", ""}, {"ses", "s"}, {"xes", "x"}, {"zes", "z"}, {"ches", "ch"}, {"shes", "sh"}, {"men", "man"}, {"ies", "y"}}
 
 func meanings(word string) []int {

@@ -95,8 +95,8 @@ func quantise(model []byte) (out []byte, err error) {
 	return out, nil
 }
 
-// quantiseGraph replaces weights by quantised tensors and nodes that dequantise
-// them. These nodes come first, because nodes follow their inputs.
+// quantiseGraph replaces weights by quantised tensors and dequantising nodes.
+// These nodes come first, because nodes follow their inputs.
 func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	var nodes, rest []byte
 	for number, whole := range fields(graph) {

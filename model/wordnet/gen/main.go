@@ -4,9 +4,8 @@
 //
 // DICT is the folder of WordNet 3.0's database, which Debian's package
 // wordnet-base installs. gen finds the 1,000 classes of ImageNet by the labels
-// of the network in package bundled, follows WordNet's hypernyms upwards from
-// them, and writes every node with the classes below it and the words that mean
-// it.
+// of the network in package bundled and follows WordNet's hypernyms upwards. It
+// writes every node with the classes below it and the words that mean it.
 package main
 
 import (

@@ -41,7 +41,7 @@ const (
 
 // Options configures Run.
 type Options struct {
-	// Data is the folder of a collection. If empty, Run paints one.
+	// Data is the folder of a collection. If empty, Run paints a collection.
 	Data string
 	// Photos is the maximum number of indexed photos.
 	Photos int
