@@ -125,7 +125,7 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 		return err
 	}
 	r.Skipped = append(r.Skipped, skipped...)
-	if err := f.certain(collection, r); err != nil {
+	if err := f.checkCertain(collection, r); err != nil {
 		return err
 	}
 	_, first := user.Distinct(listed)
@@ -143,7 +143,7 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 		out, skipped, err := user.ReadFeatures(ctx, fresh, reading)
 		r.Skipped = append(r.Skipped, skipped...)
 		if err == nil {
-			err = f.certain(collection, r)
+			err = f.checkCertain(collection, r)
 		}
 		return out, err
 	}
@@ -151,9 +151,9 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	return err
 }
 
-// certain returns an error if missing photos are to be removed although
+// checkCertain returns an error if missing photos are to be removed although
 // unreadable files might be those photos.
-func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
+func (f *addFlags) checkCertain(collection *dataset.Collection, r *updated) error {
 	unread := []string{}
 	for _, s := range r.Skipped {
 		unread = append(unread, sanitize.Text(s.Name)+": "+sanitize.Text(s.Reason))

@@ -168,7 +168,7 @@ func (f *watchFlags) follower(cmd *cobra.Command, args []string, l *library.Libr
 			}
 		}
 	}
-	w.Each = func(r library.Result) { f.told(cmd, r) }
+	w.Each = func(r library.Result) { f.printResult(cmd, r) }
 	w.Batch = func(sum library.Summary) {
 		f.status.set(func(s *watchState) {
 			s.Photos += sum.Written
@@ -183,7 +183,7 @@ func (f *watchFlags) follower(cmd *cobra.Command, args []string, l *library.Libr
 	return w
 }
 
-func (f *watchFlags) told(cmd *cobra.Command, r library.Result) {
+func (f *watchFlags) printResult(cmd *cobra.Command, r library.Result) {
 	switch {
 	case r.Err != nil:
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", sanitize.Text(r.Path), r.Err)

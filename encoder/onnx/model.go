@@ -4,8 +4,8 @@
 //	model.onnx ─▶ Open ─▶ Read        ─▶ Model: nodes, constants, inputs, outputs   for package engine
 //	                   ─▶ ReadOutline ─▶ Model ─▶ Extract ─▶ a rewritten file        for another runtime
 //
-// Files are untrusted. Limits and the constants in read.go bound what is
-// decoded. Data of constants are decoded on demand.
+// Files are untrusted. Limits and the constants in read.go bound decoding. Data
+// of constants are decoded on demand.
 package onnx
 
 import (

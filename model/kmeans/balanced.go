@@ -49,8 +49,8 @@ func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32
 func (c *BalancedCells) fill(rows [][]float32, size int) {
 	n, clusters := len(rows), len(c.Centroids)
 	c.Records = make([][]uint32, clusters)
-	// beyond[i·clusters+k] is how much farther record i is from centroid k than
-	// from its own.
+	// beyond[i·clusters+k] is the extra distance of record i from centroid k,
+	// compared with its own centroid.
 	beyond := make([]float32, n*clusters)
 	own := make([]uint32, n)
 	parallel.Ranges(n, 0, func(from, to int) {

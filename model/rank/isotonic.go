@@ -51,7 +51,7 @@ func rising(line []knot, k knot) []knot {
 	return line
 }
 
-// pooled groups predictions such that later groups are right more often.
+// pooled groups predictions so that later groups are right more often.
 func pooled(p []float64, right []bool) (groups []group) {
 	order := make([]int, len(p))
 	total := 0.0

@@ -144,8 +144,8 @@ func quantiseTensor(t *onnx.Tensor) (q, s []byte, err error) {
 	return writeTensor(t.Name+"_q", onnx.Int8, integers, t.Dims...), writeTensor(t.Name+"_s", onnx.Float, scales, channels), nil
 }
 
-// scaleOf finds s such that every weight is exactly s times an integer from
-// −127 to 127. The quantiser mapped the largest magnitude to 127, so s is
+// scaleOf finds a scale s for which every weight is exactly s times an integer
+// from −127 to 127. The quantiser mapped the largest magnitude to 127, so s is
 // within rounding of that magnitude divided by 127.
 func scaleOf(channel []float32) (float32, bool) {
 	largest := float32(0)
