@@ -113,13 +113,13 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 // finds more than colours and textures.
 const enoughToLearn = 100
 
-// enoughToProject is the same for a projection of embeddings.
+// enoughToProject is the corresponding number for a projection of embeddings.
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: `network` if all
-// photos have embeddings and enough of them have keywords, `learned` if more of
-// them have keywords, and `paper` otherwise. It is `paper` if the keywords
-// hardly distinguish photos.
+// photos have embeddings and enoughToProject photos have keywords, `learned` if
+// enoughToLearn have keywords, and `paper` otherwise. If the keywords hardly
+// distinguish photos, it is `paper`.
 func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, true
 	for _, im := range images {
@@ -139,8 +139,8 @@ func SuitedProfile(images []Photo) profile.Kind {
 	return profile.Paper
 }
 
-// distinguished reports whether a few photos have keywords that a few others
-// lack. Otherwise one fold may hold all of them.
+// distinguished reports whether at least five photos have a keyword that at
+// least five others lack. Otherwise one fold may hold all such photos.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}
@@ -158,7 +158,6 @@ func distinguished(images []Photo) bool {
 	return telling >= few
 }
 
-// Keywords returns the keywords of every photo.
 func Keywords(images []Photo) [][]string {
 	out := make([][]string, len(images))
 	for i, im := range images {
@@ -167,7 +166,6 @@ func Keywords(images []Photo) [][]string {
 	return out
 }
 
-// Features returns the features of every photo.
 func Features(images []Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {

@@ -20,8 +20,8 @@ type Key struct {
 	allows Policy
 }
 
-// NewKey draws a key. Schemes that reveal distances to the server are allowed
-// only if named. See DefaultPolicy.
+// NewKey generates a random key. It allows schemes that reveal distances to the
+// server only if the caller names them. See DefaultPolicy.
 func NewKey(allow ...cpar.Scheme) *Key {
 	k := &Key{allows: DefaultPolicy().With(allow...)}
 	rand.Read(k.secret[:]) // never fails: crypto/rand aborts the program instead

@@ -42,7 +42,7 @@ func (t *tagger) know(one tag) {
 }
 
 // lacks returns the tags that a photo with the given tags still needs for its
-// keywords. A keyword present in any other tag is left out.
+// keywords. It leaves out keywords that another tag already contains.
 func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string) {
 	has := map[string]bool{}
 	for _, v := range tags {
@@ -76,7 +76,8 @@ func (m missed) records(run string) (all []record) {
 	return all
 }
 
-// foreign reports whether a photo belongs to another user, such as a partner.
+// foreign reports whether a photo belongs to another user, such as the user's
+// partner.
 func (m missed) foreign(photo id) bool {
 	for _, photos := range m {
 		if photos[photo] == "no_permission" {

@@ -25,7 +25,7 @@ type Undone struct {
 }
 
 // Undo removes the tags that a run set and deletes unused tags that runs
-// created. An empty id selects the last run. It can be repeated.
+// created. An empty id selects the last run. Undo can be repeated.
 func (l *Library) Undo(ctx context.Context, runID string, dryRun bool, report progress.Func) (Undone, error) {
 	run, runs, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {
@@ -104,8 +104,9 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	return nil
 }
 
-// clear deletes, lowest first, those tags of this run, and their ancestors,
-// that some run created and that have neither photos nor child tags.
+// clear deletes tags of this run and their ancestors, children first. It
+// deletes only tags that a run created and that have neither photos nor
+// children.
 func (u *undoing) clear(ctx context.Context, runs []*Run) error {
 	made := map[string]bool{}
 	for _, r := range runs {

@@ -25,7 +25,7 @@ type listing struct {
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // the suggestion, if a word was named
+	c     candidate // the suggestion of listing.word, if set
 }
 
 const (
@@ -33,19 +33,19 @@ const (
 	maxRows     = 500 // per call
 )
 
-// A filter selects photos. Fields left out select all.
+// A filter selects photos. An empty field selects all.
 type filter struct {
 	// Show is untagged, likely, maybe, or undecided.
 	Show   string `json:"show,omitempty"`
 	Word   string `json:"word,omitempty"` // a keyword or a suggestion
 	Folder string `json:"folder,omitempty"`
-	From   string `json:"from,omitempty"` // dates of files, 2026-11-25
+	From   string `json:"from,omitempty"` // dates of files, such as 2026-11-25
 	To     string `json:"to,omitempty"`
 	// Review lists the photos for which Word is suggested, likeliest first.
 	// Faint includes suggestions below 25 %.
 	Review bool `json:"review,omitempty"`
 	Faint  bool `json:"faint,omitempty"`
-	// At is the id of a photo whose position is wanted.
+	// At is the id of a photo whose position the page requests.
 	At string `json:"at,omitempty"`
 }
 
@@ -127,7 +127,8 @@ func (s *Server) filter(all []*shelfPhoto, f filter) (*listing, error) {
 	return x, nil
 }
 
-// shows returns the part of a filter's test that depends on keywords.
+// shows returns a test for the parts of a filter that depend on keywords. The
+// test also returns the suggestion of the filter's word.
 func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	threshold, word := s.backend.Settings().limit, metadata.Fold(f.Word)
 	is := map[string]func(*summary, Decision) bool{
@@ -170,7 +171,7 @@ func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	}, nil
 }
 
-// open reports whether a photo has an undecided suggestion of a kind.
+// open reports whether a photo has an undecided suggestion that satisfies kind.
 func (x *summary) open(d Decision, kind func(candidate) bool) bool {
 	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
 }
