@@ -19,7 +19,7 @@ import (
 )
 
 // A Decision is a user's decision on the keywords of a photo. Suggest holds
-// machine keywords to write with it, which stay unconfirmed.
+// further machine keywords to write, which stay unconfirmed.
 type Decision struct {
 	Path                         string
 	Accept, Reject, Add, Suggest []string
@@ -57,7 +57,7 @@ func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each f
 // journal.
 const decidedAtOnce = 64
 
-// decide writes the decisions on the photos from number first.
+// decide writes decisions on photos. first is the number of the first photo.
 func (w *annotator) decide(first int, some []Decision) error {
 	jobs := make([]*job, len(some))
 	var wait errgroup.Group

@@ -101,7 +101,7 @@ func (l *Library) lockShared() (release func(), err error) {
 		err = lock.RLock()
 	}
 	if err == nil {
-		err = l.refresh() // from here on no process settles or forgets
+		err = l.refresh() // until release, no process calls settle or Forget
 	}
 	if err != nil {
 		lock.Close()

@@ -109,13 +109,13 @@ func (w *annotator) choose() {
 	}
 }
 
-// same identifies the command.
+// same returns a digest that identifies the command.
 func (o Options) same() string {
 	folder, _ := os.Getwd() // relative paths in the command depend on it
 	return shortDigest(folder, o.Command, o.Where, o.Style, o.KeepMtime)
 }
 
-// begin records the beginning of the run before its first record.
+// begin records the beginning of the run before the run's first record.
 func (w *annotator) begin(records *[]record) {
 	switch {
 	case w.began:
@@ -279,7 +279,8 @@ func (w *annotator) wrote(t *target) {
 }
 
 // finished records the photos of a group as done. The journal receives the
-// records with the next group. Until then, settle inspects the files.
+// records with the next group. If the process is killed before, settle inspects
+// the files.
 func (w *annotator) finished(g group) {
 	if w.o.DryRun {
 		return

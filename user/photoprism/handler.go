@@ -29,8 +29,8 @@ type Options struct {
 	// name into one.
 	Hosts     []string
 	Addresses bool
-	// Label finds the labels of a photo. A cpar.ErrInput is the fault of an
-	// image.
+	// Label finds the labels of a photo. It returns cpar.ErrInput for an
+	// unusable image.
 	Label func(ctx context.Context, pictures [][]byte) ([]Label, error)
 	// Log receives a line per request, without any of its content.
 	Log *slog.Logger
@@ -41,7 +41,7 @@ type server struct {
 	o       Options
 	token   [sha256.Size]byte
 	slots   chan struct{} // of requests in progress
-	queue   chan struct{} // of requests in progress or waiting
+	queue   chan struct{} // requests in progress or waiting
 	control time.Duration
 }
 

@@ -26,8 +26,7 @@ func NewIndex(x *device.Index, w device.AnnotateOptions) *Index {
 	return &Index{options: w, turn: make(chan struct{}, 1), index: x}
 }
 
-// Label finds the labels of a photo from one or more images and returns those
-// found in any image.
+// Label returns the labels found in any image of a photo.
 func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	var owner *user.Owner
 	if err := x.inTurn(ctx, func() error { owner = x.index.Owner; return nil }); err != nil {

@@ -42,8 +42,9 @@ const (
 	MaxBody = 16 << 20
 	// MaxImages exceeds the three crops of a photo.
 	MaxImages = 8
-	// working requests are processed concurrently, and waiting more are queued.
-	// Only those being processed have their bodies in memory.
+	// working is the number of requests processed concurrently, and waiting the
+	// number of requests queued. The bodies of queued requests are not in
+	// memory.
 	working, waiting = 2, 8
 )
 

@@ -99,8 +99,8 @@ func (b *Budget) setOffset(r int64) error {
 	b.maxSquaredDistance = limit + float64(b.offset) - (divergence+MaxError)*b.unit
 	// A larger bound is useless.
 	b.maxSquaredDistance = math.Floor(min(b.maxSquaredDistance, 2.5*p.Max*b.unit))
-	// The minimum of Dis is −log m_KL (only Σ v log v), if JL and logarithms
-	// are 0.
+	// The minimum of Dis is −log m_KL (from Σ v log v) if the JL part and the
+	// logarithms are 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
 	if b.maxSquaredDistance < p.Max*b.unit || lowest > limit {
 		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
@@ -132,7 +132,7 @@ func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 	return nil, first
 }
 
-// Unit returns F, squared JL units per unit of distance.
+// Unit returns F, the number of squared JL units per unit of distance.
 func (b *Budget) Unit() float64 { return b.unit }
 
 // Offset returns r: Max/2·F, or slightly less after WithSecretOffset.
@@ -162,7 +162,7 @@ func (b *Budget) MaxDistanceError(scale int64) float64 {
 // Σz² could wrap.
 func (b *Budget) CheckNorms(record, request int64) error {
 	sum := math.Sqrt(float64(record)) + math.Sqrt(float64(request))
-	// 10⁻⁹ allows for the square roots.
+	// 10⁻⁹ allows for rounding in the square roots.
 	if !(sum*sum <= b.maxSquaredDistance*(1+1e-9)) {
 		return fmt.Errorf("vectors of squared norm %d and %d lie too far from the baseline, scores could wrap: %w",
 			record, request, cpar.ErrInput)
@@ -175,8 +175,8 @@ func (b *Budget) CheckNorms(record, request int64) error {
 func (b *Budget) MaxSquare() int64 { return int64(b.maxSquaredDistance / 4) }
 
 // Clamp shortens z to Σz² ≤ MaxSquare if necessary and reports whether it did.
-// The order of a distant photo's neighbours suffers little, because everything
-// is far from it.
+// The order of a distant photo's neighbours suffers little, because all records
+// are far from it.
 func (b *Budget) Clamp(z []int16) bool {
 	square := SquaredNorm(z)
 	if square <= b.MaxSquare() {
@@ -184,7 +184,7 @@ func (b *Budget) Clamp(z []int16) bool {
 	}
 	by := math.Sqrt(float64(b.MaxSquare()) / float64(square))
 	for i, x := range z {
-		z[i] = int16(float64(x) * by) // towards 0, so that the norm cannot exceed the bound
+		z[i] = int16(float64(x) * by) // round towards 0, so that the norm cannot exceed the bound
 	}
 	return true
 }

@@ -68,7 +68,7 @@ type Row struct {
 	rank.Validation
 	// OwnerMS is the owner's time per photo before encryption, on one core:
 	// decoding, features, embedding and projection. It is 0 if not measured.
-	OwnerMS float64 `json:"owner_ms,omitempty"`
+	OwnerMS    float64    `json:"owner_ms,omitempty"`
 	IndexBytes IndexBytes `json:"index_bytes"`
 	// CloudMS is the time of scheme capia to scan the collection for one photo,
 	// on one core of this machine. Scheme cpar takes less, sealed more.

@@ -11,8 +11,8 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Twin holds the records of an index in plaintext. Tests compare every score
-// with it. It never leaves the owner.
+// A Twin holds the records of an index in plaintext. Tests compare every
+// decrypted score with the score of the Twin. It never leaves the owner.
 type Twin struct {
 	index *Index
 	rows  *Rows
