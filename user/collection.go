@@ -24,7 +24,6 @@ type Photo = feature.Photo
 // and is called concurrently.
 type Progress = progress.Func
 
-// ReadOptions control how the photos of a collection are read.
 type ReadOptions struct {
 	// Strict stops at the first unusable photo instead of skipping and
 	// reporting it.
@@ -37,7 +36,6 @@ type ReadOptions struct {
 	Progress Progress
 }
 
-// Skipped names a photo that was left out and the reason.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`

@@ -45,7 +45,6 @@ func (k *Key) Policy() Policy { return k.allows }
 // Restricted returns the key with its policy narrowed to p.
 func (k *Key) Restricted(p Policy) *Key { return &Key{secret: k.secret, allows: k.allows & p} }
 
-// ErrNotAllowed reports a scheme that the key does not allow.
 var ErrNotAllowed = errors.New("the key does not allow scheme")
 
 // Check rejects a scheme that the key does not allow (ErrInput and

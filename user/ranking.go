@@ -12,7 +12,6 @@ import (
 
 // A Ranking selects and orders the keywords of neighbours.
 type Ranking struct {
-	// MaxKeywords is the maximum number of keywords.
 	MaxKeywords int
 	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind

@@ -25,7 +25,6 @@ type Photo struct {
 	Features func(*user.Owner) (*feature.Vectors, error)
 }
 
-// File returns the photo stored in a file.
 func File(path string) Photo {
 	return Photo{path, func(o *user.Owner) (*feature.Vectors, error) {
 		data, err := decode.ReadFile(path)
@@ -41,7 +40,6 @@ func Extracted(name string, f *feature.Vectors) Photo {
 	return Photo{name, func(*user.Owner) (*feature.Vectors, error) { return f, nil }}
 }
 
-// AnnotateOptions configure how photos are annotated.
 type AnnotateOptions struct {
 	// Params selects the search parameters, nil for Owner.DefaultParams. Params
 	// is called again if the index changes.

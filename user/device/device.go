@@ -52,7 +52,6 @@ func This() (*Device, error) {
 	return &Device{State: state, Cache: filepath.Join(cache, "cpar")}, nil
 }
 
-// stateFolder returns the platform's folder for persistent program state.
 func stateFolder() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "cpar"), nil

@@ -229,7 +229,6 @@ func NoSuchIndex(url, name string, list []ListedIndex) error {
 	return hint.Add(err, "there are: %s", strings.Join(slices.Compact(there), ", "))
 }
 
-// A Deleter deletes indexes at a cloud.
 type Deleter interface {
 	Delete(ctx context.Context, id cpar.IndexID) error
 }

@@ -12,7 +12,6 @@ import (
 	"cpar/user"
 )
 
-// ErrOtherKey reports a key file that holds another key than before.
 var ErrOtherKey = errors.New("it holds another key than before")
 
 // ReadKey reads a key file and restricts the key to the policies of both the

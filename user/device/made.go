@@ -97,7 +97,6 @@ func (d *Device) descends(now, old cpar.Digest) (bool, error) {
 	return true, nil
 }
 
-// OpenFolder opens the index in a folder with a key.
 func OpenFolder(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {

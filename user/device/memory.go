@@ -190,7 +190,6 @@ func (s IndexGeneration) Card() string {
 	return fmt.Sprintf("%v@%d:%v", s.Origin, s.Generation, s.Digest)
 }
 
-// ParseCard parses the output of IndexGeneration.Card.
 func ParseCard(card string) (s IndexGeneration, err error) {
 	bad := hint.Add(fmt.Errorf("%w: %q is not a card", cpar.ErrInput, card), "a card looks like ORIGIN@GENERATION:STATE; cpar card prints it")
 	origin, rest, ok := strings.Cut(card, "@")

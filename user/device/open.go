@@ -34,7 +34,6 @@ type Cloud interface {
 	URL() string
 }
 
-// OpenOptions select an index at a cloud and configure opening it.
 type OpenOptions struct {
 	// Index is the id that the user gave, zero for none.
 	Index cpar.IndexID

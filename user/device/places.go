@@ -58,7 +58,6 @@ func (d *Device) Places() ([]Place, error) {
 	return out, nil
 }
 
-// Measure counts the files of the place.
 func (p *Place) Measure() error {
 	p.Files, p.Bytes = 0, 0
 	for _, path := range p.Paths {
@@ -91,7 +90,6 @@ func (d *Device) Remove(ctx context.Context, ring Keyring, p Place) error {
 	return nil
 }
 
-// forgetAll removes this device's entries from the keyring.
 func (d *Device) forgetAll(ctx context.Context, ring Keyring) error {
 	markers, err := os.ReadDir(d.marker(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

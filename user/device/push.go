@@ -12,7 +12,6 @@ import (
 	"cpar/internal/progress"
 )
 
-// PushOptions configure a push.
 type PushOptions struct {
 	// Replaces is the id of an index to delete once the pushed index is active,
 	// zero for none.
@@ -26,7 +25,6 @@ type PushOptions struct {
 	Progress progress.Func
 }
 
-// Pushed is the outcome of a push.
 type Pushed struct {
 	Manifest *cpar.Manifest
 	// Missing is the number of bytes that a push would have sent after a dry

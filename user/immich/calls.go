@@ -12,7 +12,6 @@ import (
 	"cpar/internal/progress"
 )
 
-// A Filter selects photos of a library.
 type Filter struct {
 	Taken  time.Time // earliest time taken, zero for any
 	Albums []string  // ids of albums, empty for all photos

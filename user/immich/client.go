@@ -34,8 +34,7 @@ type Client struct {
 	http *http.Client
 	// sign adds the key to a request. The key is not in a field, so that it is
 	// never printed.
-	sign func(*http.Request)
-	// pause waits between attempts.
+	sign  func(*http.Request)
 	pause func(context.Context, time.Duration) error
 }
 

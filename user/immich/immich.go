@@ -45,7 +45,6 @@ func valueOf(word string) string {
 	return Root + "/" + strings.ReplaceAll(strings.TrimSpace(word), "/", "-")
 }
 
-// ours reports whether a tag is below Root.
 func ours(value string) bool { return strings.HasPrefix(value, Root+"/") }
 
 // parents returns the ancestors of a tag and the tag, top level first.

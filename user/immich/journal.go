@@ -114,10 +114,8 @@ func (run *Run) values() (all []string) {
 	return all
 }
 
-// A Journal records runs.
 type Journal struct{ *localstore.Journal[record] }
 
-// OpenJournal opens the journal of a key on a device.
 func OpenJournal(key *user.Key, d *device.Device) (*Journal, error) {
 	store, _, err := d.Journals(key)
 	if err != nil {
@@ -201,7 +199,6 @@ func answered(runs []*Run, key string) map[id]answer {
 	return all
 }
 
-// nameRun returns an unused run id.
 func nameRun(runs []*Run, now time.Time) string {
 	base := "immich-" + now.UTC().Format("20060102-150405")
 	name := base

@@ -32,7 +32,6 @@ type Index interface {
 	Digest() [32]byte
 }
 
-// Options select photos and configure tagging.
 type Options struct {
 	Filter
 	Annotate device.AnnotateOptions
@@ -42,7 +41,6 @@ type Options struct {
 	Each func(Result)
 }
 
-// Result is the outcome for one photo.
 type Result struct {
 	Photo    string         `json:"photo"` // id
 	Name     string         `json:"name"`
@@ -51,7 +49,6 @@ type Result struct {
 	Err      error          `json:"-"`
 }
 
-// Summary counts the photos and tags of a run.
 type Summary struct {
 	Run     string `json:"run,omitempty"` // "" if there was nothing to do
 	Photos  int    `json:"photos"`        // matching the filter

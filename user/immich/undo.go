@@ -12,7 +12,6 @@ import (
 	"cpar/internal/progress"
 )
 
-// Undone is the outcome of undoing a run.
 type Undone struct {
 	Run     string `json:"run"`
 	Removed int    `json:"removed"` // tags taken off photos
@@ -164,7 +163,6 @@ func (u *undoing) clearOne(ctx context.Context, value string) error {
 	return err
 }
 
-// Checked is the outcome of Check.
 type Checked struct {
 	Run     string `json:"run"`
 	Photos  int    `json:"photos"`   // tagged by the run

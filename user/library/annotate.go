@@ -20,7 +20,6 @@ import (
 	"cpar/user/device"
 )
 
-// Options select which photos are requested and which keywords are written.
 type Options struct {
 	// Where selects where to write keywords, "" for nowhere. A file that cannot
 	// hold keywords gets a sidecar.
@@ -70,7 +69,6 @@ type Options struct {
 	Progress progress.Func
 }
 
-// A Result is the outcome for one photo.
 type Result struct {
 	Path     string
 	Also     []string         // other files of the same shot

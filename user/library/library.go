@@ -27,7 +27,6 @@ type Library struct {
 	read int64 // bytes of the journal in mem
 }
 
-// Open opens the library of a key.
 func Open(key *user.Key, d *device.Device) (*Library, error) {
 	store, dir, err := d.Journals(key)
 	if err != nil {

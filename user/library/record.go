@@ -182,7 +182,6 @@ const (
 	wordsAskedOf = 60
 )
 
-// asked returns the number of keywords to rank.
 func (o Options) asked() int {
 	if o.Everything {
 		return math.MaxInt

@@ -26,8 +26,7 @@ type Undone struct {
 	Untouched []string `json:"untouched"` // contain none of the run's words
 	Gone      []string `json:"gone"`      // were moved or deleted
 	Left      []Left   `json:"left"`      // could not be changed
-	// Damaged is the number of unreadable parts of the journal.
-	Damaged int `json:"damaged,omitempty"`
+	Damaged   int      `json:"damaged,omitempty"`
 	// Photos lists the photos to which the files belong.
 	Photos []string `json:"-"`
 }

@@ -50,7 +50,6 @@ func (w *annotator) flush(cut bool) error {
 	return w.l.remember(records...)
 }
 
-// A target is a file that receives a change.
 type target struct {
 	j      *job
 	path   string
@@ -173,7 +172,6 @@ func (w *annotator) write(g group, todo []*target, records []record) error {
 	return w.l.remember(records...)
 }
 
-// intent returns the intent of a change that t.edit makes.
 func (w *annotator) intent(t *target, want string) *intent {
 	i := newIntent(w.run, t.edit)
 	i.Photo, i.Content, i.Before = t.j.path, t.j.content, t.edit.Before

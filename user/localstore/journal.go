@@ -24,7 +24,6 @@ import (
 // a stream as final.
 type Journal[R any] struct{ *Log }
 
-// OpenJournal opens the journal in the log of the given name.
 func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
 	log, err := s.Log(name)
 	return &Journal[R]{log}, err

@@ -20,7 +20,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options configure a service.
 type Options struct {
 	// Token is the bearer key. An empty token admits no request.
 	Token string
@@ -36,7 +35,6 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// server answers requests.
 type server struct {
 	o       Options
 	token   [sha256.Size]byte
@@ -45,7 +43,6 @@ type server struct {
 	control time.Duration
 }
 
-// Handler returns the service's HTTP handler.
 func Handler(o Options) http.Handler { return newServer(o, bodyTimeout) }
 
 func newServer(o Options, patience time.Duration) http.Handler {
@@ -106,7 +103,6 @@ func (s *server) knows(r *http.Request) bool {
 	return s.o.Token != "" && subtle.ConstantTimeCompare(given[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// labels answers a request for labels.
 func (s *server) labels(rw http.ResponseWriter, r *http.Request) {
 	w := rw.(*recorder)
 	select {

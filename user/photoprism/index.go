@@ -21,7 +21,6 @@ type Index struct {
 	index *device.Index
 }
 
-// NewIndex wraps an open index.
 func NewIndex(x *device.Index, w device.AnnotateOptions) *Index {
 	return &Index{options: w, turn: make(chan struct{}, 1), index: x}
 }

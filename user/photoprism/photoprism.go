@@ -54,7 +54,6 @@ const (
 	labelTimeout = 5 * time.Minute
 )
 
-// A Label is a keyword for a photo.
 type Label struct {
 	Name       string  `json:"name"`
 	Source     string  `json:"source"`

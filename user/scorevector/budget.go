@@ -53,7 +53,6 @@ type Budget struct {
 	maxSquaredDistance float64
 }
 
-// New checks the parameters and computes the budget.
 func New(p vectorlayout.Params) (*Budget, error) {
 	if p.JL < 1 || p.KL < 0 || p.JL > 1<<13 || p.KL > 1<<12 || !(p.Unit >= 1 && p.Unit <= 1<<29) || !(p.Max > 0 && p.Max <= 1<<10) {
 		return nil, fmt.Errorf("making a noise budget: %d coordinates, %d bins, a unit of %g, distances to %g: %w",

@@ -30,14 +30,12 @@ import (
 	"cpar/user/ive"
 )
 
-// Paper returns the layout of profile paper.
 func Paper() vectorlayout.Params {
 	p := vectorlayout.L1KL(1296, 48, 999)
 	p.Shift = ive.DistanceShift
 	return p
 }
 
-// Dim returns the number of elements of a vector.
 func (b *Budget) Dim() int { return b.params.JL + b.params.KL + 3 }
 
 func (b *Budget) Cipher() ive.Params {

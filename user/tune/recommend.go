@@ -84,7 +84,6 @@ func cheapest(rows []*Row) *Row {
 	return chosen
 }
 
-// because explains a recommendation in one sentence.
 func (t *Tuning) because(chosen, best *Row, all []*Row) string {
 	mean := func(row *Row) string { return fmt.Sprintf("%.1f %%", 100*row.Merit()) }
 	name := func(row *Row) string { return fmt.Sprintf("%v (ranker %v)", row.Profile, row.Ranker) }

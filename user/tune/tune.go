@@ -75,13 +75,11 @@ type Row struct {
 	CloudMS float64 `json:"cloud_ms"`
 }
 
-// IndexBytes holds the sizes of an index by scheme.
 type IndexBytes struct {
 	CAPIA  uint64 `json:"capia"`
 	Sealed uint64 `json:"sealed"`
 }
 
-// LeftOut names a profile without a result and the reason.
 type LeftOut struct {
 	Profile profile.Kind `json:"profile"`
 	Reason  string       `json:"reason"`

@@ -28,7 +28,6 @@ import (
 // concurrent use. All paths come from Photos.
 type Backend interface {
 	Settings() Settings
-	// Choose changes settings.
 	Choose(Choice) error
 	// Photos lists the photos below the folders. The string skipped describes
 	// the other files, "" if none.
@@ -105,7 +104,6 @@ type Known struct {
 	Near     []rank.Neighbour
 }
 
-// An Answer is the result of annotating a photo.
 type Answer struct {
 	Keywords  []rank.Keyword
 	Near      []rank.Neighbour
@@ -128,7 +126,6 @@ type CloudView struct {
 	scheme cpar.Scheme
 }
 
-// A Decision is a user's decision on a photo's keywords.
 type Decision struct {
 	Accept, Reject, Add []string
 }
@@ -142,10 +139,9 @@ type Change struct {
 }
 
 type Written struct {
-	Run   string   `json:"run"`
-	File  string   `json:"file"` // base name of the last changed file, "" if none
-	Added []string `json:"added"`
-	// Files and Photos count the changed files and photos.
+	Run    string   `json:"run"`
+	File   string   `json:"file"` // base name of the last changed file, "" if none
+	Added  []string `json:"added"`
 	Files  int      `json:"files"`
 	Photos int      `json:"photos"`
 	Failed []Failed `json:"failed"`
@@ -160,7 +156,6 @@ type Failed struct {
 	err   error
 }
 
-// Undone counts the files of an undone run.
 type Undone struct {
 	Restored  int      `json:"restored"`  // restored byte for byte
 	Retracted int      `json:"retracted"` // changed since, lost only the run's keywords

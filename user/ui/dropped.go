@@ -32,8 +32,7 @@ type dropped struct {
 	// The channel receiving admits one photo at a time, because each may be as
 	// large as all kept photos.
 	receiving chan struct{}
-	// content caches digests of photos by contentKey.
-	content sync.Map
+	content   sync.Map
 }
 
 type contentKey struct {

@@ -49,7 +49,6 @@ type filter struct {
 	At string `json:"at,omitempty"`
 }
 
-// An entry is a row as shown on the page.
 type entry struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -216,7 +215,6 @@ func (s *Server) entries(x *listing, from, n int) []entry {
 	return out
 }
 
-// suggested lists the words to review.
 func (s *Server) suggested(_ http.ResponseWriter, r *http.Request) (any, error) {
 	prefix, all := metadata.Fold(r.URL.Query().Get("prefix")), s.groups()
 	if prefix != "" {
@@ -237,7 +235,6 @@ func (s *Server) completed(_ http.ResponseWriter, r *http.Request) (any, error) 
 	}{s.complete(r.URL.Query().Get("prefix"), 10)}, nil
 }
 
-// folders lists the folders with photos, for the filter.
 func (s *Server) folders() []string {
 	all, _ := s.photos.list()
 	out := []string{}

@@ -35,7 +35,6 @@ func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer,
 	return Answer{a.Keywords, a.Near, saw.answered(a, len(a.Near)), a.Err}, nil
 }
 
-// newCloudView describes what a request reveals to the cloud.
 func newCloudView(q *cpar.Request) (*CloudView, error) {
 	b, err := q.MarshalBinary()
 	if err != nil {
@@ -59,13 +58,11 @@ func (s *CloudView) answered(a *device.Annotated, nearest int) *CloudView {
 	return s
 }
 
-// LookData reads the keywords in a photo outside the folders.
 func (w *LibraryBackend) LookData(name string, data []byte) (*Known, error) {
 	words, problems := metadata.Read(name, data)
 	return knownOf(words, problems, nil), nil
 }
 
-// Sidecar returns the sidecar of a photo outside the folders.
 func (w *LibraryBackend) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
 	c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
 	threshold := w.choices().threshold

@@ -97,7 +97,6 @@ func (w *LibraryBackend) choices() choices {
 	return w.chosen
 }
 
-// Choose changes settings until the program ends.
 func (w *LibraryBackend) Choose(c Choice) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,7 +239,6 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	return known, nil
 }
 
-// lookAt reads the keywords of a photo and its sidecars.
 func lookAt(path string, machine []string) (*Known, error) {
 	words, problems, err := metadata.ReadFile(path)
 	if err != nil {

@@ -51,7 +51,6 @@ type Server struct {
 
 const maxSaw = 64
 
-// newCache returns a cache of the given size with LRU eviction.
 func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
 	c, err := lru.New[K, V](most)
 	if err != nil {

@@ -27,7 +27,6 @@ type survey struct {
 	records map[uint32]*shelfPhoto
 }
 
-// A summary is the survey's entry for one photo.
 type summary struct {
 	asked    bool
 	yours    []string

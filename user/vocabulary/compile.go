@@ -12,7 +12,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// compile checks the rules and builds the maps for look-up.
 func compile(f file) (*Vocabulary, error) {
 	v := &Vocabulary{written: map[string]string{}, parents: map[string][]string{}, never: map[string]bool{}}
 	var err error

@@ -99,7 +99,6 @@ func (v *Vocabulary) Empty() bool {
 	return v == nil || len(v.file.Never)+len(v.file.Synonyms)+len(v.file.Parents)+len(v.file.Translations) == 0
 }
 
-// Counts holds the numbers of rules of each kind.
 type Counts struct {
 	Synonyms     int `json:"synonyms"`
 	Translations int `json:"translations"`

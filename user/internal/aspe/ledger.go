@@ -14,7 +14,6 @@ import (
 // ledgerPart is the immutable part of the ledger for schemes cpar, ivf and
 // capia.
 type ledgerPart struct {
-	// order selects the encoding of split values.
 	order Order
 	// trees is 0 without a forest, and lists is 0 without cells.
 	trees uint8

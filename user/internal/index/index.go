@@ -84,7 +84,6 @@ func NewCollection(vectors []*vector.Vector, keywords [][]string) *Collection {
 	return c
 }
 
-// Project sets Z in every record.
 func (c *Collection) Project(p profile.Projector) error {
 	all, err := p.ProjectAll(c.Vectors())
 	for i, z := range all {
@@ -97,7 +96,6 @@ func (c *Collection) Vectors() []*vector.Vector {
 	return column(c, func(r *Record) *vector.Vector { return r.Vector })
 }
 
-// Z returns the projected vector of every record.
 func (c *Collection) Z() [][]int16 { return column(c, func(r *Record) []int16 { return r.Z }) }
 
 func (c *Collection) Keywords() [][]string {
@@ -155,7 +153,6 @@ func (w *Writer) DropLast(kind cpar.SegmentKind) {
 	w.Keep(kind, n-1)
 }
 
-// Segment writes one segment with the content produced by write.
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
 	if w.Dir == nil {
 		d := dropping{Hash: sha256.New()}

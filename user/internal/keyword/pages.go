@@ -115,7 +115,6 @@ func (c *Cipher) pageBinding(epoch uint64, page int) []byte {
 	return c.bindingTo("page", epoch, uint64(page))
 }
 
-// Table returns the table of a new index.
 func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 	return newTable(c.dict, keywords, generation, 0)
 }

@@ -159,7 +159,6 @@ func (t *Table) numbers(record int) []uint16 {
 	return t.lists.at(record)
 }
 
-// Of returns the keywords of a record.
 func (t *Table) Of(record int) []string {
 	numbers := t.numbers(record)
 	out := make([]string, len(numbers))

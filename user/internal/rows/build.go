@@ -40,7 +40,6 @@ type Builder struct {
 	records []index.Record // from SetUp, for the twin
 }
 
-// SetUp begins an index of a collection.
 func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o Options) (*Builder, error) {
 	q := NewQuantiser(x.Profile.Layout(), k.Coarse)
 	cipher, err := k.New(x, q, o)

@@ -21,7 +21,6 @@ import (
 
 // A Cipher encrypts rows and scores them for one generation of an index.
 type Cipher interface {
-	// AppendBinary appends the cipher's part of the ledger.
 	AppendBinary(b []byte) ([]byte, error)
 
 	Unit() (records, bytes int)

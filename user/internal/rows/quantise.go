@@ -103,7 +103,6 @@ type Quantiser struct {
 	layout   layout
 }
 
-// NewQuantiser returns a quantiser with fine or coarse steps.
 func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 	q := &Quantiser{jl: vectors.JL, bins: vectors.KL}
 	switch {

@@ -31,7 +31,6 @@ func (b *Builder) Twin() (index.Twin, error) {
 	return t, nil
 }
 
-// Scores returns the scores of all records for a photo.
 func (t *Twin) Scores(v *vector.Vector) ([]int64, error) {
 	u, err := t.Request(v)
 	if err != nil {

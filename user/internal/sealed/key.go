@@ -22,7 +22,6 @@ type Key struct {
 	public [][]uint64
 }
 
-// NewKey derives the key of an index.
 func NewKey(master seed.Secret, p lattice.Params, id cpar.IndexID) (*Key, error) {
 	canonical, err := p.AppendBinary(nil)
 	if err != nil {
