@@ -115,9 +115,9 @@ const enoughToLearn = 100
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: `network` if all
-// photos have embeddings and enoughToProject photos have keywords, `learned` if
-// enoughToLearn have keywords, and `paper` otherwise. If the keywords hardly
-// distinguish photos, it is `paper`.
+// photos have embeddings and at least enoughToProject have keywords, `learned`
+// if at least enoughToLearn have keywords, and `paper` otherwise. If the
+// keywords hardly distinguish photos, it is `paper`.
 func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, true
 	for _, im := range images {
@@ -138,7 +138,8 @@ func SuitedProfile(images []Photo) profile.Kind {
 }
 
 // distinguished reports whether at least five photos have a keyword that at
-// least five others lack. Otherwise one fold may hold all such photos.
+// least five others lack. Otherwise one fold of a cross-validation may hold all
+// such photos.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}

@@ -28,7 +28,7 @@ type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
 	// Memo caches content digests by path, size and modification time. It may
-	// be nil. ReadOnly prevents writes to it.
+	// be nil. ReadOnly prevents writes to Memo.
 	Memo     Memo
 	ReadOnly bool
 	Progress Progress
@@ -102,8 +102,8 @@ func (opt ContentOptions) content(path string) (content [32]byte, err error) {
 	return content, nil
 }
 
-// name returns the memo's name for the current version of a file. It returns
-// nil if the digest must not be cached.
+// name returns the name in Memo of the current version of a file, or nil if the
+// digest must not be cached.
 func (opt ContentOptions) name(path string) []byte {
 	if opt.Memo == nil {
 		return nil

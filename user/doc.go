@@ -27,8 +27,8 @@
 //
 // A record is an encrypted photo of an index, numbered at random. A row is the
 // plaintext of a record in schemes sealed and local. The ledger holds the
-// secrets that the owner needs for one generation of an index. It is stored
-// encrypted beside the index. The schemes are entries of the table in
+// secrets that the owner needs for one generation (version) of an index. It is
+// stored encrypted beside the index. The schemes are entries of the table in
 // scheme.go.
 //
 // All secrets derive from one 32-byte seed and the index's random id.

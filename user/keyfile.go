@@ -37,8 +37,8 @@ type Unlock struct {
 	// it when the user gave a passphrase, because someone may have replaced the
 	// file.
 	Encrypted bool
-	// Slot names the slot of the passphrase, "" to try all at about one second
-	// each.
+	// Slot names the slot of the passphrase. If it is "", all slots are tried,
+	// at about one second each.
 	Slot string
 	// Identity, if set, is called first. It returns the stored identity for a
 	// file's id, or "".
@@ -48,7 +48,7 @@ type Unlock struct {
 type keyFile struct {
 	path       string
 	key        *Key
-	passphrase string    // without slots, "" if not encrypted
+	passphrase string    // passphrase of a file without slots, "" if not encrypted
 	slots      *slotFile // nil without slots
 }
 

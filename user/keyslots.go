@@ -36,7 +36,7 @@ const (
 // MaxSlots limits the number of scrypt attempts, at about one second each.
 const MaxSlots = 8
 
-// FirstSlot names the slot that a file's single passphrase becomes.
+// FirstSlot is the name of the slot for a file's former single passphrase.
 const FirstSlot = "first"
 
 // A slotFile is a key file with slots. Its identity is nil until a slot is

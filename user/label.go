@@ -31,9 +31,9 @@ func (l Label) ID() cpar.IndexID { return l.ledger.id }
 // Name returns the owner's name for the index, or "".
 func (l Label) Name() string { return l.ledger.name }
 
-// Origin returns the id of the index whose projection the records use. It
-// differs from ID only after Compact. Indexes with the same key and origin are
-// generations of one index.
+// Origin returns the id of the index whose projection (of vectors to integers)
+// the records use. It differs from ID only after Compact. Indexes with the same
+// key and origin are generations of one index.
 func (l Label) Origin() cpar.IndexID { return l.ledger.origin }
 
 // Scheme returns the ledger's scheme, which the server cannot alter.

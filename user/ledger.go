@@ -22,8 +22,8 @@ import (
 // parts that do not change have their own segment (fitted.go).
 type ledger struct {
 	id cpar.IndexID
-	// origin is the id of the index whose projection the records use. It equals
-	// id unless Compact made the index.
+	// origin is the id of the index whose projection (of vectors to integers)
+	// the records use. It equals id unless Compact made the index.
 	origin cpar.IndexID
 	scheme cpar.Scheme
 	name   string

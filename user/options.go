@@ -41,8 +41,7 @@ var (
 // with cpar.PlaceNode.
 type Options struct {
 	// Name is the owner's name for the index, which the server cannot read.
-	Name string
-	// IncludePeople records that the keywords include names of people.
+	Name          string
 	IncludePeople bool
 	// Vocabulary is applied to the keywords of the index, nil for none.
 	Vocabulary *vocabulary.Vocabulary
@@ -50,7 +49,7 @@ type Options struct {
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	Ranker  rank.Kind
-	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
+	// PCA is X in the paper's PCA-X, for profile `paper`. 0 means 32.
 	PCA int
 	// Text is the text half of the network of profile `network`, or nil.
 	Text profile.TextVectors
@@ -63,15 +62,15 @@ type Options struct {
 	Split Split
 	Place cpar.Place
 	Order Order
-	// Lists is the number of lists in scheme ivf. 0 means kmeans.DefaultCells.
+	// Lists is the number of cells in scheme ivf. 0 means kmeans.DefaultCells.
 	Lists int
-	// WithLists adds lists to an index of scheme cpar, to compare both
+	// WithLists adds cells to an index of scheme cpar, to compare both
 	// structures. The server then learns everything that either structure
 	// reveals.
 	WithLists bool
-	// Block is the block width of scheme sealed, a power of two from 16 to 128.
-	// Wide blocks make requests short and hints long. 0 means 128 with profile
-	// `paper` and 32 otherwise.
+	// Block is the block width (coordinates per block) of scheme sealed, a
+	// power of two from 16 to 128. Wide blocks make requests short and hints
+	// long. 0 means 128 with profile `paper` and 32 otherwise.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
 	// security by the core-SVP estimate instead of 120. Requests are twice as

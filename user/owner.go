@@ -89,7 +89,7 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 }
 
 // openLedger reads the ledger up to the scheme's part and checks the manifest
-// against it, before any other part of the index is trusted.
+// against the ledger, before any other part of the index is trusted.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {

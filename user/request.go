@@ -80,8 +80,6 @@ func (o *Owner) DefaultParams() cpar.Params {
 	return p
 }
 
-// check rejects invalid parameters and searches that the index does not
-// support.
 func (o *Owner) check(p cpar.Params) error {
 	if err := p.Validate(); err != nil {
 		return err

@@ -53,7 +53,7 @@ type entry struct {
 	// permission.
 	hides bool
 	check func(o *Options) error
-	// setUp begins an index, open reads one from the ledger.
+	// setUp begins an index. open reads an index from the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
 	// updatable returns the index of an opened scheme, or false if it cannot be

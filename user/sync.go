@@ -125,7 +125,6 @@ func (u *updater) byIdentity() map[identity][]int {
 	return out
 }
 
-// sameWords reports whether a and b hold the same keywords in any order.
 func sameWords(a, b []string) bool {
 	if slices.Equal(a, b) {
 		return true

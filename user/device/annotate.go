@@ -58,7 +58,7 @@ type AnnotateOptions struct {
 // Annotated is the outcome for one photo: keywords or an error.
 type Annotated struct {
 	Photo    string
-	Number   int // of the photo among those passed, from 0
+	Number   int // position among the photos passed
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour // nearest first
 	Err      error
@@ -83,7 +83,7 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 // After a failure of the cloud or an interrupt, Annotate returns an error with
 // the results obtained so far. Failures of single photos are in their results.
 // No outcome is reported before all requests are sent. Otherwise a user who
-// stopped after a rejected reply would inform the cloud.
+// stopped after a rejected reply would reveal the rejection to the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
 	var all []Annotated
 	for some, err := range x.AnnotateSeq(ctx, slices.Values(photos), w) {
@@ -298,7 +298,7 @@ func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, e
 // this photo fails, and the cloud does not learn of the failure.
 func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
-	a.Visited = a.records // unless the reply states another number
+	a.Visited = a.records // the reply may state another number
 	if a.reply != nil && a.reply.Visited > 0 {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}

@@ -60,8 +60,7 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 	for _, s := range m.Seen {
 		known[s.ID] = true
 	}
-	// Read indexes seen before first, because a long list may exhaust the
-	// bounds.
+	// Read known indexes first, because a long list may exhaust the bounds.
 	slices.SortFunc(there, func(a, b cparhttp.IndexInfo) int {
 		if known[a.ID] != known[b.ID] {
 			if known[a.ID] {

@@ -21,7 +21,7 @@ type memory struct {
 	// InUse is the origin of the default index. Its scheme always hides
 	// distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
-	// Seen maps origins to their newest generations.
+	// Seen maps origins (ids before compaction) to the newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
 	// Cards maps origins to generations announced by a card (see Card) and not
 	// yet confirmed by an opened generation. Until confirmation Seen keeps its

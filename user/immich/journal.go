@@ -50,7 +50,7 @@ type Run struct {
 
 	state string
 	made  map[string]bool        // values of created tags
-	ids   map[string]id          // by value, at the time of the run
+	ids   map[string]id          // ids of tags by value, at the time of the run
 	has   map[string]map[id]bool // by value: photos tagged by the run
 	done  map[id]string          // checksums of finished photos
 

@@ -12,7 +12,7 @@ import (
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos
-	longestText = 4096 // name or checksum of a photo, since all photos are held in memory
+	longestText = 4096 // of a name or checksum, because all photos are held in memory
 	maxTags     = 100_000
 	maxOnPhoto  = 10_000
 	maxAnswer   = 32 << 20

@@ -37,9 +37,9 @@ func newBatch(m, size int) *batch {
 
 // applyInverseBatch multiplies every row of x by S⁻¹ and writes the products
 // into the rows of dst, which may be x. x must not exceed the batch. The
-// products equal those of applyInverse. It processes modq.TileRows rows of a
-// factor at a time: a tile on one side of the diagonal, and a small triangle at
-// the diagonal.
+// products equal those of applyInverse. applyInverseBatch processes
+// modq.TileRows rows of a factor at a time: a tile on one side of the diagonal,
+// and a small triangle at the diagonal.
 func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	m := k.params.Dim
 	n := len(x) / m
@@ -67,7 +67,7 @@ func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 }
 
 // timesUpper multiplies the batch by D·U in place. It processes rows in
-// ascending order, because each needs the old elements to its right.
+// ascending order, because each row needs the old elements to its right.
 func (k *Key) timesUpper(b *batch) {
 	m := k.params.Dim
 	// The tile of rows i to end-1 begins at column end, which is even or m. Its
@@ -100,7 +100,7 @@ func (k *Key) timesUpper(b *batch) {
 }
 
 // timesLower multiplies the batch by L in place. It processes rows in
-// descending order, because each needs the old elements to its left.
+// descending order, because each row needs the old elements to its left.
 func (k *Key) timesLower(b *batch) {
 	m := k.params.Dim
 	last := (m - 1) / modq.TileRows * modq.TileRows

@@ -49,8 +49,8 @@ func (p Params) WorstNoise(record, request float64) float64 {
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)
 }
 
-// Fits returns an error if a score of absolute value up to score, with an error
-// up to noise, could wrap.
+// Fits returns an error if scores of absolute value up to `score` with errors
+// up to `noise` could wrap.
 func (p Params) Fits(score, noise float64) error {
 	if err := p.Validate(); err != nil {
 		return err

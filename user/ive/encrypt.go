@@ -10,7 +10,7 @@ import (
 	"cpar/internal/modq"
 )
 
-// EncryptRecord writes C = S⁻¹(w·v + e) into dst, m words, which must not
+// EncryptRecord writes C = S⁻¹(w·v + e) into the m words of dst, which must not
 // overlap v. e is 0 in the slots listed in quiet. Errors wrap cpar.ErrInput.
 //
 // A slot must be quiet if the request's element there is so large that even e =
@@ -20,7 +20,7 @@ func (k *Key) EncryptRecord(dst []uint64, v []int64, noise *Noise, quiet ...int)
 	return k.encrypt("record", k.applyInverse, k.params.RecordShift, dst, v, noise, quiet)
 }
 
-// EncryptRequest writes t = Sᵀ(w_s·v + e_s) into dst, m words.
+// EncryptRequest writes t = Sᵀ(w_s·v + e_s) into the m words of dst.
 func (k *Key) EncryptRequest(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	return k.encrypt("request", k.applyTranspose, k.params.RequestShift, dst, v, noise, quiet)
 }

@@ -73,7 +73,7 @@ type Result struct {
 	Path     string
 	Also     []string         // other files of the same shot
 	Keywords []rank.Keyword   // keywords that meet the limits
-	Maybe    []rank.Keyword   // the others
+	Maybe    []rank.Keyword   // the other keywords
 	Near     []rank.Neighbour // nearest first
 	Added    []string         // words written, or planned
 	Files    []string         // files written, or planned
@@ -151,10 +151,9 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 	return w, nil
 }
 
-// askAll sends all requests and returns the answered photos. Afterwards,
+// askAll sends all requests and returns the answered photos. Only afterwards,
 // finishAll writes. Otherwise the times of requests would tell the cloud how
-// much was written or that writing failed, which both depend on the secret
-// keywords.
+// much was written or that writing failed. Both depend on the secret keywords.
 func (w *annotator) askAll(ctx context.Context) ([]group, error) {
 	todo, err := w.look(ctx)
 	if err != nil {
@@ -298,8 +297,8 @@ func (w *annotator) fail(j *job, err error) {
 	w.failed.Add(1)
 }
 
-// failLate records a failure after the reply, which OnErrors does not count
-// because the answer is stored.
+// failLate records a failure that follows the reply. OnErrors does not count
+// it, because the answer is stored.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err

@@ -81,7 +81,7 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 	return groups, nil
 }
 
-// answered stores the answers to one batch and returns the jobs that have one.
+// answered stores the answers to one batch and returns the jobs with an answer.
 // An error may have ended the batch early. first is the number of queue[0].
 //
 // A video is answered with its last frame, possibly in a later batch than its

@@ -26,8 +26,8 @@ type Decision struct {
 }
 
 // Decide writes decisions on several photos as one run and passes each photo's
-// result to the function each. An interrupt ends it between two photos. It uses
-// the fields of Options that concern writing.
+// result to the function each. An interrupt ends Decide between two photos.
+// Decide uses the fields of Options that concern writing.
 func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each func(Result)) error {
 	release, err := l.lockShared()
 	if err != nil {

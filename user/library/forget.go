@@ -41,7 +41,8 @@ func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 }
 
 // compact rewrites the journal without obsolete records and without the undo
-// data of the given runs. It keeps only the last look and answer per photo.
+// data of the given runs. It keeps only the last reading and answer of each
+// photo.
 func (l *Library) compact(drop map[string]bool) error {
 	var all []record
 	if _, err := l.journal.Read(func(r *record) { all = append(all, *r) }); err != nil {

@@ -188,7 +188,6 @@ func (w *annotator) intent(t *target, want string) *intent {
 	return i
 }
 
-// words returns the keywords and suggested words to write.
 func (w *annotator) words(j *job) ([]string, error) {
 	var words []string
 	for _, k := range w.results[j.at].Keywords {

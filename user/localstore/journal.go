@@ -65,7 +65,6 @@ func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
 // replaceBatch is the number of records in one entry that Replace writes.
 const replaceBatch = 64
 
-// Replace atomically replaces all records.
 func (j *Journal[R]) Replace(records []R) error {
 	var entries [][]byte
 	for some := range slices.Chunk(records, replaceBatch) {

@@ -79,8 +79,8 @@ func (v *Store) seal(plain, binding []byte) []byte {
 	return v.box.Seal(nil, seed.New(v.source.Fresh("vault", 0, contents)), plain, binding)
 }
 
-// Get returns the value of an entry, or false without an entry that this key
-// can read.
+// Get returns the value of an entry, or false if there is no entry that this
+// key can read.
 func (v *Store) Get(kind string, name []byte) (value []byte, ok bool) {
 	b, err := os.ReadFile(v.path(kind, name))
 	if err != nil {

@@ -24,8 +24,8 @@ type Options struct {
 	// Token is the bearer key. An empty token admits no request.
 	Token string
 	// Hosts lists the host names, besides loopback, that requests may use.
-	// Addresses permits any IP address, because a web page cannot turn its own
-	// name into one.
+	// Addresses permits any IP address, because a web page cannot make its own
+	// name an IP address.
 	Hosts     []string
 	Addresses bool
 	// Label finds the labels of a photo. It returns cpar.ErrInput for an
@@ -38,7 +38,7 @@ type Options struct {
 type server struct {
 	o       Options
 	token   [sha256.Size]byte
-	slots   chan struct{} // of requests in progress
+	slots   chan struct{} // requests in progress
 	queue   chan struct{} // requests in progress or waiting
 	control time.Duration
 }

@@ -27,7 +27,7 @@
 //	  confidence         float     its probability; PhotoPrism's uncertainty is 100-100·confidence
 //	  topicality         float     the same
 //
-// The key comes as "Authorization: Bearer KEY". PhotoPrism sends nothing when
+// The key is sent as "Authorization: Bearer KEY". PhotoPrism sends nothing when
 // it starts and takes the address from vision.yml (docs/PROGRAMS.md).
 //
 // Input is hostile: any web page, any program on this machine and, in a
@@ -48,7 +48,6 @@ const (
 	working, waiting = 2, 8
 )
 
-// bodyTimeout and labelTimeout limit reading a body and finding labels.
 const (
 	bodyTimeout  = 30 * time.Second
 	labelTimeout = 5 * time.Minute

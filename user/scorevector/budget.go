@@ -24,17 +24,18 @@ import (
 // sums of independent signs. It exceeds (1+δ) times its mean with probability
 // at most exp(−(m̂/2)·(δ − log(1+δ))). Two photos with KL = 6.59 therefore
 // leave [0, 22] with probability at most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and
-// 0.012 at the extreme of 13.73. They reach 37, where scores wrap, with at most
-// 10⁻¹¹². Leaving [0, 22] is harmless, but wrapping must not happen.
+// 0.012 at the extreme of 13.73. They reach 37, where scores wrap, with
+// probability at most 10⁻¹¹². Leaving [0, 22] is harmless, but wrapping must
+// not happen.
 //
 // Bound on the JL estimate, certain. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
 // and the owner knows both norms. Record and Request reject vectors that could
 // wrap (CheckNorms): a record's Σz² must not exceed MaxSquare, 7.48·F. z is
-// relative to a common baseline, which does not change distances but determines
-// Σz², about F times the L1 distance from it. Photos of Corel-5k lie at most
-// 5.5 from the median of each field, blank images 6.2. Measured from each
-// field's minimum, blank images would lie at 11 and be rejected. Callers that
-// must not fail use Clamp.
+// measured from a common baseline. The baseline does not change distances but
+// determines Σz², about F times the L1 distance from it. Photos of Corel-5k lie
+// at most 5.5 from the median of each field, blank images 6.2. Measured from
+// each field's minimum, blank images would lie at 11 and be rejected. Callers
+// that must not fail use Clamp.
 const (
 	// MaxError is the maximum error in Dis from noise and ε, with every e = ±19
 	// in the worst direction. Actual errors are a hundred times smaller.

@@ -9,7 +9,7 @@ import (
 	"cpar/user/ive"
 )
 
-// A split plane consists of one field and one level of the original space.
+// A split plane H consists of one field and one level of the original space.
 // Pruning needs the request's distance from the plane:
 //
 //	H        [ 0 … 1 at the field's position … 0,    −(level − centre_f) ]
@@ -43,9 +43,9 @@ const (
 
 // PlaneFactor multiplies a plane's distance in levels before comparison with a
 // distance estimated through JL, which can fall below the true L1 distance. At
-// m̂ = 1296 it falls below 0.75 of it with probability at most
-// exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below the distance itself half the
-// time.
+// m̂ = 1296 the estimate falls below 0.75 of the true distance with probability
+// at most exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below the true distance
+// half the time.
 const PlaneFactor = 0.75
 
 // A PlaneBudget is a checked layout of planes.

@@ -1,6 +1,7 @@
 // Package scorevector lays out the vectors that package ive encrypts: one
-// vector for both distances of a photo, and small vectors for split planes. It
-// defines the noise budgets of both and justifies every scale and bound.
+// vector for both distances (L1 and KL) of a photo, and small vectors for split
+// planes. It defines the noise budgets of both and justifies every scale and
+// bound.
 //
 //	record   [ z (m̂),          v (m_KL),                     Σz² + F·Σ v log v − r,  ε,    1 ]
 //	request  [ −2·r_s·z_s (m̂), −round(r_s·(F/2¹⁸)·log c),    r_s,                   −3,    r_s·Σz_s² ]

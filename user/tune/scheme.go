@@ -41,7 +41,7 @@ const (
 	// scan time grows linearly.
 	chooseFrom = 20000
 	// fastEnough is the time below which a scan is preferred, because it is
-	// exact, reveals less, and a faster search is not noticeable.
+	// exact and reveals less, and users do not notice a faster search.
 	fastEnough = 5 * time.Millisecond
 	// worthIt is the minimum speed-up over a scan, and findsEnough the minimum
 	// recall.
@@ -133,8 +133,8 @@ func (m Measured) enough() int {
 	return 0
 }
 
-// measure searches the plaintext for some of its n records with the default
-// search of each scheme.
+// measure runs the default search of each scheme in plaintext, for some of the
+// n records.
 func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress) (*Choice, error) {
 	twin, err := b.Twin()
 	if err != nil {

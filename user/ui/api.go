@@ -48,7 +48,7 @@ func (s *Server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/sidecar/{id}", s.sidecar)
 }
 
-// answer registers the function call and sends its result as JSON.
+// answer registers a handler that sends the result of `call` as JSON.
 func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter, r *http.Request) (any, error)) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v, err := call(w, r)

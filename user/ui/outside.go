@@ -12,8 +12,6 @@ import (
 	"cpar/user/device"
 )
 
-// Photos outside the folders, and the cloud's view of a request.
-
 // AnnotateData annotates a photo outside the folders and stores nothing.
 func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
 	w.asking.Lock()

@@ -22,10 +22,10 @@ type OwnBackend struct {
 	found map[string][]rank.Keyword // by path
 }
 
-// NewOwnBackend returns a backend whose suggestions come from calling words
-// with the contents of a photo's file. Suggestions have no probabilities, so
-// only accepted ones are written. Without a key, l is nil and nothing can be
-// written.
+// NewOwnBackend returns a backend whose suggestions come from the function
+// words, called with the contents of a photo's file. Suggestions have no
+// probabilities, so only accepted ones are written. Without a key, l is nil and
+// nothing can be written.
 func NewOwnBackend(l *library.Library, words func(photo []byte) ([]rank.Keyword, error), o LibraryOptions) *OwnBackend {
 	w := &OwnBackend{words: words, found: map[string][]rank.Keyword{}}
 	w.library, w.o, w.also, w.chosen = l, o, map[string][]string{}, o.choices()

@@ -47,7 +47,6 @@ func (c candidate) sure(threshold float64) bool {
 	return c.old || c.probability > 0 && float64(c.probability) >= threshold
 }
 
-// percent returns the probability in percent, or 0 without a probability.
 func (c candidate) percent() int {
 	if c.probability == 0 {
 		return 0
@@ -219,7 +218,7 @@ func (s *Server) lookAt(p *shelfPhoto) (*Known, error) {
 	return s.backend.Look(p.path)
 }
 
-// A group is a suggested word with its numbers of photos.
+// A group is a suggested word with counts of photos.
 type group struct {
 	Word   string `json:"word"`
 	Likely int    `json:"likely"`

@@ -92,7 +92,6 @@ func (s *Server) view(id string) (*view, error) {
 // listed returns a non-nil copy, so that JSON shows [] instead of null.
 func listed(words []string) []string { return append([]string{}, words...) }
 
-// suggestions returns the suggested keywords that the photo does not have yet.
 func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 	threshold := s.backend.Settings().limit
 	words := []suggestion{}

@@ -42,14 +42,10 @@ type Vocabulary struct {
 type file struct {
 	// Language is the language of words with a known translation, or "" to keep
 	// the words of the index.
-	Language string   `toml:"language,omitempty" comment:"write words in this language, if a translation is known"`
-	Never    []string `toml:"never,omitempty" comment:"words that are never suggested"`
-	// Synonyms maps words to their replacements.
-	Synonyms map[string]string `toml:"synonyms,omitempty" comment:"other word = word to write"`
-	// Parents maps words to the path above them.
-	Parents map[string]string `toml:"parents,omitempty" comment:"word = the words above it, from the top, separated by /"`
-	// Translations maps languages to translations, keyed by the words of the
-	// index.
+	Language     string                       `toml:"language,omitempty" comment:"write words in this language, if a translation is known"`
+	Never        []string                     `toml:"never,omitempty" comment:"words that are never suggested"`
+	Synonyms     map[string]string            `toml:"synonyms,omitempty" comment:"other word = word to write"`
+	Parents      map[string]string            `toml:"parents,omitempty" comment:"word = the words above it, from the top, separated by /"`
 	Translations map[string]map[string]string `toml:"translations,omitempty" comment:"in a table for each language: word = its translation"`
 }
 

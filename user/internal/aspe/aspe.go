@@ -10,9 +10,10 @@
 //	reply            ─▶ ReplyReader.Read ─▶ neighbours with Dis = (Comp/r_s + r)/F
 //
 // Package scorevector lays out the vectors, ive encrypts them, and ope encrypts
-// split values. An index of scheme capia has neither forest nor cells. Package
-// letter implements the constructions as the paper prints them. SECURITY.md
-// lists what the server learns.
+// split values. C(V) and C(H) are encrypted vectors and planes, and Comp is a
+// score. An index of scheme capia has neither forest nor cells. Package letter
+// implements the constructions as the paper prints them. SECURITY.md lists what
+// the server learns.
 package aspe
 
 import (
@@ -51,7 +52,6 @@ type planeKey struct {
 	budget *scorevector.PlaneBudget
 }
 
-// Open decodes an index from its part of the ledger.
 func Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	s, err := readPart(r)
 	if err != nil {

@@ -26,7 +26,6 @@ var orders = enum.Table[Order]{What: "order", Names: []string{"rank", "ope"}}
 
 func (o Order) String() string { return orders.String(o) }
 
-// ParseOrder inverts Order.String.
 func ParseOrder(name string) (Order, error) { return orders.Parse(name, cpar.ErrInput) }
 
 // bytes returns the width of a ciphertext in an index.

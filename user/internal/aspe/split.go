@@ -29,7 +29,6 @@ var splits = enum.Table[Split]{What: "split space", Names: []string{"pca", "orig
 
 func (s Split) String() string { return splits.String(s) }
 
-// ParseSplit inverts Split.String.
 func ParseSplit(name string) (Split, error) { return splits.Parse(name, cpar.ErrInput) }
 
 // splitComponents is the number of principal components that planes may cut.

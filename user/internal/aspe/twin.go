@@ -21,7 +21,7 @@ import (
 type Twin struct {
 	index   *Index
 	forest  *kdforest.Forest // nil without a forest
-	lists   *ivf.Cells       // nil without an inverted file
+	lists   *ivf.Cells       // nil without cells
 	ballots func() *kdforest.Ballots
 	records int
 	// rows and centroids are record vectors of budget.Dim words each, with ε =

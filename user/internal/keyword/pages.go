@@ -18,7 +18,7 @@ import (
 // the generation, so that outdated data do not decrypt.
 //
 //	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
-//	amendments  epoch (u64), how many (u16), for each: record (u32), count (u8), numbers;
+//	amendments  epoch (u64), number (u16), for each: record (u32), count (u8), numbers;
 //	            zeros to the end
 
 const (

@@ -24,7 +24,7 @@ import (
 // A Table is immutable.
 type Table struct {
 	dict   *Dictionary
-	budget int
+	budget int // keywords per record for which pages have room
 	epoch  uint64
 	lists  lists
 	// amended maps records in full pages to their new keywords.
@@ -83,7 +83,7 @@ func (l *lists) first(pages int) lists {
 }
 
 // newTable returns a table whose pages are all written in this generation, with
-// the smallest sufficient budget that is not below `least`.
+// the smallest sufficient budget of at least `least`.
 func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) (*Table, error) {
 	t := &Table{dict: d, epoch: generation}
 	for i, words := range keywords {

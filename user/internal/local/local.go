@@ -1,7 +1,7 @@
 // Package local is the owner's side of scheme local.
 //
-//	rows, 32 a block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
-//	all segments     ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
+//	rows, 32 per block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
+//	all segments       ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
 //
 // The server only stores the blocks.
 package local

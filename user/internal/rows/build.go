@@ -125,9 +125,8 @@ func (b *Builder) rows() writing {
 	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - clustered}
 }
 
-// writeNew encrypts new rows. An incomplete last unit (the number of records
-// encrypted together) gets its own segment, the tail, which the next addition
-// refills.
+// writeNew encrypts new rows. An incomplete last unit (a group or block of
+// records) gets its own segment, the tail, which the next addition refills.
 func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) error {
 	perUnit, bytes := rows.cipher.Unit()
 	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
@@ -272,7 +271,7 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 // DecryptAll decrypts every record, including removed records, and checks them
 // against the ledger. The argument segments lists the vector segments in order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
-	n, unit := 0, 0 // number of records outside cells, and of units
+	n, unit := 0, 0 // numbers of records outside cells and of their units
 	sum, right := x.cipher.NewIntegrityCheck()
 	clustered, found := x.readClustered(each)
 	for _, s := range segments {

@@ -91,7 +91,6 @@ type Index struct {
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
-// Open decodes an index from its part of the ledger.
 func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	out := &Index{Index: x, quantiser: NewQuantiser(x.Profile.Layout(), k.Coarse)}
 	out.removed = append(Bitmap{}, r.Bytes(len(NewBitmap(x.Records)), "removed records")...)

@@ -84,7 +84,6 @@ const absent = math.MaxInt64
 // length depends only on the number of records.
 type Bitmap []byte
 
-// NewBitmap returns a bitmap without removed records.
 func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
