@@ -16,9 +16,9 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// fitted holds the results of learning from the collection, in a segment
-// written when an index is built or compacted. Updates record new words in the
-// ledger, which authenticates the segment by its digest.
+// The type fitted holds the results of learning from the collection, in a
+// segment written when an index is built or compacted. Updates record new words
+// in the ledger, which authenticates the segment by its digest.
 type fitted struct {
 	profile  profile.Profile
 	ranker   rank.Ranker

@@ -57,8 +57,8 @@ const (
 	identityChunk = 1 << 24
 	// All segments except the last, the tail, hold a multiple of identityTail
 	// identities. An addition rewrites the tail. If it fills the tail, it also
-	// rewrites the segment before, unless that holds identityRecent identities.
-	// This keeps the number of segments small.
+	// rewrites the segment before, unless that holds at least identityRecent
+	// identities. This keeps the number of segments small.
 	identityTail, identityRecent = 256, 2 * 256
 )
 

@@ -148,7 +148,7 @@ func (u *updater) open() error {
 	taken := map[cpar.SegmentKind][][]byte{}
 	for _, x := range u.owner.Needs(u.old) {
 		if x.Kind == cpar.SegmentVectors || x.Kind == cpar.SegmentHints {
-			continue // an update keeps these segments, except the last ones
+			continue // an update keeps these segments, except the last
 		}
 		b, err := u.fetch(x)
 		if err != nil {
@@ -177,8 +177,8 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// stay lists the kinds of segments that an update keeps, except perhaps the
-// last segment of a kind.
+// The variable stay lists the kinds of segments that an update keeps, except
+// perhaps the last segment of a kind.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next generation: the altered ledger, the index made by

@@ -37,7 +37,7 @@ type Access struct {
 
 const maxFileBytes = 1 << 20
 
-// Read reads a small file. The string what names the file in errors.
+// Read reads a small file, which errors call `what`.
 func Read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

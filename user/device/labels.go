@@ -67,7 +67,8 @@ const (
 	maxLabelBytes = 256 << 20
 )
 
-// A looking fetches the ledgers of a cloud's indexes within these bounds.
+// The type looking fetches the ledgers of a cloud's indexes within these
+// bounds.
 type looking struct {
 	*opener
 	// foreign remembers ledgers that the key does not open. It may be nil.

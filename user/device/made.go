@@ -13,8 +13,8 @@ import (
 	"cpar/user"
 )
 
-// A made records a generation that this device wrote into a folder, and its
-// parent. Push recognizes the folder by this record, without the key.
+// The type made describes a generation that this device wrote into a folder,
+// and its parent. Push recognizes the folder by this record, without the key.
 type made struct {
 	Key    string      `json:"key"` // fingerprint
 	Scheme cpar.Scheme `json:"scheme"`

@@ -35,7 +35,7 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	})
 }
 
-// whereIDs is a hint that leads to ids not chosen by a cloud.
+// whereIDs tells users where to find ids that no cloud has chosen.
 const whereIDs = "cpar build and cpar push print the id"
 
 func weakIndex() error {

@@ -51,8 +51,8 @@ const (
 	writePause  = 10 * time.Minute
 )
 
-// An asking holds requested photos until they are written. The zero value marks
-// the end of a burst.
+// The type asking holds requested photos until they are written. The zero value
+// marks the end of a burst.
 type asking struct {
 	w       *annotator
 	groups  []group
@@ -158,7 +158,7 @@ func (f *Follower) write(ctx context.Context, a asking) {
 	sum, err := a.w.finishAll(ctx, a.groups, a.err, func(r Result) {
 		delete(unanswered, r.Path)
 		switch {
-		case errors.Is(r.Err, fs.ErrNotExist): // moved away since
+		case errors.Is(r.Err, fs.ErrNotExist): // the photo was moved away
 			return
 		case r.Asked.Err != nil: // another request would tell the cloud that its reply was rejected
 		case r.Err != nil && (r.Known || r.Asked.Sent > 0):

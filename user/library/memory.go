@@ -50,7 +50,7 @@ type knownPhoto struct {
 	decided []*decided
 }
 
-// finished records that a photo needed no more work of the kind `want`.
+// A finished value says that a photo needed no more work of the kind `want`.
 type finished struct {
 	content   digest
 	want, run string

@@ -43,7 +43,7 @@ func (l *Library) Runs() ([]Run, error) {
 	return out, nil
 }
 
-// letters are the characters of run ids, without easily confused ones.
+// letters are the characters of run ids, without similar characters.
 const letters = "abcdefghjkmnpqrstuvwxyz23456789"
 
 // newRun returns a random unused id that is short enough to type.

@@ -22,7 +22,7 @@ import (
 type Undone struct {
 	Run       string   `json:"run"`
 	Restored  []string `json:"restored"`  // have their former bytes
-	Retracted []string `json:"retracted"` // changed since, lost the run's words
+	Retracted []string `json:"retracted"` // later changed, lost the run's words
 	Untouched []string `json:"untouched"` // contain none of the run's words
 	Gone      []string `json:"gone"`      // were moved or deleted
 	Left      []Left   `json:"left"`      // could not be changed
@@ -169,7 +169,7 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 		edit = made.Undo()
 	} else {
 		to = &u.Retracted
-		if i.Removed { // recreated since
+		if i.Removed { // recreated after the run
 			u.Untouched = append(u.Untouched, i.Path)
 			return nil
 		}

@@ -37,7 +37,7 @@ func (w *annotator) finish(g group) error {
 	return w.write(g, todo, records)
 }
 
-// flush completes the journal. cut reports that the run has stopped early.
+// flush completes the journal. cut is set if the run has stopped early.
 func (w *annotator) flush(cut bool) error {
 	if w.l == nil || w.wrong != nil {
 		return nil

@@ -111,7 +111,7 @@ type Answer struct {
 	Err       error
 }
 
-// CloudView describes what a cloud observed of a request.
+// CloudView describes a cloud's observations of a request.
 type CloudView struct {
 	Scheme       string                `json:"scheme"`
 	Observations []leakage.Observation `json:"parts"`
@@ -158,7 +158,7 @@ type Failed struct {
 
 type Undone struct {
 	Restored  int      `json:"restored"`  // restored byte for byte
-	Retracted int      `json:"retracted"` // changed since, lost only the run's keywords
+	Retracted int      `json:"retracted"` // later changed, lost only the run's keywords
 	Left      int      `json:"left"`      // could not be changed
 	Paths     []string `json:"-"`         // of the photos
 }

@@ -19,7 +19,7 @@ const (
 	maxWords     = 200
 )
 
-// decisions holds unwritten decisions in memory.
+// The type decisions holds unwritten decisions in memory.
 type decisions struct {
 	mu   sync.Mutex
 	by   map[string]Decision // by photo id
@@ -45,7 +45,8 @@ func (d *decisions) of(id string) Decision {
 	return Decision{slices.Clone(x.Accept), slices.Clone(x.Reject), slices.Clone(x.Add)}
 }
 
-// forget drops decisions that were written and keeps later or different ones.
+// forget drops decisions that were written and keeps later or different
+// decisions.
 func (d *decisions) forget(id string, written Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

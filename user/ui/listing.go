@@ -75,11 +75,11 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error)
 	out := struct {
 		Listing  string  `json:"listing"`
 		Total    int     `json:"total"`
-		At       int     `json:"at"`     // position of the photo asked for, or -1
+		At       int     `json:"at"`     // position of the photo filter.At, or -1
 		Likely   int     `json:"likely"` // rows that are likely, if the listing reviews a word
 		Surveyed int     `json:"surveyed"`
 		Of       int     `json:"of"`
-		Rows     []entry `json:"rows"` // the first ones
+		Rows     []entry `json:"rows"` // the first rows
 	}{Listing: id, Total: len(x.rows), Surveyed: s.survey.progress(), Of: len(all)}
 	out.At = slices.IndexFunc(x.rows, func(r row) bool { return r.photo.id == f.At })
 	threshold := s.backend.Settings().limit

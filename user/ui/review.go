@@ -25,7 +25,7 @@ type change struct{ id, word, before, after string }
 // maxActions bounds the actions that can be undone.
 const maxActions = 100
 
-// marks holds a decision on part of a listing.
+// The type marks holds a decision on part of a listing.
 type marks struct {
 	Listing string `json:"listing"`
 	Mark    string `json:"mark"` // accept, reject, or "" for undecided
@@ -38,7 +38,7 @@ type marks struct {
 	Likely bool `json:"likely,omitempty"`
 }
 
-// pending counts decisions that are not yet written.
+// The type pending counts decisions that are not yet written.
 type pending struct {
 	Photos   int `json:"photos"`
 	Accepted int `json:"accepted"` // with words added

@@ -62,7 +62,7 @@ func (c candidate) faint(threshold float64) bool {
 	return !c.sure(threshold) && c.probability > 0 && c.percent() < faintBelow
 }
 
-// A cached value was computed from one version of the survey.
+// The type cached holds a value computed from one version of the survey.
 type cached[T any] struct {
 	key   any
 	value T
@@ -289,7 +289,7 @@ func (s *Server) groups() []group {
 	return all
 }
 
-// spoken is a word of the user with its number of photos.
+// The type spoken is a word of the user with its number of photos.
 type spoken struct {
 	folded, word string
 	photos       int

@@ -37,7 +37,7 @@ type Table struct {
 
 const pageRecords = cpar.KeywordPageRecords
 
-// lists stores short lists of numbers consecutively.
+// The type lists stores short lists of numbers consecutively.
 type lists struct {
 	counts  []byte
 	numbers []uint16

@@ -23,6 +23,8 @@ import (
 type Cipher interface {
 	AppendBinary(b []byte) ([]byte, error)
 
+	// Unit returns the number of records in a unit (a group or block) and the
+	// size of a unit in bytes.
 	Unit() (records, bytes int)
 	// Encrypt encrypts new records in units. The last unit may be incomplete.
 	// first is the number of the first record among those outside cells, and
@@ -44,7 +46,7 @@ type Cipher interface {
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs reports whether to hold segments of kind k. Held returns the number
-	// of records in the held segments.
+	// of records that held segments cover.
 	Needs(k cpar.SegmentKind) bool
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
