@@ -33,7 +33,8 @@ func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[recor
 
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
 
-// Clamped counts the records whose vectors were shortened, 0 for photographs.
+// Clamped returns the number of records whose vectors were shortened. It is 0
+// for photographs.
 func (b *Builder) Clamped() int { return b.twinBuilder.Clamped() }
 
 // Fitted returns the profile and ranker for reuse in another index.
@@ -47,8 +48,8 @@ func (b *Builder) Fitted() *profile.Fitted {
 // randomness is fresh, so two builds of a collection share nothing.
 //
 // A Builder encrypts once because its keys belong to one index id. Encrypting a
-// vector twice under one key reveals S⁻¹ times the difference of two noise
-// vectors.
+// vector twice under one key reveals the difference of two noise vectors times
+// S⁻¹, the inverse of the key's matrix.
 func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
 	return b.encrypt(ctx, folder, indexdir.Options{})
 }
@@ -74,8 +75,8 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 	return w.Manifest, nil
 }
 
-// write writes the segments of s, the identities, the profile if the manifest
-// has none, and the ledger, and activates the generation.
+// write writes the segments of s, the identities, the profile unless the
+// manifest lists it, and the ledger. It then activates the generation.
 func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err

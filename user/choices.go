@@ -11,17 +11,17 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// choices are the owner's decisions about the words of an index. They are part
-// of the ledger, so that updates on any device obey them.
+// choices holds the owner's decisions about the words of an index. The ledger
+// stores them, so that updates on any device obey them.
 type choices struct {
 	// people reports whether names of people count as keywords.
 	people bool
-	// vocabulary is applied to keywords. former is the previous vocabulary, for
-	// undo. Nil means none.
+	// vocabulary is applied to keywords. former is the previous vocabulary,
+	// kept for undo. Either may be nil.
 	vocabulary, former *vocabulary.Vocabulary
 }
 
-// append encodes c as ledgers have done since choicesVersion.
+// append appends c in the encoding of ledgers from choicesVersion on.
 func (c *choices) append(b []byte) []byte {
 	people := byte(0)
 	if c.people {
@@ -65,14 +65,15 @@ func (o *Owner) IncludesPeople() bool { return o.ledger.choices.people }
 // Vocabulary returns the owner's vocabulary, which is nil or empty for none.
 func (o *Owner) Vocabulary() *vocabulary.Vocabulary { return o.ledger.choices.vocabulary }
 
-// SetVocabulary replaces the vocabulary of the index of scheme sealed or local
-// in folder and makes a new generation. A nil or empty v removes it.
+// SetVocabulary replaces the vocabulary of the index (scheme sealed or local)
+// in folder and makes a new generation. A nil or empty v removes the
+// vocabulary.
 func SetVocabulary(ctx context.Context, key *Key, folder string, v *vocabulary.Vocabulary, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "changing the vocabulary of the index", o, func(u *updater) error { return u.setVocabulary(ctx, v) })
 }
 
-// UndoVocabulary restores the vocabulary before the last change. A second call
-// repeats the change.
+// UndoVocabulary restores the vocabulary that preceded the last change. A
+// second call repeats the change.
 func UndoVocabulary(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "restoring the vocabulary of the index", o, func(u *updater) error {
 		return u.setVocabulary(ctx, u.owner.ledger.choices.former)

@@ -24,7 +24,6 @@ type Photo = feature.Photo
 // and is called concurrently.
 type Progress = progress.Func
 
-// ReadOptions control how the photos of a collection are read.
 type ReadOptions struct {
 	// Strict stops at the first unusable photo instead of skipping and
 	// reporting it.
@@ -37,7 +36,6 @@ type ReadOptions struct {
 	Progress Progress
 }
 
-// Skipped names a photo that was left out and the reason.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -113,13 +111,13 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 // finds more than colours and textures.
 const enoughToLearn = 100
 
-// enoughToProject is the same for a projection of embeddings.
+// enoughToProject is the corresponding number for a projection of embeddings.
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: `network` if all
-// photos have embeddings and enough of them have keywords, `learned` if more of
-// them have keywords, and `paper` otherwise. It is `paper` if the keywords
-// hardly distinguish photos.
+// photos have embeddings and at least enoughToProject have keywords, `learned`
+// if at least enoughToLearn have keywords, and `paper` otherwise. If the
+// keywords hardly distinguish photos, it is `paper`.
 func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, true
 	for _, im := range images {
@@ -139,8 +137,9 @@ func SuitedProfile(images []Photo) profile.Kind {
 	return profile.Paper
 }
 
-// distinguished reports whether a few photos have keywords that a few others
-// lack. Otherwise one fold may hold all of them.
+// distinguished reports whether at least five photos have a keyword that at
+// least five others lack. Otherwise one fold of a cross-validation may hold all
+// such photos.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}
@@ -158,7 +157,6 @@ func distinguished(images []Photo) bool {
 	return telling >= few
 }
 
-// Keywords returns the keywords of every photo.
 func Keywords(images []Photo) [][]string {
 	out := make([][]string, len(images))
 	for i, im := range images {
@@ -167,7 +165,6 @@ func Keywords(images []Photo) [][]string {
 	return out
 }
 
-// Features returns the features of every photo.
 func Features(images []Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {

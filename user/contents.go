@@ -28,14 +28,14 @@ type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
 	// Memo caches content digests by path, size and modification time. It may
-	// be nil. ReadOnly prevents writes to it.
+	// be nil. ReadOnly prevents writes to Memo.
 	Memo     Memo
 	ReadOnly bool
 	Progress Progress
 }
 
-// ReadContents computes content digests without decoding. listed[i] is the
-// photo for read[i], a readable item.
+// ReadContents computes content digests without decoding. listed[i] describes
+// read[i], the i-th readable item.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
@@ -62,8 +62,8 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	return listed, read, skipped, err
 }
 
-// usable returns the positions of the usable items and names the others. If
-// strict is set, the first unusable item is an error.
+// usable returns the positions of the usable items and the names of the others.
+// If strict is set, it returns an error for the first unusable item.
 func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipped []Skipped, err error) {
 	for i, err := range errs {
 		switch {
@@ -80,7 +80,7 @@ func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipp
 
 const contentKind = "content 1"
 
-// settled is the age above which a file's modification time identifies its
+// settled is the minimum age at which a file's modification time identifies its
 // content.
 const settled = 2 * time.Second
 
@@ -97,13 +97,13 @@ func (opt ContentOptions) content(path string) (content [32]byte, err error) {
 	}
 	content = decode.ContentDigest(data)
 	if name != nil && !opt.ReadOnly {
-		_ = opt.Memo.Put(contentKind, name, content[:]) // on failure the next run reads the file again
+		_ = opt.Memo.Put(contentKind, name, content[:]) // if this fails, the next run reads the file again
 	}
 	return content, nil
 }
 
-// name returns the memo's name for the current version of a file. It returns
-// nil if the digest must not be cached.
+// name returns the name in Memo of the current version of a file, or nil if the
+// digest must not be cached.
 func (opt ContentOptions) name(path string) []byte {
 	if opt.Memo == nil {
 		return nil

@@ -8,10 +8,11 @@
 //	neighbours       ─▶ Owner.Rank ─▶ keywords, best first
 //	photos, folder   ─▶ Add, Remove, Sync, Compact ─▶ the next generation of the index
 //
-// The room user/ contains only code that handles keys, the plaintext of an
-// index, or the owner's local state. Photos are read in photo/, encoded in
-// encoder/, and turned into vectors and rankings in model/. No package of this
-// room may be linked into cloud/. The root package's wall test enforces that.
+// The room user/ (a group of packages) contains only code that handles keys,
+// the plaintext of an index, or the owner's local state. Photos are read in
+// photo/, encoded in encoder/, and turned into vectors and rankings in model/.
+// No package of this room may be linked into cloud/. TestWall in
+// internal/testing/policy enforces that.
 //
 // Packages below this one:
 //
@@ -26,8 +27,8 @@
 //
 // A record is an encrypted photo of an index, numbered at random. A row is the
 // plaintext of a record in schemes sealed and local. The ledger holds the
-// secrets that the owner needs for one generation of an index. It is stored
-// encrypted beside the index. The schemes are entries of the table in
+// secrets that the owner needs for one generation (version) of an index. It is
+// stored encrypted beside the index. The schemes are entries of the table in
 // scheme.go.
 //
 // All secrets derive from one 32-byte seed and the index's random id.

@@ -16,9 +16,9 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// fitted holds what was learnt from the collection when an index was built or
-// compacted. Updates record new words in the ledger, which authenticates this
-// segment by its digest.
+// The type fitted holds the results of learning from the collection, in a
+// segment written when an index is built or compacted. Updates record new words
+// in the ledger, which authenticates the segment by its digest.
 type fitted struct {
 	profile  profile.Profile
 	ranker   rank.Ranker
@@ -30,8 +30,8 @@ const (
 	// profileVersion is the version of the encoding specified in
 	// docs/FORMAT.md.
 	profileVersion = 2
-	// paddedWords is the unit to which words and ranker are padded, to hide the
-	// vocabulary's size.
+	// Words and ranker are padded to a multiple of paddedWords bytes, to hide
+	// the vocabulary's size.
 	paddedWords = 1 << 16
 )
 
@@ -56,7 +56,7 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 }
 
 // begin counts the words of a collection for a new index id and drops unused
-// ones.
+// words.
 func (l *ledger) begin(keywords [][]string) (err error) {
 	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return err
@@ -155,5 +155,5 @@ func decryptFitted(encrypted []byte, key *Key, id cpar.IndexID) (fitted, error) 
 	return readFitted(plain, id)
 }
 
-// The ledger already uses the label "profile", which predates this segment.
+// fittedBinding avoids the label "profile", which the ledger already uses.
 func fittedBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/fitted"), id[:]...) }

@@ -9,24 +9,26 @@ import (
 	"cpar/internal/wire"
 )
 
-// A History holds the beginnings of the digests of all earlier generations,
-// newest first, ancestorBytes each. It distinguishes a descendant at any
-// distance from a fork. Eight bytes suffice, because only the key's holders can
-// make generations, and none of them controls a digest.
+// A History holds the first ancestorBytes of the digest of every earlier
+// generation, newest first. It distinguishes a descendant at any distance from
+// a fork. Eight bytes suffice, because only the key's holders can make
+// generations, and none of them controls a digest.
 type History []byte
 
 const (
 	ancestorBytes = 8
-	// maxAncestors bounds the ledger. The oldest ancestors are dropped.
+	// maxAncestors bounds the ledger. Beyond it, the oldest ancestors are
+	// dropped.
 	maxAncestors = 1 << 16
-	// minAncestors is the padded length of a history. Longer ones are padded to
-	// minAncestors times a power of two, which hides almost everything about
-	// the number of updates from a server that has not seen them.
+	// minAncestors is the padded length of a short history. Longer histories
+	// are padded to minAncestors times a power of two. Padding hides the
+	// approximate number of updates from a server that has not seen the
+	// updates.
 	minAncestors = 16
 )
 
-// Has reports whether state is the digest of the ancestor distance generations
-// ago.
+// Has reports whether the digest state is that of the ancestor `distance`
+// generations back.
 func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
 	if distance < 1 || distance > uint64(len(h)/ancestorBytes) {
 		return false
@@ -34,13 +36,14 @@ func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
 	return bytes.Equal(h[(distance-1)*ancestorBytes:distance*ancestorBytes], state[:ancestorBytes])
 }
 
-// after returns the history of the generation that follows state.
+// after returns the history of the next generation. state is the digest of the
+// current generation.
 func (h History) after(state [sha256.Size]byte) History {
 	return slices.Concat(state[:ancestorBytes], h[:min(len(h), (maxAncestors-1)*ancestorBytes)])
 }
 
-// padding returns the number of zeros that pad size bytes to room times a power
-// of two.
+// padding returns the number of zeros that extend size bytes to room·2ⁿ bytes,
+// n ≥ 0.
 func padding(size, room int) int {
 	for room < size {
 		room *= 2

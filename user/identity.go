@@ -14,8 +14,9 @@ import (
 // compares a folder with an index. It is zero if the content was unknown.
 type identity [cpar.IdentityBytes]byte
 
-// identify returns the function from content to identity. Identities stay the
-// same in all generations of an index, including after Compact.
+// identify returns a function that maps a content digest to its identity.
+// Identities stay the same in all generations of an index, including after
+// Compact.
 func identify(key *Key, origin cpar.IndexID) func(content [32]byte) identity {
 	secret := seed.Derive(key.secret, "identity", origin[:])
 	return func(content [32]byte) (id identity) {
@@ -27,8 +28,8 @@ func identify(key *Key, origin cpar.IndexID) func(content [32]byte) identity {
 	}
 }
 
-// Locate returns a function from the content of a photo to its records. It
-// reads the identities of all records.
+// Locate returns a function that maps a photo's content digest to its records.
+// It reads the identities of all records.
 func (o *Owner) Locate(key *Key, m *cpar.Manifest, read Fetch) (func(content [32]byte) []uint32, error) {
 	if err := o.checkManifest(m); err != nil {
 		return nil, fmt.Errorf("locating photos: %w", err)
@@ -55,8 +56,9 @@ const (
 	// identityChunk is the maximum number of identities in a segment.
 	identityChunk = 1 << 24
 	// All segments except the last, the tail, hold a multiple of identityTail
-	// identities. An addition rewrites the tail, and the segment before a full
-	// tail if it is smaller than identityRecent. This keeps segments few.
+	// identities. An addition rewrites the tail. If it fills the tail, it also
+	// rewrites the segment before, unless that holds at least identityRecent
+	// identities. This keeps the number of segments small.
 	identityTail, identityRecent = 256, 2 * 256
 )
 
@@ -116,7 +118,7 @@ func sealIdentities(x *index.Index, first int, list []identity) []byte {
 		plain = append(plain, id[:]...)
 	}
 	d := index.NewDigest()
-	index.Add(d, []int64{int64(first)}) // one nonce must not serve two bindings
+	index.Add(d, []int64{int64(first)}) // the binding contains first, and one nonce must not serve two bindings
 	index.Add(d, plain)
 	nonce := seed.New(x.Fresh("identities", d.Sum()))
 	return aead.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))

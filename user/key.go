@@ -20,8 +20,8 @@ type Key struct {
 	allows Policy
 }
 
-// NewKey draws a key. Schemes that reveal distances to the server are allowed
-// only if named. See DefaultPolicy.
+// NewKey generates a random key. It allows schemes that reveal distances to the
+// server only if the caller names them. See DefaultPolicy.
 func NewKey(allow ...cpar.Scheme) *Key {
 	k := &Key{allows: DefaultPolicy().With(allow...)}
 	rand.Read(k.secret[:]) // never fails: crypto/rand aborts the program instead
@@ -45,7 +45,6 @@ func (k *Key) Policy() Policy { return k.allows }
 // Restricted returns the key with its policy narrowed to p.
 func (k *Key) Restricted(p Policy) *Key { return &Key{secret: k.secret, allows: k.allows & p} }
 
-// ErrNotAllowed reports a scheme that the key does not allow.
 var ErrNotAllowed = errors.New("the key does not allow scheme")
 
 // Check rejects a scheme that the key does not allow (ErrInput and

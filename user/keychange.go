@@ -8,9 +8,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// Changes to a key file keep the seed and replace the file atomically. Copies
-// of the file keep their passphrases.
-
+// changeKeyFile opens a key file, applies work, and replaces the file
+// atomically. The seed stays the same. Copies of the file keep their
+// passphrases.
 func changeKeyFile(path string, how Unlock, work func(f *keyFile) error) (*Key, error) {
 	f, err := openKeyFile(path, how)
 	if err == nil {
@@ -22,7 +22,6 @@ func changeKeyFile(path string, how Unlock, work func(f *keyFile) error) (*Key, 
 	return f.key, f.replace()
 }
 
-// SetPolicy replaces the policy of the key in a file.
 func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 	return changeKeyFile(path, how, func(f *keyFile) error {
 		f.key.allows = p
@@ -131,10 +130,11 @@ func (f *keyFile) makeSlots() (err error) {
 	return f.slots.add(FirstSlot, func() (string, error) { return f.passphrase, nil })
 }
 
-// Identity calls keep with the file's id and the identity that opens the file,
-// for storage in a keyring. A file with one passphrase is converted to slots,
-// because a passphrase that is used elsewhere should not lie in a keyring. The
-// file is written only after keep succeeds.
+// Identity passes the file's id and the identity (a private key) that opens the
+// file to the function keep, which stores them in a keyring. A file with one
+// passphrase is converted to slots, because a keyring should not hold a
+// passphrase that is used elsewhere. The file is written only after keep
+// succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

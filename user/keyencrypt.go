@@ -12,14 +12,13 @@ import (
 	"cpar"
 )
 
-// defaultScryptLogN is age's default and takes about one second. maxWork limits
-// the work that a hostile file can demand.
+// defaultScryptLogN is age's default work factor and takes about one second.
+// maxWork limits the work that a hostile file can demand.
 const defaultScryptLogN, maxWork = 18, 22
 
 // scryptLogN is the work factor of new files, lower in tests of this package.
 var scryptLogN = defaultScryptLogN
 
-// errPassphrase reports a passphrase that does not open the file.
 var errPassphrase = fmt.Errorf("%w: the passphrase does not match", cpar.ErrKey)
 
 func encryptWithPassphrase(text []byte, passphrase string) ([]byte, error) {

@@ -20,9 +20,9 @@ import (
 )
 
 // Key file lines start with one of these words. A file without a policy allows
-// DefaultPolicy. Other lines are remarks. Lines with a similar beginning, in
-// upper or lower case, are rejected, because a later version may use them to
-// forbid something.
+// DefaultPolicy. Other lines are remarks. A line that starts with ourLines and
+// another word, in upper or lower case, is rejected, because a later version
+// may use it to forbid something.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"
@@ -33,21 +33,22 @@ const (
 type Unlock struct {
 	// Passphrase is called at most once, if nothing else opens the file.
 	Passphrase func() (string, error)
-	// Encrypted refuses a file that is not encrypted, as Slot does. It is set
-	// when a passphrase was given, because someone may have replaced the file.
+	// Encrypted rejects a file that is not encrypted, as Slot does. Callers set
+	// it when the user gave a passphrase, because someone may have replaced the
+	// file.
 	Encrypted bool
-	// Slot names the slot of the passphrase, "" to try all at about one second
-	// each.
+	// Slot names the slot of the passphrase. If it is "", all slots are tried,
+	// at about one second each.
 	Slot string
 	// Identity, if set, is called first. It returns the stored identity for a
-	// file's id, "" if unknown.
+	// file's id, or "".
 	Identity func(file string) string
 }
 
 type keyFile struct {
 	path       string
 	key        *Key
-	passphrase string    // without slots, "" if not encrypted
+	passphrase string    // passphrase of a file without slots, "" if not encrypted
 	slots      *slotFile // nil without slots
 }
 
@@ -90,7 +91,7 @@ func (k *Key) WriteFile(path, passphrase string) error {
 		err = durable.OS.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		os.Remove(path) // half a key would mislead
+		os.Remove(path) // a partial key file would mislead
 		return fmt.Errorf("writing key file: %w: %w", cpar.ErrStorage, err)
 	}
 	return nil
@@ -150,7 +151,7 @@ func readKeyText(path string) ([]byte, error) {
 }
 
 // limited reads a key without a byte order mark. It rejects long files rather
-// than truncating them, because the policy may stand at the end.
+// than truncating them, because the policy may be at the end.
 func limited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {

@@ -9,7 +9,6 @@ import (
 	"cpar"
 )
 
-// PhraseWords is the length of a recovery phrase.
 const PhraseWords = 24
 
 // Phrase returns the seed as 24 English words (BIP-39) for storage on paper.

@@ -36,17 +36,18 @@ const (
 // MaxSlots limits the number of scrypt attempts, at about one second each.
 const MaxSlots = 8
 
-// FirstSlot names the slot that a file's single passphrase becomes.
+// FirstSlot is the name of the slot for a file's former single passphrase.
 const FirstSlot = "first"
 
-// identity is nil until a slot is opened.
+// A slotFile is a key file with slots. Its identity is nil until a slot is
+// opened.
 type slotFile struct {
 	id       string
 	slots    []slot
 	payload  []byte
 	digest   []byte
 	identity *age.X25519Identity
-	opened   int // slot of the given passphrase, or −1
+	opened   int // index of the slot that the passphrase opened, or −1
 }
 
 type slot struct {
@@ -136,8 +137,8 @@ func hasSlots(text []byte) bool {
 	return false
 }
 
-// Remarks may only precede the slots, because the digest must cover every
-// significant line.
+// parseSlots allows remarks only before the slots, because the digest must
+// cover every significant line.
 func parseSlots(text []byte) (*slotFile, error) {
 	p := slotLines{}
 	for line := range strings.Lines(string(text)) {

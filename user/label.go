@@ -31,9 +31,9 @@ func (l Label) ID() cpar.IndexID { return l.ledger.id }
 // Name returns the owner's name for the index, or "".
 func (l Label) Name() string { return l.ledger.name }
 
-// Origin returns the id of the index whose projection the records use. It
-// differs from ID only after Compact. Indexes with the same key and origin are
-// generations of one index.
+// Origin returns the id of the index whose projection (of vectors to integers)
+// the records use. It differs from ID only after Compact. Indexes with the same
+// key and origin are generations of one index.
 func (l Label) Origin() cpar.IndexID { return l.ledger.origin }
 
 // Scheme returns the ledger's scheme, which the server cannot alter.
@@ -42,16 +42,16 @@ func (l Label) Scheme() cpar.Scheme { return l.ledger.scheme }
 // Records returns the number of live records.
 func (l Label) Records() int { return l.ledger.live }
 
-// Generation numbers the generations of an index from 1, continuing through
-// Compact.
+// Generation returns the number of the generation, counted from 1 and continued
+// by Compact.
 func (l Label) Generation() uint64 { return l.ledger.generation }
 
-// Digest identifies a generation by its whole ledger, because two updates of
-// the same backup have equal generation numbers. It is zero until the
+// Digest returns the digest of the whole ledger. It distinguishes two updates
+// of the same backup, which have equal generation numbers. It is zero until the
 // generation is written.
 func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
-// History returns the ancestors. Callers must not modify them.
+// History returns the digests of the ancestors. Callers must not modify it.
 func (l Label) History() History { return l.ledger.history }
 
 const maxNameBytes = 64

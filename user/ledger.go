@@ -22,8 +22,8 @@ import (
 // parts that do not change have their own segment (fitted.go).
 type ledger struct {
 	id cpar.IndexID
-	// origin is the index whose projection the records use, id unless Compact
-	// made the index.
+	// origin is the id of the index whose projection (of vectors to integers)
+	// the records use. It equals id unless Compact made the index.
 	origin cpar.IndexID
 	scheme cpar.Scheme
 	name   string
@@ -50,11 +50,11 @@ const (
 	ledgerKind  = 'P'
 	// ledgerVersion is the version of the encoding specified in docs/FORMAT.md.
 	// Ledgers from oldLedgerVersion on can be read, and updates replace them.
-	// Those before choicesVersion have no choices.
+	// Ledgers before choicesVersion have no choices.
 	ledgerVersion, oldLedgerVersion, choicesVersion = 9, 7, 9
 )
 
-// minWords is the padded length of added words and choices. Longer ones are
+// minWords is the padded length of added words and choices. Longer data are
 // padded to minWords times a power of two, so that their size shows little.
 const minWords = 4096
 
@@ -177,8 +177,8 @@ func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	return aead.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
 }
 
-// The caller has checked the segment's digest, so a decryption failure means
-// that the key is wrong.
+// decryptLedger treats a failure as a wrong key, because the caller has checked
+// the segment's digest.
 func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) {
 	plain, err := aead.New(seed.Derive(key.secret, "profile", id[:])).Open(encrypted, ledgerBinding(id))
 	if err != nil {
@@ -219,9 +219,10 @@ func (l *ledger) after() *ledger {
 	return &next
 }
 
-// checkNonces rejects a generation in which the keyword key, the most used,
-// could have encrypted too many messages: (pages + 2 for the tail) times the
-// generations under an id. Copies restored from a backup are not counted.
+// checkNonces rejects a generation in which the keyword key, which encrypts
+// most, could have encrypted too many messages: (pages + 2 for the tail) times
+// the number of generations under this id. Copies restored from a backup are
+// not counted.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

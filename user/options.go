@@ -17,8 +17,8 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// Split is the space of the forest's planes. Order is the kind of order
-// ciphertext.
+// Split selects the space of the k-d forest's planes. Order selects how values
+// of planes are encoded for the server.
 type (
 	Split = aspe.Split
 	Order = aspe.Order
@@ -41,8 +41,7 @@ var (
 // with cpar.PlaceNode.
 type Options struct {
 	// Name is the owner's name for the index, which the server cannot read.
-	Name string
-	// IncludePeople records that the keywords include names of people.
+	Name          string
 	IncludePeople bool
 	// Vocabulary is applied to the keywords of the index, nil for none.
 	Vocabulary *vocabulary.Vocabulary
@@ -50,10 +49,9 @@ type Options struct {
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	Ranker  rank.Kind
-	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
+	// PCA is X in the paper's PCA-X, for profile `paper`. 0 means 32.
 	PCA int
-	// Text is the text half of the network of profile `network`, nil if it has
-	// none.
+	// Text is the text half of the network of profile `network`, or nil.
 	Text profile.TextVectors
 	// Fitted supplies a profile and ranker. Indexes that share them contain
 	// information about the collection they were fitted to.
@@ -64,22 +62,23 @@ type Options struct {
 	Split Split
 	Place cpar.Place
 	Order Order
-	// Lists is the number of lists in scheme ivf. 0 means kmeans.DefaultCells.
+	// Lists is the number of cells in scheme ivf. 0 means kmeans.DefaultCells.
 	Lists int
-	// WithLists adds lists to an index of scheme cpar, to compare both
-	// structures. The server then learns what either reveals.
+	// WithLists adds cells to an index of scheme cpar, to compare both
+	// structures. The server then learns everything that either structure
+	// reveals.
 	WithLists bool
-	// Block is the block width of scheme sealed, a power of two from 16 to 128.
-	// Wide blocks make requests short and hints long. 0 means 128 with profile
-	// `paper` and 32 otherwise.
+	// Block is the block width (coordinates per block) of scheme sealed, a
+	// power of two from 16 to 128. Wide blocks make requests short and hints
+	// long. 0 means 128 with profile `paper` and 32 otherwise.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
 	// security by the core-SVP estimate instead of 120. Requests are twice as
 	// long.
 	Careful bool
-	// Cells is the number of hidden cells of scheme sealed: 1, 2, 4 or 8, and 1
-	// with profile `paper`. A request searches one cell. 0 means 8 from 50,000
-	// records and 1 below.
+	// Cells is the number of hidden cells (groups of neighbouring records) of
+	// scheme sealed: 1, 2, 4 or 8, but 1 with profile `paper`. A request
+	// searches one cell. 0 means 8 for at least 50,000 records and 1 otherwise.
 	Cells    int
 	Progress Progress
 
@@ -156,11 +155,11 @@ func checkSealed(o *Options) error {
 	return checkBlock(o)
 }
 
-// MaxCells is the largest number of cells for which scores are always right.
+// MaxCells is the largest number of cells for which scores are always correct.
 const MaxCells = 8
 
-// A block width whose requests exceed the server's limit would make an index
-// that cannot be queried.
+// checkBlock rejects a block width whose requests would exceed the server's
+// limit.
 func checkBlock(o *Options) error {
 	if o.Block == 0 {
 		return nil
@@ -169,7 +168,7 @@ func checkBlock(o *Options) error {
 		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d", minBlock, maxBlock)
 	}
 	if o.Profile != profile.Paper {
-		return nil // a few blocks, at any width
+		return nil // vectors take a few blocks at any width
 	}
 	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
 	least := 0

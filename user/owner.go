@@ -89,7 +89,7 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 }
 
 // openLedger reads the ledger up to the scheme's part and checks the manifest
-// against it, before any other part of the index is trusted.
+// against the ledger, before any other part of the index is trusted.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {
@@ -154,8 +154,8 @@ func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledge
 
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 
-// Projector returns the projection from vectors to the integers to encrypt. It
-// is secret for profile `paper`.
+// Projector returns the projection from vectors to integers for encryption.
+// With profile `paper`, the projection is secret.
 func (o *Owner) Projector() profile.Projector { return o.index.Projector }
 
 // Needs returns the segments of m that the owner must hold before annotating a
@@ -206,7 +206,7 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 }
 
 // SetEncoder sets the image network that the index was built with. It rejects
-// another network, and nil if the profile needs one (ErrInput).
+// another network, and nil if the profile needs a network (ErrInput).
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {

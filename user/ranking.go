@@ -12,7 +12,6 @@ import (
 
 // A Ranking selects and orders the keywords of neighbours.
 type Ranking struct {
-	// MaxKeywords is the maximum number of keywords.
 	MaxKeywords int
 	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind
@@ -69,8 +68,7 @@ func (o *Owner) CheckRanking(r Ranking) error {
 }
 
 // Rank ranks the keywords of neighbours, best first, and applies the owner's
-// vocabulary. It fails if CheckRanking
-// rejects the ranking.
+// vocabulary. It fails if CheckRanking rejects the ranking.
 func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	if err := o.CheckRanking(r); err != nil {
 		return nil, err
@@ -80,8 +78,8 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	return out[:min(len(out), r.MaxKeywords)], nil
 }
 
-// Threshold returns the probability above which a share `right` of the keywords
-// is right, or 0 if the index's ranker has no probabilities.
+// Threshold returns the probability above which the fraction `right` of
+// keywords is correct, or 0 if the index's ranker has no probabilities.
 func (o *Owner) Threshold(right float64) float64 {
 	if c, ok := o.Ranker().(*rank.Calibrated); ok {
 		return c.Threshold(right)

@@ -44,8 +44,9 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	return &Pending{owner: o, replyReader: reader}, q, nil
 }
 
-// RequestAll returns the requests of an exact search: one per cell, or a single
-// one if the index has no cells. The server sees their number.
+// RequestAll returns the requests of an exact search: one per cell (hidden
+// group of records), or a single request if the index has no cells. The server
+// sees their number.
 func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
@@ -61,8 +62,7 @@ func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar
 	return pending, requests, nil
 }
 
-// Nearest merges lists of neighbours into the l nearest distinct ones, nearest
-// first.
+// Nearest merges lists into the l nearest distinct neighbours, nearest first.
 func Nearest(l int, lists ...[]rank.Neighbour) []rank.Neighbour {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b rank.Neighbour) int {
@@ -80,8 +80,6 @@ func (o *Owner) DefaultParams() cpar.Params {
 	return p
 }
 
-// check rejects invalid parameters and searches that the index does not
-// support.
 func (o *Owner) check(p cpar.Params) error {
 	if err := p.Validate(); err != nil {
 		return err

@@ -25,10 +25,10 @@ type scheme interface {
 	Needs(k cpar.SegmentKind) bool
 	Hold(segments map[cpar.SegmentKind][][]byte) error
 	// Request returns the state to keep for one request and the request to
-	// send, nil if the owner searches the index itself.
+	// send. The request is nil if the owner searches the index itself.
 	Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error)
-	// RequestAll returns one request for each cell, or a single one without
-	// cells.
+	// RequestAll returns one request for each cell, or a single request if
+	// there are no cells.
 	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
 	// Count returns the number of live records for each keyword, or nil if the
 	// keywords are not held. The ranker's own counts come from the collection
@@ -53,18 +53,18 @@ type entry struct {
 	// permission.
 	hides bool
 	check func(o *Options) error
-	// setUp begins an index, open reads one from the ledger.
+	// setUp begins an index. open reads an index from the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
-	// updatable returns the index behind an opened scheme, false if it cannot
-	// be updated.
+	// updatable returns the index of an opened scheme, or false if it cannot be
+	// updated.
 	updatable func(s scheme) (*rows.Index, bool)
 	// bytes returns the size of n records without search structures, keywords
 	// and the common part of the ledger.
 	bytes func(layout vectorlayout.Params, n int) (uint64, error)
 }
 
-// DefaultScheme is used if Options name no scheme.
+// DefaultScheme is used if Options names no scheme.
 const DefaultScheme = cpar.SchemeSealed
 
 var schemes = map[cpar.Scheme]entry{

@@ -25,7 +25,8 @@ const (
 // profile, ranker, search structure, dictionary and id.
 //
 // Record i is photo Builder.PhotoOf(i). The order of records is random, because
-// the order of photos would tell the server which were taken in sequence.
+// the order of photos would tell the server which photos were taken in
+// sequence.
 //
 // Setup keeps the vectors until Encrypt, but not the features.
 func Setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder, error) {
@@ -125,8 +126,8 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	return size + table + identityBytes(n), err
 }
 
-// nothing is a scheme whose part of the ledger is empty, because entry.bytes
-// already counts that part.
+// The type nothing is a scheme with an empty part of the ledger, because
+// entry.bytes already counts that part.
 type nothing struct{ scheme }
 
 func (nothing) AppendBinary(b []byte) ([]byte, error) { return b, nil }
@@ -186,7 +187,7 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 }
 
 // drawIndexSecret derives the secret for the id and the order of records. It
-// depends on collection and options, because two indexes with one id would
+// depends on collection and options, because two indexes with the same id would
 // encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()

@@ -14,8 +14,8 @@ import (
 )
 
 // Distinct finds duplicates in a collection. first[i] is the position of the
-// first photo with the content of photo i. It receives the keywords of all, up
-// to the limit of a record.
+// first photo with the content of photo i. That photo receives the keywords of
+// all its duplicates, up to the limit of a record.
 func Distinct(photos []Photo) (keywords [][]string, first []int) {
 	keywords, first = make([][]string, len(photos)), make([]int, len(photos))
 	seen := map[[32]byte]int{}
@@ -37,18 +37,18 @@ func Distinct(photos []Photo) (keywords [][]string, first []int) {
 
 type SyncOptions struct {
 	UpdateOptions
-	// RemoveMissing removes records of photos that the collection lacks.
+	// RemoveMissing removes records of photos that are not in the collection.
 	RemoveMissing bool
 	// IncludePeople sets whether names of people count as keywords from now on.
 	IncludePeople bool
 	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
-	// Features computes the features of new photos, given by position. A nil
-	// result leaves the photo out.
+	// Features computes the features of new photos, given by position. Photos
+	// with a nil result are left out.
 	Features func(ctx context.Context, o *Owner, photos []int) ([]*feature.Vectors, error)
 }
 
-// Sync updates the index of scheme sealed or local in folder to match a
+// Sync updates the index (scheme sealed or local) in folder to match a
 // collection. It compares photos by content and merges duplicates. If nothing
 // changed, Sync writes nothing.
 func Sync(ctx context.Context, key *Key, folder string, photos []Photo, o SyncOptions) (*Update, error) {
@@ -125,7 +125,6 @@ func (u *updater) byIdentity() map[identity][]int {
 	return out
 }
 
-// sameWords reports whether a and b hold the same keywords in any order.
 func sameWords(a, b []string) bool {
 	if slices.Equal(a, b) {
 		return true

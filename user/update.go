@@ -16,22 +16,22 @@ import (
 )
 
 // An Update reports the result of an update. The new generation in the folder
-// is activated atomically, and pushing it sends only new segments.
+// is activated atomically. A push then sends only new segments.
 type Update struct {
 	ID         cpar.IndexID `json:"index"`
 	Generation uint64       `json:"generation"`
 	Records    int          `json:"records"`
 	Added      int          `json:"added"`
-	// Changed counts photos with new keywords, Unchanged those with the same.
-	// Only Sync sets them.
+	// Changed counts photos with new keywords, Unchanged photos with the same
+	// keywords. Only Sync sets these fields.
 	Changed   int `json:"changed"`
 	Unchanged int `json:"unchanged"`
 	Removed   int `json:"removed"`
-	// Missing lists the positions of photos given to Remove without a live
+	// Missing lists the positions of photos given to Remove that have no live
 	// record.
 	Missing []int `json:"missing"`
-	// Clamped counts the added records whose vectors were shortened, 0 for
-	// photographs.
+	// Clamped counts the added records whose vectors were shortened. It is 0
+	// for photographs.
 	Clamped int    `json:"clamped"`
 	Bytes   uint64 `json:"bytes"`
 	Written bool   `json:"written"`
@@ -45,30 +45,31 @@ type UpdateOptions struct {
 	testOnlyRand io.Reader
 }
 
-// Add adds photos to the index of scheme sealed or local in folder, without
-// looking for duplicates. New records follow the old ones in random order.
-// Bytes of old segments stay the same, except an incomplete last group, the
+// Add adds photos to the index (scheme sealed or local) in folder, without
+// looking for duplicates. New records follow the old records, in random order.
+// Old segments stay the same, except an incomplete last group of records, the
 // last keywords and the ledger.
 func Add(ctx context.Context, key *Key, folder string, images []Photo, progress Progress) (*Update, error) {
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updater) error { return u.change(ctx, change{add: images}) })
 }
 
-// Remove removes the photos with these content digests from the index of scheme
-// sealed or local in folder. Their vectors and keywords stay in the index,
+// Remove removes the photos with these content digests from the index (scheme
+// sealed or local) in folder. Their vectors and keywords stay in the index,
 // encrypted, until Compact. The server does not learn which records were
-// removed. If no content matches, nothing is written.
+// removed. If no digest matches, nothing is written.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "removing from index", o, func(u *updater) error { return u.remove(ctx, contents) })
 }
 
-// Compact replaces the index of scheme sealed or local in folder by a new one
+// Compact replaces the index (scheme sealed or local) in folder by a new index
 // without removed records and unused words, under secrets of a new id. The
-// projection stays. The caller deletes the old id from the server afterwards.
+// projection stays the same. The caller deletes the old id from the server
+// afterwards.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }
 
-// Rename renames the index in folder and so makes a new generation.
+// Rename renames the index in folder, which makes a new generation.
 func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "renaming index", o, func(u *updater) error {
 		if err := CheckName(name); err != nil || name == u.owner.Name() {
@@ -93,9 +94,10 @@ type updater struct {
 	done Update
 }
 
-// update locks a folder and runs work to write a new generation.
+// update locks a folder and calls the function work, which writes a new
+// generation.
 func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) error) (*Update, error) {
-	if _, err := indexdir.ReadManifest(folder); err != nil { // checked first because Create would create the folder
+	if _, err := indexdir.ReadManifest(folder); err != nil { // checked first because indexdir.Create would create the folder
 		return nil, err
 	}
 	fail := func(err error) (*Update, error) { return nil, fmt.Errorf("%s in %s: %w", what, folder, err) }
@@ -175,7 +177,8 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// stay lists the kinds whose segments an update keeps, except perhaps the last.
+// The variable stay lists the kinds of segments that an update keeps, except
+// perhaps the last segment of a kind.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next generation: the altered ledger, the index made by

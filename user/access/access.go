@@ -37,7 +37,7 @@ type Access struct {
 
 const maxFileBytes = 1 << 20
 
-// Read reads a small file. what names it in errors.
+// Read reads a small file, which errors call `what`.
 func Read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,7 +51,6 @@ func Read(what, path string) ([]byte, error) {
 	return b, nil
 }
 
-// ReadToken reads a token from a file.
 func ReadToken(path string) (bearer.Token, error) {
 	b, err := Read("the token", path)
 	if err != nil {
@@ -85,7 +84,7 @@ func (a Access) Client() (*cparhttp.Client, error) {
 	return c, c.SetToken(a.Token)
 }
 
-// HTTP returns the underlying HTTP client, which sends no token.
+// HTTP returns the HTTP client that Client uses. It sends no token.
 func (a Access) HTTP() (*http.Client, error) {
 	if a.CA == "" && a.Cert == "" && a.Key == "" {
 		return &http.Client{}, nil

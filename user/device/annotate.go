@@ -25,7 +25,6 @@ type Photo struct {
 	Features func(*user.Owner) (*feature.Vectors, error)
 }
 
-// File returns the photo stored in a file.
 func File(path string) Photo {
 	return Photo{path, func(o *user.Owner) (*feature.Vectors, error) {
 		data, err := decode.ReadFile(path)
@@ -41,14 +40,13 @@ func Extracted(name string, f *feature.Vectors) Photo {
 	return Photo{name, func(*user.Owner) (*feature.Vectors, error) { return f, nil }}
 }
 
-// AnnotateOptions configure how photos are annotated.
 type AnnotateOptions struct {
-	// Params selects the search parameters, nil for Owner.DefaultParams. It is
-	// called again if the index changes.
+	// Params selects the search parameters, nil for Owner.DefaultParams. Params
+	// is called again if the index changes.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
-	// AllCells requests every cell of an index that has cells. The cloud sees
-	// it.
+	// AllCells requests every cell (hidden group of records) of an index with
+	// cells. The cloud sees this choice.
 	AllCells bool
 	// Sending, if not nil, receives each request before it is sent, with the
 	// number of its photo.
@@ -57,10 +55,10 @@ type AnnotateOptions struct {
 	Progress progress.Func
 }
 
-// Annotated is the outcome for one photo: its keywords, or an error.
+// Annotated is the outcome for one photo: keywords or an error.
 type Annotated struct {
 	Photo    string
-	Number   int // of the photo among those passed, from 0
+	Number   int // position among the photos passed
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour // nearest first
 	Err      error
@@ -73,8 +71,8 @@ type Annotated struct {
 	Pending *user.Pending
 }
 
-// Took holds the duration of each step. Answer is this request's share of its
-// batch.
+// Took holds the duration of each step. Answer is this request's share of the
+// time of its batch.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
 // Annotate turns photos into keywords:
@@ -82,10 +80,10 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 //	photo ─▶ features ─▶ vector ─▶ request ║─▶ scores ─▶ reply ║─▶ keywords
 //	         device                        ║      cloud        ║   device
 //
-// The error is a failure of the cloud or an interrupt, and comes with the
-// results obtained before it. Failures of single photos are in their results.
-// No outcome is reported before all requests were sent, because a user who
-// stopped after a refused reply would inform the cloud.
+// After a failure of the cloud or an interrupt, Annotate returns an error with
+// the results obtained so far. Failures of single photos are in their results.
+// No outcome is reported before all requests are sent. Otherwise a user who
+// stopped after a rejected reply would reveal the rejection to the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
 	var all []Annotated
 	for some, err := range x.AnnotateSeq(ctx, slices.Values(photos), w) {
@@ -98,11 +96,12 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 	return all, nil
 }
 
-// maxPassed bounds a group, in batches, if most of its photos need no request.
+// maxPassed bounds the photos taken for one batch, in multiples of the batch
+// size, if most photos need no request.
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
-// batch at a time, with every photo taken since the batch before. Photos
+// batch at a time, with every photo taken since the previous batch. Photos
 // without Features have no result. The first error ends the sequence and is
 // yielded with the results that precede it. AnnotateSeq does not report
 // progress.
@@ -146,10 +145,10 @@ type numbered struct {
 // annotateGroup annotates the photos of one batch.
 //
 // The segments that decrypt replies belong to one generation of the index.
-// After each batch annotateGroup therefore fetches the manifest again, and
-// after an update by another device it asks again. What it sends depends on the
-// manifest alone, and replies are decrypted at the end, so that a cloud learns
-// nothing by altering a reply.
+// Therefore annotateGroup fetches the manifest again after each batch, and
+// repeats the batch after an update by another device. Its requests depend on
+// the manifest alone, and replies are decrypted at the end, so that a cloud
+// learns nothing by altering a reply.
 func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w AnnotateOptions) ([]Annotated, error) {
 	if len(photos) == 0 {
 		return nil, nil
@@ -182,7 +181,7 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 	return done, err
 }
 
-// tries returns how often a batch is repeated while the index keeps changing.
+// tries returns how often a batch is repeated if the index keeps changing.
 func (x *Index) tries() int {
 	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		return 0
@@ -191,7 +190,7 @@ func (x *Index) tries() int {
 }
 
 // reopenIfMoved opens the generation at the cloud if it differs from the open
-// one, and reports whether it did.
+// one. moved reports whether they differ.
 func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	m, err := x.opener.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
@@ -201,8 +200,8 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	return true, x.openRetrying(ctx, x.Manifest.ID)
 }
 
-// askOnce sends requests for the open generation. With an error it also returns
-// the photos that have a reply or failed earlier.
+// askOnce sends requests for the open generation. Together with an error,
+// askOnce returns the photos that have a reply or failed earlier.
 func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOptions) ([]*photoRequest, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
@@ -237,12 +236,12 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 type photoRequest struct {
 	Annotated
 	in      *user.Owner   // for the generation that was requested
-	records uint32        // in that generation
-	guess   *rank.Guess   // about the keywords, if the profile makes one
+	records uint32        // records in that generation
+	guess   *rank.Guess   // of keywords, nil if the profile makes none
 	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
-	// rest holds the requests to further cells. neighbours is the number wanted
-	// from all cells.
+	// rest holds the requests to further cells. neighbours is the number of
+	// neighbours requested in all cells together.
 	rest       []*photoRequest
 	neighbours int
 }
@@ -295,11 +294,11 @@ func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, e
 	return nil
 }
 
-// read decrypts a reply and ranks its keywords. A rejected reply fails this
-// photo only, and the cloud does not learn of it.
+// read decrypts a reply and ranks its keywords. If it rejects a reply, only
+// this photo fails, and the cloud does not learn of the failure.
 func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
-	a.Visited = a.records // unless the reply states it
+	a.Visited = a.records // the reply may state another number
 	if a.reply != nil && a.reply.Visited > 0 {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}
@@ -319,12 +318,12 @@ func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	return err
 }
 
-// batchPhotos is the number of photos in a batch. A scanning cloud reads its
-// memory once per batch, and the batch waits for one round trip.
+// batchPhotos is the number of photos in a batch. A cloud that scans the index
+// reads memory once per batch, and a batch takes one round trip.
 const batchPhotos = 16
 
-// manyRecords is the number of records scored per batch, in about two seconds,
-// if every request scans the whole index.
+// manyRecords is the number of records scored per batch if every request scans
+// the whole index. Scoring takes about two seconds.
 const manyRecords = 1_000_000
 
 // Batch returns the number of photos to request at once.

@@ -39,7 +39,6 @@ func (d *Device) Journals(key *user.Key) (store *localstore.Store, dir string, e
 	return store, dir, err
 }
 
-// HasJournals reports whether this device has a journal of any key.
 func (d *Device) HasJournals() bool {
 	_, err := os.Stat(filepath.Join(d.State, journalsFolder))
 	return err == nil
@@ -54,7 +53,7 @@ func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
 	return feature.NewCache(v), nil
 }
 
-// Kept describes one kind of data in the cache.
+// A Kept describes one kind of data in the cache.
 type Kept struct {
 	What  string `json:"what"`
 	Files int    `json:"files"`

@@ -1,5 +1,5 @@
-// Package device represents one of the owner's devices. It remembers which
-// index generations the device has seen at clouds, and annotates photos.
+// Package device represents one of the owner's devices. It annotates photos and
+// remembers the index generations that the device has seen at clouds.
 //
 //	Key      key file ─▶ user.Key, restricted to the policy known here
 //	Open     cloud ─▶ Index: manifest, ledger, and segments held locally
@@ -7,9 +7,9 @@
 //	Push     folder ─▶ cloud, recorded as seen
 //
 // The cloud is untrusted. It may offer an older generation, another index of
-// the same key, or a scheme that reveals more. The device records what it has
-// seen under the key's fingerprint and the index's origin, outside the cache,
-// because users delete the cache:
+// the same key, or a scheme that reveals more. The device records the
+// generations seen, by the key's fingerprint and the index's origin. The record
+// is outside the cache, because users delete the cache:
 //
 //	STATE/keys/FINGERPRINT     policy, index in use, newest generation of each index
 //	STATE/keyfiles/PATH-DIGEST the fingerprint of the key in a file
@@ -35,11 +35,11 @@ import (
 	"cpar/internal/hint"
 )
 
-// A Device has a State folder, which must not be lost, and a Cache folder,
-// which may be "" for none.
+// A Device has a State folder, which must not be lost, and a Cache folder, or
+// "" for none.
 type Device struct{ State, Cache string }
 
-// This returns the device that the program runs on.
+// This returns a Device for the computer that runs the program.
 func This() (*Device, error) {
 	state, err := stateFolder()
 	if err != nil {
@@ -52,7 +52,6 @@ func This() (*Device, error) {
 	return &Device{State: state, Cache: filepath.Join(cache, "cpar")}, nil
 }
 
-// stateFolder returns the platform's folder for persistent program state.
 func stateFolder() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "cpar"), nil
@@ -95,7 +94,7 @@ func writeSmall(path string, b []byte) error {
 	return nil
 }
 
-// locked runs work while holding the file's lock.
+// locked calls work while it holds the lock of the file at path.
 func locked(path string, work func() error) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))

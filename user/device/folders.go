@@ -21,7 +21,8 @@ func (d *Device) MadeAny() bool {
 }
 
 // Folder returns the folder of an index that this device made, by its id or, if
-// the id is zero, by its name. It returns ErrInput for no match or several.
+// the id is zero, by its name. It returns ErrInput for no match or several
+// matches.
 func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, error) {
 	kept, err := d.labels(key)
 	if err != nil {
@@ -54,8 +55,8 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 		"name one of the folders")
 }
 
-// labelOf reads the label of the index in a folder, which may have changed since
-// the folder was remembered.
+// labelOf reads the label of the index in a folder. The index may have changed
+// since the folder was remembered.
 func labelOf(key *user.Key, folder string) (user.Label, error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {
@@ -71,7 +72,7 @@ func (d *Device) origins(key *user.Key) (list []cpar.IndexID) {
 		m := made{}
 		b, err := readSmall(file)
 		if err != nil || json.Unmarshal(b, &m) != nil || m.Key != key.Fingerprint() {
-			continue // a lock, a damaged file or one of another key
+			continue // a lock, a damaged file, or the file of another key
 		}
 		if !slices.Contains(list, m.Origin) {
 			list = append(list, m.Origin)

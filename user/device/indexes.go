@@ -16,8 +16,9 @@ import (
 	"cpar/user"
 )
 
-// A ListedIndex is an index at a cloud, or one that this device remembers.
-// Without the key, scheme, photos and size are the cloud's sanitized claims.
+// A ListedIndex is an index at a cloud or remembered by this device. If the key
+// does not open the index, scheme, photos and size are the cloud's sanitized
+// claims.
 type ListedIndex struct {
 	ID         cpar.IndexID `json:"id"`
 	Name       string       `json:"name"`
@@ -27,9 +28,9 @@ type ListedIndex struct {
 	Generation uint64       `json:"generation,omitempty"`
 	// InUse marks the default index.
 	InUse bool `json:"in_use"`
-	// Opens reports whether the key opens it.
+	// Opens reports whether the key opens the index.
 	Opens bool `json:"opens"`
-	// Problem is the reason why it cannot be used, "" if it can.
+	// Problem is the reason why the index cannot be used, or "".
 	Problem string `json:"problem,omitempty"`
 
 	origin cpar.IndexID
@@ -40,8 +41,8 @@ var errForeign = fmt.Errorf("%w: the index was built with another key", cpar.Err
 
 func isForeign(err error) bool { return errors.Is(err, cpar.ErrKey) }
 
-// List returns the indexes of a cloud, first those that the key opens. An index
-// that cannot be opened is listed with its problem.
+// List returns the indexes of a cloud, first the indexes that the key opens. It
+// lists an index that cannot be opened with its problem.
 func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]ListedIndex, error) {
 	there, err := cloud.List(ctx)
 	if err != nil {
@@ -59,7 +60,7 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 	for _, s := range m.Seen {
 		known[s.ID] = true
 	}
-	// Seen indexes first, before a long list exhausts the bounds.
+	// Read known indexes first, because a long list may exhaust the bounds.
 	slices.SortFunc(there, func(a, b cparhttp.IndexInfo) int {
 		if known[a.ID] != known[b.ID] {
 			if known[a.ID] {
@@ -159,9 +160,9 @@ func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	return out, nil
 }
 
-// Find returns the one index at a cloud with the given name, which only the key
-// can read. It ignores the ids in except. No match or several matches are
-// ErrInput.
+// Find returns the index at a cloud with the given name, which only the key can
+// read. It ignores the ids in except. It returns ErrInput for no match or
+// several matches.
 func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (ListedIndex, error) {
 	if err := user.CheckName(name); err != nil {
 		return ListedIndex{}, err
@@ -179,7 +180,8 @@ func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name stri
 }
 
 // Named returns the index in list with the given id, or with the given name if
-// the id is zero. It returns false for no match and ErrInput for several.
+// the id is zero. It returns false for no match and ErrInput for several
+// matches.
 func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x ListedIndex, ok bool, err error) {
 	var found []ListedIndex
 	for _, x := range list {
@@ -226,14 +228,13 @@ func NoSuchIndex(url, name string, list []ListedIndex) error {
 	return hint.Add(err, "there are: %s", strings.Join(slices.Compact(there), ", "))
 }
 
-// A Deleter deletes indexes at a cloud.
 type Deleter interface {
 	Delete(ctx context.Context, id cpar.IndexID) error
 }
 
-// Delete deletes a listed index, its cached segments, and its role as the
-// default. A cloud that kept the index cannot offer it again. An index already
-// gone is not an error.
+// Delete deletes an index at the cloud with its cached segments, and ends its
+// role as the default. A cloud that keeps the index cannot offer it again.
+// Delete returns no error if the index is already gone.
 func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x ListedIndex) (wasInUse bool, err error) {
 	if err := cloud.Delete(ctx, x.ID); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 		return false, err

@@ -12,12 +12,11 @@ import (
 	"cpar/user"
 )
 
-// ErrOtherKey reports a key file that holds another key than before.
 var ErrOtherKey = errors.New("it holds another key than before")
 
 // ReadKey reads a key file and restricts the key to the policies of both the
 // file and this device. The device adopts the result, so an older copy of the
-// file never widens the policy. It refuses a file that held another key before
+// file never widens the policy. It rejects a file that held another key before
 // (cpar.ErrKey and ErrOtherKey).
 func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
 	key, err := user.ReadKeyFile(path, how)
@@ -50,7 +49,8 @@ func (d *Device) SetPolicy(path string, how user.Unlock, p user.Policy) (*user.K
 	return key, d.allow(key)
 }
 
-// Adopt records a key that was written to a new file here, and its policy.
+// Adopt records a key and its policy after this device wrote the key to a new
+// file.
 func (d *Device) Adopt(path string, key *user.Key) error {
 	if err := d.NewKeyFile(path); err != nil {
 		return err
@@ -69,7 +69,8 @@ func (d *Device) allow(key *user.Key) error {
 	})
 }
 
-// NewKeyFile forgets which key a file held, because its owner has replaced it.
+// NewKeyFile forgets the key that a file held. Callers use it when the owner
+// replaces the file.
 func (d *Device) NewKeyFile(path string) error {
 	seen, err := d.keyFile(path)
 	if err == nil {
@@ -81,9 +82,9 @@ func (d *Device) NewKeyFile(path string) error {
 	return nil
 }
 
-// checkKeyFile compares the key in a file with the one that it held when this
-// device first read it. Otherwise someone who can write to the file's folder
-// could replace the key with their own.
+// checkKeyFile compares the key in a file with the key that this device first
+// read there. Otherwise someone with write access to the folder could
+// substitute their own key.
 func (d *Device) checkKeyFile(path string, key *user.Key) error {
 	seen, err := d.keyFile(path)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"cpar/user/localstore"
 )
 
-// A label describes an index, whose name is private.
+// A label describes an index. The name is private.
 type label struct {
 	Name   string      `json:"name"`
 	Scheme cpar.Scheme `json:"scheme"`
 	Photos int         `json:"photos"`
 	Bytes  uint64      `json:"bytes"`
-	// Folder is the folder in which this device made the index, if it did.
+	// Folder is the folder in which this device made the index, or "".
 	Folder string `json:"folder,omitempty"`
 }
 
@@ -37,7 +37,8 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-// keepLabel stores the label of an index. An empty folder keeps the one known.
+// keepLabel stores the label of an index. If folder is "", it keeps the known
+// folder.
 func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest, folder string) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes(), Folder: folder}
 	l, err := d.labels(key)
@@ -60,16 +61,17 @@ func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest, folder
 }
 
 // maxLookedAt and maxLabelBytes bound the downloads for reading the names of a
-// cloud's indexes, before the key has authenticated them.
+// cloud's indexes, because the key has not yet authenticated them.
 const (
 	maxLookedAt   = 256
 	maxLabelBytes = 256 << 20
 )
 
-// looking fetches the ledgers of a cloud's indexes within those bounds.
+// The type looking fetches the ledgers of a cloud's indexes within these
+// bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers of other keys. It may be nil.
+	// foreign remembers ledgers that the key does not open. It may be nil.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
@@ -116,6 +118,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 	return l, m, err
 }
 
-// foreignName identifies a ledger by its bytes and its index, so that a foreign
-// ledger served once under our index's id does not hide that index for good.
+// foreignName identifies a ledger by its index and its bytes. A foreign ledger
+// that a cloud once serves under the id of the owner's index therefore does not
+// hide the index forever.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

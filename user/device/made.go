@@ -13,8 +13,8 @@ import (
 	"cpar/user"
 )
 
-// made records a generation that this device wrote into a folder, and its
-// parent. Push identifies its folder by this record and needs no key.
+// The type made describes a generation that this device wrote into a folder,
+// and its parent. Push recognizes the folder by this record, without the key.
 type made struct {
 	Key    string      `json:"key"` // fingerprint
 	Scheme cpar.Scheme `json:"scheme"`
@@ -22,8 +22,8 @@ type made struct {
 	// Parent is the manifest digest of the previous generation, zero for a
 	// build.
 	Parent cpar.Digest `json:"parent"`
-	// History holds the ancestors. Earlier versions wrote at most sixteen of
-	// them to Before.
+	// History holds the ancestors. Earlier versions of CPAR wrote at most
+	// sixteen ancestors to Before.
 	History user.History  `json:"history,omitempty"`
 	Before  []cpar.Digest `json:"before,omitempty"`
 }
@@ -41,8 +41,9 @@ func (d *Device) madeFile(digest cpar.Digest) string {
 	return filepath.Join(d.State, "made", digest.String())
 }
 
-// Made records that a folder holds a generation made here from `before`, which
-// is nil for a build. Without the record, Push requires Force.
+// Made records that this device made the generation in a folder from the
+// generation `before`, nil for a build. Without the record, Push requires
+// Force.
 func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error {
 	o, now, err := OpenFolder(key, folder)
 	if err != nil {
@@ -96,7 +97,6 @@ func (d *Device) descends(now, old cpar.Digest) (bool, error) {
 	return true, nil
 }
 
-// OpenFolder opens the index in a folder with a key.
 func OpenFolder(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -110,8 +110,8 @@ func OpenFolder(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, erro
 	return o, x.Manifest(), nil
 }
 
-// ToUpdate opens the index in a folder for an update. It refuses a generation
-// older than the newest one seen.
+// ToUpdate opens the index in a folder for an update. It rejects a generation
+// older than the newest seen.
 func (d *Device) ToUpdate(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, error) {
 	o, m, err := OpenFolder(key, folder)
 	if err != nil {

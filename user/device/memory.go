@@ -15,19 +15,21 @@ import (
 )
 
 type memory struct {
-	// Allows is the policy known here, nil until the device has seen the key.
+	// Allows is the policy of the key on this device, nil until it has seen the
+	// key.
 	Allows *user.Policy `json:"allows"`
 	// InUse is the origin of the default index. Its scheme always hides
 	// distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
-	// Seen maps origins to their newest generations.
+	// Seen maps origins (ids before compaction) to the newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
-	// Cards maps origins to generations that a card announced and no opened
-	// state has confirmed. Until confirmation Seen keeps its entry, because a
-	// card of a fork must not hide the fork.
+	// Cards maps origins to generations announced by a card (see Card) and not
+	// yet confirmed by an opened generation. Until confirmation Seen keeps its
+	// entry, because a card of a fork must not hide the fork.
 	Cards map[string]IndexGeneration `json:"cards,omitempty"`
-	// Deleted lists the origins of indexes deleted from here. Seen keeps their
-	// generations, because a cloud must not roll back an index that it kept.
+	// Deleted lists the origins of indexes that this device deleted. Seen keeps
+	// their generations, because a cloud that kept an index must not roll it
+	// back.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
 }
 
@@ -37,8 +39,8 @@ func (m *memory) see(s IndexGeneration) {
 	m.Deleted = slices.DeleteFunc(m.Deleted, func(origin cpar.IndexID) bool { return origin == s.Origin })
 }
 
-// follows returns an error if a generation does not descend from the newest one
-// seen here, or from the one on a card.
+// follows returns an error if a generation does not descend from the newest
+// generation seen here and from the generation on a card.
 func (m *memory) follows(l user.Label) error {
 	if before, known := m.Seen[l.Origin().String()]; known {
 		if err := before.follows(l); err != nil {
@@ -53,7 +55,7 @@ func (m *memory) follows(l user.Label) error {
 		"push the newest state; or drop the card: cpar card here, and pass the printed word to cpar card with --force")
 }
 
-// newest returns the newest generation known of an index.
+// newest returns the newest known generation of an index.
 func (m *memory) newest(origin cpar.IndexID) IndexGeneration {
 	seen, card := m.Seen[origin.String()], m.Cards[origin.String()]
 	if card.Generation > seen.Generation {
@@ -67,8 +69,8 @@ func (d *Device) memoryFile(fingerprint string) string {
 }
 
 // withMemory loads the memory of a key, calls work, and stores the result. An
-// unreadable file is an error: treating it as empty would let the cloud roll
-// back.
+// unreadable file is an error, because treating it as empty would let the cloud
+// roll back.
 func (d *Device) withMemory(fingerprint string, work func(*memory) error) error {
 	path := d.memoryFile(fingerprint)
 	return locked(path, func() error {
@@ -101,9 +103,9 @@ func unreadable(path string, err error) error {
 		"if you trust the cloud to show the newest state now, remove the file; the policy in the key file then applies")
 }
 
-// pushed records a generation that this device made and pushed, if it is newer
-// than the seen one or forced. The first index that hides distances becomes the
-// default.
+// pushed records a generation that this device made and pushed, if it is not
+// older than the generation seen or the push was forced. The first index that
+// hides distances becomes the default.
 func (m *memory) pushed(s made, forced bool) {
 	now := s.IndexGeneration
 	if forced || now.Generation >= m.Seen[now.Origin.String()].Generation {
@@ -114,9 +116,9 @@ func (m *memory) pushed(s made, forced bool) {
 	}
 }
 
-// replaced records that id was deleted from the cloud because `now` took its
-// place. If id was the default, `now` becomes the default if it hides
-// distances.
+// replaced records that the index id was deleted from the cloud and replaced by
+// `now`. If id was the default and `now` hides distances, `now` becomes the
+// default.
 func (m *memory) replaced(id cpar.IndexID, now made) (switched bool) {
 	for _, s := range m.Seen {
 		if s.ID != id || s.Origin == now.Origin {
@@ -168,12 +170,12 @@ func (d *Device) SeenIndexes() []string {
 	return slices.Compact(ids)
 }
 
-// An IndexGeneration identifies a generation of an index. The number alone does
-// not suffice, because two devices that update copies of an index produce two
-// states with the same number.
+// An IndexGeneration identifies a generation of an index. Its number alone does
+// not suffice, because two devices that update copies of an index make
+// different generations with the same number.
 type IndexGeneration struct {
 	Origin     cpar.IndexID `json:"origin"`
-	ID         cpar.IndexID `json:"id"` // at the cloud
+	ID         cpar.IndexID `json:"id"` // id at the cloud
 	Generation uint64       `json:"generation"`
 	Digest     cpar.Digest  `json:"state"`
 }
@@ -182,13 +184,12 @@ func generationOf(l user.Label) IndexGeneration {
 	return IndexGeneration{Origin: l.Origin(), ID: l.ID(), Generation: l.Generation(), Digest: l.Digest()}
 }
 
-// Card encodes a generation as one word, ORIGIN@GENERATION:STATE, to copy to
-// another device.
+// Card encodes a generation as a word, ORIGIN@GENERATION:STATE, to copy to
+// another device. STATE is its digest.
 func (s IndexGeneration) Card() string {
 	return fmt.Sprintf("%v@%d:%v", s.Origin, s.Generation, s.Digest)
 }
 
-// ParseCard parses the output of IndexGeneration.Card.
 func ParseCard(card string) (s IndexGeneration, err error) {
 	bad := hint.Add(fmt.Errorf("%w: %q is not a card", cpar.ErrInput, card), "a card looks like ORIGIN@GENERATION:STATE; cpar card prints it")
 	origin, rest, ok := strings.Cut(card, "@")
@@ -207,11 +208,11 @@ func ParseCard(card string) (s IndexGeneration, err error) {
 	return s, nil
 }
 
-// AcceptCard takes over the generation on another device's card. Afterwards
-// older generations, other states of this generation, and other indexes are
-// refused. If this device has seen the index, the card must be newer, and the
-// next state that is opened must descend from both. Force replaces what was
-// seen.
+// AcceptCard adopts the generation on another device's card. Afterwards, this
+// device rejects older generations, forks of this generation, and other
+// indexes. If it has seen the index, the card must be newer, and the next
+// generation opened must descend from both. Force replaces the record of
+// generations seen.
 func (d *Device) AcceptCard(key *user.Key, s IndexGeneration, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		origin := s.Origin.String()

@@ -34,13 +34,12 @@ type Cloud interface {
 	URL() string
 }
 
-// OpenOptions select an index at a cloud and configure opening it.
 type OpenOptions struct {
-	// Index is the id that the user named, zero for none.
+	// Index is the id that the user gave, zero for none.
 	Index cpar.IndexID
 	// Name is the name that the user gave, "" for none.
 	Name string
-	// Ready, if not nil, may refuse the index before large segments are
+	// Ready, if not nil, may reject the index before large segments are
 	// fetched.
 	Ready func(*user.Owner) error
 	// Cache caches features of photos. Nil selects the device's local store.
@@ -68,18 +67,18 @@ type opener struct {
 	opt    OpenOptions
 }
 
-// OpenedByHand returns an index for an owner that already holds all segments it
-// needs. The generation is not checked against those seen.
+// OpenedByHand returns an index for an owner that already holds all necessary
+// segments. It does not compare the generation with those seen.
 func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 	return &Index{Owner: o, Manifest: m, answers: answers}
 }
 
-// Open opens an index at a cloud with the key alone and caches what it fetches.
-// It returns ErrCloud for an older generation than was seen. Unless the user
-// named the index, it also returns ErrCloud for an index other than the
+// Open opens an index at a cloud, with only the key, and caches the downloads.
+// It returns ErrCloud for a generation older than the newest seen. Unless the
+// user named the index, it also returns ErrCloud for an index other than the
 // default, a deleted index, and a scheme that shows distances. It returns
-// ErrInput for a scheme that the key does not allow. Nothing it sends depends
-// on a photo.
+// ErrInput for a scheme that the key does not allow. Nothing that Open sends
+// depends on a photo.
 func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
 	if opt.Name != "" {
 		x, err := d.Find(ctx, cloud, key, opt.Name, opt.Progress)
@@ -107,7 +106,7 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 }
 
 // choose selects the index if the user named none: the default if the cloud
-// lists it, otherwise the only one listed.
+// lists it, otherwise the only index listed.
 func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpar.IndexID, err error) {
 	list, err := cloud.List(ctx)
 	if err != nil {
@@ -124,7 +123,7 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	}
 	switch {
 	case len(list) == 1:
-		return list[0].ID, nil // it may have replaced the default
+		return list[0].ID, nil // the only index may have replaced the default
 	case len(list) == 0:
 		return id, hint.Add(fmt.Errorf("%w: the cloud at %s has no index", cpar.ErrInput, cloud.URL()), "push one with: cpar push INDEX --cloud %s", cloud.URL())
 	case ok:
@@ -133,8 +132,8 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
-// openRetrying opens the current generation of index id, and tries once more if
-// an update has removed a segment meanwhile.
+// openRetrying opens the current generation of the index id. It tries once more
+// if an update removes a segment in the meantime.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	err := x.openState(ctx, id)
 	if errors.Is(err, cparhttp.ErrNotFound) {
@@ -144,11 +143,11 @@ func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 }
 
 // openState opens the generation in the cloud's manifest and fetches the
-// segments it needs. On failure, x keeps its previous generation.
+// necessary segments. On failure, x keeps its previous generation.
 func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	h := x.opener
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
-	if named { // otherwise the cloud chose the id, so messages must not repeat it
+	if named { // an id that the cloud chose must not appear in messages
 		what = fmt.Sprintf("opening index %v", id)
 	}
 	m, err := h.cloud.Manifest(ctx, id)
@@ -194,8 +193,8 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 // profile has 20 MB, the largest keyword list 8 MB.
 const maxLedgerBytes = 64 << 20
 
-// ledger fetches ledger and profile, opens them with the key, and caches them
-// in encrypted form.
+// ledger fetches the ledger and the profile, opens them with the key, and
+// caches them in encrypted form.
 func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
 	f := h.fetching(ctx, m.ID)
 	o, err := user.Open(h.key, m, f.small)
@@ -206,7 +205,7 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
-// A fetching reads segments of an index from the cache or the cloud.
+// A fetching value reads segments of an index from the cache or the cloud.
 type fetching struct {
 	*opener
 	ctx   context.Context
@@ -219,8 +218,8 @@ func (h *opener) fetching(ctx context.Context, id cpar.IndexID) *fetching {
 	return &fetching{opener: h, ctx: ctx, id: id, fresh: map[string][]byte{}}
 }
 
-// Locate returns a function from the content of a photo to its records. It
-// fetches the identities of all records.
+// Locate returns a function that maps a photo's content digest to its records.
+// It fetches the identities of all records.
 func (x *Index) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
 	if x.opener == nil {
 		return nil, nil // opened by hand
@@ -239,7 +238,8 @@ func (f *fetching) small(s cpar.Segment) ([]byte, error) {
 
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
-// fetch calls tell for every downloaded piece.
+// fetch reads a segment from the file cached or downloads it. It calls tell for
+// every piece downloaded.
 func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
@@ -256,7 +256,7 @@ func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byt
 }
 
 // keep caches the downloads that the key has authenticated, so that a cloud
-// cannot fill the disk. A failed write costs another download.
+// cannot fill the disk. After a failed write, the segment is downloaded again.
 func (f *fetching) keep() {
 	for path, b := range f.fresh {
 		if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
@@ -265,8 +265,8 @@ func (f *fetching) keep() {
 	}
 }
 
-// hold gives the owner the segments to hold and returns the number of bytes
-// downloaded.
+// hold passes the necessary segments to the owner and returns the number of
+// bytes downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
 	if len(needs) == 0 {

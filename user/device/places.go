@@ -16,18 +16,19 @@ import (
 
 // A Place is one kind of data that cpar keeps on this device.
 type Place struct {
-	Name  string   `json:"name"` // the word by which users choose it
+	Name  string   `json:"name"` // the name by which users select the place
 	What  string   `json:"what"`
 	Paths []string `json:"paths"`
 	Files int      `json:"files"`
 	Bytes int64    `json:"bytes"`
 }
 
-// This is the place of the keyring's entries. Its files are only markers.
+// keyringPlace names the place of the keyring's entries. Its files are only
+// markers.
 const keyringPlace = "keyring"
 
-// Places lists what this device keeps, in the order in which it can be removed.
-// The caller handles other data, such as key files.
+// Places lists the data that this device keeps, in the order in which they can
+// be removed. The caller handles other data, such as key files.
 func (d *Device) Places() ([]Place, error) {
 	state := func(names ...string) (paths []string) {
 		for _, name := range names {
@@ -57,7 +58,6 @@ func (d *Device) Places() ([]Place, error) {
 	return out, nil
 }
 
-// Measure counts the files of the place.
 func (p *Place) Measure() error {
 	p.Files, p.Bytes = 0, 0
 	for _, path := range p.Paths {
@@ -85,12 +85,11 @@ func (d *Device) Remove(ctx context.Context, ring Keyring, p Place) error {
 		}
 	}
 	for _, folder := range []string{d.State, d.Cache} {
-		_ = os.Remove(folder) // fails while something is left
+		_ = os.Remove(folder) // fails unless the folder is empty
 	}
 	return nil
 }
 
-// forgetAll removes this device's entries from the keyring.
 func (d *Device) forgetAll(ctx context.Context, ring Keyring) error {
 	markers, err := os.ReadDir(d.marker(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -12,10 +12,9 @@ import (
 	"cpar/internal/progress"
 )
 
-// PushOptions configure a push.
 type PushOptions struct {
-	// Replaces is an index to delete once the pushed one is active, zero for
-	// none.
+	// Replaces is the id of an index to delete once the pushed index is active,
+	// zero for none.
 	Replaces cpar.IndexID
 	// Force replaces the index at the cloud even if this device did not make
 	// it.
@@ -26,30 +25,30 @@ type PushOptions struct {
 	Progress progress.Func
 }
 
-// Pushed is the outcome of a push.
 type Pushed struct {
 	Manifest *cpar.Manifest
-	// Missing is the number of bytes that a dry run would have sent.
+	// Missing is the number of bytes that a push would have sent after a dry
+	// run.
 	Missing uint64
-	// Sent is the number of bytes sent, without those already at the cloud.
+	// Sent is the number of bytes sent, without bytes already at the cloud.
 	Sent uint64
 	// Origin is the id that survives compaction, zero for a folder not made
 	// here.
 	Origin cpar.IndexID
-	// Remembered reports whether the generation was recorded as seen, which
-	// requires that this device made it.
+	// Remembered reports whether the generation was recorded as seen. Only
+	// generations made on this device are recorded.
 	Remembered bool
 	// InUse is the origin of the default index, nil if there is none or the
 	// generation was not made here.
 	InUse *cpar.IndexID
-	// Switched reports that the pushed index became the default in place of the
-	// replaced one.
+	// Switched reports whether the pushed index became the default in place of
+	// the replaced index.
 	Switched bool
 }
 
 // Push uploads the index in a folder and records its generation as seen. It
 // refuses to replace a generation from which this device did not derive the
-// folder, because another device may have added photos. It needs no key.
+// folder, because another device may have added photos. Push needs no key.
 func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder string, opt PushOptions) (p Pushed, err error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {
@@ -72,7 +71,7 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 		p.Manifest = m
 		return p, err
 	}
-	there := int64(-1) // before the first byte
+	there := int64(-1) // −1 before the first byte
 	if p.Manifest, err = client.Push(ctx, folder, func(done, total int64) {
 		if there < 0 {
 			there = done
@@ -95,7 +94,7 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 	}
 	if opt.Replaces != (cpar.IndexID{}) {
 		d.forget(opt.Replaces)
-		// An interrupted push may already have deleted it.
+		// An interrupted push may already have deleted the index.
 		if err := client.Delete(ctx, opt.Replaces); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 			return p, err
 		}
@@ -131,8 +130,9 @@ func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar
 		"if the folder holds all photos that you need, pass --force")
 }
 
-// checkReplaced reports whether m descends from the cloud's generation of id,
-// or no such generation could be opened.
+// checkReplaced reports whether m descends from the cloud's generation of the
+// index id. It also returns true if there is no such generation or it is
+// corrupt.
 func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, m *cpar.Manifest) (ours bool, err error) {
 	there, err := client.Manifest(ctx, id)
 	switch {

@@ -16,8 +16,7 @@ import (
 	"cpar/user"
 )
 
-// A Keyring stores secrets for the logged-in user. There is no fallback to a
-// file.
+// A Keyring stores secrets for the logged-in user, never in a file.
 type Keyring interface {
 	Set(service, name, secret string) error
 	Get(service, name string) (string, error)
@@ -42,7 +41,7 @@ var errKeyring = errors.New("the system's keyring")
 const keyringHint = "nothing was remembered, and nothing is kept in a file instead; cpar asks for the passphrase as before"
 
 // marker returns the path of a file that marks a remembered identity. Without
-// it the keyring is not queried, because a query may open a window.
+// the marker, the keyring is not queried, because a query may open a window.
 func (d *Device) marker(file string) string { return filepath.Join(d.State, "remembered", file) }
 
 // Remember stores in the keyring the identity that the passphrase unlocks
@@ -61,15 +60,15 @@ func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how us
 	case err == nil:
 		return writeSmall(d.marker(kept), nil)
 	case kept != "":
-		// The file was not written, so no file has this id and the entry is
+		// The key file was not written, so no file has this id and the entry is
 		// useless.
 		_, _ = interruptible.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, kept) })
 	}
 	return err
 }
 
-// Forget removes a key file's identity from the keyring and reports whether it
-// was there.
+// Forget removes a key file's identity from the keyring. known reports whether
+// the keyring held it.
 func (d *Device) Forget(ctx context.Context, ring Keyring, path string) (known bool, err error) {
 	id, err := user.FileID(path)
 	if err != nil || id == "" || !d.remembers(id) {
@@ -85,8 +84,8 @@ func (d *Device) Forget(ctx context.Context, ring Keyring, path string) (known b
 	return known, nil
 }
 
-// Remembers reports whether the identity of a key file was stored in the
-// keyring here.
+// Remembers reports whether this device stored the identity of a key file in
+// the keyring.
 func (d *Device) Remembers(path string) (bool, error) {
 	id, err := user.FileID(path)
 	return err == nil && id != "" && d.remembers(id), err
@@ -97,8 +96,8 @@ func (d *Device) remembers(file string) bool {
 	return err == nil
 }
 
-// Recall returns a user.Unlock.Identity that reads from a keyring. failed, if
-// not nil, receives its failures.
+// Recall returns a function for user.Unlock.Identity that reads from a keyring.
+// The function failed, if not nil, receives failures of the keyring.
 func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) func(file string) string {
 	return func(file string) string {
 		if !d.remembers(file) {

@@ -10,9 +10,9 @@ import (
 	"cpar/user"
 )
 
-// checkSeen compares the generation that a cloud offers with those seen, and
-// records it. An index that the user named replaces the default. Hints never
-// contain an id that the cloud chose.
+// checkSeen compares the generation that a cloud offers with the generations
+// seen, and records it. An index that the user named replaces the default.
+// Hints never contain an id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	now, hides := generationOf(o.Label), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -28,14 +28,14 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 			return err
 		}
 		m.see(now)
-		if hides { // other schemes must be named each time
+		if hides { // the user must name an index of another scheme each time
 			m.InUse = &now.Origin
 		}
 		return nil
 	})
 }
 
-// whereIDs is a hint to ids that no cloud has chosen.
+// whereIDs tells users where to find ids that no cloud has chosen.
 const whereIDs = "cpar build and cpar push print the id"
 
 func weakIndex() error {
@@ -53,8 +53,8 @@ func deletedIndex() error {
 		"if you have pushed it again elsewhere, name it once with --index and its id; %s", whereIDs)
 }
 
-// checkNamed refuses an index found by name if the user may mean another one. A
-// cloud must not choose among indexes of the same name by hiding some.
+// checkNamed rejects an index found by name if the user may mean another index.
+// A cloud must not choose among indexes of one name by hiding some.
 func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 	kept, err := d.labels(key)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 }
 
 // follows returns an error if the generation of l does not descend from
-// `before`, after a rollback or a fork.
+// `before`, which indicates a rollback or a fork.
 func (before IndexGeneration) follows(l user.Label) error {
 	now := generationOf(l)
 	switch {
@@ -118,10 +118,11 @@ func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	})
 }
 
-// checkPushed refuses to push a generation that does not descend from the seen
-// one, since that would undo an update. It does not rely on the cloud.
+// checkPushed rejects the push of a generation that does not descend from the
+// seen one, because it would undo an update. The check does not rely on the
+// cloud.
 func (d *Device) checkPushed(mine made) error {
-	if mine.Key == "" { // checkReplaced refuses it if it replaces anything
+	if mine.Key == "" { // checkReplaced rejects it if the cloud has another generation
 		return nil
 	}
 	return d.withMemory(mine.Key, func(m *memory) error {

@@ -12,10 +12,9 @@ import (
 	"cpar/internal/progress"
 )
 
-// A Filter selects photos of a library.
 type Filter struct {
-	Taken  time.Time // taken since then, zero for any time
-	Albums []string  // ids, none for all photos
+	Taken  time.Time // earliest time taken, zero for any
+	Albums []string  // ids of albums, empty for all photos
 }
 
 type search struct {
@@ -54,7 +53,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 			}
 			seen[a.ID] = true
 		}
-		if next > 0 && len(seen) == before { // otherwise the listing might never end
+		if next > 0 && len(seen) == before { // such a listing might never end
 			return nil, fmt.Errorf("listing photos: %w", c.faultf("sent an invalid response: page %d has nothing new but is not the last", s.Page))
 		}
 		report.Report("list photos", len(all), len(all)+next)
@@ -71,7 +70,8 @@ func notThere(err error) error {
 	return err
 }
 
-// ask makes a call and decodes its response. doing names it in errors.
+// ask makes a call and decodes its response. The string doing names the call in
+// errors.
 func ask[T any](ctx context.Context, c *Client, doing, method, path string, in any, decode func([]byte) (T, error)) (out T, err error) {
 	b, _, err := c.call(ctx, method, path, in, maxAnswer)
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A call is tried up to tries times while the server is busy. patience limits
-// the duration of one try.
+// tries is the maximum number of attempts at a call while the server is busy.
+// patience limits the duration of one attempt.
 const (
 	tries    = 5
 	patience = time.Minute
-	longest  = 30 * time.Second // between two tries
+	longest  = 30 * time.Second // longest pause between attempts
 )
 
 // A Client makes calls to one Immich server.
@@ -34,13 +34,12 @@ type Client struct {
 	http *http.Client
 	// sign adds the key to a request. The key is not in a field, so that it is
 	// never printed.
-	sign func(*http.Request)
-	// pause waits between tries.
+	sign  func(*http.Request)
 	pause func(context.Context, time.Duration) error
 }
 
 // NewClient returns a client for the server at an address, with or without
-// /api. It sends the key over HTTP to loopback only.
+// /api. The client sends the key over plain HTTP only to loopback.
 func NewClient(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -62,8 +61,9 @@ func NewClient(address, key string) (*Client, error) {
 	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: sleep}, nil
 }
 
-// ownClient follows no redirects, which would take the key elsewhere. It keeps
-// loopback requests on this machine, independent of proxies and name servers.
+// ownClient returns a client that follows no redirects, because a redirect
+// could send the key elsewhere. Its loopback requests stay on this machine,
+// without proxies or name servers.
 func ownClient(u *url.URL) *http.Client {
 	t := http.DefaultTransport.(*http.Transport)
 	if u.Scheme == "http" {
@@ -88,8 +88,8 @@ func (c *Client) Address() string { return c.base.String() }
 // it.
 var errGone = errors.New("it does not exist")
 
-// A fault is an error of the server. It is a cpar.ErrCloud with its own text.
-// status is the response's status, or 0 without a response.
+// A fault is an error of the server. It matches cpar.ErrCloud and has its own
+// text. status is the status of the response, or 0 without a response.
 type fault struct {
 	text   string
 	status int
@@ -110,8 +110,8 @@ func hasStatus(err error, status ...int) bool {
 }
 
 // call makes a call and repeats it while the server is busy or unreachable. All
-// calls are idempotent. again reports whether an earlier try may have taken
-// effect although its response was lost.
+// calls are idempotent. The result again reports whether an earlier attempt may
+// have taken effect although its response was lost.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {
@@ -133,8 +133,8 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 	}
 }
 
-// once makes one call. again reports whether another try may help once the
-// duration `after` has passed.
+// once makes one call. The result again reports whether a new attempt may help
+// when the duration `after` has passed.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, limit int64) (out []byte, again bool, after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -196,5 +196,5 @@ func (c *Client) refusal(status int, body []byte) error {
 	return c.statusf(status, "answers with status %d%s", status, says)
 }
 
-// Permissions lists exactly what the API key needs.
+// Permissions lists the permissions that the API key needs.
 const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete for undo to remove empty tags at once"

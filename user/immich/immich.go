@@ -5,11 +5,11 @@
 //	       ◀─ tags auto/… ◀─ keywords  ║
 //	            └─▶ journal (user/localstore): tags about to be set, then the outcome
 //
-// The protocol of Immich 2 and later follows its published description and
-// server, which were read and not copied. All paths are below ADDRESS/api.
+// The calls below follow the published description and the server of Immich 2
+// and later, which were read and not copied. All paths are below ADDRESS/api.
 // Bodies are JSON, and the header x-api-key carries the key.
 //
-//	call                           sent                                   used of the response           permission
+//	call                           sent                                   used from response             permission
 //	POST   /search/metadata        type "IMAGE", page, size 1000, order,  assets.items[].id, .checksum,  asset.read
 //	                               takenAfter, albumIds, tagIds,          .originalFileName;
 //	                               withDeleted                            assets.nextPage string or null
@@ -22,11 +22,11 @@
 //	DELETE /tags/{id}              –                                      status 204                     tag.delete
 //
 // Ids are UUIDs. A tag's value is its path, such as "auto/dog", and PUT /tags
-// creates missing parents. error is "duplicate" (the photo has the tag),
-// "not_found" (it lacks the tag or does not exist), "no_permission" or another
-// word. Immich returns 400 or 404 for a photo or tag that does not exist or
-// belongs to another user. Only undo needs tag.delete. Without it, Immich
-// itself drops unused tags every night.
+// creates missing parents. Field error is "duplicate" (the photo has the tag),
+// "not_found" (the photo lacks the tag or does not exist), "no_permission" or
+// another word. Immich returns 400 or 404 for a photo or tag that does not
+// exist or belongs to another user. Only undo needs tag.delete. Without it,
+// Immich itself drops unused tags every night.
 //
 // When Immich reads a file's metadata again, it may replace all tags of the
 // photo by those in the file. Check therefore restores the tags of a photo that
@@ -40,12 +40,11 @@ import "strings"
 const Root = "auto"
 
 // valueOf returns the tag of a keyword. It replaces slashes, which separate
-// levels.
+// levels of tags.
 func valueOf(word string) string {
 	return Root + "/" + strings.ReplaceAll(strings.TrimSpace(word), "/", "-")
 }
 
-// ours reports whether a tag is below Root.
 func ours(value string) bool { return strings.HasPrefix(value, Root+"/") }
 
 // parents returns the ancestors of a tag and the tag, top level first.

@@ -14,13 +14,13 @@ import (
 	"cpar/user/localstore"
 )
 
-// record is one record of the journal. It is synced before the change it
-// describes:
+// A record is an entry of the journal. It is synced to disk before the change
+// that it describes:
 //
 //	begin   a run: time, server, and generation of the index
 //	make    tags about to be created
 //	tag     photos about to get a tag
-//	not     photos among these that did not get it: they had it, or belong to others
+//	not     photos of the last "tag" that did not get it: they had it, or belong to others
 //	answer  photos and the keywords found for them
 //	done    finished photos
 //	undone  the run was undone
@@ -39,7 +39,7 @@ type record struct {
 	Keywords [][]rank.Keyword `json:"keywords,omitempty"` // of Photos
 }
 
-// A Run is one run over a library.
+// A Run is one tagging run, reconstructed from the journal.
 type Run struct {
 	ID     string    `json:"run"`
 	Began  time.Time `json:"began"`
@@ -49,12 +49,12 @@ type Run struct {
 	Undone bool      `json:"undone"`
 
 	state string
-	made  map[string]bool        // values
-	ids   map[string]id          // of values, at the time
+	made  map[string]bool        // values of created tags
+	ids   map[string]id          // ids of tags by value, at the time of the run
 	has   map[string]map[id]bool // by value: photos tagged by the run
-	done  map[id]string          // checksums
+	done  map[id]string          // checksums of finished photos
 
-	answers map[string]map[id]answer // by key
+	answers map[string]map[id]answer // by answer key
 }
 
 type answer struct {
@@ -114,10 +114,8 @@ func (run *Run) values() (all []string) {
 	return all
 }
 
-// A Journal records runs.
 type Journal struct{ *localstore.Journal[record] }
 
-// OpenJournal opens the journal of a key on a device.
 func OpenJournal(key *user.Key, d *device.Device) (*Journal, error) {
 	store, _, err := d.Journals(key)
 	if err != nil {
@@ -158,8 +156,8 @@ func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
 	return runs, damaged, nil
 }
 
-// find returns the run at a server with an id, or for "" the last one not
-// undone.
+// find returns the run at a server with the given id. If the id is "", it
+// returns the last run that was not undone.
 func (j *Journal) find(server, runID string) (*Run, []*Run, error) {
 	runs, _, err := j.Runs(server)
 	if err != nil {
@@ -201,7 +199,6 @@ func answered(runs []*Run, key string) map[id]answer {
 	return all
 }
 
-// nameRun returns an unused run id.
 func nameRun(runs []*Run, now time.Time) string {
 	base := "immich-" + now.UTC().Format("20060102-150405")
 	name := base

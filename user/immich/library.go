@@ -23,7 +23,6 @@ type Library struct {
 	journal *Journal
 }
 
-// NewLibrary returns the library of a server.
 func NewLibrary(c *Client, j *Journal) *Library { return &Library{c, j} }
 
 // An Index finds keywords of photos. *device.Index implements it.
@@ -33,7 +32,6 @@ type Index interface {
 	Digest() [32]byte
 }
 
-// Options select photos and configure tagging.
 type Options struct {
 	Filter
 	Annotate device.AnnotateOptions
@@ -43,7 +41,6 @@ type Options struct {
 	Each func(Result)
 }
 
-// Result is the outcome for one photo.
 type Result struct {
 	Photo    string         `json:"photo"` // id
 	Name     string         `json:"name"`
@@ -52,7 +49,6 @@ type Result struct {
 	Err      error          `json:"-"`
 }
 
-// Summary counts the photos and tags of a run.
 type Summary struct {
 	Run     string `json:"run,omitempty"` // "" if there was nothing to do
 	Photos  int    `json:"photos"`        // matching the filter
@@ -73,14 +69,14 @@ type run struct {
 	*Library
 	o       Options
 	x       Index
-	key     string // identifies reusable answers by index generation and ranking
+	key     string // identifies reusable answers by generation of the index and ranking
 	tagger  *tagger
 	summary Summary
 }
 
 // Annotate tags the photos not yet finished in this generation of the index.
 // All requests are sent before the first tag is set, and neither tags nor
-// errors of tagging change what is asked, because the cloud sees the requests
+// errors of tagging influence the requests, because the cloud sees the requests
 // and their times. After an error, answers and finished work remain, and the
 // next run continues from there.
 func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, error) {
@@ -97,7 +93,7 @@ func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, er
 }
 
 // begin returns the photos to finish, with the answers of earlier runs. It
-// records the start of the run unless no photos remain or it is a dry run.
+// records the start of the run, except in a dry run or if no photos remain.
 func (r *run) begin(ctx context.Context) ([]*photo, error) {
 	all, _, err := r.journal.Runs("")
 	if err != nil {
@@ -140,8 +136,9 @@ type photo struct {
 	result Result
 }
 
-// askAll asks about the photos without an answer. It returns an error of the
-// cloud as cloud, because photos that have a result can still be tagged.
+// askAll requests keywords for the photos without an answer. It returns an
+// error of the cloud separately, because photos that have a result can still be
+// tagged.
 func (r *run) askAll(ctx context.Context, photos []*photo) (cloud, err error) {
 	photos = slices.DeleteFunc(slices.Clone(photos), func(p *photo) bool { return p.told })
 	done := 0
@@ -179,8 +176,8 @@ func (r *run) fetch(ctx context.Context, photos []*photo) ([]*feature.Vectors, e
 	})
 }
 
-// each calls work for several photos at a time and records those that are gone
-// or unreadable as failed.
+// each calls the function work for several photos at a time. It records photos
+// that are gone or unreadable as failed.
 func each(ctx context.Context, photos []*photo, work func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(fetching)
@@ -218,7 +215,7 @@ func (r *run) ask(ctx context.Context, photos []*photo, features []*feature.Vect
 	return err
 }
 
-// keep records the answers of a group, so that the next run need not ask again.
+// keep records the answers of a group for reuse by the next run.
 func (r *run) keep(photos []*photo) error {
 	if r.o.DryRun {
 		return nil

@@ -42,7 +42,7 @@ func (t *tagger) know(one tag) {
 }
 
 // lacks returns the tags that a photo with the given tags still needs for its
-// keywords. A keyword present in any other tag is left out.
+// keywords. It leaves out keywords that another tag already contains.
 func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string) {
 	has := map[string]bool{}
 	for _, v := range tags {
@@ -66,7 +66,8 @@ func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string)
 	return values
 }
 
-// missed maps a tag's value and a photo to the reason why the tag was not set.
+// A missed map holds the reason why a tag was not set, by the tag's value and
+// by photo.
 type missed map[string]map[id]string
 
 func (m missed) records(run string) (all []record) {
@@ -76,7 +77,8 @@ func (m missed) records(run string) (all []record) {
 	return all
 }
 
-// foreign reports whether a photo belongs to another user, such as a partner.
+// foreign reports whether a photo belongs to another user, such as the user's
+// partner.
 func (m missed) foreign(photo id) bool {
 	for _, photos := range m {
 		if photos[photo] == "no_permission" {

@@ -12,7 +12,6 @@ import (
 	"cpar/internal/progress"
 )
 
-// Undone is the outcome of undoing a run.
 type Undone struct {
 	Run     string `json:"run"`
 	Removed int    `json:"removed"` // tags taken off photos
@@ -25,7 +24,7 @@ type Undone struct {
 }
 
 // Undo removes the tags that a run set and deletes unused tags that runs
-// created. An empty id selects the last run. It can be repeated.
+// created. An empty id selects the last run. Undo can be repeated.
 func (l *Library) Undo(ctx context.Context, runID string, dryRun bool, report progress.Func) (Undone, error) {
 	run, runs, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {
@@ -104,8 +103,9 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	return nil
 }
 
-// clear deletes, lowest first, those tags of this run, and their ancestors,
-// that some run created and that have neither photos nor child tags.
+// clear deletes tags of this run and their ancestors, children first. It
+// deletes only tags that a run created and that have neither photos nor
+// children.
 func (u *undoing) clear(ctx context.Context, runs []*Run) error {
 	made := map[string]bool{}
 	for _, r := range runs {
@@ -163,7 +163,6 @@ func (u *undoing) clearOne(ctx context.Context, value string) error {
 	return err
 }
 
-// Checked is the outcome of Check.
 type Checked struct {
 	Run     string `json:"run"`
 	Photos  int    `json:"photos"`   // tagged by the run

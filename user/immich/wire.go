@@ -12,7 +12,7 @@ import (
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos
-	longestText = 4096 // name or checksum of a photo, since all photos are held in memory
+	longestText = 4096 // of a name or checksum, because all photos are held in memory
 	maxTags     = 100_000
 	maxOnPhoto  = 10_000
 	maxAnswer   = 32 << 20
@@ -50,13 +50,13 @@ type outcome struct {
 	ID      id     `json:"id"`
 	Success bool   `json:"success"`
 	Error   string `json:"error"`
-	// again is set if the call was repeated, so that this may reflect an
-	// earlier try.
+	// again is set if the call was repeated. The outcome may then reflect an
+	// earlier attempt.
 	again bool
 }
 
-// list decodes an array of at most most elements, because the elements of
-// `{},{},…` take more memory than their bytes.
+// list decodes an array. It rejects more than `most` elements, because decoded
+// elements of `{},{},…` take more memory than their text.
 func list[T any](b []byte, most int) ([]T, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {

@@ -7,12 +7,12 @@ import "cpar/internal/modq"
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {
 	a := k.enter(x)
-	// Ascending: row i of U needs the old elements right of i.
+	// Ascend, because row i of U needs the old elements right of i.
 	for i := range a {
 		a[i] += modq.Dot(k.upperRow(i), a[i+1:])
 	}
 	scale(a, k.diag)
-	// Descending: row i of L needs the old elements left of i.
+	// Descend, because row i of L needs the old elements left of i.
 	for i := len(a) - 1; i >= 0; i-- {
 		a[i] += modq.Dot(k.lowerRow(i), a)
 	}
@@ -25,7 +25,7 @@ func (k *Key) applyInverse(dst, x []uint64) {
 // inverts it, so P₁ and P₂ keep their places.) The solves use rows of the
 // untransposed triangles: once an element is known, its multiple of a row is
 // subtracted from all others. Rows are subtracted in groups of four, first
-// within the group, then from all elements beyond at once.
+// within the group, then from all later elements at once.
 func (k *Key) applyTranspose(dst, x []uint64) {
 	a := k.enter(x)
 	m := len(a)
@@ -37,7 +37,7 @@ func (k *Key) applyTranspose(dst, x []uint64) {
 			modq.Axpy(-a[p], k.upperRow(p)[:end-p-1], a[p+1:])
 			rows[p-i], out[p-i] = k.upperRow(p)[end-p-1:], -a[p]
 		}
-		if end < m { // there are four rows
+		if end < m { // only a full group has later elements
 			modq.AxpyRows(&out, &rows, a[end:], k.upperRow(end))
 		}
 	}

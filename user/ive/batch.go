@@ -3,12 +3,12 @@ package ive
 import "cpar/internal/modq"
 
 // maxBatch is the number of records multiplied by S⁻¹ together. They take 345
-// kB at m = 1347, so they stay in a core's own cache while the factors, 14 MB,
+// kB at m = 1347, so they stay in a core's own cache while the 14 MB of factors
 // stream past. More records would not reduce the time further.
 const maxBatch = 4 * modq.Lanes
 
 // batchSize returns the batch size for n records on a number of processors. It
-// is at most maxBatch and small enough to occupy every processor.
+// is at most maxBatch, and small enough that every processor has work.
 func batchSize(n, processors int) int {
 	share := (n + processors - 1) / processors
 	groups := (share + modq.Lanes - 1) / modq.Lanes
@@ -19,8 +19,8 @@ func batchSize(n, processors int) int {
 // together, in groups of modq.Lanes interleaved vectors of m words.
 type batch struct {
 	vectors []modq.Group
-	// tiles are the vectors from the current tile's first column on, one or two
-	// groups per tile.
+	// tiles holds the vectors from the first column of the current tile on, one
+	// or two groups per tile.
 	tiles []modq.Group
 	sums  []modq.Block
 }
@@ -35,10 +35,11 @@ func newBatch(m, size int) *batch {
 	return b
 }
 
-// applyInverseBatch writes S⁻¹x for the rows of x into the rows of dst, which
-// may be x. x must not exceed the batch. The result equals applyInverse. It
-// processes modq.TileRows rows of a factor at a time: a tile on one side of the
-// diagonal, and a small triangle at the diagonal.
+// applyInverseBatch multiplies every row of x by S⁻¹ and writes the products
+// into the rows of dst, which may be x. x must not exceed the batch. The
+// products equal those of applyInverse. applyInverseBatch processes
+// modq.TileRows rows of a factor at a time: a tile on one side of the diagonal,
+// and a small triangle at the diagonal.
 func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	m := k.params.Dim
 	n := len(x) / m
@@ -65,8 +66,8 @@ func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	}
 }
 
-// timesUpper multiplies the batch by D·U in place. Rows ascend, because each
-// needs the old elements to its right.
+// timesUpper multiplies the batch by D·U in place. It processes rows in
+// ascending order, because each row needs the old elements to its right.
 func (k *Key) timesUpper(b *batch) {
 	m := k.params.Dim
 	// The tile of rows i to end-1 begins at column end, which is even or m. Its
@@ -98,8 +99,8 @@ func (k *Key) timesUpper(b *batch) {
 	}
 }
 
-// timesLower multiplies the batch by L in place. Rows descend, because each
-// needs the old elements to its left.
+// timesLower multiplies the batch by L in place. It processes rows in
+// descending order, because each row needs the old elements to its left.
 func (k *Key) timesLower(b *batch) {
 	m := k.params.Dim
 	last := (m - 1) / modq.TileRows * modq.TileRows
@@ -130,8 +131,8 @@ func (k *Key) timesLower(b *batch) {
 	}
 }
 
-// subtractPairs subtracts the pairs of elements first to end-1 from all sums.
-// The elements must not have been overwritten yet.
+// subtractPairs subtracts the pairs of elements first to end-1 from all pair
+// sums (see modq.SumPairs). The elements must not have been overwritten yet.
 func (b *batch) subtractPairs(first, end int) {
 	for g := range b.vectors {
 		v := &b.vectors[g]
@@ -143,8 +144,8 @@ func (b *batch) subtractPairs(first, end int) {
 	}
 }
 
-// multiply computes the products of rows with all vectors, from element first
-// on. Only the first groups prefetch the next rows.
+// multiply multiplies rows by all vectors, from element first on. Only the
+// first groups prefetch next, the rows of the following tile.
 func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64) {
 	for g, v := range b.vectors {
 		b.tiles[g] = modq.Group{X: v.X[first*modq.Lanes:], Pairs: v.Pairs}

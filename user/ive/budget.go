@@ -36,9 +36,9 @@ const (
 	ScaleBits = 10
 	MaxScale  = 1<<(ScaleBits+1) - 1
 
-	// EpsilonBound is the maximum |ε|. It enters a score as 3ε ≤ 49,152,
-	// whereas a unit of distance is at least 6.6·10⁸. Twice this bound already
-	// changes ranks.
+	// EpsilonBound is the maximum |ε|, the random term of a record. A score
+	// contains 3ε ≤ 49,152, whereas a unit of distance is at least 6.6·10⁸.
+	// Twice this bound already changes ranks.
 	EpsilonBound = 1 << 14
 )
 
@@ -49,8 +49,8 @@ func (p Params) WorstNoise(record, request float64) float64 {
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)
 }
 
-// Fits returns an error if a score of absolute value up to score, with an error
-// up to noise, could wrap.
+// Fits returns an error if scores of absolute value up to `score` with errors
+// up to `noise` could wrap.
 func (p Params) Fits(score, noise float64) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (p Params) Fits(score, noise float64) error {
 	return nil
 }
 
-// Bits returns log₂ of the largest word for such a score. A score reads back
-// correctly below 63.
+// Bits returns log₂ of the largest word for the score and noise of Fits. Below
+// 63, scores are read back correctly.
 func (p Params) Bits(score, noise float64) float64 {
 	return math.Log2(score+noise) + float64(p.RecordShift+p.RequestShift)
 }

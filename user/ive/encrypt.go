@@ -10,16 +10,17 @@ import (
 	"cpar/internal/modq"
 )
 
-// EncryptRecord writes C = S⁻¹(w·v + e) into dst, m words, which must not
+// EncryptRecord writes C = S⁻¹(w·v + e) into the m words of dst, which must not
 // overlap v. e is 0 in the slots listed in quiet. Errors wrap cpar.ErrInput.
 //
 // A slot must be quiet if the request's element there is so large that even e =
-// 19 would drown the score. Such slots hold nothing that noise protects.
+// 19 would drown the score. Such slots hold nothing that needs noise as
+// protection.
 func (k *Key) EncryptRecord(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	return k.encrypt("record", k.applyInverse, k.params.RecordShift, dst, v, noise, quiet)
 }
 
-// EncryptRequest writes t = Sᵀ(w_s·v + e_s) into dst, m words.
+// EncryptRequest writes t = Sᵀ(w_s·v + e_s) into the m words of dst.
 func (k *Key) EncryptRequest(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	return k.encrypt("request", k.applyTranspose, k.params.RequestShift, dst, v, noise, quiet)
 }
@@ -109,8 +110,8 @@ func (k *Key) silent(noise *Noise, quiet []int) ([]bool, error) {
 	return mark, nil
 }
 
-// addNoise writes 2^shift·v + e into dst. A quiet slot also consumes a sample,
-// so that the other slots' samples do not depend on it.
+// addNoise writes 2^shift·v + e into dst. A silent slot also consumes a sample,
+// so that the samples of other slots do not depend on it.
 func addNoise(dst []uint64, v []int64, shift uint, noise *Noise, silent []bool) {
 	for i, x := range v {
 		e := noise.sample()

@@ -7,16 +7,16 @@ import (
 	"cpar/internal/seed"
 )
 
-// A Key is S in factors:
+// A Key holds the matrix S in factors:
 //
 //	S⁻¹ = P₁·L·D·U·P₂
 //
 // with permutations P₁ and P₂, a unit lower triangular L, a unit upper
 // triangular U, and a diagonal D of odd words. Odd words are invertible modulo
-// 2⁶⁴, so every factor is. Neither direction needs a matrix inverse: S⁻¹x
-// multiplies by the triangles, and Sᵀy solves with their transposes. Both take
-// m² multiplications and read the factors row by row. The permutations hide the
-// public order of slots from the order of elimination.
+// 2⁶⁴, so every factor is invertible. Neither direction needs a matrix inverse:
+// S⁻¹x multiplies by the triangles, and Sᵀy solves with their transposes. Both
+// take m² multiplications and read the factors row by row. The permutations
+// hide the public order of slots from the order of elimination.
 //
 // A Key holds 8·m² bytes, is safe for concurrent use and prints as redacted.
 type Key struct {

@@ -3,8 +3,9 @@ package ive
 import "cpar/internal/seed"
 
 // Noise is the source of randomness for encryption. One Noise serves any number
-// of ciphertexts, each continuing where the previous one stopped. The same
-// secret gives the same ciphertexts. It is not safe for concurrent use.
+// of ciphertexts. Each continues the stream where the previous ciphertext
+// stopped. The same secret gives the same ciphertexts. A Noise is not safe for
+// concurrent use.
 //
 // Two different vectors must never be encrypted under the same noise, because
 // their ciphertexts would differ by exactly S⁻¹·w·(V - V′).
@@ -21,7 +22,7 @@ func NewNoise(secret [seed.Size]byte) *Noise {
 }
 
 // InsecureNoNoise returns a source whose e and ε are zero, for tests and cost
-// measurements. Scales are still drawn. Without e, m known records reveal S⁻¹
+// measurements. Scales are still random. Without e, m known records reveal S⁻¹
 // by linear algebra alone.
 func InsecureNoNoise(secret [seed.Size]byte) *Noise {
 	n := NewNoise(secret)
@@ -29,10 +30,10 @@ func InsecureNoNoise(secret [seed.Size]byte) *Noise {
 	return n
 }
 
-// Scale draws a request's r_s, uniform in [2¹⁰, 2¹¹).
+// Scale draws r_s, the scale of a request, uniform in [2¹⁰, 2¹¹).
 func (n *Noise) Scale() int64 { return n.stream.Between(1<<ScaleBits, MaxScale) }
 
-// Epsilon draws a record's ε, uniform within ±EpsilonBound.
+// Epsilon draws ε, the random term of a record, uniform within ±EpsilonBound.
 func (n *Noise) Epsilon() int64 {
 	e := n.stream.Between(-EpsilonBound, EpsilonBound)
 	if n.off {
@@ -43,13 +44,13 @@ func (n *Noise) Epsilon() int64 {
 
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
-// reader returns an independent source that starts skip samples later.
+// reader returns an independent source that starts `skip` samples later.
 func (n *Noise) reader(skip int) *Noise {
 	at := n.stream.Position() + uint64(skip)*seed.GaussianBytes
 	return &Noise{stream: n.stream.At(at), off: n.off}
 }
 
-// advance skips count samples, which readers have taken.
+// advance skips `count` samples, which readers have taken.
 func (n *Noise) advance(count int) {
 	n.stream.Seek(n.stream.Position() + uint64(count)*seed.GaussianBytes)
 }

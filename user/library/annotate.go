@@ -20,22 +20,21 @@ import (
 	"cpar/user/device"
 )
 
-// Options select what is requested and what is written.
 type Options struct {
-	// Where to write keywords, "" for nowhere. A file that cannot hold them
-	// gets a sidecar.
+	// Where selects where to write keywords, "" for nowhere. A file that cannot
+	// hold keywords gets a sidecar.
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
 	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
 	// Resume continues the last run if it stopped early and had the same
-	// Command. More announces a further call that continues this one.
+	// Command. More announces a further call that continues this run.
 	Resume, More bool
-	// Once passes over photos that a run has annotated before, and asks about no
-	// content twice, even if the index has changed since or the run was undone.
+	// Once skips photos that a run has annotated, and requests no content
+	// twice, even if the index has changed or the run was undone.
 	Once bool
-	// Whole refuses files that end early, which may still be arriving.
+	// Whole rejects truncated files, which may still be arriving.
 	Whole bool
 	// Again ignores stored answers.
 	Again bool
@@ -58,7 +57,7 @@ type Options struct {
 	// Suggests identifies its configuration.
 	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
 	Suggests string
-	// The index receives Params, AllCells and Sending (see
+	// Params, AllCells and Sending are options of the index (see
 	// device.AnnotateOptions).
 	Params   func(*device.Index) (cpar.Params, error)
 	AllCells bool
@@ -70,20 +69,18 @@ type Options struct {
 	Progress progress.Func
 }
 
-// A Result is the outcome for one photo.
 type Result struct {
 	Path     string
 	Also     []string         // other files of the same shot
-	Keywords []rank.Keyword   // that meet the limits
-	Maybe    []rank.Keyword   // the others
+	Keywords []rank.Keyword   // keywords that meet the limits
+	Maybe    []rank.Keyword   // the other keywords
 	Near     []rank.Neighbour // nearest first
 	Added    []string         // words written, or planned
 	Files    []string         // files written, or planned
 	Run      string           // "" if nothing was written
 	Known    bool             // from a stored answer
 	Finished bool             // nothing was left to do
-	// CutShort reports that the file ends early. It is known only if the file
-	// was read.
+	// CutShort reports that the file was read and is truncated.
 	CutShort bool
 	// Beside reports that the keywords are in a sidecar, because the file
 	// cannot hold them.
@@ -96,7 +93,7 @@ type Result struct {
 // A Summary counts photos.
 type Summary struct {
 	Run      string // "" if nothing was written
-	Done     int    // with an answer
+	Done     int    // photos with an answer
 	Known    int    // with a stored answer
 	Written  int    // with words written
 	Files    int    // files written
@@ -105,15 +102,15 @@ type Summary struct {
 	Failed   int // unreadable or unwritable
 }
 
-// ErrIncomplete refuses a file that ends early (Options.Whole).
+// ErrIncomplete reports a truncated file (Options.Whole).
 var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInput)
 
 // ErrStopped ends a run with more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
-// Annotate annotates photos. Once all requests have been sent, it calls each
-// with every result. The error is a failure of the cloud or the disk, or an
-// interrupt. Failures of single photos are in their results.
+// Annotate annotates photos. After the last request, it calls the function each
+// with every result. It returns an error after a failure of the cloud or the
+// disk or an interrupt. Failures of single photos are in their results.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -123,8 +120,7 @@ func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Ph
 	return annotate(ctx, l, x, list, o, each)
 }
 
-// Ask is like Annotate but has no journal. It neither reads nor stores answers
-// and writes no file.
+// Ask is like Annotate but neither reads nor stores answers and writes no file.
 func Ask(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	o.Where = ""
 	return annotate(ctx, nil, x, list, o, each)
@@ -155,10 +151,9 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 	return w, nil
 }
 
-// askAll sends all requests and returns the answered photos. finishAll writes
-// afterwards. The cloud must not learn from the times of requests how much was
-// written, or that writing failed, because both depend on the keywords that it
-// must not know.
+// askAll sends all requests and returns the answered photos. Only afterwards,
+// finishAll writes. Otherwise the times of requests would tell the cloud how
+// much was written or that writing failed. Both depend on the secret keywords.
 func (w *annotator) askAll(ctx context.Context) ([]group, error) {
 	todo, err := w.look(ctx)
 	if err != nil {
@@ -170,8 +165,8 @@ func (w *annotator) askAll(ctx context.Context) ([]group, error) {
 	return w.ask(ctx, todo)
 }
 
-// finishAll writes the answers and calls each with every final result. err is
-// the error that ended asking.
+// finishAll writes the answers and calls the function each with every final
+// result. The argument err is the error that ended askAll.
 func (w *annotator) finishAll(ctx context.Context, groups []group, err error, each func(Result)) (Summary, error) {
 	err = w.writeAll(ctx, groups, err)
 	for i := range w.results {
@@ -242,7 +237,7 @@ func shortDigest(parts ...any) string {
 type annotator struct {
 	l         *Library      // nil without a journal
 	x         *device.Index // nil without an index
-	owner     *user.Owner   // as first opened, for the features
+	owner     *user.Owner   // owner of the index as first opened, for features
 	o         Options
 	list      []photo.Photo
 	key, want string
@@ -252,12 +247,12 @@ type annotator struct {
 	sum     Summary
 	failed  atomic.Int64 // unreadable photos
 
-	wrong   error    // of the journal, while asking
+	wrong   error    // error of the journal during askAll
 	run     string   // id, chosen before the first write
 	same    string   // see began.Same
 	resumed bool     // an earlier call began the run
 	began   bool     // the journal has the run
-	confirm []record // done but not yet in the journal
+	confirm []record // records of finished photos, not yet in the journal
 }
 
 type job struct {
@@ -266,17 +261,17 @@ type job struct {
 	stat    stat
 	content digest
 	seen    bool           // content is from the journal
-	frames  []device.Photo // with features, unless the answer is known: one of a photo, several of a video
+	frames  []device.Photo // the photo, or frames of a video, with features unless the answer is known
 	heard   []device.Annotated
 	answer  *answer // nil if the journal has it, under key
 	key     string
-	fresh   bool // from this run
+	fresh   bool // answered in this run
 	ready   chan struct{}
 	err     error
 }
 
 // A group holds the jobs of one batch, answered in one generation of the index.
-// want identifies the work that is finished for a photo once it is written
+// want identifies the kind of work that is finished once a photo is written
 // (memory.finished).
 type group struct {
 	jobs []*job
@@ -302,8 +297,8 @@ func (w *annotator) fail(j *job, err error) {
 	w.failed.Add(1)
 }
 
-// failLate records a failure after the reply, which OnErrors does not count
-// because the answer is stored.
+// failLate records a failure that follows the reply. OnErrors does not count
+// it, because the answer is stored.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err

@@ -12,8 +12,9 @@ import (
 	"cpar/user/device"
 )
 
-// A question is about a photo or a frame of a video. number identifies it for
-// Options.Sending: that of the photo, and beyond all photos for further frames.
+// A question concerns a photo or a frame of a video. number identifies the
+// question for Options.Sending. It is the number of the photo, or for further
+// frames a number above those of all photos.
 type question struct {
 	*job
 	number int
@@ -26,7 +27,7 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer cancel(nil)
-	var queue []question // taken by the index since the last batch
+	var queue []question // questions that the index took since the last batch
 	first, taken, failed, more := 0, 0, 0, len(w.list)
 	photos := func(yield func(device.Photo) bool) {
 		for j := range w.prepared(ctx, todo, 4*w.x.Batch(), &workers) {
@@ -54,7 +55,7 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 			}
 		}
 		if ctx.Err() != nil {
-			queue = nil // not asked about
+			queue = nil // these questions are not sent
 		}
 	}
 	o := device.AnnotateOptions{Params: w.o.Params, AllCells: w.o.AllCells,
@@ -80,11 +81,11 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 	return groups, nil
 }
 
-// answered stores the answers to one batch and returns the jobs that have one.
-// An error may have ended the batch before. first is the number of queue[0].
+// answered stores the answers to one batch and returns the jobs with an answer.
+// An error may have ended the batch early. first is the number of queue[0].
 //
-// A video is answered with its last frame, maybe in a later batch than its
-// first.
+// A video is answered with its last frame, possibly in a later batch than its
+// first frame.
 func (w *annotator) answered(queue []question, first int, some []device.Annotated) (group, error) {
 	for _, a := range some {
 		j := queue[a.Number-first].job
@@ -120,8 +121,8 @@ func (w *annotator) answered(queue []question, first int, some []device.Annotate
 	return out, cmp.Or(err, w.store(out.jobs))
 }
 
-// store records the answers to one batch. A failure is reported after the last
-// request, because it may depend on the keywords.
+// store records the answers to one batch. Failures are reported after the last
+// request, because they may depend on the keywords.
 func (w *annotator) store(jobs []*job) error {
 	if w.l == nil {
 		return nil

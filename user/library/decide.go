@@ -19,15 +19,15 @@ import (
 )
 
 // A Decision is a user's decision on the keywords of a photo. Suggest holds
-// machine keywords to write with it, which stay unconfirmed.
+// further machine keywords to write, which stay unconfirmed.
 type Decision struct {
 	Path                         string
 	Accept, Reject, Add, Suggest []string
 }
 
 // Decide writes decisions on several photos as one run and passes each photo's
-// result to the function each. An interrupt ends it between two photos. It uses
-// the fields of Options that concern writing.
+// result to the function each. An interrupt ends Decide between two photos.
+// Decide uses the fields of Options that concern writing.
 func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each func(Result)) error {
 	release, err := l.lockShared()
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each f
 // journal.
 const decidedAtOnce = 64
 
-// decide writes the decisions on the photos from number first.
+// decide writes decisions on photos. first is the number of the first photo.
 func (w *annotator) decide(first int, some []Decision) error {
 	jobs := make([]*job, len(some))
 	var wait errgroup.Group

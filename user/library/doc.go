@@ -10,17 +10,18 @@
 //	                 ▼
 //	        sidecars, JPEG files ─▶ journal: done
 //
-// While the cloud answers one batch, library computes the features of the next.
-// It writes after the last request. A photo is identified by its
-// content (decode.ContentDigest), so a moved photo is not requested again.
-// Unchanged path, size, time and inode save reading the file. An answer holds
-// for one generation of an index and one set of options.
+// While the cloud answers one batch, the package computes the features of the
+// next. It writes keywords after the last request. A photo is identified by its
+// content (decode.ContentDigest), so a moved photo is not requested again. A
+// file with unchanged path, size, time and inode is not read again. An answer
+// is valid for one generation of an index and one set of options.
 //
-// Undo reverts a run. A file that is unchanged since gets its former bytes
-// back. From any other file Undo removes exactly the words of the run
+// Undo reverts a run. A file that has not changed since the run gets its former
+// bytes back. From any other file, Undo removes exactly the words of the run
 // (metadata.Retract).
 //
-// The journal is encrypted under the key and lies outside the photos:
+// The journal is encrypted under the key and stored outside the folders of
+// photos:
 //
 //	STATE/library/FINGERPRINT/…
 //

@@ -17,40 +17,42 @@ import (
 //
 //	Next ─▶ Pause ─▶ ask, 64 photos at a time ─▶ queue ─▶ write, one run per burst
 //
-// Asking never waits for writing. The cloud therefore sees when photos arrived,
-// and not how long their keywords took to write or that writing failed.
+// Requests never wait for writing. The cloud therefore sees when photos arrive,
+// but not how long writing takes or that it fails.
 type Follower struct {
 	Library *Library
 	Options Options // Once, Whole, Resume and More are set by Run
-	// Open opens the index. Run repeats it while the cloud cannot be reached.
+	// Open opens the index. Run repeats the call while the cloud cannot be
+	// reached.
 	Open func(context.Context) (*device.Index, error)
-	// Next waits for photos, and reports whether more of a burst will follow.
+	// Next waits for photos. The result more reports whether further photos of
+	// the burst will follow.
 	Next func(context.Context) (list []photo.Photo, more bool, err error)
-	// Retry makes Next return a photo again after a time.
+	// Retry makes Next return a photo again after some time.
 	Retry func(path string, after time.Duration)
-	// Pause waits until asking is allowed about a number of photos.
+	// Pause waits until requests for the given number of photos are allowed.
 	Pause func(ctx context.Context, photos int) error
-	// Each receives the result of each photo, Batch the sum of those asked about
-	// together, and Problem failures that Run survives. Run calls one of them at
-	// a time.
+	// Each receives the result of each photo, Batch the summary of photos
+	// requested together, and Problem failures that do not end Run. Run makes
+	// these calls one at a time.
 	Each    func(Result)
 	Batch   func(Summary)
 	Problem func(error)
 
 	telling sync.Mutex
 	index   *device.Index
-	failed  bool // asking has failed, and a later list repeats its photos
+	failed  bool // a request failed, and Next will return its photos again
 }
 
 const (
-	askedAtOnce = 64          // photos between two looks at Pause
-	cloudPause  = time.Minute // before asking again after a failure of the cloud
-	photoPause  = time.Hour   // before a photo that failed is tried again unchanged
+	askedAtOnce = 64          // photos between two calls of Pause
+	cloudPause  = time.Minute // before the next request after a failure of the cloud
+	photoPause  = time.Hour   // before an unchanged photo is tried again after a failure
 	writePause  = 10 * time.Minute
 )
 
-// asking holds photos on their way from asking to writing. The zero value
-// follows the last photos of a burst.
+// The type asking holds requested photos until they are written. The zero value
+// marks the end of a burst.
 type asking struct {
 	w       *annotator
 	groups  []group
@@ -58,8 +60,8 @@ type asking struct {
 	release func()
 }
 
-// Run returns when ctx ends, or at an error that waiting does not cure, such as
-// a refused key.
+// Run annotates photos until ctx ends or an error occurs that waiting does not
+// cure, such as a rejected key.
 func (f *Follower) Run(ctx context.Context) error {
 	f.Options.Lean = true
 	f.Options.Once, f.Options.Whole, f.Options.Resume, f.Options.More, f.Options.OnErrors = true, true, true, true, -1
@@ -100,8 +102,8 @@ func (f *Follower) problem(err error) {
 	f.Problem(err)
 }
 
-// ask asks about photos and queues the answers. Only an error that Run does not
-// survive is returned.
+// ask requests keywords for photos and queues the answers. It returns only
+// errors that end Run.
 func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err error) {
 	for f.index == nil {
 		if f.index, err = f.Open(ctx); err == nil {
@@ -140,7 +142,7 @@ func (f *Follower) retry(list []photo.Photo, after time.Duration) {
 	}
 }
 
-// write writes the answers to the photos of one request.
+// write writes the answers to the photos in a.
 func (f *Follower) write(ctx context.Context, a asking) {
 	if a.w == nil {
 		if err := f.Library.endCut(f.Options.same()); err != nil {
@@ -156,11 +158,11 @@ func (f *Follower) write(ctx context.Context, a asking) {
 	sum, err := a.w.finishAll(ctx, a.groups, a.err, func(r Result) {
 		delete(unanswered, r.Path)
 		switch {
-		case errors.Is(r.Err, fs.ErrNotExist): // moved away since
+		case errors.Is(r.Err, fs.ErrNotExist): // the photo was moved away
 			return
-		case r.Asked.Err != nil: // another request would tell the cloud that its reply was refused
+		case r.Asked.Err != nil: // another request would tell the cloud that its reply was rejected
 		case r.Err != nil && (r.Known || r.Asked.Sent > 0):
-			f.Retry(r.Path, writePause) // the answer is stored, so nothing is asked again
+			f.Retry(r.Path, writePause) // the answer is stored, so no request is repeated
 		case r.Err != nil:
 			f.Retry(r.Path, photoPause)
 		}
@@ -184,7 +186,7 @@ func (f *Follower) write(ctx context.Context, a asking) {
 	}
 }
 
-// passing reports whether an error may pass without the user.
+// passing reports whether an error may disappear without action by the user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
 // endCut ends the run that the next call would resume.

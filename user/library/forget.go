@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// keepBytes is the journal size above which obsolete records are dropped,
-// followed by the undo data of the oldest runs.
+// keepBytes is the journal size above which obsolete records are dropped, and
+// then the undo data of the oldest runs.
 const keepBytes = 128 << 20
 
 // Forget drops the undo data of the named runs, or of all runs, but keeps the
-// words they wrote. It returns the runs that could be undone until now.
+// words they wrote. It returns the runs that could be undone before.
 func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 	release, err := l.lockExclusive()
 	if err != nil {
@@ -41,7 +41,8 @@ func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 }
 
 // compact rewrites the journal without obsolete records and without the undo
-// data of the given runs. It keeps only the last look and answer per photo.
+// data of the given runs. It keeps only the last reading and answer of each
+// photo.
 func (l *Library) compact(drop map[string]bool) error {
 	var all []record
 	if _, err := l.journal.Read(func(r *record) { all = append(all, *r) }); err != nil {

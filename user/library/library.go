@@ -27,7 +27,6 @@ type Library struct {
 	read int64 // bytes of the journal in mem
 }
 
-// Open opens the library of a key.
 func Open(key *user.Key, d *device.Device) (*Library, error) {
 	store, dir, err := d.Journals(key)
 	if err != nil {
@@ -101,7 +100,7 @@ func (l *Library) lockShared() (release func(), err error) {
 		err = lock.RLock()
 	}
 	if err == nil {
-		err = l.refresh() // from here on no process settles or forgets
+		err = l.refresh() // until release, no process calls settle or Forget
 	}
 	if err != nil {
 		lock.Close()

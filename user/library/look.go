@@ -58,7 +58,7 @@ func (w *annotator) look(ctx context.Context) ([]*job, error) {
 }
 
 // protected returns an error for a read-only folder, before any request is sent
-// for it.
+// for its photos.
 func (w *annotator) protected(known map[string]error, folder string) error {
 	if w.o.Where == "" || w.o.DryRun {
 		return nil
@@ -118,8 +118,8 @@ func (w *annotator) recall(j *job) bool {
 	return ok
 }
 
-// once gives a photo that Options.Once passes over an empty answer, so that
-// nothing is asked and nothing written.
+// once sets an empty answer for a photo that Options.Once skips, so that
+// nothing is requested or written.
 func (w *annotator) once(j *job) bool {
 	if w.l == nil || !w.o.Once {
 		return false
@@ -136,7 +136,7 @@ func (w *annotator) once(j *job) bool {
 func (w *annotator) stored(content digest, key string) (*answer, bool) {
 	w.l.mu.Lock()
 	raw, ok := w.l.mem.answers[answerKey{content, key}]
-	if !ok && w.o.Once { // of another generation
+	if !ok && w.o.Once { // accept an answer of another generation
 		raw, ok = w.l.mem.answers[answerKey{content, w.l.mem.latest[content]}]
 	}
 	w.l.mu.Unlock()
@@ -162,7 +162,7 @@ func (w *annotator) tell(j *job) {
 }
 
 // prepared yields photos in order, with features if no answer is stored.
-// Workers prepare up to ahead photos in advance and stop with ctx.
+// Workers prepare up to `ahead` photos in advance and stop when ctx ends.
 func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, workers *sync.WaitGroup) iter.Seq[*job] {
 	queue, work := make(chan *job, ahead), make(chan *job)
 	workers.Go(func() {
@@ -207,7 +207,7 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 var errNotStored = fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
 
 func (w *annotator) prepare(ctx context.Context, j *job) error {
-	j.frames = []device.Photo{{}} // without features, a question that the index passes over
+	j.frames = []device.Photo{{}} // the index skips a question without features
 	if j.seen && w.recall(j) {
 		return nil
 	}

@@ -31,14 +31,14 @@ type run struct {
 	files, words int
 	decisions    int
 	ended        bool // it has stopped writing
-	undoing      bool // an undo has begun, and may have been killed
+	undoing      bool // an undo has begun, and its process may have been killed
 	cut          bool // it has stopped early and can be resumed
 	undone       bool
 	left         []string // photos with files that an undo could not revert
 }
 
-// empty reports whether a run has changed nothing, so that there is nothing to
-// list and nothing to undo.
+// empty reports whether a run has changed nothing, so that it need not be
+// listed or undone.
 func (r *run) empty() bool { return r.files == 0 && r.decisions == 0 }
 
 type knownPhoto struct {
@@ -50,7 +50,7 @@ type knownPhoto struct {
 	decided []*decided
 }
 
-// finished records that a photo needed no more work of the kind `want`.
+// A finished value says that a photo needed no more work of the kind `want`.
 type finished struct {
 	content   digest
 	want, run string
@@ -139,7 +139,7 @@ func (m *memory) takeIntent(i *intent) {
 	r := m.runs[i.Run]
 	r.files++
 	r.words += len(i.Words)
-	r.undone, r.left = false, nil // the marks of earlier files
+	r.undone, r.left = false, nil // these marks concern earlier files
 	p := m.photo(i.Photo)
 	machine := i.Words
 	if i.Person {
@@ -160,7 +160,7 @@ func (m *memory) takeIntent(i *intent) {
 	m.pending[i.Run] = append(m.pending[i.Run], i)
 }
 
-// takeFailed takes back the last intent of a run for a file.
+// takeFailed withdraws the last intent of a run for a file.
 func (m *memory) takeFailed(f *failed) {
 	at := -1
 	for n, i := range m.pending[f.Run] {
@@ -224,8 +224,8 @@ func (m *memory) annotated(path string, content digest) bool {
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool { return f.content == content })
 }
 
-// wroteTo returns the words that runs wrote for a photo. With sure set, it
-// leaves out changes that may not have been completed.
+// wroteTo returns the words that runs wrote for a photo. If sure is set, it
+// leaves out changes that may be incomplete.
 func (m *memory) wroteTo(path string, sure bool) map[string]string {
 	words := map[string]string{}
 	p := m.photos[path]

@@ -53,7 +53,7 @@ type asked struct {
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// intent is a change about to be made. It holds the former bytes that the
+// An intent is a change about to be made. It holds the former bytes that the
 // change removes.
 type intent struct {
 	Run     string   `json:"run"`
@@ -67,8 +67,8 @@ type intent struct {
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// Before tells a change that was never made from a later change of the
-	// file, and keeps decisions from being reverted twice.
+	// Before distinguishes a change that was never made from a later change of
+	// the file, and prevents a second reversal of decisions.
 	Before digest `json:"before,omitzero"`
 	After  digest `json:"after"`
 	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
@@ -77,13 +77,14 @@ type intent struct {
 	Old    []byte `json:"old,omitempty"`
 }
 
-// failed marks the last intent of a run for a file as not made.
+// A failed record marks the last intent of a run for a file as not made.
 type failed struct {
 	Run  string `json:"run"`
 	Path string `json:"path"`
 }
 
-// done marks a photo as finished for Want, or as read only if Want is "".
+// A done record marks a photo as finished for Want, or only as read if Want is
+// "".
 type done struct {
 	Photo   string   `json:"photo"`
 	Also    []string `json:"also,omitempty"`
@@ -101,7 +102,7 @@ type decided struct {
 	Add    []string `json:"add,omitempty"`
 }
 
-// undone marks a run as undone except for the photos in Left.
+// An undone record marks a run as undone, except for the photos in Left.
 type undone struct {
 	Run  string   `json:"run"`
 	Left []string `json:"left,omitempty"`
@@ -181,7 +182,6 @@ const (
 	wordsAskedOf = 60
 )
 
-// asked returns the number of keywords to rank.
 func (o Options) asked() int {
 	if o.Everything {
 		return math.MaxInt

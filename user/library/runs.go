@@ -11,8 +11,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Run is a change of files or decisions. Calls that continue a run that was
-// cut, as Options.Resume allows, belong to it.
+// A Run is a set of changes to files and decisions. A call that resumes a run
+// (Options.Resume) belongs to the same Run.
 type Run struct {
 	ID        string    `json:"run"`
 	Began     time.Time `json:"began"`
@@ -43,7 +43,7 @@ func (l *Library) Runs() ([]Run, error) {
 	return out, nil
 }
 
-// letters for run ids, without easily confused ones.
+// letters are the characters of run ids, without similar characters.
 const letters = "abcdefghjkmnpqrstuvwxyz23456789"
 
 // newRun returns a random unused id that is short enough to type.
@@ -85,8 +85,8 @@ func (l *Library) resumable(same string) string {
 	return ""
 }
 
-// find returns the run with the given id, or for "" the last one that can be
-// undone.
+// find returns the run with the given id, or the last run that can be undone if
+// id is "".
 func (l *Library) find(id string) (*run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

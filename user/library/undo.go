@@ -22,13 +22,12 @@ import (
 type Undone struct {
 	Run       string   `json:"run"`
 	Restored  []string `json:"restored"`  // have their former bytes
-	Retracted []string `json:"retracted"` // changed since, lost the run's words
+	Retracted []string `json:"retracted"` // later changed, lost the run's words
 	Untouched []string `json:"untouched"` // contain none of the run's words
 	Gone      []string `json:"gone"`      // were moved or deleted
 	Left      []Left   `json:"left"`      // could not be changed
-	// Damaged is the number of unreadable parts of the journal.
-	Damaged int `json:"damaged,omitempty"`
-	// Photos are the photos of the files.
+	Damaged   int      `json:"damaged,omitempty"`
+	// Photos lists the photos to which the files belong.
 	Photos []string `json:"-"`
 }
 
@@ -38,7 +37,8 @@ type Left struct {
 	photo  string
 }
 
-// Undo reverts a run, or for "" the last one not undone. It can be repeated.
+// Undo reverts the run with the given id, or the last run not undone if id is
+// "". Undo can be repeated.
 func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progress.Func) (Undone, error) {
 	none := Undone{Restored: []string{}, Retracted: []string{}, Untouched: []string{}, Gone: []string{}, Left: []Left{}}
 	release, err := l.lockShared()
@@ -91,9 +91,9 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 }
 
 type history struct {
-	intents []*intent         // written or about to be
+	intents []*intent         // made or about to be made
 	decided bool              // words were accepted or rejected, which Retract cannot revert
-	since   map[string]string // by file, the last later run that wrote to it
+	since   map[string]string // last later run that wrote to a file, by file
 	damaged int
 }
 
@@ -131,7 +131,7 @@ func (h *history) take(run string, r *record, m *memory) {
 
 // retractable returns an error for a changed file whose decision only the
 // former bytes can revert. Only the last intent for a file counts, because
-// earlier ones failed.
+// earlier intents failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -169,7 +169,7 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 		edit = made.Undo()
 	} else {
 		to = &u.Retracted
-		if i.Removed { // recreated since
+		if i.Removed { // recreated after the run
 			u.Untouched = append(u.Untouched, i.Path)
 			return nil
 		}
@@ -262,7 +262,7 @@ func (i *intent) made() bool {
 	return err == nil && sha256.Sum256(now) == i.After
 }
 
-// unmade reports whether a file is as it was before the change.
+// unmade reports whether a file equals its state before the change.
 func (i *intent) unmade() bool {
 	now, err := readRegular(i.Path)
 	if errors.Is(err, fs.ErrNotExist) {

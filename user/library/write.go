@@ -37,7 +37,7 @@ func (w *annotator) finish(g group) error {
 	return w.write(g, todo, records)
 }
 
-// flush completes the journal. cut reports that the run has stopped early.
+// flush completes the journal. cut is set if the run has stopped early.
 func (w *annotator) flush(cut bool) error {
 	if w.l == nil || w.wrong != nil {
 		return nil
@@ -50,7 +50,6 @@ func (w *annotator) flush(cut bool) error {
 	return w.l.remember(records...)
 }
 
-// A target is a file that receives a change.
 type target struct {
 	j      *job
 	path   string
@@ -109,13 +108,13 @@ func (w *annotator) choose() {
 	}
 }
 
-// same identifies the command.
+// same returns a digest that identifies the command.
 func (o Options) same() string {
 	folder, _ := os.Getwd() // relative paths in the command depend on it
 	return shortDigest(folder, o.Command, o.Where, o.Style, o.KeepMtime)
 }
 
-// begin records the beginning of the run before its first record.
+// begin records the beginning of the run before the run's first record.
 func (w *annotator) begin(records *[]record) {
 	switch {
 	case w.began:
@@ -173,7 +172,6 @@ func (w *annotator) write(g group, todo []*target, records []record) error {
 	return w.l.remember(records...)
 }
 
-// intent returns the intent of a change that t.edit makes.
 func (w *annotator) intent(t *target, want string) *intent {
 	i := newIntent(w.run, t.edit)
 	i.Photo, i.Content, i.Before = t.j.path, t.j.content, t.edit.Before
@@ -190,7 +188,6 @@ func (w *annotator) intent(t *target, want string) *intent {
 	return i
 }
 
-// words returns the keywords and suggested words to write.
 func (w *annotator) words(j *job) ([]string, error) {
 	var words []string
 	for _, k := range w.results[j.at].Keywords {
@@ -279,7 +276,8 @@ func (w *annotator) wrote(t *target) {
 }
 
 // finished records the photos of a group as done. The journal receives the
-// records with the next group. Until then, settle inspects the files.
+// records with the next group. If the process is killed before, settle inspects
+// the files.
 func (w *annotator) finished(g group) {
 	if w.o.DryRun {
 		return

@@ -13,18 +13,17 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A Journal is an append-only, encrypted record of what runs did, kept in a Log.
-// Its records are values of type R.
+// A Journal is an append-only, encrypted list of the actions of runs, kept in a
+// Log. Its records are values of type R.
 //
 //	entry of the log: DEFLATE(JSON array of records)
 //	                | JSON object, one record, as earlier versions wrote it
 //
-// A compressed entry never begins with '{', because that byte marks a final
-// block, and package compress/flate marks only the empty block that ends a
-// stream.
+// A compressed entry never begins with '{', because that byte would mark a
+// final block, and package compress/flate marks only the empty block that ends
+// a stream as final.
 type Journal[R any] struct{ *Log }
 
-// OpenJournal opens the journal in the log of the given name.
 func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
 	log, err := s.Log(name)
 	return &Journal[R]{log}, err
@@ -66,7 +65,6 @@ func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
 // replaceBatch is the number of records in one entry that Replace writes.
 const replaceBatch = 64
 
-// Replace atomically replaces all records.
 func (j *Journal[R]) Replace(records []R) error {
 	var entries [][]byte
 	for some := range slices.Chunk(records, replaceBatch) {

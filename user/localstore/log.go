@@ -27,8 +27,8 @@ import (
 //	batches: length (4) ‖ its CRC-32C (4) ‖ sealed(records: length (4) ‖ record)
 //
 // A crash can cut off the last batch, which then counts as never written. A
-// damaged length hides all following batches. Append copies them to a file
-// beside the log.
+// damaged length hides all following batches. Append copies these bytes to a
+// file beside the log.
 type Log struct {
 	store *Store
 	path  string

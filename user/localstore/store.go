@@ -43,9 +43,9 @@ type Store struct {
 	used int64 // bytes of entries as known to this process, -1 if unknown
 }
 
-// Open opens a folder and creates it if necessary. Above limit bytes of
-// entries, the oldest are removed. 0 means no limit. Errors wrap cpar.ErrInput
-// or cpar.ErrStorage.
+// Open opens a folder and creates it if necessary. Above limit bytes, the
+// oldest entries are removed. 0 means no limit. Errors wrap cpar.ErrInput or
+// cpar.ErrStorage.
 func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("opening the local store: %w: no folder was named", cpar.ErrInput)
@@ -58,7 +58,8 @@ func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {
 		box: aead.New(s.Derive("vault/values")), source: seed.NewSource(s.Derive("vault/nonces"), rand.Reader)}, nil
 }
 
-// path returns the file of an entry, a keyed digest that hides kind and name.
+// path returns the path of an entry. It is a keyed digest, which hides kind and
+// name.
 func (v *Store) path(kind string, name []byte) string {
 	d := v.names.Derive(kind, name)
 	digits := hex.EncodeToString(d[:])
@@ -78,8 +79,8 @@ func (v *Store) seal(plain, binding []byte) []byte {
 	return v.box.Seal(nil, seed.New(v.source.Fresh("vault", 0, contents)), plain, binding)
 }
 
-// Get returns the value of an entry, or false if there is none that this key
-// can read.
+// Get returns the value of an entry, or false if there is no entry that this
+// key can read.
 func (v *Store) Get(kind string, name []byte) (value []byte, ok bool) {
 	b, err := os.ReadFile(v.path(kind, name))
 	if err != nil {

@@ -2,16 +2,16 @@
 //
 //	Key    field, level ─▶ 40-bit ciphertext
 //
-// It is deterministic: equal levels of a field look equal within an index and,
-// for one key, across indexes and requests.
+// Encryption is deterministic: equal levels of a field look equal within an
+// index and, for one key, across indexes and requests.
 //
-// Key is a random order-preserving function per field. The domain has only
-// about a thousand levels, so the function is drawn directly as a sorted random
-// subset of the range, uniform among all such functions. It leaks order,
+// A Key is a random order-preserving function for each field. The domain has
+// only about a thousand levels, so the function is drawn directly as a sorted
+// random subset of the range, uniform among all such functions. It leaks order,
 // equality and approximate values. The ciphertext of level x lies near
 // x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range, so the
-// first half of a level's ten bits is practically public. The default of an
-// index is therefore ranks (package aspe), which leak only order and equality.
+// first half of a level's ten bits is practically public. By default, an index
+// therefore stores ranks (package aspe), which leak only order and equality.
 package ope
 
 import (

@@ -20,32 +20,29 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options configure a service.
 type Options struct {
 	// Token is the bearer key. An empty token admits no request.
 	Token string
 	// Hosts lists the host names, besides loopback, that requests may use.
-	// Addresses permits any IP address, because a web page cannot turn its own
-	// name into one.
+	// Addresses permits any IP address, because a web page cannot make its own
+	// name an IP address.
 	Hosts     []string
 	Addresses bool
-	// Label finds the labels of a photo. A cpar.ErrInput is the fault of an
-	// image.
+	// Label finds the labels of a photo. It returns cpar.ErrInput for an
+	// unusable image.
 	Label func(ctx context.Context, pictures [][]byte) ([]Label, error)
 	// Log receives a line per request, without any of its content.
 	Log *slog.Logger
 }
 
-// server answers requests.
 type server struct {
 	o       Options
 	token   [sha256.Size]byte
-	slots   chan struct{} // of requests in progress
-	queue   chan struct{} // of requests in progress or waiting
+	slots   chan struct{} // requests in progress
+	queue   chan struct{} // requests in progress or waiting
 	control time.Duration
 }
 
-// Handler returns the service's HTTP handler.
 func Handler(o Options) http.Handler { return newServer(o, bodyTimeout) }
 
 func newServer(o Options, patience time.Duration) http.Handler {
@@ -106,7 +103,6 @@ func (s *server) knows(r *http.Request) bool {
 	return s.o.Token != "" && subtle.ConstantTimeCompare(given[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// labels answers a request for labels.
 func (s *server) labels(rw http.ResponseWriter, r *http.Request) {
 	w := rw.(*recorder)
 	select {

@@ -21,13 +21,11 @@ type Index struct {
 	index *device.Index
 }
 
-// NewIndex wraps an open index.
 func NewIndex(x *device.Index, w device.AnnotateOptions) *Index {
 	return &Index{options: w, turn: make(chan struct{}, 1), index: x}
 }
 
-// Label finds the labels of a photo from one or more images and returns those
-// found in any image.
+// Label returns the labels found in any image of a photo.
 func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	var owner *user.Owner
 	if err := x.inTurn(ctx, func() error { owner = x.index.Owner; return nil }); err != nil {
@@ -67,7 +65,8 @@ func (x *Index) inTurn(ctx context.Context, work func() error) error {
 	}
 }
 
-// merged returns at most MaxKeywords keywords of all images, each with its highest probability.
+// merged returns at most MaxKeywords keywords of all images, each with its
+// highest probability.
 func (x *Index) merged(all []device.Annotated) ([]Label, error) {
 	best := map[string]float64{}
 	for _, a := range all {

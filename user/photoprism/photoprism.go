@@ -27,7 +27,7 @@
 //	  confidence         float     its probability; PhotoPrism's uncertainty is 100-100·confidence
 //	  topicality         float     the same
 //
-// The key comes as "Authorization: Bearer KEY". PhotoPrism sends nothing when
+// The key is sent as "Authorization: Bearer KEY". PhotoPrism sends nothing when
 // it starts and takes the address from vision.yml (docs/PROGRAMS.md).
 //
 // Input is hostile: any web page, any program on this machine and, in a
@@ -42,18 +42,17 @@ const (
 	MaxBody = 16 << 20
 	// MaxImages exceeds the three crops of a photo.
 	MaxImages = 8
-	// working requests are processed concurrently, and waiting more are queued.
-	// Only those being processed have their bodies in memory.
+	// working is the number of requests processed concurrently, and waiting the
+	// number of requests queued. The bodies of queued requests are not in
+	// memory.
 	working, waiting = 2, 8
 )
 
-// bodyTimeout and labelTimeout limit reading a body and finding labels.
 const (
 	bodyTimeout  = 30 * time.Second
 	labelTimeout = 5 * time.Minute
 )
 
-// A Label is a keyword for a photo.
 type Label struct {
 	Name       string  `json:"name"`
 	Source     string  `json:"source"`

@@ -72,7 +72,6 @@ func Serve(ctx context.Context, l net.Listener, cert *tls.Certificate, h http.Ha
 	return <-ended
 }
 
-// ReadToken reads the bearer key from a file.
 func ReadToken(path string) (string, error) {
 	b, err := access.Read("the service's key", path)
 	return strings.TrimSpace(string(b)), err

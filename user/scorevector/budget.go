@@ -24,17 +24,18 @@ import (
 // sums of independent signs. It exceeds (1+δ) times its mean with probability
 // at most exp(−(m̂/2)·(δ − log(1+δ))). Two photos with KL = 6.59 therefore
 // leave [0, 22] with probability at most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and
-// 0.012 at the extreme of 13.73. They reach 37, where scores wrap, with at most
-// 10⁻¹¹². Leaving [0, 22] is harmless, but wrapping must not happen.
+// 0.012 at the extreme of 13.73. They reach 37, where scores wrap, with
+// probability at most 10⁻¹¹². Leaving [0, 22] is harmless, but wrapping must
+// not happen.
 //
 // Bound on the JL estimate, certain. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
 // and the owner knows both norms. Record and Request reject vectors that could
 // wrap (CheckNorms): a record's Σz² must not exceed MaxSquare, 7.48·F. z is
-// relative to a common baseline, which does not change distances but determines
-// Σz², about F times the L1 distance from it. Photos of Corel-5k lie at most
-// 5.5 from the median of each field, blank images 6.2. Measured from each
-// field's minimum, blank images would lie at 11 and be rejected. Callers that
-// must not fail use Clamp.
+// measured from a common baseline. The baseline does not change distances but
+// determines Σz², about F times the L1 distance from it. Photos of Corel-5k lie
+// at most 5.5 from the median of each field, blank images 6.2. Measured from
+// each field's minimum, blank images would lie at 11 and be rejected. Callers
+// that must not fail use Clamp.
 const (
 	// MaxError is the maximum error in Dis from noise and ε, with every e = ±19
 	// in the worst direction. Actual errors are a hundred times smaller.
@@ -53,7 +54,6 @@ type Budget struct {
 	maxSquaredDistance float64
 }
 
-// New checks the parameters and computes the budget.
 func New(p vectorlayout.Params) (*Budget, error) {
 	if p.JL < 1 || p.KL < 0 || p.JL > 1<<13 || p.KL > 1<<12 || !(p.Unit >= 1 && p.Unit <= 1<<29) || !(p.Max > 0 && p.Max <= 1<<10) {
 		return nil, fmt.Errorf("making a noise budget: %d coordinates, %d bins, a unit of %g, distances to %g: %w",
@@ -99,8 +99,8 @@ func (b *Budget) setOffset(r int64) error {
 	b.maxSquaredDistance = limit + float64(b.offset) - (divergence+MaxError)*b.unit
 	// A larger bound is useless.
 	b.maxSquaredDistance = math.Floor(min(b.maxSquaredDistance, 2.5*p.Max*b.unit))
-	// The minimum of Dis is −log m_KL (only Σ v log v), if JL and logarithms
-	// are 0.
+	// The minimum of Dis is −log m_KL (from Σ v log v) if the JL part and the
+	// logarithms are 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
 	if b.maxSquaredDistance < p.Max*b.unit || lowest > limit {
 		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
@@ -132,7 +132,7 @@ func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 	return nil, first
 }
 
-// Unit returns F, squared JL units per unit of distance.
+// Unit returns F, the number of squared JL units per unit of distance.
 func (b *Budget) Unit() float64 { return b.unit }
 
 // Offset returns r: Max/2·F, or slightly less after WithSecretOffset.
@@ -162,7 +162,7 @@ func (b *Budget) MaxDistanceError(scale int64) float64 {
 // Σz² could wrap.
 func (b *Budget) CheckNorms(record, request int64) error {
 	sum := math.Sqrt(float64(record)) + math.Sqrt(float64(request))
-	// 10⁻⁹ allows for the square roots.
+	// 10⁻⁹ allows for rounding in the square roots.
 	if !(sum*sum <= b.maxSquaredDistance*(1+1e-9)) {
 		return fmt.Errorf("vectors of squared norm %d and %d lie too far from the baseline, scores could wrap: %w",
 			record, request, cpar.ErrInput)
@@ -175,8 +175,8 @@ func (b *Budget) CheckNorms(record, request int64) error {
 func (b *Budget) MaxSquare() int64 { return int64(b.maxSquaredDistance / 4) }
 
 // Clamp shortens z to Σz² ≤ MaxSquare if necessary and reports whether it did.
-// The order of a distant photo's neighbours suffers little, because everything
-// is far from it.
+// The order of a distant photo's neighbours suffers little, because all records
+// are far from it.
 func (b *Budget) Clamp(z []int16) bool {
 	square := SquaredNorm(z)
 	if square <= b.MaxSquare() {
@@ -184,7 +184,7 @@ func (b *Budget) Clamp(z []int16) bool {
 	}
 	by := math.Sqrt(float64(b.MaxSquare()) / float64(square))
 	for i, x := range z {
-		z[i] = int16(float64(x) * by) // towards 0, so that the norm cannot exceed the bound
+		z[i] = int16(float64(x) * by) // round towards 0, so that the norm cannot exceed the bound
 	}
 	return true
 }

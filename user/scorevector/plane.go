@@ -9,8 +9,8 @@ import (
 	"cpar/user/ive"
 )
 
-// A split plane is one field and one level of the original space. Pruning needs
-// the request's distance from it:
+// A split plane H consists of one field and one level of the original space.
+// Pruning needs the request's distance from the plane:
 //
 //	H        [ 0 … 1 at the field's position … 0,    −(level − centre_f) ]
 //	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]
@@ -43,9 +43,9 @@ const (
 
 // PlaneFactor multiplies a plane's distance in levels before comparison with a
 // distance estimated through JL, which can fall below the true L1 distance. At
-// m̂ = 1296 it falls below 0.75 of it with probability at most
-// exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below the distance itself half the
-// time.
+// m̂ = 1296 the estimate falls below 0.75 of the true distance with probability
+// at most exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below the true distance
+// half the time.
 const PlaneFactor = 0.75
 
 // A PlaneBudget is a checked layout of planes.
@@ -72,8 +72,8 @@ func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if err := cipher.Fits(MaxPlaneScale*float64(beta), 0.5); err != nil {
 		return nil, fmt.Errorf("making a plane budget: %w", err)
 	}
-	// The part of one half left by the request's noise and the joint term, in
-	// levels.
+	// The sum may use the part of one half that the request's noise and the
+	// joint term leave, in levels.
 	fixed := cipher.WorstNoise(1+float64(beta), 0)
 	perLevel := cipher.WorstNoise(0, MaxPlaneScale) - cipher.WorstNoise(0, 0)
 	p.limit = int64((0.5-1e-9-fixed)/perLevel) - 1

@@ -1,6 +1,7 @@
 // Package scorevector lays out the vectors that package ive encrypts: one
-// vector for both distances of a photo, and small vectors for split planes. It
-// defines the noise budgets of both and justifies every scale and bound.
+// vector for both distances (L1 and KL) of a photo, and small vectors for split
+// planes. It defines the noise budgets of both and justifies every scale and
+// bound.
 //
 //	record   [ z (m̂),          v (m_KL),                     Σz² + F·Σ v log v − r,  ε,    1 ]
 //	request  [ −2·r_s·z_s (m̂), −round(r_s·(F/2¹⁸)·log c),    r_s,                   −3,    r_s·Σz_s² ]
@@ -9,16 +10,16 @@
 //
 // z is the integer Johnson–Lindenstrauss vector of the L1 part. v and c are the
 // lab histograms of record and request (smoothed, sum 1), and v enters as
-// round(2¹⁸·v). r_s and ε are drawn per request and per record, and r, 10.5·F
-// to 11·F, per index (WithSecretOffset). F = m̂·β/2 squared JL units equal one
-// unit of L1 distance of normalised features, because each of the m̂
-// coordinates adds 1 to the expected square per level of difference and a unit
-// of L1 is β/2 levels. The KL part has the same factor, so Dis = D_L1 + D_KL.
-// The logarithm is rounded after multiplying by r_s.
+// round(2¹⁸·v). r_s is drawn per request, ε per record, and r, 10.5·F to 11·F,
+// per index (WithSecretOffset). F = m̂·β/2 squared JL units equal one unit of
+// L1 distance of normalised features, because each of the m̂ coordinates adds 1
+// to the expected square per level of difference and a unit of L1 is β/2
+// levels. The KL part has the same factor, so Dis = D_L1 + D_KL. The logarithm
+// is rounded after multiplying by r_s.
 //
-// For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins
-// PL1C-RF type 1 and PKLC-RF type 1 under one key. Package letter has both
-// boxes as the paper prints them.
+// For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins the
+// paper's PL1C-RF type 1 (L1) and PKLC-RF type 1 (KL) under one key. Package
+// letter implements both as the paper prints them.
 package scorevector
 
 import (
@@ -30,14 +31,12 @@ import (
 	"cpar/user/ive"
 )
 
-// Paper returns the layout of profile paper.
 func Paper() vectorlayout.Params {
 	p := vectorlayout.L1KL(1296, 48, 999)
 	p.Shift = ive.DistanceShift
 	return p
 }
 
-// Dim returns the number of elements of a vector.
 func (b *Budget) Dim() int { return b.params.JL + b.params.KL + 3 }
 
 func (b *Budget) Cipher() ive.Params {
@@ -67,7 +66,7 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v uses the rounded v, so that both have the same error. This
+	// Σ v log v uses the rounded v, so that it has the same error as v. This
 	// minimises the error for similar histograms, which decide ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {

@@ -14,11 +14,10 @@ import (
 	"cpar/user/internal/aspe"
 )
 
-// timedPhotos is the number of photos timed.
 const timedPhotos = 7
 
-// readSome reads a few photos spread over the collection and skips unreadable
-// ones.
+// readSome reads up to timedPhotos photos spread over the collection and skips
+// unreadable photos.
 func readSome(items []dataset.Photo) (photos [][]byte) {
 	n := min(len(items), timedPhotos)
 	for i := range n {
@@ -29,9 +28,9 @@ func readSome(items []dataset.Photo) (photos [][]byte) {
 	return photos
 }
 
-// timePhotos returns the median time to extract features in milliseconds, 0
-// without photos. Each photo counts with the faster of two runs, to exclude
-// other load.
+// timePhotos returns the median time to extract the features of a photo in
+// milliseconds, or 0 without photos. Each time is the faster of two runs, to
+// exclude other load.
 func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (float64, error) {
 	e := feature.NewExtractor()
 	var times []float64

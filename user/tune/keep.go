@@ -16,7 +16,7 @@ import (
 	"cpar/user/internal/index"
 )
 
-// keptKind changes with the encoding and with the results of Tune.
+// keptKind must change when the encoding or the results of Tune change.
 var keptKind = fmt.Sprintf("tuning 3, features %d", feature.Version)
 
 // nameOf returns a digest of all inputs of a Tuning, or false if photos are not
@@ -58,7 +58,7 @@ func (t *Tuning) write(k user.Memo, name []byte) {
 		return
 	}
 	if b, err := t.encode(); err == nil {
-		_ = k.Put(keptKind, name, b) // on failure it is computed again
+		_ = k.Put(keptKind, name, b) // if this fails, it is computed again
 	}
 }
 

@@ -15,11 +15,11 @@ const (
 	muchSlower = 1.5
 )
 
-// decide recommends a row. Of the profiles whose harmonic mean of P and R is
-// within noise of the best, it takes the one with the smallest index among
-// those at most muchSlower times slower than the fastest. A profile is
-// represented by its default ranker, unless its other ranker is better by more
-// than noise.
+// decide recommends a row. It considers the profiles whose harmonic mean of
+// precision P and recall R is within noise of the best. Of those that take at
+// most muchSlower times as long as the fastest, it recommends the profile with
+// the smallest index. A profile is represented by its default ranker, unless
+// its other ranker is better by more than noise.
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {
@@ -68,8 +68,8 @@ func (t *Tuning) champion(kind profile.Kind) *Row {
 	return b
 }
 
-// cheapest returns the row with the smallest index among those not much slower
-// than the fastest.
+// cheapest returns the row with the smallest index among rows that take at most
+// muchSlower times as long as the fastest.
 func cheapest(rows []*Row) *Row {
 	fastest := rows[0].OwnerMS
 	for _, row := range rows {
@@ -84,7 +84,6 @@ func cheapest(rows []*Row) *Row {
 	return chosen
 }
 
-// because explains a recommendation in one sentence.
 func (t *Tuning) because(chosen, best *Row, all []*Row) string {
 	mean := func(row *Row) string { return fmt.Sprintf("%.1f %%", 100*row.Merit()) }
 	name := func(row *Row) string { return fmt.Sprintf("%v (ranker %v)", row.Profile, row.Ranker) }

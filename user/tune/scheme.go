@@ -25,22 +25,23 @@ type Choice struct {
 	Reason   string     `json:"reason"`
 }
 
-// Measured is the cost of one kind of search of the plaintext, with the
-// integers, order and kernels of the cloud.
+// Measured holds the cost and recall of one kind of search. The search runs on
+// plaintext with the integers, order and kernels of the cloud.
 type Measured struct {
 	Scheme string  `json:"scheme"`
 	Search string  `json:"search"`
 	MS     float64 `json:"ms"`
-	// Recall is the fraction of the scan's ten nearest neighbours found, AP-10.
+	// Recall is the fraction found of the scan's ten nearest neighbours (AP-10,
+	// Section IV-A).
 	Recall float64 `json:"recall_at_10"`
 }
 
 const (
-	// chooseFrom bounds the photos that Choose measures. Beyond it scan time
-	// grows linearly.
+	// chooseFrom bounds the photos that Choose measures. Beyond this number,
+	// scan time grows linearly.
 	chooseFrom = 20000
 	// fastEnough is the time below which a scan is preferred, because it is
-	// exact, reveals less, and a faster search is not noticeable.
+	// exact and reveals less, and users do not notice a faster search.
 	fastEnough = 5 * time.Millisecond
 	// worthIt is the minimum speed-up over a scan, and findsEnough the minimum
 	// recall.
@@ -52,10 +53,10 @@ const (
 	neighbours = rank.PaperNeighbours
 )
 
-// Choose prepares an index of the scheme that measures best for the collection:
-// capia (a scan) if a scan is fast enough, otherwise the faster of cpar and
-// ivf. For profiles of short vectors, which these schemes do not hide, and for
-// keys that do not allow all three, it chooses user.DefaultScheme.
+// Choose measures schemes and prepares an index of the best scheme for the
+// collection: capia (a scan) if a scan is fast enough, otherwise the faster of
+// cpar and ivf. It chooses user.DefaultScheme for profiles of short vectors,
+// which these schemes do not hide, and for keys that do not allow all three.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {
@@ -83,7 +84,7 @@ func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Op
 	}
 	c.decide(len(images))
 	if len(images) <= chooseFrom {
-		opt.Fitted = b.Fitted() // to all images
+		opt.Fitted = b.Fitted() // b was fitted to all images
 	}
 	b, err = user.Setup(ctx, key, images, c.apply(opt))
 	return b, c, err
@@ -97,7 +98,8 @@ func (c *Choice) apply(opt user.Options) user.Options {
 	return opt
 }
 
-// decide chooses for a collection of n photos, of which c.Photos were measured.
+// decide chooses a scheme for a collection of n photos, of which c.Photos were
+// measured.
 func (c *Choice) decide(n int) {
 	scan := c.Measured[0]
 	of := fmt.Sprintf("of %d photos", n)
@@ -131,8 +133,8 @@ func (m Measured) enough() int {
 	return 0
 }
 
-// measure searches the plaintext for some of its n records with the default
-// search of each scheme.
+// measure runs the default search of each scheme in plaintext, for some of the
+// n records.
 func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress) (*Choice, error) {
 	twin, err := b.Twin()
 	if err != nil {

@@ -27,16 +27,16 @@ import (
 
 // Options configure Tune. The zero value is valid.
 type Options struct {
-	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
+	// PCA is X in the paper's PCA-X, for profile `paper`. 0 means 32.
 	PCA int
-	// Photos are used to time the owner. A few are read. Without them the time
-	// is not measured.
+	// Tune reads a few of Photos to measure the owner's time. Without Photos,
+	// the time is not measured.
 	Photos []dataset.Photo
 	// Network computed the images' embeddings. Tune measures its cost, too.
 	Network *encoder.Encoder
-	// Keep caches the outcome for the same collection and options, nil for no
-	// cache. A Tuning derives from private photos and keywords and must be
-	// stored encrypted.
+	// Keep caches the Tuning for the same collection and options. It may be
+	// nil. A Tuning derives from private photos and keywords and must be stored
+	// encrypted.
 	Keep     user.Memo
 	Progress user.Progress
 }
@@ -68,21 +68,18 @@ type Row struct {
 	rank.Validation
 	// OwnerMS is the owner's time per photo before encryption, on one core:
 	// decoding, features, embedding and projection. It is 0 if not measured.
-	OwnerMS float64 `json:"owner_ms,omitempty"`
-	// IndexBytes holds the sizes of an index of the collection.
+	OwnerMS    float64    `json:"owner_ms,omitempty"`
 	IndexBytes IndexBytes `json:"index_bytes"`
 	// CloudMS is the time of scheme capia to scan the collection for one photo,
 	// on one core of this machine. Scheme cpar takes less, sealed more.
 	CloudMS float64 `json:"cloud_ms"`
 }
 
-// IndexBytes holds the sizes of an index by scheme.
 type IndexBytes struct {
 	CAPIA  uint64 `json:"capia"`
 	Sealed uint64 `json:"sealed"`
 }
 
-// LeftOut is a profile without a result.
 type LeftOut struct {
 	Profile profile.Kind `json:"profile"`
 	Reason  string       `json:"reason"`
@@ -93,7 +90,7 @@ type LeftOut struct {
 const maxTunePhotos, minTunePhotos, tuneReads = 4000, 500, 100_000_000
 
 // Tune cross-validates each profile and ranker on a collection, measures their
-// cost, and recommends one. It returns ErrInput for a collection without
+// cost, and recommends a pair. It returns ErrInput for a collection without
 // keywords or with fewer than two images.
 func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error) {
 	const how = "profiles are compared by how well photos find each other's keywords"
@@ -135,8 +132,8 @@ func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error
 	return t, nil
 }
 
-// Apply sets the recommended profile and ranker in opt, as fitted to the same
-// images.
+// Apply sets the recommended profile and ranker in opt, fitted to the images
+// given to Tune.
 func (t *Tuning) Apply(opt user.Options) user.Options {
 	fit := *t.fits[t.Recommended.Profile]
 	fit.Validation, fit.Samples = &t.row(t.Recommended.Profile, t.Recommended.Ranker).Validation, nil
@@ -226,7 +223,7 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if r.fit.Profile, err = r.fit.Profile.ForCollection(vectors); err != nil {
 		return err
 	}
-	// Profile paper needs a secret projection. This one is never reused.
+	// Profile paper needs a secret projection. This projection is never reused.
 	if r.projector, err = r.fit.Profile.Projector(seed.Forgotten()); err != nil {
 		return err
 	}
@@ -255,8 +252,8 @@ type Plan struct {
 	Tune      Options
 }
 
-// Check reports configurations that Build refuses for every collection. A
-// profile still to be selected is assumed to suit any block width.
+// Check rejects plans that Build rejects for every collection. It assumes that
+// a profile not yet selected suits any block width.
 func (o Plan) Check() error {
 	if o.Suited || o.TryProfiles {
 		o.Profile = profile.Learned
@@ -264,7 +261,8 @@ func (o Plan) Check() error {
 	return o.Options.Check()
 }
 
-// Decided holds the decisions of Build, nil for those not made.
+// Decided holds the decisions of Build. A field is nil if Build did not make
+// the decision.
 type Decided struct {
 	Tuning *Tuning
 	Choice *Choice

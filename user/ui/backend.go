@@ -6,10 +6,10 @@
 //	           │         └ os.Root of each folder: photos, by opaque ids
 //	           └ in the URL fragment, which browsers do not send
 //
-// The program contains the page and everything it loads, and the content
-// security policy limits the browser to this server. A client with the token
-// can view photos below the opened folders and write keywords beside them.
-// guard.go lists the requests that are refused.
+// The program embeds the page and its resources, and the content security
+// policy limits the browser to this server. A client with the token can view
+// photos below the opened folders and write keywords beside them. guard.go
+// lists the requests that are refused.
 //
 // Decisions wait in memory until the user writes them. Each write changes the
 // photo's metadata in a run that can be undone.
@@ -25,19 +25,18 @@ import (
 )
 
 // A Backend performs the owner's operations for the page. It must be safe for
-// concurrent use. Paths are those returned by Photos.
+// concurrent use. All paths come from Photos.
 type Backend interface {
 	Settings() Settings
-	// Choose changes settings.
 	Choose(Choice) error
-	// Photos lists the photos below the folders. skipped describes the files
-	// that are not photos, "" if none.
+	// Photos lists the photos below the folders. The string skipped describes
+	// the other files, "" if none.
 	Photos(ctx context.Context) (paths []string, skipped string, err error)
 	// Skipped lists the files that Photos left out, except files that users
 	// expect to be left out.
 	Skipped() []leftOut
-	// Locate returns a function from the content of a photo to its records in
-	// the index. The function is nil if there is no index to look in.
+	// Locate returns a function that maps a photo's content digest to its
+	// records in the index. The function is nil if there is no index.
 	Locate(ctx context.Context) (func(content [32]byte) []uint32, error)
 	// Content returns the content digest of a photo if it is known without
 	// reading the file.
@@ -47,8 +46,8 @@ type Backend interface {
 	// Look returns the keywords and stored answers of a photo, without a
 	// request.
 	Look(path string) (*Known, error)
-	// Annotate annotates photos and returns the answers obtained, in order. The
-	// error is a failure of the cloud or an interrupt.
+	// Annotate annotates photos and returns the answers obtained, in order. It
+	// returns an error after a failure of the cloud or an interrupt.
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData annotates a photo outside the folders.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
@@ -59,7 +58,7 @@ type Backend interface {
 	// Write writes changes as one run and returns the results obtained, in
 	// order.
 	Write(ctx context.Context, list []Change) ([]library.Result, error)
-	// Runs lists the runs, newest first, and Undo undoes one.
+	// Runs lists the runs, newest first. Undo undoes the run with the given id.
 	Runs() ([]library.Run, error)
 	Undo(ctx context.Context, id string) (*Undone, error)
 	Find(ctx context.Context, word string) ([]string, error)
@@ -92,9 +91,9 @@ type Choice struct {
 	KeepMtime *bool   `json:"keep_mtime,omitempty"`
 }
 
-// Known holds the keywords of a photo.
+// Known holds the keywords and suggestions of a photo.
 type Known struct {
-	Yours    []string // by people
+	Yours    []string // entered by people
 	Machine  []string // written by a run, not yet accepted
 	Rejected []string
 	Problems []string // unreadable metadata
@@ -105,7 +104,6 @@ type Known struct {
 	Near     []rank.Neighbour
 }
 
-// An Answer is the result of annotating a photo.
 type Answer struct {
 	Keywords  []rank.Keyword
 	Near      []rank.Neighbour
@@ -113,7 +111,7 @@ type Answer struct {
 	Err       error
 }
 
-// CloudView describes what a cloud observed of a request.
+// CloudView describes a cloud's observations of a request.
 type CloudView struct {
 	Scheme       string                `json:"scheme"`
 	Observations []leakage.Observation `json:"parts"`
@@ -128,12 +126,11 @@ type CloudView struct {
 	scheme cpar.Scheme
 }
 
-// A Decision is a user's decision on a photo's keywords.
 type Decision struct {
 	Accept, Reject, Add []string
 }
 
-// A Change is a decision on a photo to write. With Likely set, the likely
+// A Change is a decision to write to a photo. If Likely is set, likely
 // suggestions without a decision are written as machine keywords.
 type Change struct {
 	Path string
@@ -141,30 +138,27 @@ type Change struct {
 	Likely bool
 }
 
-// Written is the result of a write.
 type Written struct {
-	Run   string   `json:"run"`
-	File  string   `json:"file"` // base name of the last changed file, "" if none
-	Added []string `json:"added"`
-	// Files and Photos count what was changed.
+	Run    string   `json:"run"`
+	File   string   `json:"file"` // base name of the last changed file, "" if none
+	Added  []string `json:"added"`
 	Files  int      `json:"files"`
 	Photos int      `json:"photos"`
 	Failed []Failed `json:"failed"`
-	// Pending counts the decisions that still wait.
+	// Pending counts the decisions not yet written.
 	Pending pending `json:"pending"`
 }
 
-// Failed is a photo that could not be written. Its decision waits.
+// Failed is a photo that could not be written. Its decision stays pending.
 type Failed struct {
 	Name  string `json:"name"`
 	Error string `json:"error"`
 	err   error
 }
 
-// Undone counts the files of an undone run.
 type Undone struct {
 	Restored  int      `json:"restored"`  // restored byte for byte
-	Retracted int      `json:"retracted"` // changed since, lost only the run's keywords
+	Retracted int      `json:"retracted"` // later changed, lost only the run's keywords
 	Left      int      `json:"left"`      // could not be changed
 	Paths     []string `json:"-"`         // of the photos
 }

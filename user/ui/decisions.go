@@ -19,17 +19,16 @@ const (
 	maxWords     = 200
 )
 
-// decisions holds unwritten decisions in memory.
+// The type decisions holds unwritten decisions in memory.
 type decisions struct {
 	mu   sync.Mutex
 	by   map[string]Decision // by photo id
-	past []action            // that can be undone, oldest first
+	past []action            // actions that can be undone, oldest first
 	last int                 // number of the last action
 }
 
 func newDecisions() *decisions { return &decisions{by: map[string]Decision{}} }
 
-// each calls f with every decision.
 func (d *decisions) each(f func(id string, x Decision)) {
 	d.mu.Lock()
 	all := maps.Clone(d.by)
@@ -46,7 +45,8 @@ func (d *decisions) of(id string) Decision {
 	return Decision{slices.Clone(x.Accept), slices.Clone(x.Reject), slices.Clone(x.Add)}
 }
 
-// forget drops what was written and keeps later and different decisions.
+// forget drops decisions that were written and keeps later or different
+// decisions.
 func (d *decisions) forget(id string, written Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *decisions) keep(id string, x Decision) {
 	}
 }
 
-// mark records accept, reject, add, or "" for a word.
+// mark sets the decision on a word to accept, reject, add, or "" (undecided).
 func (d *decisions) mark(id, word, mark string) error {
 	word, err := checkWord(word)
 	if err != nil {
@@ -75,8 +75,8 @@ func (d *decisions) mark(id, word, mark string) error {
 	return d.set(id, word, mark)
 }
 
-// markAll records marks as one action. It leaves out marks that a photo cannot
-// take, and returns an error if no photo can take its mark.
+// markAll records changes of marks as one action. It leaves out invalid
+// changes, and returns an error if all are invalid.
 func (d *decisions) markAll(all []change) (action, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,8 +102,8 @@ func (d *decisions) markAll(all []change) (action, error) {
 	return done, nil
 }
 
-// unmark reverts an action, except for marks that were changed or written
-// since, and returns the number of marks reverted.
+// unmark reverts the action with this number, except marks changed or written
+// since. It returns the number of marks reverted.
 func (d *decisions) unmark(number int) (n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,7 +168,7 @@ func has(words []string, word string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return metadata.Fold(w) == folded })
 }
 
-// checkWord rejects words that photo programs cannot show as keywords.
+// checkWord rejects words that photo programs could not show as keywords.
 func checkWord(word string) (string, error) {
 	word = strings.TrimSpace(word)
 	switch {

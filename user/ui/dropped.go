@@ -17,22 +17,22 @@ import (
 
 // Bounds of photos dropped onto the page.
 const (
-	maxDropBytes = 256 << 20 // of one, and of all that are kept
+	maxDropBytes = 256 << 20 // of one photo, and of all kept photos together
 	maxDropped   = 4
-	// maxCompared bounds the bytes read to find a renamed photo. Above it, only
-	// photos of the same name or size are compared.
+	// maxCompared bounds the bytes read to find a renamed photo. Beyond this
+	// number, only photos of the same name or size are compared.
 	maxCompared = 2 << 30
 )
 
-// dropped holds in memory the last dropped photos that are in no folder.
+// The type dropped holds the last photos that were dropped onto the page and
+// are in no folder.
 type dropped struct {
 	by   *lru.Cache[string, *drop]
-	most int // bytes in total
-	// receiving admits one photo at a time, since each may be as large as all
-	// kept ones.
+	most int // maximum total of bytes
+	// The channel receiving admits one photo at a time, because each may be as
+	// large as all kept photos.
 	receiving chan struct{}
-	// content caches digests of photos by contentKey.
-	content sync.Map
+	content   sync.Map
 }
 
 type contentKey struct {
@@ -81,9 +81,9 @@ func baseName(name string) string {
 	return name
 }
 
-// match finds the photo below the folders with the same image as the dropped
-// one. It compares photos of the same name or size first. whole reports whether
-// all were compared.
+// match finds the photo in the folders with the same image as the dropped
+// photo. It compares photos of the same name or size first. The result whole
+// reports whether match compared all photos.
 func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
 	want := decode.ContentDigest(data)
 	all, _ := s.photos.list()

@@ -27,8 +27,7 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// policy permits resources from this server and images made by the page,
-// nothing more.
+// policy permits only resources from this server and images made by the page.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -71,8 +70,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// fromHere reports whether the browser declares a request as the page's own.
-// Other sites may open the page in a tab, where it is empty without the token.
+// fromHere reports whether the browser declares that a request comes from the
+// page. Other sites may open the page in a tab, where it is empty without the
+// token.
 func fromHere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":

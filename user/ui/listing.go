@@ -25,7 +25,7 @@ type listing struct {
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // the suggestion, if a word was named
+	c     candidate // the suggestion of listing.word, if set
 }
 
 const (
@@ -33,23 +33,22 @@ const (
 	maxRows     = 500 // per call
 )
 
-// A filter selects photos. Fields left out select all.
+// A filter selects photos. An empty field selects all.
 type filter struct {
 	// Show is untagged, likely, maybe, or undecided.
 	Show   string `json:"show,omitempty"`
 	Word   string `json:"word,omitempty"` // a keyword or a suggestion
 	Folder string `json:"folder,omitempty"`
-	From   string `json:"from,omitempty"` // dates of files, 2026-11-25
+	From   string `json:"from,omitempty"` // dates of files, such as 2026-11-25
 	To     string `json:"to,omitempty"`
 	// Review lists the photos for which Word is suggested, likeliest first.
 	// Faint includes suggestions below 25 %.
 	Review bool `json:"review,omitempty"`
 	Faint  bool `json:"faint,omitempty"`
-	// At is the id of a photo whose position is wanted.
+	// At is the id of a photo whose position the page requests.
 	At string `json:"at,omitempty"`
 }
 
-// An entry is a row as shown on the page.
 type entry struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -76,11 +75,11 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error)
 	out := struct {
 		Listing  string  `json:"listing"`
 		Total    int     `json:"total"`
-		At       int     `json:"at"`     // position of the photo asked for, or -1
+		At       int     `json:"at"`     // position of the photo filter.At, or -1
 		Likely   int     `json:"likely"` // rows that are likely, if the listing reviews a word
 		Surveyed int     `json:"surveyed"`
 		Of       int     `json:"of"`
-		Rows     []entry `json:"rows"` // the first ones
+		Rows     []entry `json:"rows"` // the first rows
 	}{Listing: id, Total: len(x.rows), Surveyed: s.survey.progress(), Of: len(all)}
 	out.At = slices.IndexFunc(x.rows, func(r row) bool { return r.photo.id == f.At })
 	threshold := s.backend.Settings().limit
@@ -127,7 +126,8 @@ func (s *Server) filter(all []*shelfPhoto, f filter) (*listing, error) {
 	return x, nil
 }
 
-// shows returns the part of a filter's test that depends on keywords.
+// shows returns a test for the parts of a filter that depend on keywords. The
+// test also returns the suggestion of the filter's word.
 func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	threshold, word := s.backend.Settings().limit, metadata.Fold(f.Word)
 	is := map[string]func(*summary, Decision) bool{
@@ -170,7 +170,7 @@ func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	}, nil
 }
 
-// open reports whether a photo has an undecided suggestion of a kind.
+// open reports whether a photo has an undecided suggestion that satisfies kind.
 func (x *summary) open(d Decision, kind func(candidate) bool) bool {
 	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
 }
@@ -215,7 +215,6 @@ func (s *Server) entries(x *listing, from, n int) []entry {
 	return out
 }
 
-// suggested lists the words to review.
 func (s *Server) suggested(_ http.ResponseWriter, r *http.Request) (any, error) {
 	prefix, all := metadata.Fold(r.URL.Query().Get("prefix")), s.groups()
 	if prefix != "" {
@@ -236,7 +235,6 @@ func (s *Server) completed(_ http.ResponseWriter, r *http.Request) (any, error) 
 	}{s.complete(r.URL.Query().Get("prefix"), 10)}, nil
 }
 
-// folders lists the folders with photos, for the filter.
 func (s *Server) folders() []string {
 	all, _ := s.photos.list()
 	out := []string{}

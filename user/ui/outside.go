@@ -12,8 +12,6 @@ import (
 	"cpar/user/device"
 )
 
-// Photos outside the folders, and the cloud's view of a request.
-
 // AnnotateData annotates a photo outside the folders and stores nothing.
 func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
 	w.asking.Lock()
@@ -35,7 +33,6 @@ func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer,
 	return Answer{a.Keywords, a.Near, saw.answered(a, len(a.Near)), a.Err}, nil
 }
 
-// newCloudView describes what a request reveals to the cloud.
 func newCloudView(q *cpar.Request) (*CloudView, error) {
 	b, err := q.MarshalBinary()
 	if err != nil {
@@ -48,7 +45,8 @@ func newCloudView(q *cpar.Request) (*CloudView, error) {
 	return &CloudView{Scheme: q.Params.Scheme.String(), Observations: parts, Bytes: len(b), Start: slices.Clone(b[:min(len(b), startBytes)]), scheme: q.Params.Scheme}, nil
 }
 
-// answered adds the sizes of the reply. It returns nil if nothing was sent.
+// answered adds the sizes of the reply to s. It returns nil if nothing was
+// sent.
 func (s *CloudView) answered(a *device.Annotated, nearest int) *CloudView {
 	if s == nil || a.Sent == 0 {
 		return nil
@@ -58,13 +56,11 @@ func (s *CloudView) answered(a *device.Annotated, nearest int) *CloudView {
 	return s
 }
 
-// LookData reads the keywords in a photo outside the folders.
 func (w *LibraryBackend) LookData(name string, data []byte) (*Known, error) {
 	words, problems := metadata.Read(name, data)
 	return knownOf(words, problems, nil), nil
 }
 
-// Sidecar returns the sidecar of a photo outside the folders.
 func (w *LibraryBackend) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
 	c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
 	threshold := w.choices().threshold

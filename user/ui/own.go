@@ -13,7 +13,7 @@ import (
 )
 
 // An OwnBackend is the Backend of an owner without an index. An image network
-// suggests words of its own vocabulary, and nothing is sent.
+// suggests words of the network's vocabulary, and nothing is sent.
 type OwnBackend struct {
 	LibraryBackend
 	words func(photo []byte) ([]rank.Keyword, error)
@@ -23,9 +23,9 @@ type OwnBackend struct {
 }
 
 // NewOwnBackend returns a backend whose suggestions come from the function
-// words, which reads the contents of a photo's file. They have no
-// probabilities, so none is written unless accepted. Without a key l is nil,
-// and nothing can be written.
+// words, called with the contents of a photo's file. Suggestions have no
+// probabilities, so only accepted ones are written. Without a key, l is nil and
+// nothing can be written.
 func NewOwnBackend(l *library.Library, words func(photo []byte) ([]rank.Keyword, error), o LibraryOptions) *OwnBackend {
 	w := &OwnBackend{words: words, found: map[string][]rank.Keyword{}}
 	w.library, w.o, w.also, w.chosen = l, o, map[string][]string{}, o.choices()

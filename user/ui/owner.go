@@ -23,15 +23,14 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword shown. One in ten such
-	// keywords is right.
+	// guess is the minimum probability of a keyword on the page. One in ten
+	// such keywords is right.
 	guess = 0.1
 	// maxShownWords bounds the keywords shown and written per photo.
 	maxShownWords = 12
 	startBytes    = 6144
 )
 
-// LibraryOptions configure the page of a library.
 type LibraryOptions struct {
 	Folders []string
 	List    photo.Options
@@ -42,8 +41,9 @@ type LibraryOptions struct {
 	// Threshold is the minimum probability of keywords written without
 	// confirmation.
 	Threshold float64
-	// Right is the share of right keywords that the threshold aims at, 0 if the
-	// threshold was given. ThresholdOf returns the threshold for a share.
+	// Right is the share of correct keywords from which the threshold was
+	// computed, or 0 if the threshold was given. ThresholdOf returns the
+	// threshold for a share.
 	Right       float64
 	ThresholdOf func(right float64) float64
 	// Params selects the search parameters of an index.
@@ -59,7 +59,8 @@ type LibraryBackend struct {
 
 	asking sync.Mutex // an index does not allow concurrent use
 	index  *device.Index
-	// state is a copy of the index after the last request, for readers.
+	// state is a copy of the index after the last request, for methods that
+	// only read.
 	state atomic.Pointer[device.Index]
 
 	mu      sync.Mutex
@@ -76,7 +77,6 @@ type choices struct {
 	threshold, right float64
 }
 
-// NewLibraryBackend returns the backend of a library.
 func NewLibraryBackend(l *library.Library, x *device.Index, o LibraryOptions) *LibraryBackend {
 	w := &LibraryBackend{library: l, o: o, index: x, also: map[string][]string{}}
 	w.chosen = o.choices()
@@ -97,7 +97,6 @@ func (w *LibraryBackend) choices() choices {
 	return w.chosen
 }
 
-// Choose changes settings for as long as the program runs.
 func (w *LibraryBackend) Choose(c Choice) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +132,7 @@ func (w *LibraryBackend) Skipped() []leftOut {
 }
 
 // Locate fetches all photo identities of the index, so that the cloud does not
-// learn which photos are looked at.
+// learn which photos the user looks at.
 func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
 	return w.state.Load().Locate(ctx)
 }
@@ -142,7 +141,6 @@ func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []u
 // changed since.
 func (w *LibraryBackend) Content(path string) ([32]byte, bool) { return w.library.Content(path) }
 
-// Vocabulary returns the words of the index.
 func (w *LibraryBackend) Vocabulary() []string { return w.state.Load().Keywords() }
 
 // keepState copies the index for readers. The caller holds asking.
@@ -187,8 +185,7 @@ func (w *LibraryBackend) Photos(ctx context.Context) (paths []string, skipped st
 	return paths, found.Summary(), nil
 }
 
-// below returns the path of a file relative to the opened folder that contains
-// it.
+// below returns a path relative to the opened folder that contains the file.
 func (w *LibraryBackend) below(path string) string {
 	for _, folder := range w.o.Folders {
 		if abs, err := filepath.Abs(folder); err == nil {
@@ -242,7 +239,6 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	return known, nil
 }
 
-// lookAt reads the keywords of a photo and its sidecars.
 func lookAt(path string, machine []string) (*Known, error) {
 	words, problems, err := metadata.ReadFile(path)
 	if err != nil {
@@ -267,7 +263,6 @@ func knownOf(words metadata.Keywords, problems []metadata.Problem, machine []str
 	return k
 }
 
-// Annotate annotates photos.
 func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -321,7 +316,7 @@ func (w *LibraryBackend) write(ctx context.Context, list []Change, look func(pat
 		results[at[n]] = r
 		n++
 	})
-	for _, i := range at[n:] { // an interrupt left them out
+	for _, i := range at[n:] { // an interrupt left these changes out
 		results[i].Err = cmp.Or(err, context.Canceled)
 	}
 	return results, err

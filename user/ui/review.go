@@ -13,8 +13,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// An action is one decision of the user on any number of photos, which one undo
-// reverts until it is written.
+// An action is one decision of the user on any number of photos. One undo
+// reverts an action that is not yet written.
 type action struct {
 	number  int
 	changes []change
@@ -25,20 +25,20 @@ type change struct{ id, word, before, after string }
 // maxActions bounds the actions that can be undone.
 const maxActions = 100
 
-// marks is a decision on part of a listing.
+// The type marks holds a decision on part of a listing.
 type marks struct {
 	Listing string `json:"listing"`
 	Mark    string `json:"mark"` // accept, reject, or "" for undecided
-	// Only and Except hold ranges of positions, first and last. Without Only,
-	// photos that are already decided are left alone.
+	// Only and Except hold ranges of positions, [first, last]. Without Only,
+	// photos with a decision stay unchanged.
 	Only   [][2]int `json:"only,omitempty"`
 	Except [][2]int `json:"except,omitempty"`
-	// Likely leaves out keywords that are not likely. A listing by photo
-	// requires it.
+	// Likely restricts the decision to likely keywords. It is required for a
+	// listing without a word.
 	Likely bool `json:"likely,omitempty"`
 }
 
-// pending counts decisions that are not yet written.
+// The type pending counts decisions that are not yet written.
 type pending struct {
 	Photos   int `json:"photos"`
 	Accepted int `json:"accepted"` // with words added
@@ -84,7 +84,8 @@ func (s *Server) mark(w http.ResponseWriter, r *http.Request) (any, error) {
 	}{done.number, len(photos), len(done.changes), s.decided.pending()}, nil
 }
 
-// changes returns the marks to change.
+// changes returns the changes that the decision m makes to the marks of a
+// listing.
 func (s *Server) changes(x *listing, m marks) (all []change) {
 	threshold, folded := s.backend.Settings().limit, metadata.Fold(x.word)
 	for i, r := range x.rows {
@@ -129,7 +130,8 @@ func (s *Server) unmark(w http.ResponseWriter, r *http.Request) (any, error) {
 	}{n, s.decided.pending()}, nil
 }
 
-// waiting reports what is not written yet, and how many photos are surveyed.
+// waiting returns the numbers of decisions not yet written and of photos
+// surveyed.
 func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 	all, _ := s.photos.list()
 	return struct {

@@ -23,18 +23,16 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// Options configure a server.
 type Options struct {
 	// Folders hold the photos. No file outside them is read or written.
 	Folders []string
-	// Port on loopback, 0 for any free one.
+	// Port is the port on loopback, 0 for any free port.
 	Port    int
 	Backend Backend
 	// Ready receives the address, with the token in its fragment.
 	Ready func(address string) error
 }
 
-// A Server serves the page.
 type Server struct {
 	backend Backend
 	host    string // address and port as a browser sends them
@@ -46,14 +44,13 @@ type Server struct {
 	decided    *decisions
 	survey     *survey
 	listings   *lru.Cache[string, *listing]
-	life       context.Context // of the server
+	life       context.Context // ends when the server stops
 	surveying  sync.WaitGroup
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 
 const maxSaw = 64
 
-// newCache returns a cache of the given size with LRU eviction.
 func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
 	c, err := lru.New[K, V](most)
 	if err != nil {
@@ -95,8 +92,8 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
-// serve stops when the context ends: it cancels requests in progress and waits
-// for them briefly.
+// serve serves until the context ends. It then cancels requests in progress and
+// waits for them briefly.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
 	s.surveying.Go(func() { s.surveyAll(ctx) })

@@ -38,7 +38,7 @@ type shelf struct {
 }
 
 // A folder is an open folder from the command line. os.Root follows no link and
-// no .. out of it.
+// no ".." out of the folder.
 type folder struct {
 	path string // absolute
 	root *os.Root
@@ -48,7 +48,7 @@ type shelfPhoto struct {
 	id     string
 	folder int
 	name   string // below the folder, with slashes
-	path   string // as returned by the backend
+	path   string // from the backend
 	dated  time.Time
 }
 
@@ -93,7 +93,7 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 				p.dated = info.ModTime()
 			}
 		}
-		if !ok || err != nil { // probably a link whose target is listed itself
+		if !ok || err != nil { // probably a link to a photo that is also listed
 			out++
 			continue
 		}
@@ -158,7 +158,7 @@ func (s *shelf) list() ([]*shelfPhoto, string) {
 	return s.all, s.skipped
 }
 
-// stat and read access a photo through its opened folder.
+// stat accesses a photo through its opened folder, like read.
 func (s *shelf) stat(p *shelfPhoto) (os.FileInfo, error) {
 	info, err := s.folders[p.folder].root.Stat(filepath.FromSlash(p.name))
 	if err == nil && !info.Mode().IsRegular() {

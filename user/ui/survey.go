@@ -12,7 +12,8 @@ import (
 )
 
 // A survey holds a summary of every photo, for filters, groups and completion.
-// It is filled in the background and follows every later look at a photo.
+// It is filled in the background and updated whenever a photo's keywords are
+// read.
 type survey struct {
 	mu      sync.RWMutex
 	by      map[string]*summary // by photo id
@@ -21,12 +22,11 @@ type survey struct {
 
 	groups  cached[[]group]
 	yours   cached[[]spoken]
-	failing map[string]string // why images could not be decoded, by id
-	// records holds the photos below the folders that are in the index.
+	failing map[string]string // reasons why images could not be decoded, by photo id
+	// records maps records of the index to photos in the folders.
 	records map[uint32]*shelfPhoto
 }
 
-// A summary is what the survey holds of one photo.
 type summary struct {
 	asked    bool
 	yours    []string
@@ -39,7 +39,7 @@ type candidate struct {
 	word        string
 	probability float32 // 0 if the ranker has none
 	bar         uint8
-	old         bool // written by an earlier run and no longer suggested
+	old         bool // from an earlier run, no longer suggested
 	written     bool
 }
 
@@ -47,7 +47,6 @@ func (c candidate) sure(threshold float64) bool {
 	return c.old || c.probability > 0 && float64(c.probability) >= threshold
 }
 
-// percent returns the probability in percent, 0 if there is none.
 func (c candidate) percent() int {
 	if c.probability == 0 {
 		return 0
@@ -63,7 +62,7 @@ func (c candidate) faint(threshold float64) bool {
 	return !c.sure(threshold) && c.probability > 0 && c.percent() < faintBelow
 }
 
-// cached is a value computed from one version of the survey.
+// The type cached holds a value computed from one version of the survey.
 type cached[T any] struct {
 	key   any
 	value T
@@ -73,7 +72,7 @@ func newSurvey() *survey {
 	return &survey{by: map[string]*summary{}, shared: map[string]string{}, failing: map[string]string{}}
 }
 
-// candidates returns the suggestions that the photo does not have, best first.
+// candidates returns the suggested keywords that the photo lacks, best first.
 func candidates(k *Known) (words []candidate) {
 	most := 0.0
 	for _, w := range k.Keywords {
@@ -98,7 +97,6 @@ func candidates(k *Known) (words []candidate) {
 	return words
 }
 
-// put stores what is known of a photo.
 func (v *survey) put(id string, k *Known) {
 	x := &summary{asked: k.Asked, words: candidates(k), problems: k.Problems}
 	v.mu.Lock()
@@ -121,7 +119,7 @@ func (v *survey) share(word string) string {
 	return word
 }
 
-// broken stores why nothing is known of a photo.
+// broken stores the reason why a photo's keywords could not be read.
 func (v *survey) broken(id string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,7 +136,7 @@ func (v *survey) outcome(id string, err error) {
 	}
 }
 
-// why returns why a photo or its keywords could not be read, "" if they could.
+// why returns the reason why a photo or its keywords could not be read, or "".
 func (v *survey) why(id string) string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -160,8 +158,8 @@ func (v *survey) progress() int {
 	return len(v.by)
 }
 
-// locate finds the photos of the index below the folders. It reads at most
-// maxCompared bytes and only photos with keywords.
+// locate finds the records of photos in the folders. It reads at most
+// maxCompared bytes, and only photos with keywords.
 func (s *Server) locate(ctx context.Context) {
 	records, err := s.backend.Locate(ctx)
 	if records == nil || err != nil {
@@ -204,7 +202,6 @@ func (s *Server) surveyAll(ctx context.Context) {
 	s.locate(ctx)
 }
 
-// lookAgain renews the summary of a photo.
 func (s *Server) lookAgain(p *shelfPhoto) {
 	k, err := s.lookAt(p)
 	if err != nil {
@@ -221,13 +218,13 @@ func (s *Server) lookAt(p *shelfPhoto) (*Known, error) {
 	return s.backend.Look(p.path)
 }
 
-// A group is a suggested word with the number of photos that await a decision.
+// A group is a suggested word with counts of photos.
 type group struct {
 	Word   string `json:"word"`
 	Likely int    `json:"likely"`
 	Maybe  int    `json:"maybe"`
-	Faint  int    `json:"faint"` // less probable than 25 %
-	// Accepted and Rejected are decided but not yet written.
+	Faint  int    `json:"faint"` // below 25 %
+	// Accepted and Rejected count decisions not yet written.
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
 }
@@ -243,7 +240,7 @@ func (g *group) count(c candidate, threshold float64, n int) {
 	}
 }
 
-// groups returns the suggested words, the most frequent likely ones first.
+// groups returns the suggested words, sorted by the number of likely photos.
 func (s *Server) groups() []group {
 	threshold := s.backend.Settings().limit
 	v := s.survey
@@ -292,13 +289,13 @@ func (s *Server) groups() []group {
 	return all
 }
 
-// spoken is a word of the user with its number of photos.
+// The type spoken is a word of the user with its number of photos.
 type spoken struct {
 	folded, word string
 	photos       int
 }
 
-// complete returns the user's words that begin with a prefix, the most frequent
+// complete returns the user's words that begin with a prefix, most frequent
 // first.
 func (s *Server) complete(prefix string, most int) []string {
 	v := s.survey

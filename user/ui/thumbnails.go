@@ -20,7 +20,7 @@ const (
 	largeSide = 1800
 )
 
-// Numbers of cached thumbnails, about 40 MB and 10 MB.
+// Maximum numbers of cached thumbnails, about 40 MB and 10 MB.
 const (
 	maxSmall = 1500
 	maxLarge = 24
@@ -29,8 +29,8 @@ const (
 // thumbnails scales images for the page and caches them in memory.
 type thumbnails struct {
 	small, large *lru.Cache[string, []byte] // JPEG files by name
-	// one serializes decoding, which limits memory and finishes the first
-	// images early.
+	// The mutex one serializes decoding. Serial decoding limits memory and
+	// finishes the first images early.
 	one sync.Mutex
 }
 
@@ -38,8 +38,8 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get returns the thumbnail of the data that read returns. name identifies the
-// data.
+// get returns the thumbnail of the image that the function read returns. name
+// identifies the image in the cache.
 func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) ([]byte, error) {
 	kept, side := t.small, smallSide
 	if large {
@@ -50,7 +50,7 @@ func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) (
 	}
 	t.one.Lock()
 	defer t.one.Unlock()
-	if made, ok := kept.Get(name); ok { // made while this call waited
+	if made, ok := kept.Get(name); ok { // another call made it while this one waited
 		return made, nil
 	}
 	data, err := read()
@@ -65,7 +65,7 @@ func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) (
 	return made, nil
 }
 
-// shrink returns a JPEG without metadata whose longer side has at most side
+// shrink returns a JPEG without metadata whose longer side has at most `side`
 // pixels.
 func shrink(data []byte, side int) ([]byte, error) {
 	p, err := decode.Decode(data)

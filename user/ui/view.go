@@ -36,7 +36,7 @@ type view struct {
 type suggestion struct {
 	Word string `json:"word"`
 	// Percent is the probability, 0 if the ranker has none. Bar is the length
-	// of its bar in percent.
+	// of the bar on the page in percent.
 	Percent int    `json:"percent"`
 	Bar     int    `json:"bar"`
 	Sure    bool   `json:"sure"`
@@ -46,10 +46,11 @@ type suggestion struct {
 
 // A neighbour is a photo of the collection that contributed keywords.
 type neighbour struct {
-	Bar      int      `json:"bar"` // percentage of the nearest neighbour's nearness
+	Bar      int      `json:"bar"` // nearness in percent of the nearest neighbour's
 	Distance float64  `json:"distance"`
 	Keywords []string `json:"keywords"`
-	// Photo is its id if it is below the opened folders, and Name its file.
+	// Photo is the photo's id and Name its file if the photo is in the opened
+	// folders.
 	Photo string `json:"photo,omitempty"`
 	Name  string `json:"name,omitempty"`
 }
@@ -91,7 +92,6 @@ func (s *Server) view(id string) (*view, error) {
 // listed returns a non-nil copy, so that JSON shows [] instead of null.
 func listed(words []string) []string { return append([]string{}, words...) }
 
-// suggestions returns the suggested keywords that the photo does not have yet.
 func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 	threshold := s.backend.Settings().limit
 	words := []suggestion{}

@@ -7,7 +7,7 @@ import (
 	"cpar/model/rank"
 )
 
-// Word returns the word to write in place of word.
+// Word returns the replacement to write for a word.
 func (v *Vocabulary) Word(word string) string {
 	if v == nil {
 		return word
@@ -18,14 +18,15 @@ func (v *Vocabulary) Word(word string) string {
 	return word
 }
 
-// Never reports whether word, or the word to write for it, is never suggested.
+// Never reports whether the rules forbid suggesting word or its replacement.
 func (v *Vocabulary) Never(word string) bool {
 	return v != nil && (v.never[fold(word)] || v.never[fold(v.Word(word))])
 }
 
-// Apply returns ranked keywords in the owner's words, best first. Synonyms are
-// merged, words never to be suggested are left out, and parents follow the first
-// word below them, with its probability, because the word implies them.
+// Apply returns ranked keywords in the owner's words, best first. It merges
+// synonyms and leaves out words that are never suggested. A parent follows the
+// first word below it, with the same probability, because the word implies its
+// parent.
 func (v *Vocabulary) Apply(ranked []rank.Keyword) []rank.Keyword {
 	if v.Empty() {
 		return ranked
@@ -57,7 +58,7 @@ func (v *Vocabulary) Apply(ranked []rank.Keyword) []rank.Keyword {
 	return out
 }
 
-// Words returns the distinct words that Apply gives for words.
+// Words returns the distinct words to which Apply would map the given words.
 func (v *Vocabulary) Words(words []string) (out []string) {
 	if v.Empty() {
 		return words
@@ -72,8 +73,8 @@ func (v *Vocabulary) Words(words []string) (out []string) {
 	return out
 }
 
-// Related returns the words that a search for a word, or for its beginning,
-// should also find: synonyms, translations, and all words below it.
+// Related returns the words that a search for a word or for its beginning
+// should also find: synonyms, translations, and all words below the word.
 func (v *Vocabulary) Related(begun string) (words []string) {
 	begun = fold(strings.TrimSpace(begun))
 	if v.Empty() || begun == "" {
@@ -99,7 +100,7 @@ func (v *Vocabulary) Related(begun string) (words []string) {
 	return words
 }
 
-// all returns every word of the rules, and the words written for them.
+// all returns every word of the rules and every replacement.
 func (v *Vocabulary) all() (words []string) {
 	for other, word := range v.file.Synonyms {
 		words = append(words, other, word)

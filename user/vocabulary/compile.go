@@ -12,7 +12,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// compile checks the rules and prepares the look-ups.
 func compile(f file) (*Vocabulary, error) {
 	v := &Vocabulary{written: map[string]string{}, parents: map[string][]string{}, never: map[string]bool{}}
 	var err error
@@ -95,7 +94,7 @@ func cleanPath(path string) (string, error) {
 
 // mapWords computes the words to write for synonyms and translations.
 func (v *Vocabulary) mapWords() error {
-	base := map[string]string{} // from folded synonyms to the words that the rules are about
+	base := map[string]string{} // from folded synonyms to their words
 	for other, word := range v.file.Synonyms {
 		base[fold(other)] = word
 	}
@@ -123,8 +122,9 @@ func (v *Vocabulary) mapWords() error {
 	return nil
 }
 
-// mapTranslations maps words with translations to themselves, and translations
-// to their word, unless a translation has other rules or several words.
+// mapTranslations maps a word with translations to itself, and each translation
+// to its word. It skips a translation that has other rules or belongs to
+// several words.
 func (v *Vocabulary) mapTranslations() {
 	back := map[string][]string{}
 	for _, words := range v.file.Translations {

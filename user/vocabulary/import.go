@@ -66,7 +66,7 @@ func enclosed(word, before, after string) bool {
 	return len(word) > 2 && strings.HasPrefix(word, before) && strings.HasSuffix(word, after)
 }
 
-// split splits a line at | or, as digiKam writes it, at /.
+// split splits a line at | or, for digiKam's format, at /.
 func split(line string) []string {
 	sep := "/"
 	if strings.Contains(line, "|") {
@@ -85,8 +85,8 @@ func split(line string) []string {
 }
 
 // FromLists returns a vocabulary with the parents and synonyms of lists, and
-// the words left out: unusable ones, names of people, and repetitions of words,
-// whose first place counts.
+// the words left out: unusable words, names of people, and repetitions of a
+// word after its first place.
 func FromLists(lists ...*List) (v *Vocabulary, leftOut []string, err error) {
 	f := file{Parents: map[string]string{}, Synonyms: map[string]string{}}
 	placed := map[string]string{} // from folded words to paths

@@ -2,7 +2,7 @@
 // parents and words that are never suggested.
 //
 //	vocabulary.toml ─▶ Parse ─▶ Vocabulary ─▶ Apply:   ranked keywords, in the owner's words
-//	keyword lists   ─▶ Import ──┘           ─▶ Related: further words that a search finds
+//	keyword lists   ─▶ FromLists┘           ─▶ Related: further words that a search finds
 //
 // A vocabulary is part of an index: package user stores its Text in the
 // encrypted ledger. Words are compared without regard to case.
@@ -38,18 +38,14 @@ type Vocabulary struct {
 	never   map[string]bool     // folded
 }
 
-// A file is the form of a vocabulary in TOML.
+// A file is the TOML form of a vocabulary.
 type file struct {
-	// Language is the language in which words are written if a translation is
-	// known, "" for the words of the index.
-	Language string   `toml:"language,omitempty" comment:"write words in this language, if a translation is known"`
-	Never    []string `toml:"never,omitempty" comment:"words that are never suggested"`
-	// Synonyms maps other words to the words to write.
-	Synonyms map[string]string `toml:"synonyms,omitempty" comment:"other word = word to write"`
-	// Parents maps words to the path above them.
-	Parents map[string]string `toml:"parents,omitempty" comment:"word = the words above it, from the top, separated by /"`
-	// Translations maps languages to translations, keyed by the words of the
-	// index.
+	// Language is the language of words with a known translation, or "" to keep
+	// the words of the index.
+	Language     string                       `toml:"language,omitempty" comment:"write words in this language, if a translation is known"`
+	Never        []string                     `toml:"never,omitempty" comment:"words that are never suggested"`
+	Synonyms     map[string]string            `toml:"synonyms,omitempty" comment:"other word = word to write"`
+	Parents      map[string]string            `toml:"parents,omitempty" comment:"word = the words above it, from the top, separated by /"`
 	Translations map[string]map[string]string `toml:"translations,omitempty" comment:"in a table for each language: word = its translation"`
 }
 
@@ -82,7 +78,7 @@ func explain(err error) string {
 	return sanitize.Text(err.Error())
 }
 
-// Text returns the vocabulary as TOML, the same for equal vocabularies.
+// Text returns the vocabulary as TOML. Equal vocabularies have equal texts.
 func (v *Vocabulary) Text() []byte {
 	if v.Empty() {
 		return nil
@@ -99,7 +95,6 @@ func (v *Vocabulary) Empty() bool {
 	return v == nil || len(v.file.Never)+len(v.file.Synonyms)+len(v.file.Parents)+len(v.file.Translations) == 0
 }
 
-// Counts are the numbers of rules of each kind.
 type Counts struct {
 	Synonyms     int `json:"synonyms"`
 	Translations int `json:"translations"`
@@ -107,7 +102,6 @@ type Counts struct {
 	Never        int `json:"never"`
 }
 
-// Counts counts the rules.
 func (v *Vocabulary) Counts() (c Counts) {
 	if v == nil {
 		return c
@@ -119,8 +113,8 @@ func (v *Vocabulary) Counts() (c Counts) {
 	return c
 }
 
-// Subjects returns the sorted words that the rules are about, to compare them
-// with the keywords of an index.
+// Subjects returns the sorted words to which rules apply, for comparison with
+// the keywords of an index.
 func (v *Vocabulary) Subjects() (words []string) {
 	if v == nil {
 		return nil
@@ -135,7 +129,7 @@ func (v *Vocabulary) Subjects() (words []string) {
 
 func fold(word string) string { return metadata.Fold(word) }
 
-// clean normalises a word and rejects what no keyword can be.
+// clean normalises a word and rejects a word that cannot be a keyword.
 func clean(word string) (string, error) {
 	word = strings.TrimSpace(norm.NFC.String(word))
 	switch {

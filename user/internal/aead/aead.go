@@ -4,8 +4,8 @@
 //	plaintext, binding ─▶ nonce (12) ‖ ciphertext ‖ tag (16)
 //
 // Nonces come from a fresh secret (seed.Source) and behave like random numbers.
-// One key may encrypt 2³² messages. The probability of a repeated nonce is then
-// at most 2⁻³³. NIST SP 800-38D, section 8.3, allows 2⁻³².
+// One key may encrypt 2³² messages, so that the probability of a repeated nonce
+// is at most 2⁻³³. NIST SP 800-38D, section 8.3, allows 2⁻³².
 package aead
 
 import (
@@ -21,7 +21,7 @@ const nonceSize = 12
 // Overhead is the number of bytes that encryption adds.
 const Overhead = nonceSize + aes.BlockSize
 
-// MaxMessages is the number of messages that one key may encrypt.
+// MaxMessages is the maximum number of messages for one key.
 const MaxMessages = 1 << 32
 
 // A Cipher encrypts with one key. It is safe for concurrent use.

@@ -9,10 +9,11 @@
 //	vector           ─▶ Request ─▶ ReplyReader: r_s (kept) + t = Sᵀ(wV_s + e_s), order, planes (sent)
 //	reply            ─▶ ReplyReader.Read ─▶ neighbours with Dis = (Comp/r_s + r)/F
 //
-// Package scorevector lays the vectors out, ive encrypts them, and ope orders
-// split values. An index of scheme capia has neither forest nor cells. Package
-// letter implements the constructions as the paper prints them. SECURITY.md
-// lists what the server learns.
+// Package scorevector lays out the vectors, ive encrypts them, and ope encrypts
+// split values. C(V) and C(H) are encrypted vectors and planes, and Comp is a
+// score. An index of scheme capia has neither forest nor cells. Package letter
+// implements the constructions as the paper prints them. SECURITY.md lists what
+// the server learns.
 package aspe
 
 import (
@@ -34,9 +35,9 @@ type Index struct {
 	part   *ledgerPart
 	budget *scorevector.Budget
 	order  orderEncoder
-	// fields holds the coordinates cut by planes, the paper's split fields SF.
-	// planeLimit bounds the sum of a request's distances from the centres of
-	// these fields.
+	// fields holds the coordinates that the forest's planes cut, the paper's
+	// split fields SF. planeLimit bounds the sum of a request's distances from
+	// the centres of these fields.
 	fields     []int
 	planeLimit int64
 	// vectors and planes hold 8·m² bytes each and are created on first use.
@@ -51,7 +52,6 @@ type planeKey struct {
 	budget *scorevector.PlaneBudget
 }
 
-// Open decodes an index from its part of the ledger.
 func Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	s, err := readPart(r)
 	if err != nil {
@@ -75,7 +75,7 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	c.vectors = sync.OnceValues(func() (*ive.Key, error) {
 		return ive.NewKey(x.Secret("vectors"), c.budget.Cipher())
 	})
-	if len(c.fields) == 0 { // no forest, or identical photos, so there is no plane
+	if len(c.fields) == 0 { // there are no planes without a forest or if all photos are alike
 		c.planes = func() (*planeKey, error) { return nil, fmt.Errorf("%w: the index has no planes", cpar.ErrInput) }
 		return c, nil
 	}
@@ -91,8 +91,8 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	return c, nil
 }
 
-// budgetOf returns the noise budget of an index, including its secret offset r,
-// which affects how large the squared distance of two vectors may be.
+// budgetOf returns the noise budget of an index, including its secret offset r.
+// The offset affects the maximum squared distance of two vectors.
 func budgetOf(x *index.Index) (*scorevector.Budget, error) {
 	budget, err := scorevector.NewLargestScale(x.Profile.Layout())
 	if err != nil {
@@ -133,8 +133,8 @@ func (c *Index) Needs(cpar.SegmentKind) bool { return false }
 
 func (c *Index) Hold(map[cpar.SegmentKind][][]byte) error { return nil }
 
-// Count returns nil: the owner holds no keywords of these schemes.
+// Count returns nil, because the owner holds no keywords under these schemes.
 func (c *Index) Count() map[string]int { return nil }
 
-// Live returns the number of records, none of which can be removed.
+// Live returns the number of all records, because records cannot be removed.
 func (c *Index) Live() int { return c.Records }

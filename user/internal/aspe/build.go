@@ -15,8 +15,8 @@ import (
 
 // Options select the structures that the server searches.
 type Options struct {
-	// Trees is the size of the forest, Lists the number of cells of the
-	// inverted file. None omits the structure. For Lists, 0 means
+	// Trees is the size of the forest, Lists the number of cells (groups of
+	// neighbouring records). None omits the structure. For Lists, 0 means
 	// kmeans.DefaultCells.
 	Trees, Lists int
 	// Split is the space of the forest's planes, Place the position of records
@@ -36,14 +36,15 @@ type Builder struct {
 	place      cpar.Place
 	clamped    int
 	forest     *kdforest.Forest // nil without a forest
-	lists      *ivf.Cells       // nil without an inverted file
-	// centroids are the means of the cells. They have vectors but no photo.
+	lists      *ivf.Cells       // nil without cells
+	// centroids are the means of the cells. A centroid has a vector but no
+	// photo.
 	centroids []index.Record
 }
 
 // SetUp builds the search structures. It reorders c so that the records of a
-// cell are adjacent. Vectors unlike any photograph's are moved towards the
-// baseline so that no score can wrap.
+// cell are adjacent. It moves vectors unlike any photograph's towards the
+// baseline, so that no score can wrap modulo 2⁶⁴.
 func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options, tell progress.Func) (*Builder, error) {
 	budget, err := budgetOf(x)
 	if err != nil {
@@ -79,7 +80,7 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 
 func (b *Builder) Clamped() int { return b.clamped }
 
-// cluster divides the records into cells and makes each cell's records
+// cluster divides the records into cells. It makes the records of a cell
 // adjacent, because the server reads them together.
 func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, unit float64, lists int, tell progress.Func) error {
 	c := b.collection
@@ -130,7 +131,7 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 }
 
 // centres returns the mean value of each field. If vectors keep the budget of
-// package scorevector, their mean keeps it too, whereas a midpoint need not.
+// package scorevector, so does their mean. A midpoint need not.
 func centres(points [][]uint16, fields []int) []uint16 {
 	c := make([]uint16, len(fields))
 	for i, f := range fields {

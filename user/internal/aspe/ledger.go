@@ -14,20 +14,19 @@ import (
 // ledgerPart is the immutable part of the ledger for schemes cpar, ivf and
 // capia.
 type ledgerPart struct {
-	// order selects the order ciphertexts.
 	order Order
-	// trees is 0 without a forest, lists 0 without an inverted file.
+	// trees is 0 without a forest, and lists is 0 without cells.
 	trees uint8
 	lists uint32
 	// farthest is the largest Σz² of a record or centroid. It bounds scores.
 	farthest int64
-	// split converts levels to the points that planes divide.
+	// split converts levels (quantised features) to the points that planes
+	// divide.
 	split splitter
 	// planes are the distinct (coordinate, value) splits in ascending order.
 	// Their coordinates are the split fields SF.
 	planes []kdforest.Plane[uint16]
-	// centres holds, for each split field, the value from which planes and
-	// requests are measured.
+	// centres holds the origin of planes and requests in each split field.
 	centres []uint16
 }
 

@@ -15,9 +15,9 @@ import (
 	"cpar/user/scorevector"
 )
 
-// folds is the number of parts of the calibration photos. It matches package
-// learn, because means over words are comparable only for equal numbers of
-// photos.
+// folds is the number of parts of the calibration photos. It equals the number
+// in package learn, because means over words are comparable only for equal
+// numbers of photos.
 const folds = 10
 
 // Samples returns at most `most` photos of a collection with their nearest
@@ -82,7 +82,7 @@ func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 		return nil, err
 	}
 	space := &plainSpace{rows: make([]uint64, n*budget.Dim()), request: make([]uint64, budget.Dim())}
-	for i := range space.rows { // pages that were never written would not be read from memory
+	for i := range space.rows { // write all pages, because reading an unwritten page does not access memory
 		space.rows[i] = uint64(i)
 	}
 	return func() { space.scan(n, rank.PaperNeighbours) }, nil

@@ -15,10 +15,10 @@ type Order uint8
 
 const (
 	// OrderRank uses dense ranks among the split values of a field, two bytes
-	// each. They reveal only the order (ideal order-preserving security).
+	// each. Ranks reveal only the order (ideal order-preserving security).
 	OrderRank Order = 0
 	// OrderOPE uses the paper's order-preserving encryption (package ope),
-	// eight bytes each. It also reveals approximate values.
+	// eight bytes each. OrderOPE also reveals approximate values.
 	OrderOPE Order = 1
 )
 
@@ -26,7 +26,6 @@ var orders = enum.Table[Order]{What: "order", Names: []string{"rank", "ope"}}
 
 func (o Order) String() string { return orders.String(o) }
 
-// ParseOrder inverts Order.String.
 func ParseOrder(name string) (Order, error) { return orders.Parse(name, cpar.ErrInput) }
 
 // bytes returns the width of a ciphertext in an index.
@@ -38,8 +37,8 @@ func (o Order) bytes() uint8 {
 }
 
 // An orderEncoder turns a field's level, from a split or a request, into an
-// order ciphertext, OPE(V[s]). field is a position in SF. request ≤ split holds
-// for ciphertexts exactly if it holds for levels.
+// order ciphertext, OPE(V[s]). The argument field is a position in SF, the
+// split fields. Ciphertexts satisfy request ≤ split exactly if the levels do.
 type orderEncoder func(field int, level uint16) (cpar.OrderCiphertext, error)
 
 func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder, error) {
@@ -50,10 +49,9 @@ func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder,
 			return cpar.OrderCiphertext(c), err
 		}, err
 	}
-	// A rank is the number of the field's splits below a level. It suffices,
-	// because only the owner, who knows the splits, compares new levels with
-	// them.
-	splits := make([][]uint16, len(fields)) // each field's in ascending order
+	// A rank is the number of the field's splits below a level. Ranks suffice,
+	// because only the owner, who knows the splits, encodes new levels.
+	splits := make([][]uint16, len(fields)) // ascending split values of each field
 	for _, p := range s.planes {
 		field, _ := slices.BinarySearch(fields, p.Dim)
 		splits[field] = append(splits[field], p.Value)

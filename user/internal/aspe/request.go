@@ -15,27 +15,27 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A ReplyReader holds the secret scale r_s of one request, and its plaintext
-// for the twin.
+// A ReplyReader holds the secret scale r_s of one request, and the request's
+// plaintext for the twin.
 type ReplyReader struct {
 	seed.Redacted
 	index  *Index
 	params cpar.Params
 	scale  int64
-	// planeScale is r_p, or 0 if the request has no plane vector.
+	// planeScale is r_p, the scale of plane scores, or 0 if the request has no
+	// plane vector.
 	planeScale int64
 	plain      []int64
 	point      []uint16
 }
 
-// Request encrypts a vector. Since r_s, r_p and the noise are fresh, two
-// requests for one photo differ, except in their order ciphertexts
-// (SECURITY.md).
+// Request encrypts a vector. Two requests for one photo differ in all but their
+// order ciphertexts, because r_s, r_p and the noise are fresh (SECURITY.md).
 func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	if p.Prune && c.Profile.Kind() != profile.Paper {
 		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which planes do not bound in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
 	}
-	if len(c.fields) == 0 { // all photos are alike, so there is no plane
+	if len(c.fields) == 0 { // there are no planes if all photos are alike
 		p.Prune = false
 		if p.Search == cpar.SearchBestBin {
 			p.Search = cpar.SearchDepthFirst
@@ -80,8 +80,8 @@ func (c *Index) RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader
 	return []index.ReplyReader{reader}, []*cpar.Request{q}, nil
 }
 
-// project returns z for a photo. A vector unlike any photograph's is moved
-// towards the baseline rather than rejected.
+// project returns z, the projected vector of a photo. It moves a vector unlike
+// any photograph's towards the baseline instead of rejecting it.
 func (c *Index) project(v *vector.Vector) ([]int16, error) {
 	z, err := c.Projector.Project(v)
 	if err == nil {
@@ -103,13 +103,13 @@ func (c *Index) encryptRequest(z []int16, histogram []float64, reading *ReplyRea
 	return t, key.EncryptRequest(t, reading.plain, noise)
 }
 
-// point returns the photo's coordinates for plane comparisons. A photo unlike
-// any photograph is moved towards the centres, which keeps every plane score
-// exact.
+// point returns the photo's coordinates for plane comparisons. It moves the
+// point of an image unlike any photograph towards the centres, which keeps
+// every plane score exact.
 func (c *Index) point(v *vector.Vector) []uint16 {
 	point := c.part.split.point(v.Levels)
 	if c.part.split.basis == nil {
-		return point // levels always fit: see package scorevector
+		return point // levels always fit (package scorevector)
 	}
 	var away int64
 	for i, f := range c.fields {
@@ -125,8 +125,8 @@ func (c *Index) point(v *vector.Vector) []uint16 {
 	return point
 }
 
-// planeRequest makes the plane vector for pruning and the factor that relates a
-// plane's score to a record's score.
+// planeRequest returns the plane vector for pruning and the factor that relates
+// a plane's score to a record's score.
 func (c *Index) planeRequest(reading *ReplyReader, noise *ive.Noise) (*cpar.PlaneRequest, error) {
 	key, err := c.planes()
 	if err != nil {
@@ -148,18 +148,18 @@ func (c *Index) planeRequest(reading *ReplyReader, noise *ive.Noise) (*cpar.Plan
 	}
 	walk, ok := c.Projector.(profile.PaperProjector)
 	if !ok {
-		return q, nil // plane distances order the search but are not compared with records
+		return q, nil // plane distances order the search but are not compared with scores of records
 	}
-	// One level is worth m̂ squared JL units. PlaneFactor allows for
-	// projections below the L1 distance.
+	// One level is worth m̂ squared JL units. PlaneFactor compensates for
+	// projections shorter than the L1 distance.
 	perUnit := scorevector.PlaneFactor * float64(walk.MHat()) * c.part.split.unit() * float64(reading.scale) / float64(planeScale)
 	q.Scale = uint64(math.Round(perUnit * (1 << 16)))
 	q.Offset = uint64(reading.scale * c.budget.Offset())
 	return q, nil
 }
 
-// Read decodes a reply into the nearest records, nearest first. It rejects a
-// reply to another request (ErrCloud) and altered keywords (ErrCorrupt).
+// Read decodes a reply into the nearest records, nearest first. It rejects
+// replies to other requests (ErrCloud) and altered keywords (ErrCorrupt).
 func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	c := p.index
 	fail := func(format string, args ...any) ([]rank.Neighbour, error) {

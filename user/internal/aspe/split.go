@@ -18,7 +18,7 @@ type Split uint8
 
 const (
 	// SplitPCA splits along principal components of the 864 levels. It finds
-	// more neighbours with the same number of visits (package eval,
+	// more neighbours for the same number of visited records (package eval,
 	// structures).
 	SplitPCA Split = 0
 	// SplitOriginal splits the levels themselves, as in the paper.
@@ -29,16 +29,15 @@ var splits = enum.Table[Split]{What: "split space", Names: []string{"pca", "orig
 
 func (s Split) String() string { return splits.String(s) }
 
-// ParseSplit inverts Split.String.
 func ParseSplit(name string) (Split, error) { return splits.Parse(name, cpar.ErrInput) }
 
 // splitComponents is the number of principal components that planes may cut.
 const splitComponents = 64
 
-// splitter converts levels to points. The zero value is the original space.
+// A splitter converts levels to points. The zero value returns the levels.
 type splitter struct {
-	// basis covers only the L1 levels, so that a plane's distance is at most
-	// L2, which is at most L1.
+	// basis covers only the levels compared by L1 distance, so that the
+	// distance to a plane is at most L2, and L2 is at most L1.
 	basis *pca.Basis
 	// step is the number of levels per unit of a point.
 	step float64
@@ -90,7 +89,6 @@ func (s splitter) unit() float64 {
 	return s.step
 }
 
-// point returns a photo's point.
 func (s splitter) point(levels []uint16) []uint16 {
 	if s.basis == nil {
 		return levels

@@ -16,11 +16,12 @@ import (
 )
 
 // A Twin is a plaintext index of the same integers without noise. Tests compare
-// the encrypted search with it, visit by visit. It never leaves the owner.
+// the encrypted search with the search of the Twin, visit by visit. A Twin
+// never leaves the owner.
 type Twin struct {
 	index   *Index
 	forest  *kdforest.Forest // nil without a forest
-	lists   *ivf.Cells       // nil without an inverted file
+	lists   *ivf.Cells       // nil without cells
 	ballots func() *kdforest.Ballots
 	records int
 	// rows and centroids are record vectors of budget.Dim words each, with ε =
@@ -28,8 +29,8 @@ type Twin struct {
 	rows, centroids []uint64
 }
 
-// Twin returns the plaintext counterpart, 8·1347 bytes per record with profile
-// `paper`.
+// Twin returns the plaintext counterpart. It takes 8·1347 bytes per record with
+// profile `paper`.
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Records)}
 	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
@@ -102,7 +103,7 @@ func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
 	return int64(t.index.point(v)[p.Dim]) - int64(p.Value)
 }
 
-// plainSpace is a plaintext request. It scores with the server's kernels.
+// plainSpace is a plaintext request. It uses the server's kernels.
 type plainSpace struct {
 	rows    []uint64 // of records or centroids
 	request []uint64
@@ -112,7 +113,7 @@ type plainSpace struct {
 	point []uint16
 	// scale is r_s, planeScale r_p.
 	scale, planeScale int64
-	// mHat is m̂ if plane distances are comparable with record scores.
+	// mHat is m̂, for comparing plane distances with record scores.
 	mHat float64
 }
 
@@ -159,8 +160,9 @@ func (s *plainSpace) Fields() []kdforest.Field {
 	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
 }
 
-// Beyond is the plaintext type-2 comparison: three quarters of the distance to
-// the plane, in squared JL units, against a record's score.
+// Beyond is the plaintext of the paper's type-2 comparison. It compares three
+// quarters of the distance to the plane, in squared JL units, with a record's
+// score.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	p := s.index.part.planes[plane]
 	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.part.split.unit()
@@ -168,11 +170,11 @@ func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	return far-float64(s.scale*s.index.budget.Offset()) > float64(worst)
 }
 
-// Distance is the plaintext plane score, r_p·|V_s[f] − split|.
+// Distance returns the plaintext score of a plane, r_p·|V_s[f] − split|.
 func (s *plainSpace) Distance(plane uint32) float64 {
 	p := s.index.part.planes[plane]
 	return math.Abs(float64(s.planeScale * (int64(s.point[p.Dim]) - int64(p.Value))))
 }
 
-// Reach is unused, because a best-bin-first search here does not prune.
+// Reach returns infinity, because a best-bin-first search here does not prune.
 func (s *plainSpace) Reach(int64) float64 { return math.Inf(1) }

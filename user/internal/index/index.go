@@ -84,7 +84,6 @@ func NewCollection(vectors []*vector.Vector, keywords [][]string) *Collection {
 	return c
 }
 
-// Project sets the Z of every record.
 func (c *Collection) Project(p profile.Projector) error {
 	all, err := p.ProjectAll(c.Vectors())
 	for i, z := range all {
@@ -97,10 +96,8 @@ func (c *Collection) Vectors() []*vector.Vector {
 	return column(c, func(r *Record) *vector.Vector { return r.Vector })
 }
 
-// Z returns the projected vector of every record.
 func (c *Collection) Z() [][]int16 { return column(c, func(r *Record) []int16 { return r.Z }) }
 
-// Keywords returns the keywords of every record.
 func (c *Collection) Keywords() [][]string {
 	return column(c, func(r *Record) []string { return r.Keywords })
 }
@@ -122,8 +119,9 @@ func (c *Collection) Reorder(order []uint32) {
 	c.Records = records
 }
 
-// ChunkBytes is the maximum size of a segment of vectors. Pushing one again
-// after a broken connection is cheap, and 100,000 records need few files.
+// ChunkBytes is the maximum size of a segment of vectors. A segment of this
+// size is cheap to push again after a broken connection, and 100,000 records
+// need few files.
 const ChunkBytes = 64 << 20
 
 // A Writer writes segments into a folder and adds them to a manifest.
@@ -155,7 +153,6 @@ func (w *Writer) DropLast(kind cpar.SegmentKind) {
 	w.Keep(kind, n-1)
 }
 
-// Segment writes one segment with the content produced by write.
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
 	if w.Dir == nil {
 		d := dropping{Hash: sha256.New()}
@@ -211,14 +208,14 @@ func (w *Writer) Bytes(kind cpar.SegmentKind, b []byte) error {
 	})
 }
 
-// A ReplyReader holds the secrets of one request. Read decodes the reply, which
-// is nil for a local search, into the nearest records, nearest first.
+// A ReplyReader holds the secrets of one request. Read decodes the reply into
+// the nearest records, nearest first. The reply is nil for a local search.
 type ReplyReader interface {
 	Read(a *cpar.Reply) ([]rank.Neighbour, error)
 }
 
-// A Twin is a plaintext index that answers requests as the encrypted one does.
-// trace, if not nil, receives every visit.
+// A Twin is a plaintext index that answers requests as the encrypted index
+// does. trace, if not nil, receives every visit.
 type Twin interface {
 	Search(request ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
 }

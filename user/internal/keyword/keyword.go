@@ -3,12 +3,12 @@
 //	words ─▶ numbers (Dictionary) ─▶ padded block, 64 bytes ─▶ AES-256-GCM, 92 bytes
 //	                              └▶ Table ─▶ pages of 256 records, and a tail
 //
-// Blocks serve schemes whose server returns keywords, pages schemes whose owner
-// holds all of them. Pages take a fifth of the space. All blocks have one
-// length, and so do all pages, which hides the number of keywords. A block is
-// bound to its index and record and a page to its index and position, so the
-// server cannot substitute them. The dictionary is stored encrypted in the
-// owner's profile and ledger.
+// Blocks serve schemes whose server returns keywords. Pages serve schemes whose
+// owner holds all keywords, and take a fifth of the space. All blocks have one
+// length and all pages have one length, which hides the number of keywords. A
+// block is bound to its index and record, and a page to its index and position,
+// so the server cannot substitute either. The dictionary is stored encrypted in
+// the owner's profile and ledger.
 package keyword
 
 import (
@@ -25,8 +25,8 @@ import (
 
 // Sizes in bytes.
 const (
-	// Max is the number of keywords that fit a block, which holds a two-byte
-	// count and Max two-byte numbers.
+	// Max is the number of keywords that fit a block of a two-byte count and
+	// Max two-byte numbers.
 	Max       = 31
 	plainSize = 2 + 2*Max
 	// Size is the length of an encrypted block.

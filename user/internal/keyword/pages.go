@@ -13,12 +13,12 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A stored table has two kinds of data. A page is bound to its number and the
-// epoch, and the two parts of the tail to the generation, so outdated ones do
-// not open.
+// A stored table consists of pages and a tail of two parts: an incomplete page
+// and amendments. A page is bound to its number and the epoch, and the tail to
+// the generation, so that outdated data do not decrypt.
 //
 //	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
-//	amendments  epoch (u64), how many (u16), for each: record (u32), count (u8), numbers;
+//	amendments  epoch (u64), number (u16), for each: record (u32), count (u8), numbers;
 //	            zeros to the end
 
 const (
@@ -26,8 +26,9 @@ const (
 	// the part available for entries.
 	amendmentSize = cpar.KeywordAmendmentBytes - aead.Overhead
 	amendmentRoom = amendmentSize - 8 - 2
-	// recentPages is the number of pages at which a segment is complete.
-	// Filling a page sends at most this number of pages, and segments stay few.
+	// recentPages is the number of pages that complete a segment. Filling a
+	// page sends at most this number of pages, and the number of segments stays
+	// small.
 	recentPages = 2
 )
 
@@ -88,7 +89,7 @@ func (t *Table) plainAmendments() []byte {
 			b = le.AppendUint16(b, n)
 		}
 	}
-	return b[:amendmentSize] // zeros
+	return b[:amendmentSize] // the rest is zeros
 }
 
 func (t *Table) readAmendments(b []byte, limit int) error {
@@ -114,14 +115,13 @@ func (c *Cipher) pageBinding(epoch uint64, page int) []byte {
 	return c.bindingTo("page", epoch, uint64(page))
 }
 
-// Table returns the table of a new index.
 func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 	return newTable(c.dict, keywords, generation, 0)
 }
 
-// Segments returns the new segments of t, which follow the first keep segments
-// of the table before: full pages in segments of at most chunk bytes, then the
-// tail.
+// Segments returns the new segments of t: full pages in segments of at most
+// chunk bytes, then the tail. They follow the first keep segments of the table
+// `before`.
 func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint64, chunk int) (keep int, segments [][]byte) {
 	from, pages := 0, []byte(nil)
 	if before != nil && before.epoch == t.epoch {

@@ -8,36 +8,36 @@ import (
 	"cpar"
 )
 
-// A Table holds the keywords of all records of one generation, by number. Full
-// pages are written once:
+// A Table holds the keywords of all records of one generation, by their numbers
+// in the dictionary. Full pages are written once:
 //
 //	records      0 … 255 │ 256 … 511 │ … │ the rest, fewer than 256
 //	             page 0  │ page 1    │ … │ tail
 //	amendments: record ─▶ its keywords now, where a full page holds others
 //
-// An update appends to the tail, re-encrypts it, and moves full pages out of
+// An update appends to the tail, moves full pages out of it, and re-encrypts
 // it. Changed keywords of a record in a full page become an amendment in the
 // tail, so an observer cannot tell whether keywords changed. Words of removed
-// records stay until the amendments or a page no longer fit and all pages are
+// records stay until the amendments or a page overflow and all pages are
 // rewritten. The epoch is the generation of that rewrite.
 //
 // A Table is immutable.
 type Table struct {
 	dict   *Dictionary
-	budget int
+	budget int // keywords per record for which pages have room
 	epoch  uint64
 	lists  lists
 	// amended maps records in full pages to their new keywords.
 	amended map[int][]uint16
-	// segments is the number of segments with full pages. recent is the last of
-	// them if further pages will join it.
+	// segments is the number of segments with full pages. recent is the last
+	// such segment if further pages will join it.
 	segments int
 	recent   []byte
 }
 
 const pageRecords = cpar.KeywordPageRecords
 
-// lists stores short lists of numbers consecutively.
+// The type lists stores short lists of numbers consecutively.
 type lists struct {
 	counts  []byte
 	numbers []uint16
@@ -83,7 +83,7 @@ func (l *lists) first(pages int) lists {
 }
 
 // newTable returns a table whose pages are all written in this generation, with
-// the smallest sufficient budget of at least least.
+// the smallest sufficient budget of at least `least`.
 func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) (*Table, error) {
 	t := &Table{dict: d, epoch: generation}
 	for i, words := range keywords {
@@ -101,7 +101,7 @@ func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) 
 	return t, nil
 }
 
-// fits reports whether all pages after the first `from` keep the budget.
+// fits reports whether all pages from number `from` on keep the budget.
 func (t *Table) fits(from int) bool {
 	for i := from; i < len(t.lists.begin); i++ {
 		if _, numbers := t.lists.page(i); len(numbers) > t.budget*pageRecords {
@@ -120,8 +120,8 @@ func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	return uint64(t.pages())*uint64(t.PageBytes()) + cpar.KeywordTailBytes(t.PageBytes()), nil
 }
 
-// Next returns the table of the generation after t. keywords covers all
-// records, old ones first. The dictionary of c extends the previous one.
+// Next returns the table of the generation after t. The lists in keywords cover
+// all records, old records first. The dictionary of c extends the previous one.
 // Removed records lose their keywords, but full pages still contain them.
 func (c *Cipher) Next(t *Table, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
 	written := t.pages() * pageRecords
@@ -159,7 +159,6 @@ func (t *Table) numbers(record int) []uint16 {
 	return t.lists.at(record)
 }
 
-// Of returns the keywords of a record.
 func (t *Table) Of(record int) []string {
 	numbers := t.numbers(record)
 	out := make([]string, len(numbers))

@@ -1,7 +1,7 @@
 // Package local is the owner's side of scheme local.
 //
-//	rows, 32 a block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
-//	all segments     ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
+//	rows, 32 per block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
+//	all segments       ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
 //
 // The server only stores the blocks.
 package local
@@ -59,7 +59,7 @@ func (s *cipher) binding(block uint32) []byte {
 
 // Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
-	// A nonce must not serve two block numbers.
+	// No nonce may serve two block numbers.
 	number := uint32(first / cpar.LocalBlockRecords)
 	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
 	plain := make([]byte, s.bytes()-aead.Overhead)
@@ -80,7 +80,7 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (block
 
 func (s *cipher) Drop([]byte, int) error { return nil }
 
-// Clustered reports no cells, because a local search reveals nothing.
+// Clustered returns no cells, because a local search reveals nothing.
 func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
 
 func (s *cipher) Finish(*index.Writer) error { return nil }
@@ -126,7 +126,8 @@ func (s *cipher) decode(plain []byte, each func(row []int16, addend int64)) erro
 	return nil
 }
 
-// NewIntegrityCheck checks nothing, because every block is authenticated.
+// NewIntegrityCheck returns a check that always succeeds, because every block
+// is authenticated.
 func (s *cipher) NewIntegrityCheck() (add func([]byte, int) error, right func() bool) {
 	return func([]byte, int) error { return nil }, func() bool { return true }
 }
@@ -153,7 +154,7 @@ func (s *cipher) Held() int {
 	return -1
 }
 
-// Request returns no request: the owner computes the scores.
+// Request returns no request, because the owner computes the scores.
 func (s *cipher) Request(u []int16, _ int, _ seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	h := s.held.Load()
 	return nil, func(*cpar.Reply) ([]int64, error) { return h.Scores(u, runtime.GOMAXPROCS(0)), nil }, nil

@@ -12,7 +12,7 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// Incoming supplies new rows by number.
+// An Incoming supplies new rows by number.
 type Incoming struct {
 	Len int
 	At  func(i int) (row []int16, addend int64, err error)
@@ -32,7 +32,7 @@ type Builder struct {
 	// refills is set if incoming starts with records of an incomplete unit.
 	refills   bool
 	clustered bool
-	// words are the keywords of all records. before is the previous table or
+	// words holds the keywords of all records. before is the previous table or
 	// nil.
 	words   [][]string
 	before  *keyword.Table
@@ -40,7 +40,6 @@ type Builder struct {
 	records []index.Record // from SetUp, for the twin
 }
 
-// SetUp begins an index of a collection.
 func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o Options) (*Builder, error) {
 	q := NewQuantiser(x.Profile.Layout(), k.Coarse)
 	cipher, err := k.New(x, q, o)
@@ -126,12 +125,12 @@ func (b *Builder) rows() writing {
 	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - clustered}
 }
 
-// writeNew encrypts new rows. An incomplete last unit gets its own segment, the
-// tail, which the next addition refills.
+// writeNew encrypts new rows. An incomplete last unit (a group or block of
+// records) gets its own segment, the tail, which the next addition refills.
 func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) error {
 	perUnit, bytes := rows.cipher.Unit()
 	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
-	// Enough units at once to keep all processors busy.
+	// A batch of eight units keeps all processors busy.
 	batch := 8 * perUnit
 	full := rows.Len - rows.Len%perUnit
 	for from, to := 0, 0; from < rows.Len; from = to {
@@ -171,7 +170,7 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints [
 	first := rows.first + from
 	d := index.NewDigest()
 	// The digest includes the position, because scheme local binds a block to
-	// it and one nonce must not serve two bindings.
+	// its position and one nonce must not serve two bindings.
 	index.Add(d, []int64{int64(first)})
 	var units []Rows
 	for i := from; i < to; i++ {
@@ -193,13 +192,13 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints [
 type Change struct {
 	Add     *Rows
 	Removed []int
-	// Keywords covers all records, new ones last. Removed records have none.
+	// Keywords covers all records, new records last. Removed records have none.
 	Keywords [][]string
 	Last     func() ([]byte, error)
 }
 
-// Next begins the next generation, with common part x. New records join the
-// last unit if it has room, which re-encrypts that unit.
+// Next begins the next generation with the scheme-independent secrets x. If the
+// last unit has room, new records join it, and it is re-encrypted.
 func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
@@ -249,7 +248,7 @@ func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, or
 	return b, b.divide(ctx)
 }
 
-// RowsOf converts vectors to rows. clamped counts the shortened ones.
+// RowsOf converts vectors to rows. clamped is the number of shortened vectors.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
 	for i, v := range vectors {
@@ -269,10 +268,10 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 	return out, clamped, nil
 }
 
-// DecryptAll decrypts every record, including removed ones, and checks them
-// against the ledger. segments holds the vectors in order.
+// DecryptAll decrypts every record, including removed records, and checks them
+// against the ledger. The argument segments lists the vector segments in order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
-	n, unit := 0, 0 // of the incomplete part
+	n, unit := 0, 0 // numbers of records outside cells and of their units
 	sum, right := x.cipher.NewIntegrityCheck()
 	clustered, found := x.readClustered(each)
 	for _, s := range segments {
@@ -309,7 +308,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf returns the held keywords of every record, none for removed ones.
+// KeywordsOf returns the held keywords of every record, none for a removed
+// record.
 func (x *Index) KeywordsOf() ([][]string, error) {
 	table := x.keywords.Load()
 	if table == nil {

@@ -15,9 +15,9 @@ import (
 )
 
 // Scheme sealed can divide its records into C cells of equal size (package
-// kmeans). Row i then packs one record of each cell, and a request is scored
-// against one of them. The server cannot see which. Records added later belong
-// to no cell, and every request is scored against them.
+// kmeans). Row i then packs one record of each cell. A request is scored
+// against one cell, hidden from the server. Records added later belong to no
+// cell, and every request is scored against them.
 //
 //	records 0 … n−1 ─▶ cells ─▶ rows of C ║ groups     segment cells: cell and row of each record
 //	records n …     ─▶ rows of one        ║ groups
@@ -30,14 +30,14 @@ type Clustered interface {
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 	Layout() lattice.Params
 	// AppendStatic encodes the data stored beside the cells. ReadStatic decodes
-	// it.
+	// the data.
 	AppendStatic(b []byte) []byte
 	ReadStatic(r *wire.Reader) error
 }
 
 // logClustered is log₂ of the number of cells in a large index. Below
-// minRecordsForCells, cells would lengthen requests more than they shorten
-// replies.
+// minRecordsForCells records, cells would lengthen requests more than they
+// shorten replies.
 const logClustered, minRecordsForCells = 3, 50_000
 
 // LogCells returns log₂ of the default number of cells for n records. Vectors

@@ -21,44 +21,46 @@ import (
 
 // A Cipher encrypts rows and scores them for one generation of an index.
 type Cipher interface {
-	// AppendBinary appends the cipher's part of the ledger.
 	AppendBinary(b []byte) ([]byte, error)
 
+	// Unit returns the number of records in a unit (a group or block) and the
+	// size of a unit in bytes.
 	Unit() (records, bytes int)
-	// Encrypt encrypts new records in units, the last of which may be
-	// incomplete. first numbers the first record outside cells and starts a
-	// unit. hints may be nil. fresh serves this call alone.
+	// Encrypt encrypts new records in units. The last unit may be incomplete.
+	// first is the number of the first record among those outside cells, and
+	// starts a unit. hints may be nil. The secret fresh must serve this call
+	// alone.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop removes a segment of the previous generation, which starts at number
-	// unit, from the integrity sums.
+	// Drop subtracts a segment of the previous generation, which starts at
+	// number unit, from the integrity sums.
 	Drop(segment []byte, unit int) error
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes the function each the records of a segment that starts at
-	// number unit, and returns the number of units.
+	// Decrypt passes the records of a segment that starts at number unit to the
+	// function each, and returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
-	// NewIntegrityCheck checks the stored records against the ledger. The
-	// caller passes every segment of vectors to the function add, then calls
+	// NewIntegrityCheck returns a check of the stored records against the
+	// ledger. The caller passes every segment of vectors to add, then calls
 	// right.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
-	// Needs names the segments to hold besides keywords. Held is the number of
-	// records covered.
+	// Needs reports whether to hold segments of kind k. Held returns the number
+	// of records that held segments cover.
 	Needs(k cpar.SegmentKind) bool
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
 	// Request returns the request to send, or nil, and a function that decodes
-	// the reply into scores, with the cell's scores first.
+	// the reply into scores, with the scores of the cell first.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
-	// Next returns the cipher of the next generation. Rebuild returns one with
-	// the same parameters for a new index.
+	// Next returns the cipher of the next generation. Rebuild returns a cipher
+	// with the same parameters for a new index.
 	Next(x *index.Index) Cipher
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
-	// Clustered returns the cipher of the records in cells, which come first,
-	// and their number, or nil without cells.
+	// Clustered returns the cipher of the records in cells, or nil, and their
+	// number. They precede all other records.
 	Clustered() (Clustered, int)
 }
 
@@ -91,7 +93,6 @@ type Index struct {
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
-// Open decodes an index from its part of the ledger.
 func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	out := &Index{Index: x, quantiser: NewQuantiser(x.Profile.Layout(), k.Coarse)}
 	out.removed = append(Bitmap{}, r.Bytes(len(NewBitmap(x.Records)), "removed records")...)
@@ -194,7 +195,7 @@ func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	return x.ask(words, u, own, x.cellOf(u), int(p.L))
 }
 
-// RequestAll returns a request to each cell, or one without cells.
+// RequestAll returns a request to each cell, or a single request without cells.
 func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.ReplyReader, requests []*cpar.Request, err error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"cpar/model/vectorlayout"
 )
 
-// These are the vectors of schemes sealed and local. Their inner product in
-// small integers gives Dis up to a stated error.
+// The vectors of schemes sealed and local consist of small integers. Their
+// inner product gives the distance Dis up to the error stated below.
 //
 //	record   [ q (m̂) | a (48) ]   addend = Σq²/2 + (G/2)·Σ (a/A)·log(a/A) − centre, rounded
 //	request  [ −q′   | −b     ]   own    = Σq′²/2 − (G/2)·mean + centre
@@ -44,7 +44,7 @@ import (
 // # Wrapping
 //
 // The norm bounds are constants rather than learnt, because learnt bounds would
-// leak information about the records. Fine, then coarse:
+// leak information about the records. For fine steps, then for coarse steps:
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
@@ -77,7 +77,7 @@ type layout struct {
 	scale                   float64 // S with a histogram, s without
 	histogramSum            int64   // A
 	recordNorm, requestNorm int64
-	minSquare, maxSquare    int64 // of q: shorter ones are lengthened to unitNorm
+	minSquare, maxSquare    int64 // bounds of Σq²: a shorter q is lengthened to unitNorm
 	unitNorm                float64
 	centre, maxAddend       int64
 	logT                    int
@@ -89,7 +89,7 @@ var (
 		centre: 159600, maxAddend: 336000}
 	coarseL1KL = layout{scale: 1.54, histogramSum: 114, recordNorm: 161, requestNorm: 173, maxSquare: 161*161 - 114*114,
 		centre: 2085, maxAddend: 4380, logT: 16, block: lattice.DefaultBlock}
-	// Without a histogram. Narrow blocks suit few dimensions.
+	// These layouts have no histogram. Narrow blocks suit few dimensions.
 	fineL2   = layout{scale: 1, recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006, centre: 254000, maxAddend: 254100}
 	coarseL2 = layout{scale: 1. / 8, recordNorm: 127, requestNorm: 127, minSquare: 2 * (7812 - 252), maxSquare: 127*127 - 1, unitNorm: 125,
 		centre: 7812, maxAddend: 252, logT: 15, block: 32}
@@ -103,7 +103,6 @@ type Quantiser struct {
 	layout   layout
 }
 
-// NewQuantiser returns a quantiser with fine or coarse steps.
 func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 	q := &Quantiser{jl: vectors.JL, bins: vectors.KL}
 	switch {
@@ -172,8 +171,8 @@ func (q *Quantiser) addend(square int64, a []int16) int64 {
 		}
 	}
 	addend := int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
-	// Only a clamped vector with all coordinates rounded one way exceeds the
-	// bound.
+	// Only a clamped vector with all coordinates rounded in one direction
+	// exceeds the bound.
 	return min(max(addend, -q.layout.maxAddend), q.layout.maxAddend)
 }
 
@@ -214,7 +213,7 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	square = q.scaled(row, z, scale)
 	if square < q.layout.minSquare {
 		norm := math.Sqrt(float64(squaredNorm(z)))
-		if norm == 0 { // no direction: use the first axis
+		if norm == 0 { // z has no direction, so use the first axis
 			row[0] = int16(q.layout.unitNorm)
 			return squaredNorm(row[:q.jl]), nil
 		}
@@ -227,19 +226,19 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	by := math.Sqrt(float64(q.layout.maxSquare) / float64(square))
 	square = 0
 	for i, x := range z {
-		short := int64(math.RoundToEven(float64(x)*scale) * by) // towards 0, so that the norm cannot exceed the bound
+		short := int64(math.RoundToEven(float64(x)*scale) * by) // round towards 0, so that the norm cannot exceed the bound
 		row[i] = int16(short)
 		square += short * short
 	}
 	return square, nil
 }
 
-// scaled writes scale·z, rounded, and returns its square. If a value overflows
-// int16, the square exceeds every bound.
+// scaled writes scale·z, rounded, and returns its squared norm. If a value
+// overflows int16, the result exceeds every bound.
 func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
-		// Half to even: a quarter of an even z often ends in one half, and
-		// rounding away from 0 would accumulate.
+		// Round half to even, because a quarter of an even z often ends in one
+		// half and rounding away from 0 would accumulate.
 		r := int64(math.RoundToEven(float64(x) * scale))
 		row[i] = int16(r)
 		square += r * r

@@ -77,14 +77,13 @@ func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 	return queue.Hits()
 }
 
-// absent marks a record that the request did not cover.
+// absent is the score of a record that the request did not cover.
 const absent = math.MaxInt64
 
 // A Bitmap marks removed records. Record i is bit i mod 8 of byte i/8. Its
 // length depends only on the number of records.
 type Bitmap []byte
 
-// NewBitmap returns a bitmap without removed records.
 func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
@@ -98,7 +97,8 @@ func (b Bitmap) With(records int, removed []int) Bitmap {
 	return out
 }
 
-// count returns the number of removed records. No bit follows the last record.
+// count returns the number of removed records. No bit after the last record is
+// set.
 func (b Bitmap) count() (n int) {
 	for _, x := range b {
 		n += bits.OnesCount8(x)

@@ -11,8 +11,8 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Twin holds the records of an index in plaintext. Tests compare every score
-// with it. It never leaves the owner.
+// A Twin holds the records of an index in plaintext. Tests compare every
+// decrypted score with the score of the Twin. It never leaves the owner.
 type Twin struct {
 	index *Index
 	rows  *Rows
@@ -31,7 +31,6 @@ func (b *Builder) Twin() (index.Twin, error) {
 	return t, nil
 }
 
-// Scores returns the scores of all records for a photo.
 func (t *Twin) Scores(v *vector.Vector) ([]int64, error) {
 	u, err := t.Request(v)
 	if err != nil {

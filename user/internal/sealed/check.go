@@ -24,15 +24,16 @@ import (
 //	Σ ρ_g·c_g[k] = T[k] + ⟨S[k], R[k]⟩ mod Q
 //
 // Correct replies pass because c_g[k] = A_g[k] + ⟨W_g[k], R[k]⟩ holds exactly,
-// without rounding. Suppose a reply is off by e_g[k], not all 0. At a point
+// without rounding. Suppose a reply has errors e_g[k], not all 0. At a point
 // with e_g[k] ≠ 0, the equation holds for only one value of ρ_g, given the
-// others. The probability is at most 1.0001/Q (Q has 47 or 48 bits, and ρ is a
+// others. Its probability is at most 1.0001/Q (Q has 47 or 48 bits, and ρ is a
 // 64-bit word modulo Q).
 //
 // Except with that probability, acceptance depends only on correctness, which
-// the server knows before it replies. A refusal reveals nothing about photo, key or records, and
-// the owner may react to it freely. Nothing else visible to the server depends
-// on ρ. Of r wrong replies, one passes with probability at most 1.0001·r/(Q − r).
+// the server knows before it replies. A rejection reveals nothing about photo,
+// key or records, so the owner may react to it freely. Nothing else visible to
+// the server depends on ρ. At least one of r wrong replies passes with
+// probability at most 1.0001·r/(Q − r).
 //
 // ρ_g derives from the key, the index id and the group's number. Refilling the
 // last group or restoring a backup changes a group's records. The sums change
@@ -53,7 +54,8 @@ func (c checkSums) equal(o checkSums) bool {
 	return slices.Equal(c.matrix, o.matrix) && slices.Equal(c.addends, o.addends)
 }
 
-// rhos returns ρ for n groups from first on, as factors for package lattice.
+// rhos returns ρ for n groups from number first on, as factors for package
+// lattice.
 func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	out := make([]uint64, n)
 	s.At(8 * uint64(first)).Words(out)

@@ -23,20 +23,21 @@ import (
 // Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// cipher encrypts, in groups, the open part of one generation of an index,
-// which holds the records outside cells.
+// A cipher encrypts the records of one generation of an index in groups. The
+// outer cipher encrypts the open part, the records outside cells.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
 	params lattice.Params
 	key    func() (*Key, error)
-	// rho generates the numbers that check replies. check holds their sums.
+	// rho generates the numbers ρ that check replies. check holds the sums
+	// (check.go).
 	rho   *seed.Stream
 	check checkSums
 	// hints is nil until Hold.
 	hints atomic.Pointer[Hints]
-	// clustered encrypts the records in cells, and is nil without cells. The
-	// outer cipher handles its Request, Finish and Hold.
+	// clustered encrypts the records in cells. It is nil without cells. The
+	// outer cipher performs Request, Finish and Hold for both.
 	clustered *cipher
 	records   int
 }
@@ -119,7 +120,8 @@ func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
 	return check, nil
 }
 
-// schemeBytes adds up groups, hints, parameters (stored twice), and sums.
+// schemeBytes returns the size of groups, hints, parameters (stored twice), and
+// sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	open, err := q.Lattice(0, false, 0)
 	if err != nil {
@@ -284,8 +286,8 @@ func (s *cipher) Held() int {
 	return s.records + h.Records()
 }
 
-// Request encrypts a request to one cell and one to the open part, each under
-// its own secret. It omits parts without groups.
+// Request encrypts a request to a cell and a request to the open part, each
+// under its own secret. It omits a part without groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request

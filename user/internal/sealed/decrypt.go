@@ -8,8 +8,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Decrypt recovers the vectors and addends of a group. Only compaction and
-// removal need it.
+// Decrypt recovers the vectors and addends of a group, for compaction and
+// removal.
 //
 //	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
 func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {

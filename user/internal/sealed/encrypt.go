@@ -70,7 +70,7 @@ func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())
 	ring.DotRows(mask, a, k.addend)
-	// k.addend is a factor: 2⁶⁴ times s_n.
+	// k.addend is in the form of a factor, 2⁶⁴ times s_n.
 	ring.Scale(mask, 1)
 	return mask
 }
@@ -88,8 +88,8 @@ func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	}
 }
 
-// A row that packs several records must contain their addends and have none
-// itself.
+// checkRow requires that a row of several records contains their addends and
+// has no addend itself.
 func checkRow(p lattice.Params, v []int16, addend int64) error {
 	fits := func(addend int64) error {
 		if addend > p.Addend || addend < -p.Addend {

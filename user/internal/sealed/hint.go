@@ -9,10 +9,9 @@ import (
 	"cpar/internal/wire"
 )
 
-// Hints are the data other than the key needed to read replies: for every group
-// the seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They derive from public data
-// and are not authenticated, so the holder must verify their digests
-// (user.Owner).
+// Hints are the data that a key needs to read replies: the seed of a_g and Σ_b
+// W_{g,b}·a′_b, rounded, for every group. They derive from public data and are
+// not authenticated, so the holder must verify their digests (user.Owner).
 type Hints struct {
 	params  lattice.Params
 	id      cpar.IndexID
@@ -93,7 +92,8 @@ func (h *Hints) add(g groupHint) {
 	h.roll = h.roll.Append(g.seed, g.count)
 }
 
-// evaluate writes the hint's D·K needed evaluations by columns into dst.
+// evaluate writes the D·K evaluations of the hint that decryption needs into
+// dst, by columns.
 func (g groupHint) evaluate(p lattice.Params, dst []uint64) {
 	p.UnpackHint(dst, g.packed)
 	p.EvaluateColumns(dst)

@@ -14,15 +14,14 @@ type Key struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
-	// The secrets s_1 … s_B (blocks) and s_n (addend), and the public a′_1 … a′_B,
-	// all evaluated and in the form that Ring.MulAdd takes as a factor. The package
-	// comment defines them.
+	// blocks and addend hold the secrets s_1 … s_B and s_n, public holds a′_1 …
+	// a′_B. All are evaluated and in the form of a factor of Ring.MulAdd. The
+	// package comment defines them.
 	blocks [][]uint64
 	addend []uint64
 	public [][]uint64
 }
 
-// NewKey derives the key of an index.
 func NewKey(master seed.Secret, p lattice.Params, id cpar.IndexID) (*Key, error) {
 	canonical, err := p.AppendBinary(nil)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 )
 
 // OneTimeKey holds the secrets for reading the reply to one request. NewRequest
-// creates it from a fresh secret.
+// creates the key from a fresh secret.
 type OneTimeKey struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
 	number [lattice.NumberSize]byte
 	used   atomic.Bool
-	// once holds the evaluations of s′ by columns, as a hint needs them.
+	// once holds the evaluations of s′ by columns, in the order of hints.
 	// combined holds the evaluations of s_n + Σ_b s_b·(Δ_q·p_b + e′_b).
 	once, combined []uint64
 }

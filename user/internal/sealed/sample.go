@@ -24,8 +24,8 @@ func ternary(r *lattice.Ring, s *seed.Stream) []uint64 {
 }
 
 // uniform fills p with uniform numbers below Q, taken from words of the stream
-// truncated to the bits of Q. It replaces rejected words by valid words after
-// the first len(p). len(p) is a multiple of sixteen.
+// truncated to the bits of Q. It replaces rejected words by valid words of the
+// stream after the first len(p). len(p) is a multiple of sixteen.
 func uniform(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	words := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(p))), 8*len(p))
 	_, _ = s.Read(words)

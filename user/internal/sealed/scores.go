@@ -42,7 +42,7 @@ func (q *OneTimeKey) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, e
 	return scores, nil
 }
 
-// decrypt writes the scores of groups from to to−1.
+// decrypt writes the scores of the groups in [from, to).
 func (q *OneTimeKey) decrypt(scores []int64, h *Hints, from, to int, reply []uint64) {
 	d, k := newDecryption(q), q.params.Records()
 	for at := from; at < to; at++ {

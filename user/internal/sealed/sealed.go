@@ -19,11 +19,11 @@
 // against ring-LWE (the many-secrets form of Peikert, Vaikuntanathan, Waters,
 // "A framework for efficient and composable oblivious transfer", 2008, and of
 // Frodo). A request consists of B samples of one secret s′ under a′_1 … a′_B.
-// Requests share these but each has its own s′, so r requests lose a factor r
-// by the same argument. The messages are masked by values that look uniform.
-// Neither side's messages depend on the other side's secrets, so the two
-// arguments are independent. Hints and replies are functions of data that the
-// server has.
+// Requests share a′_1 … a′_B, but each has its own s′, so r requests lose a
+// factor r by the same argument. The messages are masked by values that look
+// uniform. Neither side's messages depend on the other side's secrets, so the
+// two arguments are independent. Hints and replies are functions of data that
+// the server has.
 //
 // The proof requires the following, which the types enforce:
 //   - a_g never meets the secrets twice with the same noise. Encrypt takes the
@@ -36,6 +36,6 @@
 //   - No two indexes share secrets. The random index id and the parameters enter
 //     every derivation.
 //
-// None of this authenticates a reply: a OneTimeKey accepts invented scores. The
-// scheme verifies replies separately (check.go).
+// The proof does not cover authentication: a OneTimeKey accepts invented
+// scores. The scheme verifies replies separately (check.go).
 package sealed
