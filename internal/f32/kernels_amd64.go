@@ -23,11 +23,11 @@ func best() level {
 	return plain
 }
 
-// A tileKernel multiplies one tile. Distances are in bytes.
+// A tileKernel multiplies one tile. ldc and step are in bytes.
 type tileKernel func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// The functions below take slices with checked lengths and pass on only
-// addresses.
+// The callers of the functions below have checked the slices' lengths. The
+// kernels receive only addresses.
 
 func (l level) tile(t *tile) {
 	var f tileKernel
@@ -80,7 +80,8 @@ func (l level) pack(dst, b []float32, offsets []int, wide int) {
 	}
 }
 
-// Assembly counts in registers of eight or sixteen values.
+// The last argument of an assembly kernel is the number of registers, of eight
+// or sixteen values.
 var vectorKernels = [...]vectorFunctions{
 	plain: plainVectors,
 	withAVX2: {

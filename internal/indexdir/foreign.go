@@ -15,7 +15,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// refuseForeign keeps a folder of photos from becoming an index.
+// refuseForeign returns an error if folder holds files of another kind, such as
+// photos, which an index must not be written into.
 func refuseForeign(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -30,8 +31,8 @@ func refuseForeign(folder string) error {
 }
 
 // foreignIn returns the name of an entry that does not belong to an index, or
-// "". Beside one of our manifests other entries are allowed. Without one the
-// folder may hold only remains of a killed process.
+// "". A folder with a manifest of cpar may hold other entries. A folder without
+// a manifest may hold only remains of a killed process.
 func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
 		return foreignManifest(folder)
@@ -101,6 +102,6 @@ var tempNames = func() []string {
 	return names
 }()
 
-// IsTemp reports whether a file in an index's folders has the name of an
-// unfinished write.
+// IsTemp reports whether name is the name of a temporary file of an unfinished
+// write to an index.
 func IsTemp(name string) bool { return durable.IsTemp(name, tempNames...) }

@@ -21,8 +21,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Index is an open index: its manifest and its segments in memory. Opening
-// takes one reference. Releasing the last one unmaps the files.
+// An Index is an open index: its manifest and its segments in memory. It counts
+// references, starting with one, and unmaps the files when the last is
+// released.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
@@ -35,11 +36,12 @@ type Index struct {
 // Open maps the active index of folder and checks every byte.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
-// Open is like the function Open with the rows in the given memory.
+// Open opens the index like the function Open, with the rows in the given
+// memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
-// open calls between after reading the manifest and before reading its
-// segments.
+// open implements Open. It calls between after reading the manifest and before
+// reading the segments.
 func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
@@ -55,8 +57,8 @@ func open(memory Memory, folder string, between func()) (*Index, error) {
 		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
 			return x, withFolder(folder, err)
 		}
-		// A newer index may have been activated and the old segments removed.
-		// In that case the manifest has changed.
+		// Another process may have activated a newer index and removed the old
+		// segments. Retry only if the manifest has changed.
 		if now, e := ReadManifestBytes(folder); e != nil || bytes.Equal(now, before) {
 			return nil, withFolder(folder, err)
 		}
@@ -107,8 +109,8 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Read the file instead of the map, so that a failing disk gives an error
-	// instead of a fault that ends the process.
+	// Read the file, not the map: a disk failure then returns an error, whereas
+	// a failed access to the map would end the process.
 	if err := checkDigest(f, s); err != nil {
 		return nil, err
 	}
@@ -133,12 +135,12 @@ func readSegment(b []byte, folder string, s cpar.Segment) ([]byte, error) {
 	}
 	defer f.Close()
 	if b == nil {
-		b = make([]byte, s.Bytes) // as many as the file has
+		b = make([]byte, s.Bytes) // openSegment has checked the size
 	}
 	h := sha256.New()
 	for at := 0; at < len(b); {
 		n, err := f.Read(b[at:min(at+256<<10, len(b))])
-		h.Write(b[at : at+n]) // while in the cache
+		h.Write(b[at : at+n]) // while the bytes are in the processor's cache
 		at += n
 		if err != nil && at < len(b) {
 			return nil, durable.StorageError("reading", f.Name(), 0, err)
@@ -178,7 +180,8 @@ func Fault(s cpar.Segment, err error) error {
 // Manifest returns the index's manifest, which must not be modified.
 func (x *Index) Manifest() *cpar.Manifest { return x.manifest }
 
-// Copied returns the number of bytes in the process's own memory.
+// Copied returns the number of bytes that were copied into memory of this
+// process.
 func (x *Index) Copied() int {
 	if x.copied == nil {
 		return 0
@@ -187,12 +190,12 @@ func (x *Index) Copied() int {
 }
 
 // Segments returns the segments in the manifest's order, valid until the last
-// Release. Writing to a mapped segment is a fault. Copied segments lie without
-// gaps, and their capacity extends over the next ones.
+// Release. Writing to a mapped segment ends the process. Copied segments are
+// contiguous, and the capacity of each extends over those that follow.
 func (x *Index) Segments() [][]byte { return x.segments }
 
-// Segment returns the bytes of the segment of a kind, which must not be
-// vectors.
+// Segment returns the bytes of the segment of this kind. The kind must not be
+// vectors, because an index can have several segments of vectors.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == kind {
