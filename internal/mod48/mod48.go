@@ -20,9 +20,10 @@
 // Functions in plain Go, named …Plain, define the operations. On amd64,
 // assembly for AVX2, or for AVX-512 with IFMA and VBMI, replaces them. Package
 // gen writes the assembly, and build tag purego leaves it out. Tests compare
-// every kernel that the processor supports with big integers. Per core with
-// IFMA, Rows is limited by memory, and a Tile of sixteen requests by the
-// multiplier, at one cycle for eight products.
+// every kernel that the processor supports with big integers.
+//
+// On a core with IFMA, memory bandwidth limits Rows. The multiplier limits a
+// Tile of sixteen requests, to one cycle for eight products.
 package mod48
 
 import (

@@ -98,8 +98,8 @@ type Transform struct {
 type root [5]uint64
 
 const (
-	// maxPoints bounds K, because the AVX2 sums are exact only for a limited
-	// number of levels.
+	// maxPoints bounds K, because with more than nine levels the AVX2 sums
+	// would not be exact.
 	maxPoints = 256
 	// The number of columns of a matrix must be a multiple of this constant.
 	columns = 16

@@ -13,8 +13,8 @@ import (
 	"cpar"
 )
 
-// release/build sets these, because the go command's own stamps also depend on
-// the tags of the checkout.
+// Script release/build sets these variables, because the stamps of the go
+// command also depend on the tags of the checkout.
 var number, revision, date string
 
 type Info struct {
@@ -23,7 +23,7 @@ type Info struct {
 	Revision string `json:"revision,omitempty"` // of the repository, empty if unknown
 	Date     string `json:"date,omitempty"`     // of the revision, in UTC (RFC 3339)
 	Modified bool   `json:"modified,omitempty"` // built with uncommitted changes
-	Format   int    `json:"format"`             // of indexes and messages
+	Format   int    `json:"format"`             // version of the format of indexes and messages
 	Go       string `json:"go"`
 	System   string `json:"system"`
 }

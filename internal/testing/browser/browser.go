@@ -5,8 +5,9 @@
 //	             ├ Strangers: requests that left the page's origin
 //	             └ Broken: accessibility rules of axe-core that the page breaks
 //
-// Tests skip without a browser unless CPAR_CHROMIUM=required. CPAR_AXE names
-// the file of axe-core, which CPAR_AXE_TEST=required makes mandatory.
+// Without a browser, tests skip, or fail if CPAR_CHROMIUM=required. CPAR_AXE is
+// the path of the axe-core script. With CPAR_AXE_TEST=required, tests fail
+// without it.
 package browser
 
 import (
@@ -33,7 +34,8 @@ import (
 
 const patience = time.Minute
 
-// Program returns the browser in CPAR_CHROMIUM, or any installed one.
+// Program returns the path of the browser that CPAR_CHROMIUM names, or of any
+// installed browser.
 func Program(t testing.TB) string {
 	t.Helper()
 	want := os.Getenv("CPAR_CHROMIUM")
@@ -65,8 +67,9 @@ type Page struct {
 	strangers  []string
 }
 
-// profile returns a folder for the browser's profile. The browser's last
-// processes may still write to it during its removal.
+// profile returns a folder for the browser's profile and removes it after the
+// test. Removal is repeated, because the browser's last processes may still
+// write to the folder.
 func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cpar-browser-")
@@ -83,7 +86,8 @@ func profile(t testing.TB) string {
 	return dir
 }
 
-// New returns an empty page in its own browser, which ends with the test.
+// New returns an empty page in a new browser, which is stopped at the end of
+// the test.
 func New(t testing.TB) *Page {
 	t.Helper()
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(Program(t)), chromedp.UserDataDir(profile(t)),
@@ -92,7 +96,7 @@ func New(t testing.TB) *Page {
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("lang", "en-GB"))
 	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // unknown events
+	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // ignore events unknown to chromedp
 	t.Cleanup(cancel)
 	p := &Page{t: t, ctx: ctx, downloads: t.TempDir()}
 	chromedp.ListenTarget(ctx, p.hear)
@@ -185,7 +189,8 @@ var named = map[string]struct {
 	code int64
 }{"Enter": {"\r", 13}, "Escape": {"", 27}, "ArrowLeft": {"", 37}, "ArrowUp": {"", 38}, "ArrowRight": {"", 39}, "ArrowDown": {"", 40}}
 
-// Press presses keys in order. A key that the page intercepts writes no letter.
+// Press presses keys in order. A key whose event the page intercepts enters no
+// letter.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -206,7 +211,7 @@ func (p *Page) Await(expression string) {
 	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience)))
 }
 
-// Text returns an expression's value as a string.
+// Text returns the value of a JavaScript expression as a string.
 func (p *Page) Text(expression string) (text string) {
 	p.t.Helper()
 	p.Do(chromedp.Evaluate(fmt.Sprintf("String(%s)", expression), &text))
@@ -251,7 +256,7 @@ func (p *Page) screenshot(take *page.CaptureScreenshotParams) (file []byte) {
 	return file
 }
 
-// Broken returns the rules of axe-core that the page breaks now, with
+// Broken returns the rules of axe-core that the page breaks at the moment, with
 // locations.
 func (p *Page) Broken() (rules []string) {
 	p.t.Helper()

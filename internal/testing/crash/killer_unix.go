@@ -15,7 +15,8 @@ import (
 // A Killer kills its process with SIGKILL before a given operation.
 type Killer struct {
 	durable.FS
-	// Left is the number of the operation, from 1, or 0 for never.
+	// Left is the number of the operation, counted from 1. If it is 0, the
+	// process is not killed.
 	Left atomic.Int64
 }
 

@@ -23,7 +23,7 @@ type Photo struct {
 	Type               string // empty means IMAGE
 	Taken              time.Time
 	Album              string
-	Foreign            bool // a partner's
+	Foreign            bool // owned by a partner account
 	Trashed            bool
 	Preview            []byte // nil gives status 404
 	Tags               []string
@@ -31,15 +31,16 @@ type Photo struct {
 
 type tag struct{ id, value, parent string }
 
-// A Server is a library. Its fields may be changed under Lock.
+// A Server answers calls from a library in memory. Tests may change its fields
+// while they hold Lock.
 type Server struct {
 	sync.Mutex
 	Photos []*Photo
-	// May are the key's permissions.
+	// May lists the permissions of the API key.
 	May []string
 	// Page is the maximum number of photos per page.
 	Page int
-	// Before, if not nil, may answer a call itself.
+	// Before, if not nil, receives every call first and may answer it.
 	Before func(w http.ResponseWriter, r *http.Request) (answered bool)
 	// Calls records the method and path of every call.
 	Calls []string
@@ -69,7 +70,7 @@ func (s *Server) Tags() (values []string) {
 	return values
 }
 
-// Make makes a tag as a person would.
+// Make creates a tag, as a user of the server would.
 func (s *Server) Make(value string) {
 	s.Lock()
 	defer s.Unlock()
@@ -187,8 +188,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 			len(q.AlbumIDs) > 0 && !slices.Contains(q.AlbumIDs, p.Album) || !s.tagged(p, q.TagIDs) {
 			continue
 		}
-		// Answer as a real server does, with many fields that the client did
-		// not ask for.
+		// Include fields that the client does not use, as a real server does.
 		found = append(found, map[string]any{"id": p.ID, "type": kind, "originalFileName": p.Name, "checksum": p.Checksum,
 			"originalPath": "/data/" + p.Name, "isTrashed": p.Trashed, "thumbhash": nil, "duration": "0:00:00.00000"})
 	}

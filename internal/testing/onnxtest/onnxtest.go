@@ -10,14 +10,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Proto is a protocol buffers message being written.
+// Proto is the encoding of a protocol buffers message. Each method appends a
+// field.
 type Proto []byte
 
 func (p Proto) Varint(number int, v int64) Proto {
 	return protowire.AppendVarint(protowire.AppendTag(p, protowire.Number(number), protowire.VarintType), uint64(v))
 }
 
-// Bytes appends a message, or bytes.
+// Bytes appends a field that holds a message or bytes.
 func (p Proto) Bytes(number int, b []byte) Proto {
 	return protowire.AppendBytes(protowire.AppendTag(p, protowire.Number(number), protowire.BytesType), b)
 }
@@ -39,7 +40,7 @@ type File struct {
 }
 
 // New returns a file without nodes whose input "image" has shape 1×3×H×W, where
-// -1 is an open size.
+// a size of -1 is left open.
 func New(opset int64, height, width int) *File {
 	return Empty(opset).Input("image", Float, 1, 3, int64(height), int64(width))
 }
@@ -167,7 +168,7 @@ func (f *File) NodeOf(op string, in, out []string, a Attributes) *File {
 	return f
 }
 
-// Tensor returns a TensorProto with raw data.
+// Tensor returns a TensorProto with its values as raw data.
 func Tensor(name string, elements int64, raw []byte, dims ...int64) Proto {
 	t := Proto{}
 	for _, d := range dims {
@@ -186,7 +187,8 @@ func FloatTensor(name string, values []float32, dims ...int64) Proto {
 	return Tensor(name, Float, raw, dims...)
 }
 
-// Ints adds a constant list of integers, not as raw data.
+// Ints adds a constant list of integers, encoded as numbers instead of raw
+// data.
 func (f *File) Ints(name string, values ...int64) *File {
 	t := Proto{}.Varint(1, int64(len(values))).Varint(2, Int64).Text(8, name)
 	for _, v := range values {
