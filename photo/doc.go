@@ -5,8 +5,8 @@
 //	                              │                       Photos   in traversal order
 //	                              └─ a reason ──────────▶ Skipped  every entry left out
 //
-// Folder photo/ is a room (a group of packages). It reads photo files and
-// produces photos with keywords and decoded images:
+// The packages below photo/ read photo files. They produce photos with
+// keywords, and decoded images:
 //
 //	photo/           files and folders ─▶ the photos in them
 //	photo/decode     a photo file      ─▶ an upright RGB image

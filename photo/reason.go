@@ -105,8 +105,7 @@ func kindsOf(all []Skipped) (kinds []string) {
 	return kinds
 }
 
-// These are file types by extension and names of folders and files, in lower
-// case.
+// Extensions and names, in lower case.
 var (
 	imageExtensions       = []string{".jpg", ".jpeg", ".heic", ".heif", ".tif", ".tiff", ".png", ".webp", ".gif", ".bmp"}
 	rawExtensions         = []string{".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf"}

@@ -4,13 +4,12 @@
 //
 //	cpar_ | base32 of 32 random bytes and 4 bytes of checksum, in lower case     63 characters
 //
-// The prefix lets scanners for leaked secrets recognise a token. The checksum,
-// the first four bytes of the SHA-256 of the prefix and the random bytes,
-// detects typing errors.
+// The prefix lets scanners for leaked secrets recognise tokens. The checksum,
+// the start of the SHA-256 of prefix and random bytes, detects typing errors.
 //
 // A cloud stores only the SHA-256 of a token. Slow, salted hashes protect
-// passwords, which people choose from a small set. A token cannot be guessed,
-// because it is one of 2²⁵⁶ equally likely values, so a plain hash suffices.
+// passwords, which people choose from a small set. One of 2²⁵⁶ equally likely
+// tokens cannot be guessed, so a plain hash suffices.
 package bearer
 
 import (
@@ -38,7 +37,6 @@ var (
 	length   = len(prefix) + alphabet.EncodedLen(randomBytes+checkBytes)
 )
 
-// ErrNone reports a request without a token.
 var ErrNone = errors.New("no token")
 
 // Every fmt verb prints a Token as "cpar_(redacted)". The zero Token is empty.

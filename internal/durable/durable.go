@@ -17,8 +17,8 @@
 // covered.
 //
 // A failed fsync is never repeated, because the kernel may have marked the
-// unwritten pages as clean, so that a second fsync would succeed without
-// writing them (Rebello et al., USENIX ATC 2020).
+// unwritten pages as clean, and a second fsync would then succeed (Rebello et
+// al., USENIX ATC 2020).
 //
 // Every error wraps cpar.ErrStorage and hints at the available space.
 package durable
@@ -34,8 +34,8 @@ import (
 	"time"
 )
 
-// A temporary file is named label-XXXXXXXXXXXX.tmp, where each X is a base32
-// character from rand.Text (RFC 4648).
+// A temporary file is named label-XXXXXXXXXXXX.tmp, with base32 characters (RFC
+// 4648).
 const (
 	tempSuffix = ".tmp"
 	tempRandom = 12
@@ -92,12 +92,10 @@ func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	return &Writer{fsys: fsys, temp: temp, file: f}, nil
 }
 
-// Temp returns the path of the temporary file, so that callers can set its
-// attributes.
+// Temp returns the path of the temporary file, for callers that set attributes.
 func (w *Writer) Temp() string { return w.temp }
 
-// Expect sets the number of bytes that will be written, so that the hint for a
-// full disk can state it.
+// Expect announces the total number of bytes, for the hint on a full disk.
 func (w *Writer) Expect(n int64) { w.need = n }
 
 func (w *Writer) Write(p []byte) (int, error) {
@@ -169,8 +167,7 @@ func IsTemp(name string, whats ...string) bool {
 
 // RemoveTemps removes from folder the temporary files that a killed process
 // left, if they have one of the labels whats and are older than age. The caller
-// must either hold a lock on folder or pass an age longer than any write takes,
-// so that no file of a running process is removed.
+// must hold a lock on folder or pass an age longer than any write takes.
 func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

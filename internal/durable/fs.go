@@ -10,8 +10,7 @@ import (
 )
 
 // An FS provides the file operations of a durable write. Tests replace OS with
-// an FS of package crash, which can stop the process, fail or lose unsynced
-// data after any step.
+// an FS of package crash, which fails or loses data after any step.
 type FS interface {
 	Create(path string, perm fs.FileMode) (File, error)
 	// Rename atomically renames a file and replaces an existing target.

@@ -22,8 +22,7 @@ func StorageError(doing, path string, need int64, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err
 	}
-	// Errors of package os contain the path and the system call. Unwrap them,
-	// so that the message states the path once.
+	// Package os repeats path and system call. Report the path once.
 	cause := err
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		cause = p.Err

@@ -102,7 +102,7 @@ func All() []Code {
 	}
 }
 
-// Line lists the codes in only, or all codes if only is empty, as one sentence.
+// Line lists the given codes, or all codes, in a sentence.
 func Line(only ...int) string {
 	line, width := "Exit codes:", len("Exit codes:")
 	for _, c := range All() {

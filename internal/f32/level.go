@@ -10,14 +10,14 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level in use. Tests try every level of this processor.
+// active is the level in use, which tests vary.
 var active = best()
 
 // A tiling holds the sizes in which a level cuts and packs matrices.
 type tiling struct {
 	rows  int // maximum per tile
 	lanes int // values per register (a row of a tile has one or two registers)
-	depth int // rows of b in a block, so that a strip of b, 2·lanes wide, and a strip of a share the first-level cache
+	depth int // rows of b in a block: a strip of b, 2·lanes wide, and a strip of a share the first-level cache
 	// Tiles of float64 have at most wideRows rows of wideWidth values.
 	wideRows, wideWidth int
 }

@@ -64,9 +64,8 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 	return p
 }
 
-// multiply computes the block with the strips of a in the inner loop, so that a
-// strip of b stays in the first-level cache and the strips of a come from the
-// second-level cache.
+// multiply computes the block with the strips of a in the inner loop. A strip
+// of b then stays in the first-level cache, and those of a in the second.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
@@ -106,8 +105,8 @@ func (p *block) inner(t *tile, i, j int) {
 	p.level.tile(t)
 }
 
-// edge computes a tile that extends beyond c. The tile is stored in p.own,
-// padded to whole columns, and its first wide columns are copied to c.
+// edge computes a tile that extends beyond c in p.own, padded to whole columns,
+// and copies its first columns to c.
 func (p *block) edge(t *tile, i, j, wide, whole int) {
 	own, c := p.own[:t.rows*whole], p.c[i*p.ldc+j:]
 	t.c, t.ldc = own, whole

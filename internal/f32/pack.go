@@ -34,7 +34,7 @@ func (l level) packRight(dst, b []float32, offsets []int, n int) {
 }
 
 // packRightTransposed packs the first k columns of b, whose n rows are ldb
-// apart, in the form in which packRight packs the rows of bᵀ.
+// apart, as packRight packs rows of bᵀ.
 func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 	for j := 0; j < n; j += t.width() {
 		wide := min(t.width(), n-j)
@@ -48,7 +48,7 @@ func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 }
 
 // packAcross writes rows of k values as columns of dst, whose rows are ld
-// apart. It processes four rows at a time, so that its writes are contiguous.
+// apart. Four rows at a time make its writes contiguous.
 func packAcross[To, From float32 | float64](dst []To, from []From, lda, rows, k, ld int) {
 	r := 0
 	for ; r+4 <= rows; r += 4 {

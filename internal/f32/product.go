@@ -55,7 +55,6 @@ type Left struct {
 	data  []float32 // packed depth by depth
 }
 
-// PackLeft packs m rows of k values, lda apart.
 func PackLeft(a []float32, lda, m, k int) *Left {
 	checkMatrix("a", a, lda, m, k)
 	l := &Left{active, m, k, make([]float32, m*k)}
@@ -75,7 +74,6 @@ func (l *Left) Scratch(n int) int {
 	return t.ownTile() + min(roundUp(n, t.lanes), blockColumns)*min(l.k, t.depth)
 }
 
-// Mul sets c = a·b for the k×n matrix b.
 func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []float32) {
 	checkMatrix("b", b, ldb, l.k, n)
 	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, nil, scratch)

@@ -1,9 +1,8 @@
 package f32
 
 const (
-	// wideColumns and wideRows are the numbers of columns of b and rows of a
-	// that are packed at a time.
-	wideColumns = 240 // a multiple of the tile width at every level
+	// wideColumns columns of b and wideRows rows of a are packed at once.
+	wideColumns = 240 // whole tiles at every level
 	wideRows    = 64
 )
 

@@ -1,7 +1,6 @@
 package f32
 
-// vectorFunctions holds the kernels of one level. Slice lengths must be
-// multiples of the register's lanes.
+// vectorFunctions holds the kernels of one level, for whole registers.
 type vectorFunctions struct {
 	dot           func(x, y []float32) float32
 	axpy          func(a float32, x, y []float32)
@@ -63,7 +62,7 @@ func Largest(x []float32) float32 {
 	return max(vectorKernels[active].largest(x[:whole]), largestPlain(x[whole:]))
 }
 
-// ones has the length of the pieces that Sum adds in float32.
+// len(ones) is the length of the pieces that Sum adds in float32.
 var ones = func() (x [256]float32) {
 	for i := range x {
 		x[i] = 1

@@ -2,12 +2,11 @@
 //
 //	n values of each of 4 lanes, complex128 ─▶ FFT.Run ─▶ Σ x[j]·e^{+2πi·jk/n}, 4 lanes of n
 //
-// The algorithm is decimation in time in Stockham's form: each pass reads one
-// buffer and writes the other, so that no permutation is needed (C. Van Loan,
-// "Computational Frameworks for the Fast Fourier Transform", 1992, section
-// 1.7). Values of the four lanes are adjacent. All lanes therefore share each
-// twiddle factor, the columns of a matrix need no transposition, and an AVX2
-// register holds two lanes.
+// It uses decimation in time in Stockham's form: each pass reads one buffer and
+// writes the other, without a permutation (C. Van Loan, "Computational
+// Frameworks for the Fast Fourier Transform", 1992, section 1.7). The four
+// lanes are adjacent. They share each twiddle factor, the columns of a matrix
+// need no transposition, and an AVX2 register holds two lanes.
 //
 // pass3Plain and pass4Plain define the passes. Package gen writes AVX2 kernels
 // that use fused multiply-add and equal the plain passes up to rounding. Build

@@ -20,8 +20,8 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// Add returns err with a hint. If err already has a hint, the existing one
-// takes precedence, because it was added closer to the cause.
+// Add returns err with a hint. An existing hint takes precedence, because it is
+// closer to the cause.
 func Add(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

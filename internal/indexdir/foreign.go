@@ -15,8 +15,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// refuseForeign returns an error if folder holds files of another kind, such as
-// photos, which an index must not be written into.
+// refuseForeign rejects a folder of other files, such as photos.
 func refuseForeign(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -31,8 +30,8 @@ func refuseForeign(folder string) error {
 }
 
 // foreignIn returns the name of an entry that does not belong to an index, or
-// "". A folder with a manifest of cpar may hold other entries. A folder without
-// a manifest may hold only remains of a killed process.
+// "". A folder with a manifest of cpar may hold other entries. Without a
+// manifest, it may hold only remains of a killed process.
 func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
 		return foreignManifest(folder)
@@ -102,6 +101,6 @@ var tempNames = func() []string {
 	return names
 }()
 
-// IsTemp reports whether name is the name of a temporary file of an unfinished
-// write to an index.
+// IsTemp reports whether an unfinished write to an index left a file of this
+// name.
 func IsTemp(name string) bool { return durable.IsTemp(name, tempNames...) }

@@ -14,8 +14,7 @@
 // Activate renames the manifest into place when all segments that it names are
 // on disk. A process killed at any instant therefore leaves either the old or
 // the new index complete. Activate then removes segments that the new manifest
-// does not name. Readers that have mapped the removed segments can use them
-// until Release.
+// does not name. Readers that have mapped them keep them until Release.
 //
 // A reader takes no lock. Opening an index checks the size and SHA-256 of every
 // segment. Mapped bytes stay valid as long as no other program writes to the
@@ -52,8 +51,8 @@ const (
 	maxManifest = 4 << 20
 )
 
-// These errors describe faults of a segment. They are returned wrapped with
-// cpar.ErrCorrupt and the segment's name.
+// These are faults of a segment, returned wrapped with cpar.ErrCorrupt and the
+// segment's name.
 var (
 	ErrMissing = errors.New("it is missing")
 	ErrNotFile = errors.New("it is not a regular file")
@@ -81,8 +80,8 @@ func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
 	return openFile(folder, d, func(err error) error { return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, err) })
 }
 
-// openFile opens a segment and returns its size. It passes a fault of the
-// segment, such as ErrMissing, to fault and returns the wrapped error.
+// openFile opens a segment and returns its size. fault wraps the segment's
+// faults.
 func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, int64, error) {
 	path := SegmentPath(folder, d)
 	f, info, err := openRegular(path)
@@ -97,9 +96,8 @@ func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, 
 	return f, info.Size(), nil
 }
 
-// withFolder adds the folder to an error that does not name it. Functions that
-// a cloud calls do not use withFolder, because clients of the cloud must not
-// learn its folders.
+// withFolder adds the folder to an error that does not name it. A cloud does
+// not call it, because clients must not learn folders.
 func withFolder(folder string, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err // package durable names the path

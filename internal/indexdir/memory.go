@@ -8,16 +8,15 @@ import (
 )
 
 // A Memory determines where an open index keeps the rows that a search
-// multiplies, which are the segments of vectors, centroids and planes. All
-// other segments are mapped.
+// multiplies (vectors, centroids and planes). All other segments are mapped.
 type Memory uint8
 
 const (
 	// MemoryMap maps the files and leaves page size and eviction to the system.
 	MemoryMap Memory = iota
 	// MemoryHuge copies the rows into memory of this process, in 2 MB pages if
-	// the system has them. In the copy, the vectors of all segments are
-	// contiguous. Disk failures after loading do not affect searches.
+	// the system has them. The copy joins the vectors of all segments. Later
+	// disk failures do not affect searches.
 	MemoryHuge
 	// MemoryAuto copies the rows of an index with a k-d forest if twice their
 	// size is free, because the forest's random accesses are faster in 2 MB
@@ -46,16 +45,15 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// A region is a block of this process's memory, from which method take cuts
-// slices in order.
+// A region is memory of this process, from which take cuts slices.
 type region struct {
 	all  []byte
 	used int
 	free func()
 }
 
-// take returns the next n bytes. The slice's capacity extends over the
-// following slices, so that callers can join neighbours by reslicing.
+// take returns n bytes. Their capacity extends over the following slices, so
+// that callers can join neighbours.
 func (r *region) take(n int) []byte {
 	b := r.all[r.used : r.used+n]
 	r.used += n
@@ -72,8 +70,7 @@ var thisSystem = system{AvailableMemory, Allocate}
 // reserve allocates a region for the rows of m, or returns nil to map them.
 func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *region {
 	size := RowBytes(m)
-	// For scheme local, in which the cloud only stores the index, no rows are
-	// multiplied.
+	// In scheme local, the cloud searches nothing.
 	if memory == MemoryMap || size == 0 || !m.Scheme.CloudSearches() || memory == MemoryAuto && m.Trees == 0 {
 		return nil
 	}

@@ -14,14 +14,14 @@ import (
 
 const hugePage = 2 << 20
 
-// Allocate returns n bytes that start at a huge-page boundary, and a function that frees them. Where the system has no
-// huge pages, the memory consists of ordinary pages.
+// Allocate returns n bytes that start at a huge-page boundary, and a function that frees them. It falls back to
+// ordinary pages.
 func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)
 	}
-	// Round up to whole huge pages, because the system does not back part of a
-	// page with a huge one.
+	// Use whole huge pages, because the system cannot back part of a page with
+	// one.
 	size := (int(n) + hugePage - 1) / hugePage * hugePage
 	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

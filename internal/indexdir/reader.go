@@ -21,9 +21,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Index is an open index: its manifest and its segments in memory. It counts
-// references, starting with one, and unmaps the files when the last is
-// released.
+// An Index is an open index: its manifest and its segments in memory. Releasing
+// its last reference unmaps the files.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
@@ -40,8 +39,8 @@ func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 // memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
-// open implements Open. It calls between after reading the manifest and before
-// reading the segments.
+// open calls between after reading the manifest and before reading the
+// segments.
 func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
@@ -140,7 +139,7 @@ func readSegment(b []byte, folder string, s cpar.Segment) ([]byte, error) {
 	h := sha256.New()
 	for at := 0; at < len(b); {
 		n, err := f.Read(b[at:min(at+256<<10, len(b))])
-		h.Write(b[at : at+n]) // while the bytes are in the processor's cache
+		h.Write(b[at : at+n]) // while in the cache
 		at += n
 		if err != nil && at < len(b) {
 			return nil, durable.StorageError("reading", f.Name(), 0, err)
@@ -194,8 +193,8 @@ func (x *Index) Copied() int {
 // contiguous, and the capacity of each extends over those that follow.
 func (x *Index) Segments() [][]byte { return x.segments }
 
-// Segment returns the bytes of the segment of this kind. The kind must not be
-// vectors, because an index can have several segments of vectors.
+// Segment returns the bytes of the segment of this kind. An index may have
+// several segments of vectors, so pass another kind.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == kind {

@@ -57,8 +57,8 @@ func Create(folder string, o Options) (*Writer, error) {
 
 // Attach opens a folder inside the data folder of a cloud. It accepts any
 // contents, so that a damaged manifest can be overwritten. It takes no lock,
-// because a client may invent ten thousand index IDs and each lock would hold
-// an open file. It removes nothing, because uploads may be resumed.
+// because a client may invent ten thousand IDs, and removes nothing, because
+// uploads may be resumed.
 func Attach(folder string, fsys durable.FS) (*Writer, error) {
 	if err := durable.MkdirAll(fsys, SegmentsFolder(folder), folderMode); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (w *Writer) prepare() error {
 	return nil
 }
 
-// removeUnnamed removes the segments that manifest m does not name, or all
-// segments if m is nil. It keeps files whose names are not digests.
+// removeUnnamed removes the segments that m does not name, or all if m is nil.
+// It keeps files not named by digests.
 func (w *Writer) removeUnnamed(m *cpar.Manifest) error {
 	named := map[string]bool{}
 	if m != nil {

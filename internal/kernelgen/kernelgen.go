@@ -20,8 +20,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Kernels extends the build context of avo (a library that generates assembly)
-// with methods for frequent instruction sequences.
+// Kernels extends the build context of avo, an assembly generator.
 type Kernels struct{ *build.Context }
 
 // Files compiles the kernels of a package, one function for each processor
@@ -90,10 +89,9 @@ func Differences(dir string, files map[string][]byte) (out []string) {
 	return out
 }
 
-// Jumps lists the jumps that may depend on the data of a kernel. A jump may
-// depend only on a count or a length in a register, so that running time
-// reveals no data. Jumps also reports files in which it finds no jump, because
-// every kernel has a loop.
+// Jumps lists the jumps that may depend on a kernel's data. A jump may depend
+// only on a count or length in a register. Jumps also reports files without
+// jumps, because every kernel has a loop.
 func Jumps(files map[string][]byte) (out []string) {
 	for name, text := range files {
 		if !strings.HasSuffix(name, ".s") {
@@ -105,8 +103,7 @@ func Jumps(files map[string][]byte) (out []string) {
 				continue
 			}
 			jumps++
-			// Allow jumps after TEST or CMP of registers and after DEC of a
-			// counter.
+			// Allow jumps after TEST or CMP of registers, or DEC.
 			before := strings.TrimSpace(lines[i-1])
 			op, _, _ := strings.Cut(before, " ")
 			if !strings.HasPrefix(op, "TESTQ") && op != "CMPQ" && op != "DECQ" || strings.Contains(before, "(") {

@@ -9,11 +9,10 @@ import (
 	"cpar/internal/wire"
 )
 
-// The header of every object consists of magic, kind, a zero byte, version and
-// index id. Numbers are little-endian. A word is an integer modulo Q in
-// WordBytes bytes. Decoders reject words of Q or more, so that each value has
-// one encoding. Lengths depend only on the parameters and the number of
-// records.
+// Every header consists of magic, kind, a zero byte, version and index id.
+// Numbers are little-endian. A word is an integer below Q in WordBytes bytes,
+// so that each value has one encoding. Lengths depend only on the parameters
+// and the number of records.
 //
 //	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
 //	request  header (24)  number (16)  K·B·D words
@@ -42,7 +41,6 @@ var kinds = map[Kind]string{KindGroup: "group", KindRequest: "request", KindRepl
 
 func (k Kind) String() string { return "sealed " + cmp.Or(kinds[k], "object") }
 
-// AppendHeader appends the header of an object.
 func AppendHeader(b []byte, k Kind, id cpar.IndexID) []byte {
 	b = append(b, magic...)
 	b = append(b, byte(k), 0)

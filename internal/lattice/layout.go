@@ -36,9 +36,9 @@ func (p Params) EvaluateColumns(coefficients []uint64) {
 	p.Ring().tables().columns.Evaluate(coefficients, p.Records())
 }
 
-// PackHint rounds the coefficients of a hint, which must be below Q, to
-// hintBits bits and appends them to b. UnpackHint restores them with an error
-// of at most 2^(LogQ−1−hintBits) + gap modulo Q.
+// PackHint appends a hint's coefficients, which are below Q, rounded to
+// hintBits. UnpackHint restores them with an error of at most
+// 2^(LogQ−1−hintBits) + gap modulo Q.
 func (p Params) PackHint(b []byte, coefficients []uint64) []byte {
 	var pending uint64 // least significant bit first
 	filled := 0
@@ -80,8 +80,7 @@ func (p Params) Score(phase uint64) int64 {
 // grows by much.
 const addendDim = 2
 
-// SlotDim returns the number of coordinates of a slot that holds a vector of
-// dim coordinates and its addend.
+// SlotDim returns the number of coordinates of a slot for vectors of dim.
 func SlotDim(dim int) int { return dim + addendDim }
 
 func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }
@@ -122,8 +121,7 @@ func (p Params) Ask(u []int16, c int) []int16 {
 	return out
 }
 
-// norms returns bounds on the Euclidean norms of a record and a request,
-// including the coordinates for addends.
+// norms bounds the Euclidean norms of rows and requests, including addends.
 func (p Params) norms() (record, request float64) {
 	record, request = float64(p.RecordNorm), float64(p.RequestNorm)
 	if p.LogSlots == 0 {

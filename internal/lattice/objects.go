@@ -11,10 +11,10 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Group holds K encrypted records, or K rows of several. It is not secret.
+// A Group holds K encrypted rows. It is not secret.
 type Group struct {
 	Index cpar.IndexID
-	// Seed is expanded to a_g. Every write of the group draws a new seed.
+	// Seed generates a_g. Every write draws a new seed.
 	Seed [SeedSize]byte
 	// Count is the number of rows in use, 1 to K. The other rows encrypt zeros.
 	Count int
@@ -83,9 +83,8 @@ func (q *Request) AppendBinary(b []byte) []byte {
 	return append(b, q.Matrix...)
 }
 
-// DecodeRequest decodes a request to sections with the parameters parts. There
-// must be at least one, and all must be valid and of the same ring. The request
-// aliases b.
+// DecodeRequest decodes a request to sections with valid parameters of one
+// ring. The request aliases b.
 func DecodeRequest(b []byte, parts ...Params) (*Request, error) {
 	words := 0
 	for _, p := range parts {
@@ -175,8 +174,7 @@ func JoinReplies(parts [][]byte) ([]byte, error) {
 
 // A State identifies the groups of an index, their order and their counts. A
 // reply names the state that the cloud evaluated, and a hint is valid for one
-// state. A State is a sum over groups, so each node of a cluster can compute
-// the share of its groups.
+// state. A State is a sum over groups, so each node can compute its share.
 type State [sha256.Size]byte
 
 // A Roll accumulates the State of consecutive groups of one section.

@@ -65,7 +65,6 @@ func (p Params) RowLen() int { return p.Blocks() * p.Block }
 // Words returns B·N, the number of words in the matrix of a group or request.
 func (p Params) Words() int { return p.Blocks() << p.LogN }
 
-// MatrixBytes returns the length of that matrix.
 func (p Params) MatrixBytes() int { return p.Words() * WordBytes }
 
 // Groups returns the number of groups that hold n rows.
@@ -78,8 +77,8 @@ func (p Params) LogScale() int { return p.Ring().LogQ - p.LogT }
 func (p Params) LogRequestScale() int { return p.LogScale() - p.LogRecordScale }
 
 // Validate rejects parameters that are insecure, that allow scores to wrap
-// modulo 2^LogT, or that let noise change a score with too high a probability.
-// Errors wrap cpar.ErrInput.
+// modulo 2^LogT, or that leave too little room for noise. Errors wrap
+// cpar.ErrInput.
 func (p Params) Validate() error {
 	r := p.Ring()
 	if r == nil {
@@ -163,8 +162,7 @@ func DecodeParams(b []byte) (Params, error) {
 		RecordNorm: word(12), RequestNorm: word(20), Addend: word(28),
 	}
 	if err := p.Validate(); err != nil {
-		// Invalid parameters in stored data mean damage, so do not wrap
-		// ErrInput.
+		// Invalid parameters in stored data mean damage.
 		return Params{}, fmt.Errorf("reading sealed parameters: %w: %v", cpar.ErrCorrupt, err)
 	}
 	return p, nil

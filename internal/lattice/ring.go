@@ -40,9 +40,8 @@ const (
 	// Sigma is the standard deviation of all noise. Secrets are uniform in {−1,
 	// 0, 1}. The standard of security.go assumes both.
 	Sigma = 3.2
-	// hintBits is the number of bits to which a hint's coefficients are
-	// rounded. With two bits fewer, the rounding error would exceed the other
-	// noise.
+	// hintBits is the number of bits kept of each hint coefficient. With two
+	// bits fewer, rounding would exceed the noise.
 	hintBits = mod48.FieldBits
 )
 
@@ -101,7 +100,6 @@ func AppendWords(b []byte, v []uint64) []byte {
 	return b
 }
 
-// Words reads len(dst) words from b.
 func Words(dst []uint64, b []byte) {
 	b = b[:len(dst)*WordBytes]
 	for i := range dst {

@@ -19,17 +19,15 @@ import (
 //	reply        the same
 type Sections struct {
 	Open Params
-	// Clustered is nil if there is no clustered section. Records is the number
-	// of its records.
+	// Clustered is nil without a clustered section, which has Records records.
 	Clustered *Params
 	Records   int
 }
 
 // CellSize returns the number of rows for n records in the given number of
-// cells. Each record has 1.72 slots on average. This is the maximum at which a
-// request to a million records in eight cells and its reply take less than 1.6
-// MB. The result depends only on n and clusters, so it reveals nothing about
-// the records.
+// cells. Each record has 1.72 slots on average. With more, a request to a
+// million records in eight cells and its reply would exceed 1.6 MB. The result
+// depends only on n and clusters, so it reveals nothing.
 func CellSize(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }
 
 // Rows returns the number of rows of the clustered section.
@@ -86,9 +84,8 @@ func DecodeSections(b []byte) (p Sections, err error) {
 	return p, r.Close()
 }
 
-// ReadSections decodes sections like DecodeSections from the next bytes of r.
-// If the first parameters have several slots, they are those of a clustered
-// section.
+// ReadSections decodes sections from r. If the first parameters have several
+// slots, they describe a clustered section.
 func ReadSections(r *wire.Reader) (p Sections, err error) {
 	if p.Open, err = readParams(r); err != nil {
 		return p, err

@@ -6,10 +6,10 @@ import (
 	"cpar"
 )
 
-// standard holds the rows for 128 bits of security, ternary secrets and σ = 3.2
-// of Albrecht et al., "Homomorphic Encryption Security Standard"
+// standard holds the 128-bit rows for ternary secrets and σ = 3.2 of Albrecht
+// et al., "Homomorphic Encryption Security Standard"
 // (HomomorphicEncryption.org, 2018, also in Protecting Privacy through
-// Homomorphic Encryption, Springer 2021). They list the maximum log₂ q against
+// Homomorphic Encryption, Springer 2021). Values are the maximum log₂ q against
 // classical and quantum attacks, by ring degree.
 var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 10: {27, 25},

@@ -72,8 +72,7 @@ func write(root *cobra.Command, settings, folder string) error {
 		return err
 	}
 	program := root.Name()
-	// Pages name the version instead of the date, because a timestamp would
-	// make builds differ.
+	// Pages name the version, because dates would make builds differ.
 	root.DisableAutoGenTag = true
 	noDate := time.Unix(0, 0).UTC()
 	root.Long += "\n\n" + exitcode.Table() + "\n\nSettings, by flag, or in the environment, or in the configuration file:\n\n" + settings

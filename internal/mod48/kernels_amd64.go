@@ -10,8 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor and the system support
-// (package cpu checks both).
+// best returns the best level that processor and system support.
 func best() level {
 	x := &cpu.X86
 	switch {

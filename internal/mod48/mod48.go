@@ -1,6 +1,5 @@
-// Package mod48 computes with words modulo a prime q of 47 or 48 bits. In
-// scheme sealed, the server answers requests and the owner decrypts replies
-// with this arithmetic.
+// Package mod48 computes with words modulo a prime q of 47 or 48 bits, for the
+// server and the owner in scheme sealed.
 //
 //	server  in   []byte, rows of words of 6 bytes, little-endian and without gaps, each below q
 //	             []uint64, rows of a request, each word below q, prepared once
@@ -39,8 +38,7 @@ const (
 
 	block      = 16 // words that the kernels multiply at once
 	blockBytes = block * WordBytes
-	// limit is the maximum number of products in a sum. The sums of the kernels
-	// cannot overflow below it.
+	// limit is the maximum number of products that the kernels' sums can hold.
 	limit = 2048
 )
 
@@ -48,8 +46,7 @@ const (
 // congruent to 2^bits − q, which has at most 17 bits.
 type Modulus struct{ c constants }
 
-// constants holds the constants of a modulus for the kernels. gen/main.go lists
-// the offsets of the fields.
+// constants holds the constants of a modulus. gen/main.go has the offsets.
 type constants struct {
 	q, bits, mask, excess, square uint64 // 2^bits − 1, 2^bits − q and its square
 	carry, carried                uint64 // 52 − bits and excess·2^carry
@@ -113,5 +110,5 @@ const (
 	withIFMA
 )
 
-// active is the level in use. Tests try every level of this processor.
+// active is the level in use, which tests vary.
 var active = best()

@@ -15,10 +15,9 @@ const (
 	fieldBlockBytes = fieldBlock * FieldBits / 8
 )
 
-// prepareFields computes the positions of fields in the bytes that the kernels
-// read. Eight fields are 26 bytes, and the kernels read more. Reads for the
-// second eight and the last four fields therefore start early enough to end
-// with the sixteenth field.
+// prepareFields computes the positions of fields in the bytes read. Eight
+// fields are 26 bytes, and reads are longer. The reads for the second eight and
+// the last four fields therefore start early.
 func (c *constants) prepareFields() {
 	c.fieldMask = 1<<FieldBits - 1
 	for i := range 8 {
@@ -37,9 +36,9 @@ func (c *constants) prepareFields() {
 	}
 }
 
-// Fields unpacks len(dst) numbers of 26 bits from b, where they are stored
-// least significant bit first and without gaps. It shifts each number to the
-// left by up bits. len(dst) must be a multiple of sixteen.
+// Fields unpacks len(dst) numbers of 26 bits, stored least significant bit
+// first and without gaps, and shifts each left by up. len(dst) must be a
+// multiple of sixteen.
 func (m *Modulus) Fields(dst []uint64, b []byte, up int) {
 	if len(dst)%fieldBlock != 0 || len(b) != len(dst)/fieldBlock*fieldBlockBytes || up < 0 || up > 64-FieldBits {
 		panic(fmt.Sprintf("mod48: %d fields of %d bytes, shifted by %d", len(dst), len(b), up))
@@ -92,23 +91,22 @@ type Transform struct {
 	roots []root
 }
 
-// A root is a constant w by which words are multiplied. Its elements are w
-// below q, ⌊w·2⁶⁴/q⌋, ⌊w·2⁵²/q⌋, and the float64 bits of w taken between −q/2
-// and q/2 and of w/q.
+// A root is a constant factor. It holds w below q, ⌊w·2⁶⁴/q⌋, ⌊w·2⁵²/q⌋, and as
+// float64 bits w between −q/2 and q/2, and w/q.
 type root [5]uint64
 
 const (
 	// maxPoints bounds K, because with more than nine levels the AVX2 sums
 	// would not be exact.
 	maxPoints = 256
-	// The number of columns of a matrix must be a multiple of this constant.
+	// The number of columns must be a multiple of this constant.
 	columns = 16
 )
 
-// NewTransform returns the transform with these roots. In the level that has h
-// blocks, block j uses the factor roots[h+j]. This factor is ψ to the power of
-// the reversed bits of h+j, where ψ is a primitive 2K-th root of unity.
-// Transforms of fewer points use a prefix of roots.
+// NewTransform returns the transform with these roots. In the level with h
+// blocks, block j has the factor roots[h+j], which is ψ to the power of the
+// reversed bits of h+j, where ψ is a primitive 2K-th root of unity. Transforms
+// of fewer points use a prefix of roots.
 func (m *Modulus) NewTransform(roots []uint64) *Transform {
 	if n := len(roots); n < 2 || n > maxPoints || bits.OnesCount(uint(n)) != 1 {
 		panic(fmt.Sprintf("mod48: a transform of %d points", n))

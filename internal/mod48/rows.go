@@ -6,16 +6,15 @@ import (
 	"math/bits"
 )
 
-// An Operand holds the rows of a request in the form in which Rows multiplies
-// them by the rows of matrices.
+// An Operand holds the rows of a request, prepared for Rows.
 type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
-	// halves is the operand of the AVX2 kernels. Every eight words of x become
-	// twelve. Each of the first eight holds the two halves of a word of x. The
-	// last four hold the sums of two halves: those of the first four words of x
-	// in their lower halves, those of the last four in their upper halves.
+	// halves is the operand of the AVX2 kernels, twelve words for every eight
+	// words of x. The first eight hold the two halves of each word. The last
+	// four hold the sums of halves, for the first four words in their lower
+	// halves and for the last four in their upper halves.
 	halves []uint64
 }
 
@@ -89,8 +88,8 @@ func word(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint16(b[4:]))<<32
 }
 
-// dotPlain returns Σ a[i]·b[i] mod q, where a is packed. It reduces once at the
-// end, because sums of 2³² products of numbers below 2⁴⁸ fit in 128 bits.
+// dotPlain returns Σ a[i]·b[i] mod q, where a is packed. Sums of 2³² products
+// of numbers below 2⁴⁸ fit in 128 bits.
 func (m *Modulus) dotPlain(a []byte, b []uint64) uint64 {
 	a = a[:WordBytes*len(b)]
 	var hi, lo, h, l, c uint64

@@ -23,8 +23,8 @@ type Tile struct {
 	alone  [MaxRequests]Operand // for levels without tile kernels
 }
 
-// Set prepares t for these rows of requests, all of one length, and reuses the
-// memory of t. t refers to the rows until the next Set.
+// Set makes t the operand of these rows, which have one length, and reuses the
+// memory of t. t refers to requests.
 func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
@@ -47,8 +47,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 		t.packed = make([]uint64, width*n)
 	}
 	t.packed = t.packed[:width*n]
-	// Interleave eight words of each request at a time, so that a cache line is
-	// filled before it is evicted.
+	// Interleave eight words of each request at a time, to fill cache lines
+	// before eviction.
 	for from := 0; from < n; from += lanes {
 		to := t.packed[width*from:][:width*lanes]
 		for j := range width {
@@ -65,8 +65,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 
 // Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for packed rows of the
 // requests' length. Elements of dst[i] beyond the last request are undefined.
-// ahead is nil or holds at least as many rows, which Times prefetches because
-// they are multiplied next.
+// ahead holds as many rows, which are multiplied next and prefetched, or is
+// nil.
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {

@@ -10,8 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor and the system support
-// (package cpu checks both).
+// best returns the best level that processor and system support.
 func best() level {
 	x := &cpu.X86
 	switch {
@@ -23,8 +22,7 @@ func best() level {
 	return plain
 }
 
-// The callers of the functions below have checked the slices' lengths. The
-// kernels receive only addresses.
+// Callers of the functions below have checked the lengths of slices.
 
 func dot(a, b []uint64) uint64 {
 	switch active {

@@ -9,9 +9,8 @@ const (
 	// TileGroups the maximum number of groups.
 	TileRows, TileGroups = 4, 2
 
-	// few is the maximum number of requests for which a zero-padded group would
-	// take longer than separate products. They are multiplied one by one with
-	// fewRows rows at a time, which stay cached.
+	// Up to few requests are multiplied one by one, with fewRows cached rows at
+	// a time, because a zero-padded group would take longer.
 	few, fewRows = 3, 16
 )
 
@@ -47,7 +46,7 @@ func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 //	Σ r[k]·x[k] = Σ (r[2j]+x[2j+1])·(r[2j+1]+x[2j]) − Σ r[2j]·r[2j+1] − Σ x[2j]·x[2j+1]
 //
 // The second sum depends only on the row and the third only on the vector
-// (field Pairs). The results equal those of the definition.
+// (Pairs). The results are identical.
 //
 // Tile prefetches ahead, the memory that will be read next. ahead may be empty.
 func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {

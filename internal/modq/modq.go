@@ -73,7 +73,7 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level in use. Tests try every level of this processor.
+// active is the level in use, which tests vary.
 var active = best()
 
 // Kernels names the kernels in use for timing reports: "plain Go", "AVX2" or
@@ -98,8 +98,8 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRows(alpha, rows, y, ahead)
 }
 
-// Sum returns Σ x[i] modulo 2⁶⁴. Its running time is the time of reading x from
-// memory, with which the other kernels are compared.
+// Sum returns Σ x[i] modulo 2⁶⁴. Its time is that of reading x from memory, a
+// reference for other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }
 
 // SumFour returns the same as Sum. With AVX-512 it reads the four quarters of x

@@ -3,8 +3,8 @@ package modq
 // The functions in this file define the kernels in plain Go and run on
 // processors without suitable vector instructions.
 
-// DotGeneric implements Dot in plain Go. It is exported for comparisons. Four
-// separate sums halve its running time.
+// DotGeneric implements Dot in plain Go, for comparisons. Four separate sums
+// halve its time.
 func DotGeneric(a, b []uint64) uint64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 uint64

@@ -33,15 +33,15 @@ func (n Number) Text() string {
 // Digits formats a value with the paper's number of digits.
 func Digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// A Point is a value measured at AP-X, an approximation power of X percent
-// (Section IV-A).
+// A Point is a value at AP-X, the approximation power (Section IV-A) of X
+// percent.
 type Point struct {
 	AP    float64 `json:"ap"`
 	Value float64 `json:"value"`
 }
 
-// A TradeOff is a speedup over CAPIA (the scheme that the paper compares with)
-// and the accuracy in percent of CAPIA's accuracy.
+// A TradeOff is a speedup over CAPIA, an earlier scheme, and the accuracy
+// relative to it, in percent.
 type TradeOff struct {
 	Speedup  float64 `json:"speedup"`
 	Relative float64 `json:"relative"`
@@ -64,8 +64,8 @@ type Paper struct {
 	// Records is the n for which the paper states its costs.
 	Records int      `json:"records"`
 	Numbers []Number `json:"numbers"`
-	// RequestParts are the sizes of the parts of a request, in the unit of the
-	// number request_bytes.
+	// RequestParts are the sizes of the parts of a request, in the unit of
+	// request_bytes.
 	RequestParts []float64 `json:"request_parts"`
 	// Cost is the cloud time per request in seconds, for an index of Records
 	// images.
@@ -89,8 +89,7 @@ func Values() *Paper {
 	return p
 }
 
-// Number returns the value with this ID. It panics if the ID is unknown,
-// because that is a bug in the caller.
+// Number returns the value with this ID. It panics if the ID is unknown.
 func (p *Paper) Number(id string) Number {
 	for _, n := range p.Numbers {
 		if n.ID == id {
@@ -101,7 +100,7 @@ func (p *Paper) Number(id string) Number {
 }
 
 // CostAt returns the cloud time at an approximation power. It panics for a
-// power that the paper does not measure, because that is a bug in the caller.
+// power that the paper lacks.
 func (p *Paper) CostAt(ap float64) Number {
 	for _, c := range p.Cost {
 		if c.AP == ap {

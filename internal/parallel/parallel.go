@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Each calls task(0) to task(n-1) on all cores. Each calls worker once per
-// core, to get the task function that this core runs.
+// Each calls task(0) to task(n-1) on all cores. Each core gets its task
+// function from one call of worker.
 func Each(n int, worker func() (task func(int))) { _ = Until(context.Background(), n, worker) }
 
-// Until runs tasks like Each but begins no task after ctx has ended. In that
-// case it returns the context's error, and some tasks have not run.
+// Until runs tasks like Each but begins no task after ctx has ended. It then
+// returns the context's error, and tasks are missing.
 func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -42,9 +42,9 @@ func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	return ctx.Err()
 }
 
-// OrLeave runs a function that cannot check a context, and returns early if ctx
-// ends. The abandoned function keeps running, so the caller must not read its
-// results after an error of ctx.
+// OrLeave runs work, which cannot check a context, and returns early if ctx
+// ends. Abandoned work keeps running, so callers must not read its results
+// after an error of ctx.
 func OrLeave(ctx context.Context, work func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

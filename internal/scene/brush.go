@@ -30,8 +30,8 @@ func (p *painting) near(c rgb, by float64) rgb {
 	return rgb{c.r + p.between(-by, by), c.g + p.between(-by, by), c.b + p.between(-by, by)}
 }
 
-// lit applies the mood's light and the haze of a distance to a colour. Distance
-// 0 is the viewer, and at 1 the colour is invisible.
+// lit applies light and the haze of a distance (0 at the viewer, 1 invisible)
+// to a colour.
 func (p *painting) lit(c rgb, distance float64) rgb {
 	return c.mul(p.mood.light).mix(p.mood.horizon.mix(p.mood.middle, 0.4), distance)
 }
@@ -48,7 +48,7 @@ func (p *painting) get(x, y int) rgb {
 	return rgb{float64(px[0]) / 255, float64(px[1]) / 255, float64(px[2]) / 255}
 }
 
-// A line holds a y coordinate for each column of the image.
+// A line is a height for each column of the image.
 type line [Width]float64
 
 func trace(height func(x float64) float64) (l line) {

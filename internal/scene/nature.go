@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A mood is a time of day with its weather. It holds the colours of the sky,
-// and the light by which all colours below the sky are multiplied.
+// A mood is a time of day with its weather: the colours of the sky, and the
+// light that multiplies all colours below.
 type mood struct {
 	keyword                 string // keyword of the sky, "" by day
 	zenith, middle, horizon rgb
@@ -102,9 +102,8 @@ func (p *painting) water(top float64, bottom line, c rgb, keyword string) {
 	}, keyword)
 }
 
-// shade returns the brightness of the ground at a point below a crest. Light
-// comes from one side, and the slope of the crest continues downwards along a
-// slanted line.
+// shade returns the brightness of ground below a crest. Light comes from one
+// side, and slopes continue downwards along a slanted line.
 func (p *painting) shade(crest *line, x, y float64) float64 {
 	down := y - crest.at(x)
 	along := x + 0.7*p.side*down + 22*(p.noise.fbm(x/30, y/30, 3)-0.5)
@@ -112,8 +111,7 @@ func (p *painting) shade(crest *line, x, y float64) float64 {
 	return 0.6 + 0.45*smoothstep(-4, 4, p.side*slope) + 0.6*(p.noise.fbm(x/grain/3, y/grain, 3)-0.5)
 }
 
-// land covers the area below a crest with ground, hazy according to its
-// distance.
+// land covers the area below a crest, hazy at a distance.
 func (p *painting) land(crest line, c rgb, distance float64, keywords ...string) {
 	p.area(crest, flat(Height), func(x, y float64) (rgb, float64) {
 		near := clamp((y-crest.at(x))/Height, 0, 1)
@@ -128,8 +126,8 @@ func (p *painting) rolling(base, height, spacing float64) line {
 	})
 }
 
-// mountains paints mountains that rise by height above base. snow is the
-// fraction of the height that is white, from the top.
+// mountains paints mountains of a height above base. snow is the white fraction
+// of the height, from the top.
 func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	off := p.between(0, 200)
 	crest := trace(func(x float64) float64 {

@@ -26,8 +26,8 @@ func (n *noise) at(x, y float64) float64 {
 	return top + (bottom-top)*y
 }
 
-// fbm sums octaves, each with twice the frequency and half the weight of the
-// octave before. The result is in [0, 1], mostly within 0.25 of one half.
+// fbm sums octaves of doubling frequency and halving weight. The result is in
+// [0, 1], mostly within 0.25 of one half.
 func (n *noise) fbm(x, y float64, octaves int) float64 {
 	sum, weight, total := 0.0, 1.0, 0.0
 	for range octaves {

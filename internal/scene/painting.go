@@ -37,8 +37,7 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	return p
 }
 
-// layer calls draw and records that the pixels that clearly changed belong to a
-// new layer with these keywords.
+// layer calls draw and gives the pixels that clearly change these keywords.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)
 	draw()

@@ -7,13 +7,13 @@
 // platform, fused multiply-adds may change a pixel by one level. An image with
 // i ≥ N is new to a collection of the first N images but has the same style.
 //
-// Every keyword of an image is visible in it. Each layer has keywords for its
-// contents, and the painting remembers the last layer at each pixel. A keyword
-// is listed if enough of its pixels remain.
+// Keywords are visible by construction. Each layer has keywords, the painting
+// remembers the last layer at each pixel, and a keyword is listed if enough of
+// its pixels remain.
 //
-// The noise follows K. Perlin, "An Image Synthesizer", 1985, but with random
-// values at lattice points. It is summed in octaves as in Ebert et al.,
-// "Texturing & Modeling".
+// The noise follows K. Perlin, "An Image Synthesizer", 1985 (with random
+// lattice values), summed in octaves as in Ebert et al., "Texturing &
+// Modeling".
 package scene
 
 import (
@@ -51,8 +51,8 @@ func paint(seed uint64, i int, testOnlyWithout string) *painting {
 	return p
 }
 
-// kindOf returns the kind of image i. It deals the kinds like cards, so that
-// consecutive images contain similar numbers of each kind.
+// kindOf deals the kinds like cards, so that consecutive images contain similar
+// numbers of each kind.
 func kindOf(seed uint64, i int) int {
 	n := uint64(len(kinds))
 	deal := stream(seed, uint64(i)/n, "kinds").Perm(len(kinds))

@@ -11,8 +11,8 @@ const (
 	GaussianBytes = 8
 )
 
-// cumulative[k] = 2⁶³·P(|X| ≤ k), rounded. The entry for 19 is omitted because
-// it would be 2⁶³. A test recomputes the table with rational arithmetic.
+// cumulative[k] = 2⁶³·P(|X| ≤ k), rounded, without the entry 2⁶³ for 19. A test
+// recomputes the table with rational arithmetic.
 var cumulative = [GaussianBound]uint64{
 	0x0ff52b40a5917f1d, 0x2e5a25d4bf0e400e, 0x489ae26955b04bd6, 0x5d2bc20f621bf185,
 	0x6bc8694c3cc80ff5, 0x7532d89ac6ba7dcf, 0x7ab396cb74436799, 0x7d9e4e916643eb08,
@@ -24,10 +24,10 @@ var cumulative = [GaussianBound]uint64{
 // Gaussian returns a sample of the discrete Gaussian with σ = 3.2 truncated at
 // ±19.
 //
-// It inverts the distribution function of |X| on 63 random bits and takes the
-// sign from one more bit, so each probability is accurate to 2⁻⁶³. It compares
-// every entry of the table without branching. Neither running time nor the
-// number of bytes consumed therefore depends on the sample.
+// It inverts the distribution function of |X| on 63 bits and takes the sign
+// from one more, so each probability is accurate to 2⁻⁶³. It compares all
+// entries without branching, so neither time nor the bytes consumed depend on
+// the sample.
 func (s *Stream) Gaussian() int64 {
 	w := s.Uint64()
 	u := w >> 1

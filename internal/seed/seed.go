@@ -40,9 +40,8 @@ type Secret [Size]byte
 // Derive returns a secret for one purpose. Secrets with different labels or
 // contexts reveal nothing about each other or about the master.
 //
-// The input of HKDF is the prefix, followed by the label and the contexts, each
-// preceded by its length in four bytes. ("ab", "c") and ("a", "bc") therefore
-// give different secrets.
+// HKDF gets the prefix, then the label and each context, each preceded by its
+// length in four bytes. So ("ab", "c") and ("a", "bc") differ.
 func Derive(master [Size]byte, label string, context ...[]byte) Secret {
 	info := append(make([]byte, 0, 128), prefix...)
 	info = appendCounted(info, []byte(label))

@@ -24,13 +24,13 @@ type Source struct {
 func NewSource(secret Secret, random io.Reader) *Source { return &Source{secret: secret, rand: random} }
 
 // Fresh derives a secret for one purpose. contents is the digest of the
-// plaintext. generation is the generation of the index, counted from 1, or 0
-// for data that belong to no generation.
+// plaintext. generation is the index's generation, from 1, or 0 for data
+// without one.
 func (s *Source) Fresh(purpose string, generation uint64, contents [sha256.Size]byte) Secret {
 	var random [Size]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		// crypto/rand does not fail. If another reader does, stopping is safer
-		// than continuing without randomness.
+		// If a reader fails, stopping is safer than continuing without
+		// randomness.
 		panic("seed: no randomness: " + err.Error())
 	}
 	return s.secret.Derive("fresh/"+purpose, random[:], Number(generation), contents[:])

@@ -10,9 +10,8 @@ import (
 // A Stream is the AES-256-CTR keystream of a secret: 2⁶⁴ bytes with random
 // access. Words are little-endian.
 //
-// A Stream is not safe for concurrent use. Method At returns independent
-// readers of the same bytes, so that the results of parallel work are
-// deterministic.
+// A Stream is not safe for concurrent use. At returns independent readers of
+// the same bytes, for deterministic parallel work.
 type Stream struct {
 	Redacted
 	block cipher.Block

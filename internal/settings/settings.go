@@ -1,6 +1,5 @@
-// Package settings sets command-line flags from the environment and from a
-// configuration file, in the same way for every program. Sources on the left
-// take precedence:
+// Package settings sets flags from the environment and a configuration file, in
+// the same way for every program. Precedence:
 //
 //	flag > environment > file > default
 //
@@ -65,9 +64,9 @@ func (t *Table) Environment(name string) string {
 	return strings.ToUpper(strings.ReplaceAll(t.Program+"_"+name, "-", "_"))
 }
 
-// File returns the path of the configuration file, or "". A file that named or
-// the environment specifies must exist. Otherwise File returns the first of the
-// table's Places that exists.
+// File returns the configuration file, or "". A file named by the argument or
+// the environment must exist. Otherwise File returns the first of Places that
+// exists.
 func (t *Table) File(named string) (path string, must bool) {
 	if named == "" {
 		named = os.Getenv(t.Environment("config"))
@@ -183,7 +182,7 @@ const (
 type Found struct {
 	Values []string
 	From   string
-	// Origin is the path of the file or the name of the variable, for messages.
+	// Origin is the file or the variable, for messages.
 	Origin string
 }
 
@@ -217,8 +216,7 @@ func (t *Table) Sources(named string) (environment, file map[string]Found, err e
 // Apply sets a command's flags from the environment and the file unless the
 // command line has set them.
 func (t *Table) Apply(c *cobra.Command, named string) error {
-	// Do not read the file for a command without settings, so that the command
-	// works even if the file is invalid.
+	// A command without settings must work even with an invalid file.
 	if !slices.ContainsFunc(t.Settings, func(s Setting) bool { return c.Flags().Lookup(s.Name) != nil }) {
 		return nil
 	}

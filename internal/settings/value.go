@@ -27,8 +27,7 @@ func (v *value) Set(s string) error {
 	return nil
 }
 
-// Parsed returns a flag whose values are parsed by function set. It also passes
-// the default, text, to set.
+// Parsed returns a flag whose values set parses, including the default text.
 func Parsed(text, kind string, set func(string) error) pflag.Value {
 	v := &value{kind: kind, set: set}
 	if err := v.Set(text); err != nil {

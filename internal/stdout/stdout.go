@@ -15,8 +15,7 @@ import (
 	"cpar"
 )
 
-// An Output forwards writes and remembers the first error. It is safe for
-// concurrent use.
+// An Output forwards writes. It is safe for concurrent use.
 type Output struct {
 	mu   sync.Mutex
 	to   io.WriteCloser
@@ -33,9 +32,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// End closes the output, because some file systems report a full disk only at
-// that point. It returns err if err reports anything other than lost output,
-// and otherwise ErrStorage if output was lost.
+// End closes the output, because some file systems report a full disk only
+// then. It returns err, unless err is nil or only reports lost output.
 func (o *Output) End(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

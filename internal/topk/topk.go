@@ -17,10 +17,9 @@ type Hit struct {
 	Score  int64
 }
 
-// Before orders hits by (score, record). Algorithm 1 of the paper breaks ties
-// by the position in the forest. Here the record number breaks ties, because it
-// is the same in every tree and in a linear scan. A search with AP-100
-// (approximation power 100 %) must return the same hits as a scan.
+// Before orders hits by (score, record). Algorithm 1 breaks ties by position in
+// the forest. The record number is the same in all trees and in a scan, whose
+// result a search with AP-100 must equal.
 func (h Hit) Before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
@@ -34,12 +33,10 @@ type Queue struct {
 }
 
 // NewQueue returns an empty queue of at most limit hits. Memory grows as hits
-// arrive, so a large limit is safe. With a limit of 0 or less, the queue keeps
-// no hits.
+// arrive, so any limit is safe. At 0 or less, the queue keeps no hits.
 func NewQueue(limit int) *Queue { return &Queue{limit: limit} }
 
-// Full reports whether the queue holds limit hits, so that another hit can only
-// replace one of them.
+// Full reports whether another hit would have to replace one.
 func (q *Queue) Full() bool { return q.limit > 0 && len(q.heap) >= q.limit }
 
 // Worst returns the largest score in the queue. Once the queue is full, only

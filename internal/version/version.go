@@ -23,7 +23,7 @@ type Info struct {
 	Revision string `json:"revision,omitempty"` // of the repository, empty if unknown
 	Date     string `json:"date,omitempty"`     // of the revision, in UTC (RFC 3339)
 	Modified bool   `json:"modified,omitempty"` // built with uncommitted changes
-	Format   int    `json:"format"`             // version of the format of indexes and messages
+	Format   int    `json:"format"`             // of indexes and messages
 	Go       string `json:"go"`
 	System   string `json:"system"`
 }

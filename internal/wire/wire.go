@@ -31,7 +31,7 @@ type Reader struct {
 	err  error
 }
 
-// NewReader returns a Reader of b, whose errors wrap kind.
+// NewReader reads b. Its errors wrap kind.
 func NewReader(b []byte, kind error) *Reader { return &Reader{all: b, kind: kind} }
 
 // Bytes returns the next n bytes without copying them.
@@ -135,7 +135,7 @@ func AppendEncoded(b []byte, m encoding.BinaryMarshaler) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(enc))), enc...), err
 }
 
-// Fail records a failure, if it is the first.
+// Fail records the first failure.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: at byte %d: %s", r.kind, r.at, fmt.Sprintf(format, args...))

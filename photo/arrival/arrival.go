@@ -1,5 +1,5 @@
-// Package arrival waits for new photos in folders and reports each when its
-// files have settled, which means that they no longer change.
+// Package arrival waits for new photos in folders and reports those whose files
+// no longer change (have settled).
 //
 //	events of the system, or a timer ─▶ photo.List, stat ─▶ unchanged for a while ─▶ photos
 //
@@ -28,16 +28,16 @@ type Options struct {
 	Settle time.Duration
 	// Every is the time between two scans while polling.
 	Every time.Duration
-	// Poll disables events, so that only the timer triggers scans.
+	// Poll makes only the timer trigger scans.
 	Poll bool
 	List photo.Options
-	// Note receives the reason if the watcher falls back to polling, and errors
-	// of folders that cannot be read.
+	// Note receives errors: reasons to poll instead, and folders that cannot be
+	// read.
 	Note func(error)
 }
 
-// eventsEvery is the time between two scans of folders that send events. The
-// scans find photos whose events the system has lost.
+// eventsEvery is the time between two scans of folders that send events. They
+// find photos of lost events.
 const eventsEvery = 10 * time.Minute
 
 // A Watcher reports photos in folders. Its methods may be called concurrently,
@@ -51,12 +51,12 @@ type Watcher struct {
 	photos map[string]*state
 }
 
-// state holds the last known files of a photo and the progress of reporting it.
+// state is the last known state of a photo's files.
 type state struct {
 	files
 	since   time.Time // time since which the files are unchanged
 	told    bool      // Next has returned the photo in this state
-	retryAt time.Time // when Next returns the photo again, zero for never
+	retryAt time.Time // time of a retry, zero for none
 	seen    bool      // found by the current scan
 }
 
@@ -86,7 +86,6 @@ func New(roots []string, o Options) *Watcher {
 // Polls reports whether w uses only the timer.
 func (w *Watcher) Polls() bool { return w.events == nil }
 
-// Close releases system resources.
 func (w *Watcher) Close() {
 	if w.events != nil {
 		w.events.Close()
@@ -141,14 +140,13 @@ func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
 		w.o.Note(failed)
 	}
 	if l != nil {
-		err = nil // folders without a photo are no error
+		err = nil // no photo yet
 	}
 	return l, err
 }
 
-// look compares photos with their last known states and returns those that have
-// settled. next is the time until the next photo may settle, or 0 if all have
-// settled.
+// look returns the photos that have settled, compared with their last known
+// states. next is the time until another may settle, or 0.
 func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,7 +154,7 @@ func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo
 		f, ok := filesOf(p)
 		s := w.photos[p.Path]
 		switch {
-		case !ok: // the photo was removed after the listing
+		case !ok: // removed after the listing
 			continue
 		case s == nil || s.files != f:
 			s = &state{files: f, since: now}
@@ -211,8 +209,7 @@ func (w *Watcher) Retry(path string, after time.Duration) {
 	}
 }
 
-// Waiting returns the number of photos that Next has not returned yet or will
-// return again.
+// Waiting returns the number of photos that Next has yet to return.
 func (w *Watcher) Waiting() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,8 +221,8 @@ func (w *Watcher) Waiting() (n int) {
 	return n
 }
 
-// wait returns after duration d, or sooner if an event arrives. It delays its
-// return after an event, so that a burst of events causes few scans.
+// wait returns after duration d, or sooner after an event, with a delay so that
+// a burst of events causes few scans.
 func (w *Watcher) wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -32,8 +32,7 @@ const (
 	instancesFolder = "annotations"
 	instancesStart  = "instances_"
 
-	// An element holds one object. The outline of a crowd takes some hundred
-	// kilobytes.
+	// The outline of a crowd takes some hundred kilobytes.
 	maxElement = 8 << 20
 )
 
@@ -149,8 +148,7 @@ func (in *instances) photo(id cocoID) *cocoPhoto {
 	return p
 }
 
-// read reads the lists of images, annotations and categories and skips
-// everything else. After an error, the entries read so far are kept.
+// read reads these three lists. Entries before an error are kept.
 func (in *instances) read(ctx context.Context, r io.Reader) error {
 	limited := &elementReader{r: bufio.NewReaderSize(r, 1<<16), left: maxElement}
 	d := json.NewDecoder(limited)
@@ -267,8 +265,8 @@ func damaged(err error) error {
 
 var errElement = fmt.Errorf("one element has more than %d bytes", maxElement)
 
-// elementReader bounds the bytes that the decoder reads for one element,
-// because the decoder buffers whole elements.
+// elementReader bounds the size of an element, because the decoder buffers
+// whole elements.
 type elementReader struct {
 	r    io.Reader
 	left int

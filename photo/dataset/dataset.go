@@ -80,8 +80,8 @@ type Collection struct {
 	// Skipped lists files of a folder tree that are not photos, such as videos,
 	// thumbnails and trash. Its paths are relative and slash-separated.
 	Skipped []photo.Skipped
-	// People lists the names of people that were left out of the keywords, each
-	// with its number of photos, most frequent first.
+	// People lists names of people that were left out, with their numbers of
+	// photos, most frequent first.
 	People []Frequency
 
 	opts      Options
@@ -97,17 +97,15 @@ type Options struct {
 	// IncludePeople counts names of people, from face regions, among the
 	// keywords of a folder tree.
 	IncludePeople bool
-	// Machine, if not nil, returns the keywords that this program has suggested
-	// for a file. They do not count as keywords of the photo. Neither do
-	// suggestions that are marked in the file.
+	// Machine, if not nil, returns the keywords that this program suggested for
+	// a file. Like suggestions marked in the file, they do not count.
 	Machine  func(path string) []string
 	Progress progress.Func
 }
 
-// Open reads the collection in folder dir. It reads manifest.csv if it exists,
-// otherwise a known data set, and otherwise the keywords in and beside the
-// photos. It fails if no photo is usable. Errors wrap cpar.ErrInput and carry a
-// hint.
+// Open reads the collection in folder dir. It reads manifest.csv, otherwise a
+// known data set, otherwise the keywords in and beside photos. It fails if no
+// photo is usable. Errors wrap cpar.ErrInput and carry a hint.
 func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
 	if err != nil {
@@ -200,9 +198,8 @@ func (r *reading) resolveRows() {
 	}
 }
 
-// resolve finds the file of a row. It tries both Unicode normal forms of the
-// name, because a Mac may have stored the manifest or the files in another
-// form.
+// resolve finds the file of a row. It tries both Unicode normal forms, because
+// manifest and disk may differ if a Mac stored either.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {

@@ -26,9 +26,9 @@ import (
 // IAPR TC-12 has no keywords. The literature (Makadia et al. 2008, 291 words)
 // uses the frequent nouns of the descriptions, which a part-of-speech tagger
 // finds. CPAR has no tagger and uses all words of DESCRIPTION except function
-// words (descriptionWords). A photo therefore has more and rarer keywords than
-// in the literature, and results are not comparable. TITLE, NOTES and LOCATION
-// are ignored, because they are mostly names that no image shows.
+// words (descriptionWords). Photos therefore have more and rarer keywords, and
+// results are not comparable. TITLE, NOTES and LOCATION are ignored, because
+// they are mostly names that no image shows.
 const (
 	descriptionsName = "annotations_complete_eng"
 	photosName       = "images"
@@ -83,9 +83,8 @@ func (c *reading) readIAPR() error {
 	return nil
 }
 
-// readDescription returns the keywords of an annotation. It returns an error if
-// the annotation names another photo than stem, the name that the file's path
-// implies.
+// readDescription returns the keywords of an annotation. The annotation must
+// not name another photo than stem, which the file's path implies.
 func readDescription(b []byte, stem string) ([]string, error) {
 	var doc struct {
 		XMLName     struct{} `xml:"DOC"`

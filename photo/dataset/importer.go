@@ -38,8 +38,8 @@ type importer struct {
 	// find returns the folder that holds the format's files, relative to the
 	// collection. It returns "" if the collection has another format.
 	find func(root *os.Root) (base string)
-	// read sets the rows and Warnings of r. It returns an error only if it can
-	// read nothing.
+	// read sets the rows and Warnings of r. An error means that nothing is
+	// readable.
 	read func(r *reading) error
 }
 
@@ -55,10 +55,9 @@ type reading struct {
 	halvesFrom string
 }
 
-// importers lists the importers in the order in which they are tried. The
-// manifest is first, so that an owner can override every other format. SAIAPR
-// TC-12 and LEAR precede IAPR TC-12, because they annotate the same photos with
-// better keywords.
+// importers are tried in this order. A manifest overrides all others. SAIAPR
+// TC-12 and LEAR precede IAPR TC-12, because they have better keywords for its
+// photos.
 var importers = []importer{
 	{Manifest, firstOf(isManifest, "."), (*reading).readManifest},
 	{SAIAPR, findSAIAPR, (*reading).readSAIAPR},
@@ -70,8 +69,8 @@ var importers = []importer{
 	{Embedded, func(*os.Root) string { return "." }, (*reading).readTree},
 }
 
-// firstOf returns a find function that returns the first of the places for
-// which holds returns true.
+// firstOf returns a find function for the first of the places for which holds
+// returns true.
 func firstOf(holds func(root *os.Root, place string) bool, places ...string) func(*os.Root) string {
 	return func(root *os.Root) string {
 		for _, place := range places {
@@ -103,8 +102,8 @@ func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// isManifest reports whether the collection has a manifest. It does not follow
-// links, because a broken link counts as a damaged manifest.
+// isManifest does not follow links, because a broken link is a damaged
+// manifest.
 func isManifest(root *os.Root, _ string) bool {
 	_, err := root.Lstat(ManifestName)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -142,9 +141,8 @@ func (r *reading) subfolders(folder string) ([]string, error) {
 	return names, nil
 }
 
-// photosBelow returns the photos below a folder as a map from path without
-// extension to path. It omits extensions, because annotations and disk disagree
-// on "jpg" and "JPG".
+// photosBelow maps paths without extension to photos below a folder, because
+// annotations and disk disagree on "jpg" and "JPG".
 func (r *reading) photosBelow(folder string) (map[string]string, error) {
 	found := map[string]string{}
 	err := r.walk(folder, func(name string, d fs.DirEntry) {
@@ -183,9 +181,8 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 	return true
 }
 
-// annotateBy annotates a photo like annotate with labels that the map words
-// translates to keywords. nameless is the warning about a label that words
-// lacks.
+// annotateBy is annotate for labels that map words translates. nameless is the
+// warning about a label that words lacks.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {
@@ -244,9 +241,9 @@ func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// decodeText returns b as UTF-8 text. If b is not valid UTF-8, it is decoded as
-// Windows-1252, because files declared as ISO-8859-1 usually have this
-// encoding. Such text with characters beyond ASCII is hardly ever valid UTF-8.
+// decodeText returns UTF-8 text. It decodes invalid UTF-8 as Windows-1252, the
+// usual meaning of ISO-8859-1, because such text beyond ASCII is hardly ever
+// valid UTF-8.
 func decodeText(b []byte) string {
 	if !utf8.Valid(b) {
 		b, _ = charmap.Windows1252.NewDecoder().Bytes(b) // maps every byte

@@ -16,18 +16,17 @@ import (
 )
 
 const (
-	// MaxKeywords is the maximum number of keywords of a photo, because the
-	// encrypted block of 64 bytes holds a count and 31 two-byte numbers.
+	// MaxKeywords is the maximum per photo, because the encrypted block of 64
+	// bytes holds a count and 31 two-byte numbers.
 	MaxKeywords = 31
 	// MaxKeywordBytes is the maximum length of a keyword in normalised UTF-8.
 	MaxKeywordBytes = 128
 	separator       = ";"
 )
 
-// cleanKeywords normalises keywords and warns about each keyword that it drops.
-// Among spellings that differ in case it keeps the first, which mergeSpellings
-// may replace later. The details of warnings begin with where, such as "line 7:
-// ".
+// cleanKeywords normalises keywords and warns about each that it drops. Of
+// spellings that differ in case it keeps the first, which mergeSpellings may
+// replace. Details of warnings begin with where, such as "line 7: ".
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0
@@ -71,8 +70,7 @@ func cleanKeyword(raw string) (k, problem string) {
 }
 
 // firstForbidden finds a character that could disturb a display, such as
-// control characters, which move the cursor, bidirectional characters, which
-// reorder text, and line separators.
+// control, bidirectional and line-separating characters.
 func firstForbidden(s string) (rune, bool) {
 	for _, r := range s {
 		switch {
@@ -130,7 +128,7 @@ func (c *Collection) mergeSpellings() {
 	}
 }
 
-// fold folds the case of a word like metadata.Fold, with a fast path for ASCII.
+// fold is metadata.Fold with a fast path for ASCII.
 func fold(word string) string {
 	for i := range len(word) {
 		if word[i] >= 0x80 {

@@ -18,9 +18,8 @@ import (
 //	    <object><name>car</name><deleted>0</deleted>…</object>…</annotation>
 //	Images/FOLDER/NAME.jpg
 //
-// A photo's keywords are the distinct names of its objects, as the annotators
-// typed them. Deleted objects are ignored. FOLDER may be a path of several
-// folders.
+// A photo's keywords are the distinct names of its objects, as typed, without
+// deleted objects. FOLDER may be a path.
 const (
 	annotationsName = "Annotations"
 	imagesName      = "Images"
@@ -36,8 +35,7 @@ func isLabelMe(root *os.Root, _ string) bool {
 	if !isFolder(root, annotationsName) || !isFolder(root, imagesName) {
 		return false
 	}
-	// Require an XML file, because folders of private photos may have these
-	// names too.
+	// Folders of private photos may have these names.
 	err := fs.WalkDir(root.FS(), annotationsName, func(name string, d fs.DirEntry, _ error) error {
 		if d != nil && d.Type().IsRegular() && path.Ext(name) == ".xml" {
 			return errFound

@@ -119,8 +119,8 @@ type learPack struct {
 	photos *pathIndex
 }
 
-// readHalf reads list and annotations row by row in parallel, so that the rows
-// before a truncation of either file are valid.
+// readHalf reads list and annotations row by row, so that rows before a
+// truncation are valid.
 func (p *learPack) readHalf(half, list, annotations string) error {
 	b, err := readLimited(p.root, list, maxList)
 	if err != nil {
@@ -248,8 +248,7 @@ type pathIndex struct {
 	bases map[string][]string // paths without extension, by the last element
 }
 
-// newPathIndex returns an index of names, a map from path without extension to
-// path, as photosBelow returns it.
+// newPathIndex takes the result of photosBelow.
 func newPathIndex(names map[string]string) *pathIndex {
 	p := &pathIndex{names: names, bases: make(map[string][]string, len(names))}
 	for _, stem := range slices.Sorted(maps.Keys(names)) {

@@ -39,8 +39,8 @@ func (r *reading) readManifest() error {
 func (r *reading) readManifestFrom(in io.Reader) error {
 	firstLine := map[string]int{}
 	return readTable(in, ManifestName, "keywords", r.Dir, func(line int, name, value string, bad *Warning) {
-		// The key is in NFC, because a disk may treat two Unicode forms of a
-		// name as the same file.
+		// The key is in NFC, because a disk may identify two Unicode forms of a
+		// name.
 		key := norm.NFC.String(name)
 		switch first, dup := firstLine[key]; {
 		case bad != nil:
@@ -177,8 +177,8 @@ func localName(p, dir string, line int) (string, *Warning) {
 		}
 		name = filepath.ToSlash(rel)
 	}
-	// Trim again, because path.Clean turns "./ a" into " a", and a name must
-	// not change when it is written and read again.
+	// Trim again, because "./ a" cleans to " a", and names must survive writing
+	// and reading.
 	name = strings.TrimSpace(path.Clean(name))
 	drive := len(name) > 1 && name[1] == ':' && (len(name) == 2 || name[2] == '/')
 	if drive || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {

@@ -186,8 +186,7 @@ func (o *openImages) finish() {
 }
 
 // eachRow calls each for every row of a table with at least the given number of
-// fields. A caller must clone a field to keep it, because the field refers to
-// the memory of the whole row.
+// fields. To keep a field, clone it, because it retains its whole row.
 func (o *openImages) eachRow(file string, fields int, each func(line int, fields []string)) error {
 	f, err := openRegular(o.root, file)
 	if err != nil {

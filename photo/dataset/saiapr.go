@@ -37,9 +37,8 @@ const (
 	maxLabels   = 16 << 20
 )
 
-// findSAIAPR also accepts a data set in which either the word list or the
-// regions are missing, and the folder saiapr_tc-12 itself. readSAIAPR then
-// reports the missing part.
+// findSAIAPR accepts the word list or the regions alone, and the folder
+// saiapr_tc-12 itself, so that readSAIAPR can report the missing part.
 func findSAIAPR(root *os.Root) string {
 	place := firstOf(func(root *os.Root, place string) bool {
 		return isFile(root, path.Join(place, wordListName)) || isFolder(root, path.Join(place, regionsName))
@@ -86,7 +85,7 @@ func (c *reading) readRegions(regions string, words map[int]string) error {
 	labelled := false
 	for _, folder := range folders {
 		if _, err := strconv.Atoi(folder); err != nil {
-			continue // folders such as matlab and documents
+			continue // such as matlab
 		}
 		folder = path.Join(regions, folder)
 		file := path.Join(folder, labelsName)

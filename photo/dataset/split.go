@@ -104,9 +104,8 @@ func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 // least one. If `every` is below 2, test is empty.
 //
 // The paper requested 50 photos of IAPR TC-12, each with two or more related
-// images, but does not list them. cpar-eval requests one tenth of the photos.
-// It excludes photos with fewer related images only when it follows the paper's
-// protocol.
+// images, but does not list them. cpar-eval requests one tenth of the photos,
+// and excludes photos with fewer related images only in the paper's protocol.
 func HeldOut(c *Collection, every int) (train, test []Photo) {
 	if every < 2 || len(c.Photos) < 2 {
 		return append(train, c.Photos...), nil

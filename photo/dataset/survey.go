@@ -110,8 +110,8 @@ func List(all []Frequency, n int) string {
 	return strings.Join(parts, ", ")
 }
 
-// PeopleLeftOut returns a sentence with the number of names of people that were
-// left out and the names, or "" if there are none.
+// PeopleLeftOut counts and lists names of people that were left out. It returns
+// "" if none were.
 func PeopleLeftOut(people []Frequency) string {
 	words := "words"
 	switch len(people) {

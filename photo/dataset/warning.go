@@ -16,7 +16,7 @@ const (
 	Outside       Kind = "outside-collection" // path with ../, absolute path or link out of the folder
 	Malformed     Kind = "malformed-row"      // the row is skipped
 	Encoding      Kind = "not-utf8"           // the row is skipped
-	NoKeywords    Kind = "no-keywords"        // the photo is skipped, because nothing can be learnt from it
+	NoKeywords    Kind = "no-keywords"        // skipped, because nothing can be learnt
 	BadKeyword    Kind = "bad-keyword"        // the keyword is dropped, the photo kept
 	TooMany       Kind = "too-many-keywords"  // the first MaxKeywords are kept
 	Spelling      Kind = "spellings"          // spellings were merged, nothing was skipped
@@ -51,9 +51,8 @@ var kinds = []struct {
 func (w Warning) lost() bool { return w.Kind != Note && w.Kind != Spelling }
 
 // Warning reports one omission or change. Name is spelt as on the disk or in
-// the table, so that programs can find the file. It may contain control
-// characters, which String and Summary escape. Detail is printable: valid UTF-8
-// without control characters.
+// the table, so that programs can find the file. String and Summary escape its
+// control characters. Detail has none.
 type Warning struct {
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name"`
@@ -121,8 +120,7 @@ func Summary(warnings []Warning) string {
 	return strings.Join(lines, "\n")
 }
 
-// StrictError is the error that Open returns if Options.Strict is set and
-// something was skipped. It wraps cpar.ErrInput.
+// StrictError is Open's error if Options.Strict is set. It wraps cpar.ErrInput.
 type StrictError struct {
 	Dir      string
 	Warnings []Warning

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// boxes yields type and content of the boxes of an ISO file (ISO/IEC 14496-12,
-// 4.2). The type of a uuid box is its UUID. The last box may be truncated.
+// boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2) by type, or
+// uuid boxes by UUID. The last box may be truncated.
 func boxes(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for len(data) >= 8 {
@@ -57,7 +57,7 @@ func box(data []byte, path ...string) []byte {
 func brands(data []byte) (list []string) {
 	body := box(data, "ftyp")
 	for i := 0; i+4 <= len(body) && i < 256; i += 4 {
-		if i != 4 { // the second word is a version, not a brand
+		if i != 4 { // skip the minor version
 			list = append(list, string(body[i:i+4]))
 		}
 	}

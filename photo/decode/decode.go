@@ -27,9 +27,9 @@ const (
 	maxSide      = 1 << 16   // the limit of the JPEG format
 	maxFileBytes = 1 << 30
 
-	// An image of more than maxUncheckedPixels must have at least a byte for
-	// every pixelsPerByte pixels. A blank PNG has 1000 pixels per byte, the
-	// limit of deflate. Only files that are made to exhaust memory exceed 2048.
+	// An image of more than maxUncheckedPixels must have a byte for every
+	// pixelsPerByte pixels. A blank PNG has 1000 pixels per byte, the limit of
+	// deflate. Only files made to exhaust memory exceed 2048.
 	maxUncheckedPixels = 4 << 20
 	pixelsPerByte      = 2048
 
@@ -78,7 +78,7 @@ func decodeImage(data []byte, turn orientation) (*Image, error) {
 }
 
 // attempts returns the ways to decode a file whose claimed size was accepted,
-// in the order in which to try them.
+// the best first.
 func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []attempt {
 	w, h := claim.Width, claim.Height
 	cell := 1
@@ -87,7 +87,7 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 	}
 	colours := c.name
 	if c.name == "heic" && heicVideoRange(data) {
-		colours = "webp" // whose YCbCr is in video range, too
+		colours = "webp" // WebP also has YCbCr in video range
 	}
 	rgb := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
 	whole := attempt{c.bytes(claim, data) + rgb, func() (p *Image, err error) {
@@ -213,13 +213,12 @@ func (c *codec) failure(err error) error {
 }
 
 // decodeBudget bounds the bytes of all concurrent decodings. The process may
-// use 500 MB, and files, features, a network and the index need 120 MB of it.
-// The budget suffices for an image of 400 megapixels of JPEG, 94 of PNG, or 50
-// of HEIC.
+// use 500 MB, and files, features, a network and the index need 120 MB. The
+// budget suffices for 400 megapixels of JPEG, 94 of PNG, or 50 of HEIC.
 const decodeBudget = 360 << 20
 
-// largeDecode is the number of bytes from which on the memory of a decoding is
-// returned to the system immediately, so that garbage does not accumulate.
+// largeDecode is the size from which on memory is returned to the system
+// immediately, so that garbage does not accumulate.
 const largeDecode = 64 << 20
 
 var decoding = semaphore.NewWeighted(decodeBudget)

@@ -36,8 +36,7 @@ func timesSamples(n int64) func(image.Config, []byte) int64 {
 	}
 }
 
-// pngBytes returns the memory for a PNG. Interlaced files need half an image
-// more for the last pass.
+// pngBytes adds half an image for the last pass of interlaced files.
 func pngBytes(claim image.Config, data []byte) int64 {
 	n := timesSamples(1)(claim, data)
 	if len(data) > 28 && data[28] != 0 {
@@ -46,8 +45,8 @@ func pngBytes(claim image.Config, data []byte) int64 {
 	return n
 }
 
-// webpBytes returns the memory for a WebP. It includes a copy of the image for
-// lossless transforms and the alpha channel, which is a lossless image itself.
+// webpBytes allows for a copy by lossless transforms and for alpha, which is a
+// lossless image itself.
 func webpBytes(claim image.Config, _ []byte) int64 {
 	if claim.ColorModel == color.YCbCrModel {
 		return 2 * int64(claim.Width) * int64(claim.Height)
@@ -55,9 +54,9 @@ func webpBytes(claim image.Config, _ []byte) int64 {
 	return 9 * int64(claim.Width) * int64(claim.Height)
 }
 
-// heicBytes returns the memory for a HEIC. libheif needs seven bytes per pixel
-// for a single HEVC image, as measured, and fewer for tiles. The largest files
-// get the part of the budget that the decoded image leaves.
+// heicBytes is the memory of libheif, as measured: seven bytes per pixel for a
+// single HEVC image, fewer for tiles. The largest files get the budget that the
+// decoded image leaves.
 func heicBytes(claim image.Config, data []byte) int64 {
 	pixels := int64(claim.Width) * int64(claim.Height)
 	least, most := 5*pixels, 16<<20+2*int64(len(data))+8*pixels
@@ -95,9 +94,8 @@ func webpConfig(data []byte) (image.Config, error) {
 	return cfg, nil
 }
 
-// jpegConfig also counts the bytes of scan markers. Entropy-coded data cannot
-// contain them, but metadata can, so the count is an upper bound of the number
-// of scans.
+// jpegConfig also counts scan markers, which entropy-coded data cannot contain.
+// The count is an upper bound.
 func jpegConfig(data []byte) (image.Config, error) {
 	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
 		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)

@@ -68,8 +68,7 @@ func ReadFile(path string) ([]byte, error) {
 	return nil, fmt.Errorf("reading image: %w: %w%s", cpar.ErrInput, photo.Cause(err), advice)
 }
 
-// A rowReader writes row y of an image to rgb, in the stored orientation, as
-// 8-bit sRGB over white.
+// A rowReader writes row y of the stored image as 8-bit sRGB over white.
 type rowReader func(y int, rgb []byte)
 
 func rowsOf(format string, img image.Image) rowReader {
@@ -145,8 +144,8 @@ func upright(read rowReader, w, h int, o orientation) *Image {
 	return p
 }
 
-// meansOf returns a reader of an image that is reduced to the means of cells of
-// side×side pixels. Cells in the last column and row may be smaller.
+// meansOf returns a reader of the means of cells of side×side pixels. Cells in
+// the last column and row may be smaller.
 func meansOf(read rowReader, w, h, side int) (means rowReader, columns, rows int) {
 	if side == 1 {
 		return read, w, h

@@ -90,9 +90,8 @@ type huffman struct {
 	offset [17]int32            // added to a code of a length gives its index in values
 
 	// fast maps the next bits to an AC symbol with its coefficient, as
-	// coefficient<<16 | preceding zeros<<8 | total bits. It is 0 if symbol and
-	// coefficient are longer than fastBits. The end of a block counts as endRun
-	// zeros.
+	// coefficient<<16 | preceding zeros<<8 | total bits. It is 0 if they are
+	// too long. The end of a block counts as endRun zeros.
 	fast [1 << fastBits]int32
 }
 

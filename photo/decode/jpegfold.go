@@ -2,12 +2,11 @@ package decode
 
 import "math"
 
-// This file computes the mean of each cell (a square of pixels) of a block of
-// 8×8 pixels.
+// This file computes the means of the cells (squares) of a block.
 //
 // On each axis, the sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16), where a(0) =
-// 1/√8 and a(u) = 1/2 for u > 0. The block has k cells of m = 8/k samples. The
-// mean of the cosine over cell j is
+// 1/√8 and a(u) = 1/2 for u > 0. Over the m = 8/k samples of cell j, the mean
+// of the cosine is
 //
 //	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
 //
@@ -31,7 +30,7 @@ type folding struct {
 	ready  bool
 	// weight holds, in zigzag order, the weight of a coefficient times its
 	// quantisation step, with foldBits fractional bits. sumIndex holds the
-	// index of the sum to which the coefficient is added.
+	// index of its sum.
 	weight   [64]int32
 	sumIndex [64]uint8
 }

@@ -9,11 +9,10 @@ import (
 
 // This file decodes large JPEGs at reduced size.
 //
-// Large photos have more pixels than CPAR needs: a value of a feature averages
-// about 30×30 pixels of a phone's photo, and networks use small images. The
-// mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in the coefficients of a
-// block (jpegfold.go), so the decoder transforms coefficients directly to
-// cells. Far fewer values then remain to be converted to RGB.
+// A feature averages about 30×30 pixels of a phone's photo, and networks use
+// small images. The mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in the
+// coefficients of a block (jpegfold.go), so the decoder transforms coefficients
+// directly to cells, and converts far fewer values to RGB.
 //
 // A cell equals the mean of the fully decoded pixels with three differences.
 // Pixels that quantisation moved outside 0 … 255 are not clipped. Chroma is
@@ -23,12 +22,12 @@ import (
 // sequential or progressive, with Huffman codes. All other files, including
 // damaged ones, are passed to image/jpeg, which decides whether to reject them.
 
-// errIrregular reports a file that must be passed to image/jpeg.
+// errIrregular reports a file for image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// reducedLonger and reducedShorter are the minimum sides of a reduced image in
-// pixels. They are three times the resolution of features: colour features use
-// 256 pixels on the longer side, grey features 128 on both.
+// The minimum sides of a reduced image are three times the resolution of
+// features. Colour features use 256 pixels on the longer side, grey features
+// 128 on both.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128
@@ -202,7 +201,7 @@ type jpegComponent struct {
 	lowestBit [64]int8
 	rows      int // rows of blocks with at least the DC coefficient
 
-	// The following fields hold state between the scans of a progressive file.
+	// state between scans of a progressive file
 	sums            []int32  // fold.size() per block
 	coded, negative []uint64 // bit sets per block: nonzero and negative coefficients
 }
@@ -243,8 +242,7 @@ func (d *reducedJPEG) frame(body []byte) error {
 		c := &d.components[i]
 		c.blocksX, c.blocksY = d.mcusX*c.h, d.mcusY*c.v
 		c.ownX, c.ownY = ceilDiv(ceilDiv(w*c.h, luma.h), 8), ceilDiv(ceilDiv(h*c.v, luma.v), 8)
-		// A block of a subsampled component covers more cells, but it has only
-		// eight samples per side, so it has at most eight cells.
+		// A subsampled block covers more cells but has at most eight per side.
 		c.fold.kx, c.fold.ky = min(8, 8*luma.h/c.h/d.cell), min(8, 8*luma.v/c.v/d.cell)
 		c.stride = c.blocksX * c.fold.kx
 	}

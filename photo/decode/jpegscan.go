@@ -78,10 +78,9 @@ type jpegScan struct {
 	high, low   int // the scan has the bits below high (all bits if 0) down to low
 }
 
-// check validates a scan against earlier scans. The bits of a coefficient must
-// arrive in order, the most significant first, and each bit once. This bounds
-// the number of scans and makes it possible to store sums instead of
-// coefficients.
+// check validates a scan against earlier scans. Each bit of a coefficient must
+// come once, the most significant first. This bounds the scans and allows
+// storing sums instead of coefficients.
 func (s *jpegScan) check() error {
 	refining := s.high > 0
 	switch {
@@ -216,9 +215,8 @@ func (s *jpegScan) dcFirst(p *scanComponent, sums []int32) bool {
 	return true
 }
 
-// acSequential reads the AC coefficients of a block of a sequential file.
-// Because most of the decoding time is spent here, it keeps the reader's state
-// in registers and looks up short codes together with their coefficients.
+// acSequential takes most of the decoding time. It therefore keeps the reader's
+// state in registers and looks up short codes with their coefficients.
 func (s *jpegScan) acSequential(p *scanComponent, sums *[64]int32) bool {
 	r, ac, fold := &s.d.bits, p.ac, &p.c.fold
 	acc, n := r.acc, r.n

@@ -61,8 +61,8 @@ type jpegFrame struct {
 	samples    int64 // in whole blocks, of all components
 }
 
-// frameOf reads the first frame header (SOF) that image/jpeg accepts. For a
-// file without such a header, image/jpeg allocates nothing.
+// frameOf reads the first frame header that image/jpeg accepts. Without one,
+// image/jpeg allocates nothing.
 func frameOf(data []byte) (f jpegFrame) {
 	for s := range jpegSegments(data) {
 		if s.marker < 0xc0 || s.marker > 0xc2 || len(s.body) < 6 {
@@ -84,9 +84,8 @@ func frameOf(data []byte) (f jpegFrame) {
 	return f
 }
 
-// jpegBytes returns a bound on the memory of image/jpeg: one byte per sample,
-// four more per sample for the coefficients of a progressive file, and four per
-// pixel for CMYK.
+// jpegBytes bounds the memory of image/jpeg: one byte per sample, four more for
+// progressive coefficients, and four per pixel for CMYK.
 func jpegBytes(claim image.Config, data []byte) int64 {
 	f := frameOf(data)
 	n := f.samples
@@ -118,7 +117,7 @@ func reducedBytes(data []byte, w, h, cell int) int64 {
 }
 
 // Truncated reports whether a JPEG ends before its end marker. Decode may still
-// return an image of such a file. Truncated decodes no pixels.
+// return an image. Truncated decodes nothing.
 func Truncated(data []byte) bool {
 	if !bytes.HasPrefix(data, []byte("\xff\xd8\xff")) {
 		return false

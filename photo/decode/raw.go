@@ -75,10 +75,10 @@ func (r *rawPhoto) decode() (*Image, error) {
 	return nil, fmt.Errorf("decoding raw image: %w: %w", cpar.ErrInput, err)
 }
 
-// previewOrientation returns the orientation in the preview's own EXIF. Without
-// its own orientation, a preview usually is stored like the sensor's image and
-// takes the RAW file's orientation. The exception is a preview that is already
-// upright although the sensor's image lies on its side.
+// previewOrientation returns the orientation in the preview's own EXIF. A
+// preview without one is stored like the sensor's image and takes the RAW
+// file's orientation, unless it is upright while the sensor's image lies on its
+// side.
 func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orientation {
 	if own := readOrientation("jpeg", preview); own != 1 {
 		return own
@@ -136,7 +136,7 @@ func firstSample(data, track []byte) []byte {
 		return nil
 	}
 	length := uint64(binary.BigEndian.Uint32(sizes[4:]))
-	if length == 0 && len(sizes) >= 16 { // there is no common size, so a table of sizes follows
+	if length == 0 && len(sizes) >= 16 { // without a common size, a table follows
 		length = uint64(binary.BigEndian.Uint32(sizes[12:]))
 	}
 	var at uint64

@@ -21,9 +21,8 @@ func (t *target) read() source {
 	return s
 }
 
-// copies holds the keywords of people in the notation of each list. Programs
-// read only the first list that they find, so a new list must repeat the
-// keywords of the others.
+// copies holds people's keywords in the notation of each list. Programs read
+// only the first list that they find, so a new list repeats the others.
 type copies struct{ flat, paths, tags []string }
 
 func (s *source) copies() copies {
@@ -64,7 +63,7 @@ func tagPath(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// add appends value to list pr. If the list is new, it first adds the copies.
+// add appends to list pr. A new list gets the copies first.
 func (t *target) add(pr property, copies []string, value string) {
 	if !t.xmp.has(pr) {
 		for _, v := range t.xmp.append(pr, copies...) {

@@ -44,7 +44,7 @@ func parseIIM(b []byte) (*iim, error) {
 		}
 		head := 5
 		size := uint64(binary.BigEndian.Uint16(b[3:]))
-		if size&0x8000 != 0 { // extended: the low bits give the length of the length
+		if size&0x8000 != 0 { // an extended dataset: the low bits give the length of the length
 			n := int(size & 0x7fff)
 			if n > 4 || n > len(b)-head {
 				return m, errTruncated
@@ -81,8 +81,8 @@ func (m *iim) bytes() []byte {
 func (d dataset) isKeyword() bool { return d.record == 2 && d.number == 25 }
 
 // text decodes a value and ignores the declared character set, which programs
-// often get wrong. Values that are not valid UTF-8 are read as Windows-1252, a
-// superset of Latin-1. Its text beyond ASCII is hardly ever valid UTF-8.
+// often get wrong. The default is Latin-1, whose text beyond ASCII is hardly
+// ever valid UTF-8.
 func (m *iim) text(value []byte) string {
 	if !utf8.Valid(value) {
 		value, _ = charmap.Windows1252.NewDecoder().Bytes(value) // maps every byte
@@ -125,8 +125,8 @@ func (m *iim) append(word string) bool {
 	return true
 }
 
-// encode encodes a word in the block's character set. It changes the block to
-// UTF-8 only if this does not change the meaning of old values.
+// encode encodes a word in the block's character set. It switches to UTF-8 only
+// if all old values keep their meaning.
 func (m *iim) encode(word string) (string, bool) {
 	switch {
 	case m.utf8 || isASCII([]byte(word)):

@@ -14,10 +14,9 @@
 //	digiKam:TagsList         auto/word   digiKam, Immich
 //	IPTC 2:25                flat        inside JPEG files only
 //
-// Machine keywords are words that CPAR suggested. The root "auto" marks them in
-// hierarchies. Flat lists have no roots, so namespace urn:cpar:xmp:1.0/ also
-// lists them. Because of both marks, suggestions that nobody accepted do not
-// enter training data.
+// The root "auto" marks machine keywords (suggestions of CPAR) in hierarchies.
+// Flat lists have no roots, so namespace urn:cpar:xmp:1.0/ lists these keywords
+// too. Marked words do not enter training data unless a person accepts them.
 //
 // Package metadata decodes no image. It never writes to a damaged block, and
 // reads the others. The file size bounds its memory, and 32 MiB an XMP packet.
@@ -95,7 +94,7 @@ type Change struct {
 var (
 	// ErrNotEmbeddable reports that keywords cannot be embedded without risk.
 	ErrNotEmbeddable = fmt.Errorf("%w: keywords cannot be written into this file", cpar.ErrInput)
-	// ErrChanged reports that the file changed after the edit was planned.
+	// ErrChanged reports that the file has changed since the edit was planned.
 	ErrChanged = fmt.Errorf("%w: the file changed meanwhile", cpar.ErrInput)
 	// errDamaged reports a damaged block, which must not be edited.
 	errDamaged = fmt.Errorf("%w: its metadata is damaged", cpar.ErrInput)

@@ -22,8 +22,8 @@ type blocks struct {
 	packed   int64 // decompressed bytes so far
 }
 
-// spend subtracts n from the budget. Overlapping blocks exhaust it, so that a
-// small file cannot refer to the same bytes many times.
+// spend rejects overlapping blocks, so that a small file cannot refer to the
+// same bytes many times.
 func (b *blocks) spend(n int64) error {
 	if b.left -= n; b.left < 0 {
 		return errors.New("it overlaps other blocks")

@@ -54,8 +54,8 @@ func sidecarFor(photo string, s Style) (string, error) {
 	return names[0], nil
 }
 
-// readSidecar resolves links in a sidecar's name and reads the file. The
-// content is nil if the file does not exist.
+// readSidecar resolves links in a sidecar's name and reads it. The content of a
+// missing file is nil.
 func readSidecar(name string) (string, []byte, error) {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

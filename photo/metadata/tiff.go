@@ -30,7 +30,7 @@ const maxEntries = 4096
 // readXPKeywords reads the keywords of Windows Explorer, which are
 // zero-terminated.
 func (b *blocks) readXPKeywords(value []byte) {
-	// The decoder replaces invalid UTF-16 and returns no error.
+	// The decoder replaces invalid UTF-16.
 	text, _ := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder().String(string(value))
 	text, _, _ = strings.Cut(text, "\x00")
 	b.xp = append(b.xp, text)

@@ -159,7 +159,7 @@ func (p *packet) members(list *etree.Element) []*etree.Element {
 }
 
 func (p *packet) text(e *etree.Element) string {
-	for range 3 { // the value may be nested in rdf:Description/rdf:value
+	for range 3 { // values may nest
 		for _, name := range []string{"resource", "value"} {
 			if i, ok := p.attr(e, nsRDF, name); ok {
 				return strings.TrimSpace(e.Attr[i].Value)
@@ -208,8 +208,8 @@ type form struct {
 	encoding.Encoding
 }
 
-// forms lists the encodings, the default last. Encodings with a byte order mark
-// remove it when reading and write it again.
+// forms end with the default. Encodings with a byte order mark remove it and
+// write it again.
 var forms = []form{
 	{"\xef\xbb\xbf", unicode.UTF8BOM},
 	{"\xff\xfe\x00\x00", nil}, // UTF-32

@@ -42,9 +42,8 @@ func (k kernels) axpy() {
 	k.End()
 }
 
-// four emits a loop that handles four registers per iteration with step, then a
-// loop for the remaining registers. n holds the number of registers. The loops
-// advance the pointers.
+// four emits step for four registers at a time, then for one at a time. n
+// counts registers. The loops advance the pointers.
 func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtual) {
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {
@@ -124,8 +123,7 @@ func (k kernels) largest() {
 	k.End()
 }
 
-// widen emits the addition of float32 to float64 values, half a register at a
-// time.
+// widen adds float32 to float64 values, half a register at a time.
 func (k kernels) widen() {
 	p := k.Begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 over whole registers.", "sum", "x", "vectors")
 	k.Count("one", p[2], func() {

@@ -5,17 +5,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// AVX2 multiplies four pairs of 32-bit numbers at once, so words are split into
-// halves of 24 bits. With a = a₀ + 2²⁴·a₁ and b = b₀ + 2²⁴·b₁, three products
-// suffice (Karatsuba):
+// AVX2 multiplies only 32-bit numbers. With a = a₀ + 2²⁴·a₁ and b = b₀ +
+// 2²⁴·b₁, three products suffice (Karatsuba):
 //
 //	a₀b₁ + a₁b₀ = (a₀+a₁)(b₀+b₁) − a₀b₀ − a₁b₁
 //
-// No product exceeds 50 bits, so sums of 2,048 products fit in 64 bits.
-// VPMULUDQ ignores the upper 32 bits of each lane. The operand can therefore
-// store b₀ and b₁ of eight words in the lower and upper halves of eight lanes,
-// and the sums b₀+b₁ of two groups of four words in the halves of four more
-// lanes. The kernels load upper halves at an offset of four bytes.
+// No product exceeds 50 bits, so sums of 2,048 fit in a word. VPMULUDQ ignores
+// upper halves of lanes. The operand therefore stores b₀ and b₁ of eight words
+// in the halves of eight lanes, and the sums b₀+b₁ of two groups of four words
+// in the halves of four more. Upper halves are loaded at an offset of four
+// bytes.
 
 func (k kernels) avx2() {
 	k.foursAVX2()
@@ -45,8 +44,8 @@ func (k kernels) foursAVX2() {
 			}
 		}
 		k.Count("fours", k.Part(blocks, 0, 0), func() {
-			// Four words are 24 bytes of the 32 that are read. The last read
-			// begins eight bytes early, so that it ends with the block.
+			// Four words are 24 bytes. To read 32 bytes within the block, the
+			// last read begins eight bytes early.
 			for i, off := range [...]int{0, 24, 48, 64} {
 				for q := range r {
 					if i%2 == 0 {
@@ -92,8 +91,8 @@ func (k kernels) fmaAVX2(s [3]reg.VecVirtual, m, places Mem, c reg.GPVirtual, b 
 //
 //	s₀ + 2²⁴·(s₁ − s₀ − s₂) + 2⁴⁸·s₂ = l + 2^bits·(h₀ + 2³²·h₁)
 //
-// the result is l + h₀·excess + 2³²·h₁·excess. The last term can exceed 2^bits
-// and is reduced once more.
+// the result is l + h₀·excess + 2³²·h₁·excess. The last term exceeds 2^bits
+// again.
 func (k kernels) closeAVX2(c reg.GPVirtual, s [3]reg.VecVirtual) reg.VecVirtual {
 	l, t := k.YMM(), k.YMM()
 	mask, excess := k.constant(c, atMask, l), k.constant(c, atExcess, l)

@@ -40,8 +40,8 @@ func (k kernels) fieldsAVX2() {
 	}
 	k.Count("fields", blocks, func() {
 		k.PREFETCHT0(at(b, rowsAhead))
-		// Four fields are 13 bytes of the 16 that are read. The last read
-		// begins three bytes early, so that it ends with the block.
+		// Four fields are 13 bytes. To read 16 bytes within the block, the last
+		// read begins three bytes early.
 		for i, off := range [...]int{0, 13, 26, 36} {
 			x := k.YMM()
 			k.VBROADCASTI128(at(b, off), x)
@@ -57,16 +57,15 @@ func (k kernels) fieldsAVX2() {
 	k.End()
 }
 
-// Transforms convert words to float64 and process four at once. All values are
-// integers, and all rounding errors except that of y·(w/q) are corrected. With
-// |y| ≤ 7q, |w| ≤ q/2 and q below 2⁴⁸, let
+// Transforms use float64, four words at once. All values are integers, and only
+// y·(w/q) is inexact. With |y| ≤ 7q, |w| ≤ q/2 and q below 2⁴⁸, let
 //
 //	h = y·w rounded     l = y·w − h     n = y·(w/q) rounded to an integer     z = (h − n·q) + l
 //
 // n differs from y·w/q by less than 1/2 plus two roundings of a number of at most 2⁵⁰, so |z| < 3q/4 and z = y·w − n·q.
-// l is exact because a fused multiply-subtract gives the exact rounding error of a product. h − n·q is exact because it
-// is an integer below 2⁵³. Values begin below q, and each of eight levels adds at most 3q/4, so they stay at most 7q.
-// No number is subnormal, so running time does not depend on the words.
+// l is exact because fused multiplication gives the exact error of a product, and h − n·q is an integer below 2⁵³.
+// Values begin below q and grow by at most 3q/4 in each of eight levels, to at most 7q. No number is subnormal, so time
+// does not depend on words.
 
 // wordsAVX2 emits a loop over sixteens·16 words at p, four at a time.
 func (k kernels) wordsAVX2(p, sixteens reg.GPVirtual, body func(x reg.VecVirtual)) {
@@ -89,8 +88,8 @@ func (k kernels) float(p reg.GPVirtual, off int) reg.VecVirtual {
 	return out
 }
 
-// floatsAVX2 converts words to float64. Writing the bits of a word into the
-// mantissa of 2⁵² gives 2⁵² plus the word.
+// floatsAVX2 converts words to float64. The bits of a word become the mantissa
+// of 2⁵² plus the word.
 func (k kernels) floatsAVX2() {
 	a := k.Begin("floatsAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"converts sixteens·16 words to float64, all below 2⁵².", "c", "p", "sixteens")
@@ -101,7 +100,7 @@ func (k kernels) floatsAVX2() {
 	})
 }
 
-// reduceAVX2 converts float64 values back to words below q.
+// reduceAVX2 converts float64 values to words below q.
 func (k kernels) reduceAVX2() {
 	a := k.Begin("reduceAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"converts sixteens·16 float64 integers of up to 7q to words below q.", "c", "p", "sixteens")

@@ -10,7 +10,7 @@ import (
 //	a·b = a₀b₀ + 2³²·(a₁b₀ + a₀b₁)   where a = a₀ + 2³²·a₁, b = b₀ + 2³²·b₁
 //
 // The low and the high products are summed separately and combined once at the
-// end. The last words, fewer than four, use the scalar multiplier.
+// end. The last one to three words use the scalar multiplier.
 
 func (k kernels) avx2() {
 	k.dot2()
@@ -217,8 +217,8 @@ func (k kernels) lanes2() {
 	k.End()
 }
 
-// tile2 emits the kernel of tile512 for eight vectors. It processes two rows at
-// a time, because AVX2 has only sixteen registers.
+// tile2 is the counterpart of tile512 for eight vectors. It takes two rows at a
+// time, because AVX2 has only sixteen registers.
 func (k kernels) tile2() {
 	k.Begin("tile8AVX2", "func(dst *[4][8]uint64, r0, r1, r2, r3, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)",
 		"is Tile for 8 vectors.")

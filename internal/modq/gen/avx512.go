@@ -8,9 +8,8 @@ import (
 )
 
 // VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations, and the
-// addition is a fourth. The processor's two ports execute the four operations
-// in two cycles for eight products. The last words are loaded under a mask, so
-// that nothing beyond the slice is read.
+// addition is a fourth. Two ports execute them in two cycles. The last words
+// are loaded under a mask, which reads nothing beyond the slice.
 
 func (k kernels) avx512() {
 	k.dot512()
@@ -146,8 +145,8 @@ func (k kernels) axpy512() {
 	k.End()
 }
 
-// axpyRows512 emits the kernel of AxpyRows, which reads and writes y once for
-// four rows and prefetches as much data as it reads.
+// axpyRows512 reads and writes y once for four rows and prefetches as much data
+// as it reads.
 func (k kernels) axpyRows512() {
 	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
 		"is AxpyRows of n words.")
@@ -185,8 +184,7 @@ func (k kernels) axpyRows512() {
 	k.End()
 }
 
-// Reading several pages at once uses more memory bandwidth than reading one
-// page after another.
+// Reading several pages at once uses more memory bandwidth than one at a time.
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {
@@ -218,7 +216,7 @@ func (k kernels) sum512() {
 	k.End()
 }
 
-// sumFour512 emits a sum that reads memory in the order of quarters512.
+// sumFour512 reads memory in the order of quarters512.
 func (k kernels) sumFour512() {
 	p := k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "is Sum of 4·n words, n from each quarter at once, a multiple of 16.", "x", "n")
 	n, r, acc := p[1], []reg.GPVirtual{p[0], k.GP64(), k.GP64(), k.GP64()}, k.zeros(8)
@@ -293,8 +291,8 @@ func (k kernels) rows512() {
 
 const quartersAhead = 2048
 
-// quarters512 multiplies one row from each quarter of the matrix at a time. It
-// thus reads four continuous memory streams and loads x once for four rows.
+// quarters512 multiplies one row from each quarter of the matrix at a time, as
+// four memory streams, and loads x once for all.
 func (k kernels) quarters512() {
 	p := k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"is Rows for 4·rows rows of n words, one from each quarter at once.", "dst", "rows", "matrix", "n")
@@ -410,8 +408,8 @@ func (k kernels) tile512(name string, groups int) {
 				k.VPMULLQ(a, b, a)
 				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
 			}
-			// The scalar multiplier, which is otherwise idle, computes the
-			// products of the row's pairs.
+			// The scalar multiplier, otherwise idle, multiplies the row's
+			// pairs.
 			pair := k.GP64()
 			k.MOVQ(at(r[q], 0), pair)
 			k.IMULQ(at(r[q], 8), pair)

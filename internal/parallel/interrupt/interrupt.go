@@ -22,10 +22,9 @@ func (c *counting) Err() error {
 	return nil
 }
 
-// Everywhere runs work once to count the checks of its context, then interrupts
-// it at some of them, including the first and the last. The test fails if work
-// makes fewer checks than least, or does not return context.Canceled when it is
-// interrupted.
+// Everywhere counts how often work checks its context, then interrupts it at
+// some checks, including the first and the last. The test fails if checks are
+// fewer than least or work does not return context.Canceled.
 func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	t.Helper()
 	whole := &counting{Context: t.Context()}

@@ -5,9 +5,8 @@
 //	             ├ Strangers: requests that left the page's origin
 //	             └ Broken: accessibility rules of axe-core that the page breaks
 //
-// Without a browser, tests skip, or fail if CPAR_CHROMIUM=required. CPAR_AXE is
-// the path of the axe-core script. With CPAR_AXE_TEST=required, tests fail
-// without it.
+// Without a browser, tests skip, or fail if CPAR_CHROMIUM=required. CPAR_AXE
+// names the file of axe-core, and CPAR_AXE_TEST=required requires it.
 package browser
 
 import (
@@ -34,8 +33,7 @@ import (
 
 const patience = time.Minute
 
-// Program returns the path of the browser that CPAR_CHROMIUM names, or of any
-// installed browser.
+// Program returns the browser in CPAR_CHROMIUM, or any installed one.
 func Program(t testing.TB) string {
 	t.Helper()
 	want := os.Getenv("CPAR_CHROMIUM")
@@ -67,9 +65,8 @@ type Page struct {
 	strangers  []string
 }
 
-// profile returns a folder for the browser's profile and removes it after the
-// test. Removal is repeated, because the browser's last processes may still
-// write to the folder.
+// profile returns a temporary folder for the browser. Its removal is repeated,
+// because the last processes may still write to it.
 func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cpar-browser-")
@@ -86,8 +83,7 @@ func profile(t testing.TB) string {
 	return dir
 }
 
-// New returns an empty page in a new browser, which is stopped at the end of
-// the test.
+// New returns an empty page in its own browser, which ends with the test.
 func New(t testing.TB) *Page {
 	t.Helper()
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(Program(t)), chromedp.UserDataDir(profile(t)),
@@ -96,7 +92,7 @@ func New(t testing.TB) *Page {
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("lang", "en-GB"))
 	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // ignore events unknown to chromedp
+	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // ignore unknown events
 	t.Cleanup(cancel)
 	p := &Page{t: t, ctx: ctx, downloads: t.TempDir()}
 	chromedp.ListenTarget(ctx, p.hear)
@@ -152,14 +148,12 @@ func (p *Page) hear(event any) {
 	}
 }
 
-// Complaints returns the messages of the page and the browser.
 func (p *Page) Complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.complaints...)
 }
 
-// Strangers returns the requests to other origins.
 func (p *Page) Strangers() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -256,7 +250,7 @@ func (p *Page) screenshot(take *page.CaptureScreenshotParams) (file []byte) {
 	return file
 }
 
-// Broken returns the rules of axe-core that the page breaks at the moment, with
+// Broken returns the rules of axe-core that the page breaks now, with
 // locations.
 func (p *Page) Broken() (rules []string) {
 	p.t.Helper()

@@ -10,11 +10,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A Task is a computation of the page without a pause: scripts, styles and
-// layout. The page cannot draw a frame before the task ends.
+// A Task is a computation of the page without a pause. No frame appears before
+// it ends.
 type Task struct {
-	// CPU is the task's processor time. Unlike Wall, it does not grow with the
-	// load by other programs.
+	// CPU is processor time, which other programs do not prolong.
 	CPU, Wall time.Duration
 	// Parts lists the task's longest parts, for reports.
 	Parts []string

@@ -20,9 +20,9 @@ type Process struct {
 	output  string
 }
 
-// Versity starts versitygw (an S3 server) on an empty folder, with one bucket.
-// CPAR_VERSITYGW names the program. Without it the test skips, or fails if
-// CPAR_VERSITYGW_TEST=required.
+// Versity starts versitygw, an S3 server, on an empty folder with one bucket.
+// CPAR_VERSITYGW names the program, and CPAR_VERSITYGW_TEST=required requires
+// it.
 func Versity(t testing.TB) *Process {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_VERSITYGW")
@@ -43,8 +43,8 @@ func Versity(t testing.TB) *Process {
 	return p
 }
 
-// Azurite starts Microsoft's Azure emulator, or skips the test unless
-// CPAR_AZURITE names the program azurite-blob.
+// Azurite starts Microsoft's Azure emulator, if CPAR_AZURITE names
+// azurite-blob.
 func Azurite(t testing.TB) *Process {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_AZURITE")

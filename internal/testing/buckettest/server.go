@@ -39,8 +39,8 @@ func credentials(pairs map[string]string) func(string) string {
 type Memory struct {
 	Google bool // accepts only Google's signatures and conditions
 	Page   int  // names per page of a list (0 means 1000)
-	// Before, if set, receives every request first. It either answers the
-	// request and returns true, or returns false.
+	// Before, if set, receives every request first, and answers it or returns
+	// false.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	mu      sync.Mutex
@@ -92,7 +92,6 @@ func (m *Memory) set(name string, o object) {
 	m.objects[name] = o
 }
 
-// Names returns the names of all objects, in order.
 func (m *Memory) Names() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -61,8 +61,8 @@ type node struct {
 	now, durable map[string]*node // a folder's names
 }
 
-// New returns an FS below folder root, whose contents count as durable.
-// Operation number steps, counted from 0, is the first that fails.
+// New returns an FS below root, whose contents count as durable. Operation
+// number steps, counted from 0, is the first that fails.
 func New(root string, mode Mode, steps int) (*FS, error) {
 	top, err := load(root)
 	return &FS{root: root, mode: mode, left: steps, top: top}, err
@@ -217,7 +217,7 @@ func (w *file) Sync() error {
 }
 
 func (w *file) Close() error {
-	w.File.Close() // close even after the cut, because a killed process holds no file open
+	w.File.Close() // a killed process holds no file open
 	return w.fs.do(nothing, func() {})
 }
 
@@ -253,10 +253,9 @@ func (n *node) write(path string) error {
 	return nil
 }
 
-// Each calls run for every step and both modes, with an FS that stops at this
-// step, until run completes. After each run it calls check, whose argument done
-// reports whether run finished before the cut. run must close its files even on
-// failure.
+// Each calls run for both modes with an FS that stops at every step, until run
+// completes, and check after each run. done reports whether run finished. run
+// must close its files even on failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {

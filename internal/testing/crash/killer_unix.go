@@ -15,8 +15,7 @@ import (
 // A Killer kills its process with SIGKILL before a given operation.
 type Killer struct {
 	durable.FS
-	// Left is the number of the operation, counted from 1. If it is 0, the
-	// process is not killed.
+	// Left is the number of the operation, from 1, or 0 to kill nothing.
 	Left atomic.Int64
 }
 

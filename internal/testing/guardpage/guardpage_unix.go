@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bytes returns n bytes that end just before an inaccessible page if atEnd is
-// set, and otherwise begin just after one. The first byte is aligned to eight
-// bytes if n is a multiple of eight.
+// Bytes returns n bytes that end just before an inaccessible page, or begin
+// just after one. They are aligned to eight bytes if n is a multiple of eight.
 func Bytes(t testing.TB, n int, atEnd bool) []byte {
 	t.Helper()
 	page := unix.Getpagesize()

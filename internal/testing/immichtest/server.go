@@ -31,8 +31,7 @@ type Photo struct {
 
 type tag struct{ id, value, parent string }
 
-// A Server answers calls from a library in memory. Tests may change its fields
-// while they hold Lock.
+// A Server is a library in memory. Tests may change its fields under Lock.
 type Server struct {
 	sync.Mutex
 	Photos []*Photo
@@ -59,7 +58,6 @@ func ID(kind, n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", ki
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// Tags returns the values of all tags, sorted.
 func (s *Server) Tags() (values []string) {
 	s.Lock()
 	defer s.Unlock()

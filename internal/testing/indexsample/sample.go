@@ -1,6 +1,5 @@
-// Package indexsample makes small indexes for tests, with valid manifests and
-// segments of matching sizes. The segments hold random bytes, so search results
-// are meaningless.
+// Package indexsample makes small indexes for tests: valid manifests, and
+// random bytes of matching sizes, in which searches are meaningless.
 package indexsample
 
 import (
@@ -20,8 +19,8 @@ func Manifest(seed uint64) *cpar.Manifest {
 	return m
 }
 
-// Segments returns random bytes for the segments of m in order. Two of them are
-// vectors segments. Different seeds give different bytes.
+// Segments returns random bytes for the segments of m, with two vectors
+// segments. Different seeds give different bytes.
 func Segments(m *cpar.Manifest, seed uint64) (kinds []cpar.SegmentKind, segments [][]byte) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	row, n := 8*int(m.Dim), int(m.Records)
@@ -77,7 +76,7 @@ func Write(w *indexdir.Writer, m *cpar.Manifest, seed uint64) error {
 }
 
 // Build makes an index in folder and returns its manifest. id is the seed of
-// the index ID, and bytes the seed of the segments' contents.
+// its ID, bytes that of its contents.
 func Build(folder string, id, bytes uint64) (*cpar.Manifest, error) {
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package natstest starts unmodified NATS servers on loopback, configured as
-// for a cluster of nodes, with TLS and nkeys (the signature keys of NATS).
+// for a cluster, with TLS and nkeys (NATS keys).
 package natstest
 
 import (
@@ -36,8 +36,8 @@ type Servers struct {
 	user     string
 }
 
-// Start starts n servers. CPAR_NATS names the program nats-server. Without it
-// the test skips, or fails if CPAR_NATS_TEST=required.
+// Start starts n servers. CPAR_NATS names nats-server, and
+// CPAR_NATS_TEST=required requires it.
 func Start(t testing.TB, n int) *Servers {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_NATS")
@@ -80,8 +80,7 @@ func (s *Servers) Key(name string) (file, public string) {
 	return file, public
 }
 
-// Addresses returns the addresses of the servers in the form that flag --nats
-// takes.
+// Addresses returns the servers' addresses as --nats takes them.
 func (s *Servers) Addresses() string {
 	var list []string
 	for _, p := range s.ports {

@@ -10,15 +10,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Proto is the encoding of a protocol buffers message. Each method appends a
-// field.
+// Proto is an encoded protocol buffers message.
 type Proto []byte
 
 func (p Proto) Varint(number int, v int64) Proto {
 	return protowire.AppendVarint(protowire.AppendTag(p, protowire.Number(number), protowire.VarintType), uint64(v))
 }
 
-// Bytes appends a field that holds a message or bytes.
+// Bytes appends a message, or bytes.
 func (p Proto) Bytes(number int, b []byte) Proto {
 	return protowire.AppendBytes(protowire.AppendTag(p, protowire.Number(number), protowire.BytesType), b)
 }
@@ -168,7 +167,6 @@ func (f *File) NodeOf(op string, in, out []string, a Attributes) *File {
 	return f
 }
 
-// Tensor returns a TensorProto with its values as raw data.
 func Tensor(name string, elements int64, raw []byte, dims ...int64) Proto {
 	t := Proto{}
 	for _, d := range dims {

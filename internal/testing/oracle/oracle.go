@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// Named returns the path in an environment variable. If the variable is empty,
-// it skips the test, or fails it if the variable with suffix _TEST is
-// "required".
+// Named returns the path in an environment variable, or skips the test. It
+// fails the test if variable_TEST=required.
 func Named(t testing.TB, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -66,8 +65,8 @@ func Serve(t testing.TB, c *exec.Cmd, address, log string) {
 }
 
 // Path returns the path of a reference file in ../shared, such as
-// "reference/golden.json", or skips the test. With CPAR_SHARED=required, a
-// missing file fails the test instead.
+// "reference/golden.json", or skips the test. With CPAR_SHARED=required the
+// test fails.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	root := moduleRoot(t)

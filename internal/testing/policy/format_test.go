@@ -70,7 +70,7 @@ func TestFormatExamples(t *testing.T) {
 		}
 	}
 	for name := range got {
-		// Tests of packages lattice and keyword check the sealed examples.
+		// Tests of lattice and keyword check these.
 		if want[name] == nil && !strings.HasPrefix(name, "sealed-") {
 			t.Errorf("docs/FORMAT.md has an example %q that is not checked", name)
 		}

@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// A room is a set of packages. These packages and all packages of the module
-// that they import must obey the room's lists.
+// A room is a set of packages. They and the packages of the module that they
+// import must obey its lists.
 type room struct {
 	name string
 	in   func(pkg string) bool

@@ -57,8 +57,8 @@ var kernelFiles = []string{
 var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
 
-// foreignSuffixes are the suffixes of files that the go command builds in
-// addition to Go files. Of these, closed rooms may have only kernelFiles.
+// foreignSuffixes are files other than Go files that the go command builds.
+// Closed rooms have only kernelFiles.
 var foreignSuffixes = []string{
 	".s", ".S", ".sx", ".syso", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx",
 	".m", ".f", ".F", ".for", ".f90", ".swig", ".swigcxx",
@@ -112,8 +112,8 @@ func needGo(t *testing.T) {
 	}
 }
 
-// bystanders are files that are added with every plant (a planted violation).
-// They are violations only if a room imports them.
+// bystanders are added with every plant (planted file). They are violations
+// only if a room imports them.
 var bystanders = map[string]string{
 	"plant/plant.go":                    "package plant\nimport _ \"cpar/model/rank\"\n",
 	"internal/plant/plant.go":           "package plant\nimport _ \"cpar/cloud/store\"\n",
@@ -273,8 +273,8 @@ var plants = []struct{ name, file, text, want string }{
 		"package store\nimport \"github.com/edsrzf/mmap-go\"\nvar _ = mmap.Decrypt\n", "mmap-go.Decrypt"},
 }
 
-// TestWallPlants plants violations of each kind in the real module and checks
-// that the wall reports them with their chain of imports.
+// TestWallPlants checks that each kind of violation, planted in the real
+// module, is found with its chain of imports.
 func TestWallPlants(t *testing.T) {
 	clean, err := readModule(os.DirFS("."))
 	if err != nil {

@@ -24,8 +24,8 @@ func Photos(n int, seed uint64) []feature.Photo {
 	return photos
 }
 
-// Embedded returns the result of Photos with embeddings of 40 values, which
-// identify the kind of each photo.
+// Embedded returns Photos with embeddings of 40 values that identify each
+// photo's kind.
 func Embedded(n int, seed uint64) []feature.Photo {
 	photos := Photos(n, seed)
 	rng := rand.New(rand.NewPCG(seed, 8))
@@ -76,8 +76,8 @@ func vectors(rng *rand.Rand, kind int) *feature.Vectors {
 	return v
 }
 
-// Stuck is a source of random bytes that returns the same bytes again and
-// again, as on cloned virtual machines.
+// Stuck is a source of random bytes that repeats itself, as on cloned virtual
+// machines.
 type Stuck struct{}
 
 func (Stuck) Read(p []byte) (int, error) {

@@ -9,9 +9,9 @@
 // is discarded afterwards.
 //
 // heif.wasm.gz is a file of github.com/gen2brain/heic v0.4.5, built from
-// libheif 1.18.2 and libde265 1.0.15. Only tests use the Go code of that
-// module, because the code gives the decoder four gigabytes and unlimited time,
-// and prefers the system's libheif.so, which runs outside a sandbox.
+// libheif 1.18.2 and libde265 1.0.15. Only tests use that module's Go code,
+// because it gives the decoder four gigabytes and unlimited time, and prefers
+// libheif.so outside a sandbox.
 package heif
 
 import (
@@ -37,8 +37,7 @@ import (
 var compressed []byte
 
 // decodeTimeout suffices for the slowest processors. A 12-megapixel photo takes
-// about a second, or ten seconds where wazero (the WebAssembly runtime) has no
-// compiler.
+// about a second, or ten seconds where wazero (WebAssembly) has no compiler.
 const decodeTimeout = 2 * time.Minute
 
 // ErrDamaged reports that libheif could not decode a file.
@@ -49,8 +48,7 @@ type compiledDecoder struct {
 	code    wazero.CompiledModule
 }
 
-// compile compiles the decoder when the first photo is decoded, which takes
-// half a second.
+// compile takes half a second, at the first photo.
 var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 	ctx := context.Background()
 	unpacked, err := gzip.NewReader(bytes.NewReader(compressed))
@@ -154,7 +152,7 @@ const (
 )
 
 // picture calls the module's `int decode(in, size, config_only, &width, …,
-// &premultiplied, out)` twice, first for the header and then for the pixels.
+// &premultiplied, out)` twice, for the header and for the pixels.
 func (d *decoder) picture(data []byte) (image.Image, error) {
 	in, err := d.alloc(int64(len(data)))
 	if err != nil {

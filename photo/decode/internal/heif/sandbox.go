@@ -23,9 +23,8 @@ const (
 // maxSide is HEVC's limit at level 8.5. Products of two sides fit in an int64.
 const maxSide = 1 << 16
 
-// layout returns the number of bytes that the decoder writes, which are
-// consecutive planes with padded rows. It also returns a constructor of the
-// image.
+// layout returns the size of the decoder's output, consecutive planes with
+// padded rows, and a constructor of the image.
 func layout(head [headWords]uint32) (img func(pixels []byte) image.Image, size int64, err error) {
 	w, h := int64(head[width]), int64(head[height])
 	if w < 1 || h < 1 || w > maxSide || h > maxSide {
@@ -86,8 +85,8 @@ func padded(pixels, bytes int64) int64 {
 // copying and is released when the photo has been decoded.
 type region struct{ mapped mmap.MMap }
 
-// newRegion reserves memory of the maximum size. It rejects sizes below the
-// decoder's initial memory, for which wazero would panic.
+// newRegion reserves the maximum size. It rejects less than the decoder's
+// initial memory, for which wazero panics.
 func newRegion(size, least int64) (*region, error) {
 	if size < least {
 		return nil, fmt.Errorf("%w in %d bytes of memory", ErrDamaged, size)
@@ -119,13 +118,13 @@ func (r *region) Free() {
 // Go can neither preempt compiled WebAssembly nor collect garbage while it
 // runs, so one photo could block all others. wazero can check the deadline at
 // every loop iteration, but decoding then takes 2.3 times as long. This file
-// checks the deadline at the entry of all functions except the most frequent
-// ones, which are short.
+// checks it at the entry of all functions except the most frequent, which are
+// short.
 
 // hotFunctions are the functions of heif.wasm.gz that a 12-megapixel photo
-// calls between 100,000 and 22 million times. They read bits, coefficients and
-// samples, or are malloc and free. Checking all other functions adds 200,000
-// calls, which take some tens of milliseconds.
+// calls between 100,000 and 22 million times. They include malloc, free and the
+// reading of bits. Checking all others adds 200,000 calls, some tens of
+// milliseconds.
 var hotFunctions = map[uint32]bool{
 	681: true, 692: true, 694: true, 695: true, 697: true, 742: true, 752: true, 830: true, 843: true,
 	850: true, 864: true, 865: true, 866: true, 867: true, 883: true, 1282: true, 1284: true,
