@@ -31,7 +31,6 @@ type Skipped struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// String returns the path and the reason without control characters.
 func (s Skipped) String() string {
 	text := sanitize.Text(s.Path) + ": " + s.Reason.text().one
 	if s.Detail != "" {

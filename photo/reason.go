@@ -23,7 +23,7 @@ const (
 	OtherKind  Reason = "not readable" // photo in a format that package decode does not support
 	NotAPhoto  Reason = "not a photo"
 	Unreadable Reason = "unreadable"
-	Sidecar    Reason = "sidecar" // metadata that are read with their photo
+	Sidecar    Reason = "sidecar" // read with its photo
 	System     Reason = "system"  // files of the operating system or of a collection
 )
 
@@ -127,10 +127,8 @@ func extension(name string) string { return strings.ToLower(filepath.Ext(name)) 
 // IsPhoto reports whether the extension belongs to a supported photo format.
 func IsPhoto(name string) bool { return slices.Contains(photoExtensions, extension(name)) }
 
-// IsVideo reports whether the extension belongs to a supported video format.
 func IsVideo(name string) bool { return slices.Contains(readVideos, extension(name)) }
 
-// IsRaw reports whether the extension belongs to a RAW format.
 func IsRaw(name string) bool { return slices.Contains(rawExtensions, extension(name)) }
 
 // preference returns the rank of a file's format. The file of a shot with the

@@ -42,8 +42,7 @@ const (
 	tempDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 )
 
-// A Writer writes a file that appears under its final name when Commit is
-// called.
+// A Writer writes a file that Commit moves to its final name.
 type Writer struct {
 	fsys    FS
 	temp    string
@@ -92,7 +91,6 @@ func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	return &Writer{fsys: fsys, temp: temp, file: f}, nil
 }
 
-// Temp returns the path of the temporary file, for callers that set attributes.
 func (w *Writer) Temp() string { return w.temp }
 
 // Expect announces the total number of bytes, for the hint on a full disk.
@@ -156,8 +154,8 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
-// IsTemp reports whether name is the name of a temporary file that Create made
-// with one of the labels whats.
+// IsTemp reports whether a temporary file with one of the labels whats may have
+// this name.
 func IsTemp(name string, whats ...string) bool {
 	stem, isTemp := strings.CutSuffix(name, tempSuffix)
 	at := strings.LastIndexByte(stem, '-')

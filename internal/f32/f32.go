@@ -9,8 +9,7 @@
 //	Taps       depthwise convolutions
 //	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
-// All functions run on the caller's goroutine and use scratch memory that the
-// caller passes.
+// Functions run on the caller's goroutine and in the caller's scratch memory.
 //
 // # Multiplication
 //

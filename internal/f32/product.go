@@ -67,8 +67,6 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 	return l
 }
 
-// Scratch returns the number of scratch values for products with up to n
-// columns.
 func (l *Left) Scratch(n int) int {
 	t := l.level.tiling()
 	return t.ownTile() + min(roundUp(n, t.lanes), blockColumns)*min(l.k, t.depth)
@@ -144,7 +142,6 @@ func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	return r
 }
 
-// Scratch returns the number of scratch values for products with up to m rows.
 func (r *Right) Scratch(m int) int {
 	t := r.level.tiling()
 	return t.ownTile() + min(m, blockRows)*min(r.k, t.depth)

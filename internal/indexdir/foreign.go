@@ -101,6 +101,6 @@ var tempNames = func() []string {
 	return names
 }()
 
-// IsTemp reports whether an unfinished write to an index left a file of this
-// name.
+// IsTemp reports whether an unfinished write to an index may have left a file
+// of this name.
 func IsTemp(name string) bool { return durable.IsTemp(name, tempNames...) }

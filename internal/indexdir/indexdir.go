@@ -69,7 +69,6 @@ var ErrLocked = errors.New("in use by another process")
 
 const rebuild = "build or push the index again"
 
-// SegmentsFolder returns the folder of the segments of the index in folder.
 func SegmentsFolder(folder string) string { return filepath.Join(folder, segmentsName) }
 
 func SegmentPath(folder string, d cpar.Digest) string {
@@ -97,7 +96,7 @@ func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, 
 }
 
 // withFolder adds the folder to an error that does not name it. A cloud does
-// not call it, because clients must not learn folders.
+// not call it, because clients must not learn its folders.
 func withFolder(folder string, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err // package durable names the path

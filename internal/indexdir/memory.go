@@ -28,7 +28,6 @@ var memories = enum.Table[Memory]{What: "memory", Names: []string{"map", "huge",
 
 func (m Memory) String() string { return memories.String(m) }
 
-// ParseMemory is the inverse of Memory.String.
 func ParseMemory(name string) (Memory, error) { return memories.Parse(name, cpar.ErrInput) }
 
 func isRows(kind cpar.SegmentKind) bool {
@@ -45,7 +44,7 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// A region is memory of this process, from which take cuts slices.
+// A region is memory of this process, from which method take cuts slices.
 type region struct {
 	all  []byte
 	used int

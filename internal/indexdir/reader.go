@@ -179,8 +179,7 @@ func Fault(s cpar.Segment, err error) error {
 // Manifest returns the index's manifest, which must not be modified.
 func (x *Index) Manifest() *cpar.Manifest { return x.manifest }
 
-// Copied returns the number of bytes that were copied into memory of this
-// process.
+// Copied returns the number of copied bytes.
 func (x *Index) Copied() int {
 	if x.copied == nil {
 		return 0
@@ -193,8 +192,8 @@ func (x *Index) Copied() int {
 // contiguous, and the capacity of each extends over those that follow.
 func (x *Index) Segments() [][]byte { return x.segments }
 
-// Segment returns the bytes of the segment of this kind. An index may have
-// several segments of vectors, so pass another kind.
+// Segment returns the bytes of the segment of this kind. The kind must not be
+// vectors.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == kind {

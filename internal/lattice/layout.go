@@ -37,7 +37,7 @@ func (p Params) EvaluateColumns(coefficients []uint64) {
 }
 
 // PackHint appends a hint's coefficients, which are below Q, rounded to
-// hintBits. UnpackHint restores them with an error of at most
+// hintBits bits. UnpackHint restores them with an error of at most
 // 2^(LogQ−1−hintBits) + gap modulo Q.
 func (p Params) PackHint(b []byte, coefficients []uint64) []byte {
 	var pending uint64 // least significant bit first
@@ -68,9 +68,9 @@ func (p Params) Score(phase uint64) int64 {
 	return int64(p.Ring().round(phase, p.LogT)<<shift) >> shift
 }
 
-// The format stores one addend per row. In rows of several records, each record
-// therefore carries its addend in two more coordinates, high and low. A request
-// multiplies them by M and 1:
+// A row has one addend. With several records in a row, each therefore carries
+// its own in two more coordinates, high and low, which a request multiplies by
+// M and 1:
 //
 //	slot     v ‖ high ‖ low       addend = M·high + low, |low| ≤ M/2
 //	request  u ‖ M ‖ 1            at one slot, and 0 elsewhere

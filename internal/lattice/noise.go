@@ -2,20 +2,19 @@ package lattice
 
 import "math"
 
-// This file computes the noise budget. The owner rounds the following
-// expression to a score:
+// This file computes the noise budget. The owner rounds this to a score:
 //
 //	Δ·score + Δ_q·Σ e_{g,b}·p_b + Σ (Δ_db·m_{g,b} + e_{g,b})·e′_b + s′·ρ + rest
 //
 // where ρ is the rounding error of the hint. The score is correct if the noise,
-// the sum of all terms after Δ·score, stays below Δ/2. Every noise term but the
-// rest is sub-Gaussian of width S: E[exp λX] ≤ exp(λ²S²/2). A discrete Gaussian
-// around 0 has S = σ, and cutting off its tails lowers every even moment. For a
-// uniform element of {−1, 0, 1}, S² = 2/3 (compare the power series of (1 +
-// 2·cosh λ)/3 and exp(λ²/3)). The second term is bounded for given e, and the
-// third for given e and e′. The squares of the three widths therefore add up,
-// and P[|X| ≥ x] ≤ 2·exp(−x²/2S²). Only the noise and s′ are random, so the
-// bound holds for the worst record and request within the norms.
+// everything after Δ·score, is below Δ/2. Every noise term but the rest is
+// sub-Gaussian of width S: E[exp λX] ≤ exp(λ²S²/2). A discrete Gaussian around
+// 0 has S = σ, and cutting its tails lowers every even moment. For a uniform
+// element of {−1, 0, 1}, S² = 2/3 (compare the power series of (1 + 2·cosh λ)/3
+// and exp(λ²/3)). The second term is bounded for given e, and the third for
+// given e and e′. The squares of the three widths therefore add up, and P[|X| ≥
+// x] ≤ 2·exp(−x²/2S²). Only the noise and s′ are random, so the bound holds for
+// the worst record and request within the norms.
 //
 //	Δ_q·Σ e·p_b        each e meets one element of u    Δ_q·σ·RequestNorm
 //	(Δ_db·m + e)·e′    each e′ meets one element of      σ·(Δ_db·√(C·K)·RecordNorm +

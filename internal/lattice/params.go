@@ -67,7 +67,6 @@ func (p Params) Words() int { return p.Blocks() << p.LogN }
 
 func (p Params) MatrixBytes() int { return p.Words() * WordBytes }
 
-// Groups returns the number of groups that hold n rows.
 func (p Params) Groups(n int) int { return (n + p.Records() - 1) / p.Records() }
 
 // LogScale returns log₂ Δ.

@@ -84,8 +84,8 @@ func DecodeSections(b []byte) (p Sections, err error) {
 	return p, r.Close()
 }
 
-// ReadSections decodes sections from r. If the first parameters have several
-// slots, they describe a clustered section.
+// ReadSections decodes sections from r. First parameters with several slots
+// describe a clustered section.
 func ReadSections(r *wire.Reader) (p Sections, err error) {
 	if p.Open, err = readParams(r); err != nil {
 		return p, err

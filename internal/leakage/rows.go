@@ -53,8 +53,8 @@ func (x index) sealedParams() (p lattice.Sections, err error) {
 }
 
 // sealedRequest describes a request: a header of 24 bytes, a random number, and
-// words (integers modulo Q). The number of words depends on the index, so
-// sealedRequest checks only that the last one is complete.
+// words (integers modulo Q). Their number depends on the index, so only the
+// completeness of the last is checked.
 func sealedRequest(q *cpar.Request, _ []byte) ([]Observation, error) {
 	const head = 24 + lattice.NumberSize
 	bytes := len(q.Opaque) - head

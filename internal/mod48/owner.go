@@ -145,7 +145,7 @@ func (t *Transform) evaluatePlain(p []uint64, k int) {
 			x, y := rest[:half], rest[half:2*half]
 			for i, b := range y {
 				quotient, _ := bits.Mul64(b, over)
-				z := lessModulus(b*w-quotient*q, q) // lessModulus receives a value below 2q
+				z := lessModulus(b*w-quotient*q, q) // below 2q before
 				a := x[i]
 				x[i], y[i] = lessModulus(a+z, q), lessModulus(a+q-z, q)
 			}

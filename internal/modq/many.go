@@ -9,8 +9,8 @@ const (
 	// TileGroups the maximum number of groups.
 	TileRows, TileGroups = 4, 2
 
-	// Up to few requests are multiplied one by one, with fewRows cached rows at
-	// a time, because a zero-padded group would take longer.
+	// few is the largest number of requests that are multiplied one by one,
+	// with fewRows cached rows, because a zero-padded group would take longer.
 	few, fewRows = 3, 16
 )
 

@@ -6,8 +6,8 @@
 // Unsigned words wrap in Go, so every sum and product is exact modulo q. A
 // result is an integer again only if the true value lies in [-2⁶³, 2⁶³).
 //
-// The owner encrypts and the server scores with package modq. Running time
-// depends only on lengths and on the indices of the rows that Gather reads.
+// The owner uses modq to encrypt, the server to score. Running time depends
+// only on lengths and on the rows that Gather reads.
 //
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
 //	a few vectors  RowsMany on packed requests: the matrix is read once

@@ -1,7 +1,7 @@
 package modq
 
-// The functions in this file define the kernels in plain Go and run on
-// processors without suitable vector instructions.
+// This file defines the kernels in plain Go, which also run on processors
+// without suitable vector instructions.
 
 // DotGeneric implements Dot in plain Go, for comparisons. Four separate sums
 // halve its time.

@@ -25,15 +25,13 @@ type Number struct {
 	Note  string  `json:"note,omitempty"`
 }
 
-// Text returns the value as printed in the paper, with its unit.
 func (n Number) Text() string {
 	return strings.TrimSpace(Digits(n.Value) + " " + n.Unit)
 }
 
-// Digits formats a value with the paper's number of digits.
 func Digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// A Point is a value at AP-X, the approximation power (Section IV-A) of X
+// A Point is a value at AP-X, an approximation power (Section IV-A) of X
 // percent.
 type Point struct {
 	AP    float64 `json:"ap"`
@@ -116,7 +114,6 @@ func (p *Paper) seconds(what string, x float64) Number {
 	return Number{What: what, Value: x, Unit: "s", Place: p.Places["cost"]}
 }
 
-// Parts writes the parts of a request as a sum.
 func (p *Paper) Parts() string {
 	var parts []string
 	for _, x := range p.RequestParts {

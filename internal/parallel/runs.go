@@ -7,8 +7,8 @@ import (
 
 // Runs divides 0…n−1 into one range per worker, each at least minLen long, and
 // calls do for each on a goroutine of its own, for worker 0 on the caller's. It
-// returns the error of the lowest worker that failed. When all workers have
-// ended, it repeats a worker's panic on the caller's goroutine.
+// returns the error of the lowest worker that failed. In the end, it repeats a
+// worker's panic on the caller's goroutine.
 func Runs(workers, n, minLen int, do func(worker, first, last int) error) error {
 	workers = max(1, min(workers, n/minLen))
 	errs := make([]error, workers)

@@ -21,7 +21,6 @@ var (
 	night    = mood{"night", hex(0x060b20), hex(0x121c42), hex(0x2f3f68), hex(0x485478), hex(0xfdf6df), rgb{}, rgb{}}
 )
 
-// sky paints the sky down to the horizon, with clouds or with stars and a moon.
 func (p *painting) sky(horizon float64) {
 	m := p.mood
 	p.area(flat(0), flat(Height), func(x, y float64) (rgb, float64) {
@@ -59,7 +58,6 @@ func (p *painting) clouds(horizon float64) {
 	}, "clouds", "sky")
 }
 
-// disc paints a sun or a moon in a glow.
 func (p *painting) disc(x, y, radius float64, keyword string) {
 	p.area(flat(0), flat(Height), func(px, py float64) (rgb, float64) {
 		d := math.Hypot(px-x, py-y) / radius / 3
@@ -126,8 +124,8 @@ func (p *painting) rolling(base, height, spacing float64) line {
 	})
 }
 
-// mountains paints mountains of a height above base. snow is the white fraction
-// of the height, from the top.
+// mountains paints mountains that rise by height above base. snow is the white
+// fraction of the height, from the top.
 func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	off := p.between(0, 200)
 	crest := trace(func(x float64) float64 {

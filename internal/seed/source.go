@@ -29,8 +29,8 @@ func NewSource(secret Secret, random io.Reader) *Source { return &Source{secret:
 func (s *Source) Fresh(purpose string, generation uint64, contents [sha256.Size]byte) Secret {
 	var random [Size]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		// If a reader fails, stopping is safer than continuing without
-		// randomness.
+		// crypto/rand does not fail. Otherwise stopping is safer than
+		// continuing without randomness.
 		panic("seed: no randomness: " + err.Error())
 	}
 	return s.secret.Derive("fresh/"+purpose, random[:], Number(generation), contents[:])

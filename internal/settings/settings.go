@@ -1,5 +1,5 @@
 // Package settings sets flags from the environment and a configuration file, in
-// the same way for every program. Precedence:
+// the same way for every program. The first source that sets a flag applies:
 //
 //	flag > environment > file > default
 //
@@ -33,7 +33,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// None as the value of a setting for a file or folder turns the setting off.
+// None instead of a file or folder name turns a setting off.
 const None = "none"
 
 // A Setting is one row of a program's table.
@@ -59,7 +59,6 @@ type Table struct {
 	Places func() []string
 }
 
-// Environment returns the name of a setting's environment variable.
 func (t *Table) Environment(name string) string {
 	return strings.ToUpper(strings.ReplaceAll(t.Program+"_"+name, "-", "_"))
 }

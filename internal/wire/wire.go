@@ -87,7 +87,6 @@ func (r *Reader) Count(size int, what string) int {
 	return int(n)
 }
 
-// Words reads n eight-byte words into a new slice.
 func (r *Reader) Words(n int, what string) []uint64 {
 	if r.err == nil && (n < 0 || n > (len(r.all)-r.at)/8) {
 		r.Fail("%s needs %d words, %d remain", what, n, (len(r.all)-r.at)/8)

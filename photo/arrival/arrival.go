@@ -31,8 +31,8 @@ type Options struct {
 	// Poll makes only the timer trigger scans.
 	Poll bool
 	List photo.Options
-	// Note receives errors: reasons to poll instead, and folders that cannot be
-	// read.
+	// Note receives the error that makes the watcher poll, and errors of
+	// unreadable folders.
 	Note func(error)
 }
 
@@ -199,8 +199,8 @@ func filesOf(p photo.Photo) (f files, ok bool) {
 	return f, true
 }
 
-// Retry makes Next return a photo again after the given time, even if its files
-// have not changed.
+// Retry makes Next return a photo again after a time, even if its files are
+// unchanged.
 func (w *Watcher) Retry(path string, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -58,7 +58,6 @@ import (
 	"cpar/photo"
 )
 
-// Names of the files of a collection.
 const (
 	ManifestName = "manifest.csv"
 	SplitName    = "split.csv"

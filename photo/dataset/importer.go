@@ -82,8 +82,8 @@ func firstOf(holds func(root *os.Root, place string) bool, places ...string) fun
 	}
 }
 
-// read uses the first importer that recognises the folder. It sorts photos by
-// name, except that it keeps the order of a manifest.
+// read uses the first importer that recognises the folder. Only a manifest
+// keeps its order. Other photos are sorted by name.
 func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	r := &reading{Collection: c, ctx: ctx, root: root, halves: map[string]string{}}
 	at := slices.IndexFunc(importers, func(im importer) bool {

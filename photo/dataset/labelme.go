@@ -35,7 +35,7 @@ func isLabelMe(root *os.Root, _ string) bool {
 	if !isFolder(root, annotationsName) || !isFolder(root, imagesName) {
 		return false
 	}
-	// Folders of private photos may have these names.
+	// Look for XML, because folders of private photos may have these names.
 	err := fs.WalkDir(root.FS(), annotationsName, func(name string, d fs.DirEntry, _ error) error {
 		if d != nil && d.Type().IsRegular() && path.Ext(name) == ".xml" {
 			return errFound

@@ -31,7 +31,7 @@ const (
 	annotationsEnd = "_annot.hvecs"
 	listEnd        = "_list.txt"
 
-	// These limits far exceed the files of 291 words and of 20,000 photos.
+	// These limits far exceed 291 words or 20,000 photos.
 	maxDictionary = 4 << 20
 	maxList       = 64 << 20
 )

@@ -93,8 +93,8 @@ func readTable(r io.Reader, file, column, dir string, each func(line int, name, 
 	return err
 }
 
-// eachRecord calls each for every row of a CSV file. A malformed row does not
-// affect other rows. A record is valid only until each returns.
+// eachRecord calls each for every row of a CSV file. A malformed row affects
+// only itself. A record is valid until each returns.
 func eachRecord(r io.Reader, file string, each func(line int, record []string, damage *csv.ParseError) error) error {
 	cr := csv.NewReader(r)
 	cr.FieldsPerRecord = -1 // counted by the caller

@@ -134,7 +134,7 @@ func (c *reading) labelledPhotos(folder string, labels []photoLabels, words map[
 }
 
 // readWordList reads lines of a number and a name. It skips numbers without a
-// name, as other programs that read this format do.
+// name, like other programs.
 func (c *Collection) readWordList(text, file string) map[int]string {
 	words := map[int]string{}
 	eachLine(text, func(line int, fields []string) {

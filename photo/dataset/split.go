@@ -124,7 +124,7 @@ func HeldOut(c *Collection, every int) (train, test []Photo) {
 			held++
 		}
 	}
-	// Only in very small collections is one half empty.
+	// This happens only in very small collections.
 	switch held {
 	case 0:
 		out[minAt] = true

@@ -34,15 +34,13 @@ type Frequency struct {
 	Photos int    `json:"photos"`
 }
 
-// Halves holds the sizes of the halves and the source of the split.
 type Halves struct {
 	By    string `json:"by"`
 	Train int    `json:"train"`
 	Test  int    `json:"test"`
 }
 
-// LeftOut returns the number of photos that were found, or named in a table,
-// but are not in c.Photos.
+// LeftOut counts photos that were found or named but are not in c.Photos.
 func (c *Collection) LeftOut() int {
 	items := c.names()
 	left := map[string]bool{}
@@ -87,7 +85,6 @@ func (c *Collection) Uncertain() (list []Warning) {
 	return list
 }
 
-// frequencies returns counts of photos as a list, highest first.
 func frequencies(photos map[string]int) (list []Frequency) {
 	for word, n := range photos {
 		list = append(list, Frequency{word, n})

@@ -13,7 +13,7 @@ type Kind string
 const (
 	Missing       Kind = "missing-file"       // named but not in the folder
 	Duplicate     Kind = "duplicate-path"     // the first row is kept
-	Outside       Kind = "outside-collection" // path with ../, absolute path or link out of the folder
+	Outside       Kind = "outside-collection" // by ../, an absolute path or a link
 	Malformed     Kind = "malformed-row"      // the row is skipped
 	Encoding      Kind = "not-utf8"           // the row is skipped
 	NoKeywords    Kind = "no-keywords"        // skipped, because nothing can be learnt

@@ -68,8 +68,7 @@ func decodeImage(data []byte, turn orientation) (*Image, error) {
 		if err == nil {
 			return p, nil
 		}
-		// Keep the error of image/jpeg, which describes the cause more
-		// precisely than errIrregular.
+		// image/jpeg describes the cause more precisely than errIrregular.
 		if !errors.Is(err, errIrregular) {
 			verdict = err
 		}

@@ -8,9 +8,9 @@ import (
 )
 
 // ContentDigest returns a digest of a JPEG or PNG without its metadata, or of
-// any other file as a whole. Of a JPEG or PNG, pixels and orientation change
-// the digest and keywords do not. No pixels are decoded, so damaged files are
-// accepted.
+// any other file as a whole. Editing keywords keeps the digest, and changing
+// pixels or orientation changes it. ContentDigest decodes no pixels, so it
+// accepts damaged files.
 func ContentDigest(data []byte) (digest [32]byte) {
 	h := sha256.New()
 	switch {

@@ -54,7 +54,7 @@ func webpBytes(claim image.Config, _ []byte) int64 {
 	return 9 * int64(claim.Width) * int64(claim.Height)
 }
 
-// heicBytes is the memory of libheif, as measured: seven bytes per pixel for a
+// heicBytes returns the measured demand of libheif: seven bytes per pixel for a
 // single HEVC image, fewer for tiles. The largest files get the budget that the
 // decoded image leaves.
 func heicBytes(claim image.Config, data []byte) int64 {

@@ -64,7 +64,7 @@ func foldAxis(k, u int) (frequency int, weight float64) {
 	switch {
 	case f == k: // this cosine is zero at the centre of every cell
 		return 0, 0
-	case k == 2 && f == 1: // both points have the same cosine, which is included in the weight
+	case k == 2 && f == 1: // both points share one cosine, included in the weight
 		weight *= math.Sqrt2 / 2
 	}
 	return f, weight

@@ -25,9 +25,9 @@ import (
 // errIrregular reports a file for image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// The minimum sides of a reduced image are three times the resolution of
-// features. Colour features use 256 pixels on the longer side, grey features
-// 128 on both.
+// The minimum sides of a reduced image, in pixels, are three times the
+// resolution of features. Colour features use 256 pixels on the longer side,
+// grey features 128 on both.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128

@@ -13,7 +13,6 @@ import (
 // distort colour features. A truncated progressive file often has all rows and
 // lacks only detail.
 
-// errTooFewRows reports that fewer than half of the rows exist.
 var errTooFewRows = errors.New("fewer than half of its rows are present")
 
 func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool) attempt {

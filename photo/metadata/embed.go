@@ -18,7 +18,7 @@ type header struct {
 	segments         []segment
 	xmp              int // index of the packet, -1 if none
 	resourceSegments []resourceSegment
-	iptc             []byte // the IPTC block before the edit
+	iptc             []byte // the block before the edit
 }
 
 type resourceSegment struct {

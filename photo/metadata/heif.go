@@ -15,8 +15,8 @@ func isHEIF(head []byte) bool { return len(head) >= 12 && string(head[4:8]) == "
 
 const maxBoxes = 10_000
 
-// A box of the ISO base media file format (ISO/IEC 14496-12) consists of
-// length, type and content.
+// A box of an ISO media file (ISO/IEC 14496-12) consists of length, type and
+// content.
 type box struct {
 	kind     string
 	at, size int64 // position and size of the content

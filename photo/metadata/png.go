@@ -116,7 +116,7 @@ func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Bound the output, because few compressed bytes may expand to many.
+	// Few compressed bytes may expand to many.
 	text, err := io.ReadAll(io.LimitReader(z, maxXMP-b.packed+1))
 	if b.packed += int64(len(text)); b.packed > maxXMP {
 		return nil, fmt.Errorf("it is larger than %d MiB", maxXMP>>20)

@@ -18,7 +18,7 @@ type blocks struct {
 	iim, xmp [][]byte
 	xp       []string // XPKeywords of EXIF
 	problems []error
-	left     int64 // remaining byte budget of blocks that are addressed by offset
+	left     int64 // remaining bytes of blocks addressed by offset
 	packed   int64 // decompressed bytes so far
 }
 
@@ -189,8 +189,8 @@ func isWebP(head []byte) bool {
 	return len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP"
 }
 
-// readWebP collects the blocks of a WebP file, which consists of chunks of
-// type, length and data, padded to even length.
+// readWebP collects the blocks of a WebP file, chunks of type, length and data,
+// padded to even length.
 func (b *blocks) readWebP(r io.ReaderAt, size int64) {
 	for at := int64(12); at+8 <= size; {
 		var head [8]byte

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// constants is the table of constants in the assembly file. Each value is
-// repeated in all lanes.
+// constants is a table in the assembly file, with each value repeated in all
+// lanes.
 type constants struct {
 	known map[uint32]Mem
 	next  int

@@ -12,8 +12,8 @@ func (l level) tileName(rows, vectors int) string {
 }
 
 // tile multiplies packed a (k×rows) by packed b (k×vectors·lanes) and keeps the
-// sums in registers. With 6 rows of 2 registers, the 12 multiply-adds take 6
-// cycles, in which 8 loads fit, so that the multipliers stay busy.
+// sums in registers. 6 rows of 2 registers take 8 loads in the 6 cycles of
+// their 12 multiply-adds, which keep the multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	p := k.Begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
 		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step "+

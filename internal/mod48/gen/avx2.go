@@ -44,8 +44,8 @@ func (k kernels) foursAVX2() {
 			}
 		}
 		k.Count("fours", k.Part(blocks, 0, 0), func() {
-			// Four words are 24 bytes. To read 32 bytes within the block, the
-			// last read begins eight bytes early.
+			// Four words are 24 bytes. The last read of 32 bytes begins eight
+			// bytes early.
 			for i, off := range [...]int{0, 24, 48, 64} {
 				for q := range r {
 					if i%2 == 0 {

@@ -154,7 +154,7 @@ func (k kernels) foursIFMA() {
 }
 
 // tileRows is the number of rows in a tile. Each needs two sums for each of two
-// groups, of 32 registers.
+// groups, and there are 32 registers.
 const tileRows = 6
 
 // tileIFMA multiplies six rows by groups of eight interleaved requests. Each

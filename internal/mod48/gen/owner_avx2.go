@@ -40,8 +40,8 @@ func (k kernels) fieldsAVX2() {
 	}
 	k.Count("fields", blocks, func() {
 		k.PREFETCHT0(at(b, rowsAhead))
-		// Four fields are 13 bytes. To read 16 bytes within the block, the last
-		// read begins three bytes early.
+		// Four fields are 13 bytes. The last read of 16 bytes begins three
+		// bytes early.
 		for i, off := range [...]int{0, 13, 26, 36} {
 			x := k.YMM()
 			k.VBROADCASTI128(at(b, off), x)

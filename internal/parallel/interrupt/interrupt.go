@@ -23,8 +23,8 @@ func (c *counting) Err() error {
 }
 
 // Everywhere counts how often work checks its context, then interrupts it at
-// some checks, including the first and the last. The test fails if checks are
-// fewer than least or work does not return context.Canceled.
+// some checks, including the first and the last. The test fails if work checks
+// less often than least or does not return context.Canceled.
 func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	t.Helper()
 	whole := &counting{Context: t.Context()}

@@ -53,7 +53,6 @@ func Program(t testing.TB) string {
 	return ""
 }
 
-// A Page is one tab.
 type Page struct {
 	t         testing.TB
 	ctx       context.Context
@@ -108,7 +107,6 @@ func (p *Page) Open(address string) {
 	p.Do(chromedp.Navigate(address))
 }
 
-// Downloaded waits for a downloaded file and returns it.
 func (p *Page) Downloaded(name string) []byte {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -160,7 +158,6 @@ func (p *Page) Strangers() []string {
 	return append([]string{}, p.strangers...)
 }
 
-// Do runs chromedp actions and ends the test on failure.
 func (p *Page) Do(actions ...chromedp.Action) {
 	p.t.Helper()
 	done := make(chan error, 1)
@@ -205,7 +202,6 @@ func (p *Page) Await(expression string) {
 	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience)))
 }
 
-// Text returns the value of a JavaScript expression as a string.
 func (p *Page) Text(expression string) (text string) {
 	p.t.Helper()
 	p.Do(chromedp.Evaluate(fmt.Sprintf("String(%s)", expression), &text))
@@ -229,7 +225,6 @@ func (p *Page) Window(theme string, width, height int64) {
 		emulation.SetDeviceMetricsOverride(width, height, 1, width < 600))
 }
 
-// Picture returns a screenshot as a PNG file.
 func (p *Page) Picture() []byte {
 	p.t.Helper()
 	return p.screenshot(page.CaptureScreenshot())

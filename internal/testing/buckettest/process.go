@@ -61,7 +61,6 @@ func Azurite(t testing.TB) *Process {
 	return p
 }
 
-// Start starts or restarts the server and waits until it listens.
 func (p *Process) Start() {
 	p.t.Helper()
 	p.running = p.command()

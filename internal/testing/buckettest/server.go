@@ -25,7 +25,6 @@ import (
 	"time"
 )
 
-// An Endpoint holds the address of object storage and its credentials.
 type Endpoint struct {
 	Address    string
 	Credential func(name string) string

@@ -32,7 +32,6 @@ import (
 
 var ErrCrash = errors.New("the process is gone")
 
-// A Mode determines which data survive.
 type Mode int
 
 const (
@@ -42,7 +41,6 @@ const (
 
 func (m Mode) String() string { return [...]string{"killed", "power loss"}[m] }
 
-// An FS fails all operations after a given number.
 type FS struct {
 	mu    sync.Mutex
 	root  string
@@ -221,7 +219,6 @@ func (w *file) Close() error {
 	return w.fs.do(nothing, func() {})
 }
 
-// Settle brings the root folder into the state that the next process finds.
 func (f *FS) Settle() error {
 	if f.mode == Killed {
 		return nil

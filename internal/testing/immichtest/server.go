@@ -53,7 +53,6 @@ func New(photos ...*Photo) *Server {
 	return &Server{Photos: photos, Page: 1000, May: []string{"asset.read", "asset.view", "tag.read", "tag.create", "tag.asset", "tag.delete"}}
 }
 
-// ID returns a UUID that contains a number.
 func ID(kind, n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", kind, n) }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
@@ -68,7 +67,6 @@ func (s *Server) Tags() (values []string) {
 	return values
 }
 
-// Make creates a tag, as a user of the server would.
 func (s *Server) Make(value string) {
 	s.Lock()
 	defer s.Unlock()

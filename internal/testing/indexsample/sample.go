@@ -53,7 +53,6 @@ func fill(rng *rand.Rand, b []byte) {
 	}
 }
 
-// Write writes the segments of m through w and activates m.
 func Write(w *indexdir.Writer, m *cpar.Manifest, seed uint64) error {
 	kinds, segments := Segments(m, seed)
 	m.Segments = nil

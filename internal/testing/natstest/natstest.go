@@ -30,8 +30,8 @@ type Servers struct {
 	ports   []int // for clients
 	cluster []int // between servers
 	running []*exec.Cmd
-	// Seed is the path of the nodes' nkey. CA is the path of the certificate of
-	// the authority that signed the servers' certificates.
+	// Seed is the path of the nodes' nkey. CA is the file of the servers'
+	// certificate authority.
 	Seed, CA string
 	user     string
 }
@@ -148,7 +148,6 @@ jetstream { store_dir: %q, sync_interval: always }
 `, i, s.ports[i], tls, s.store(i), cluster, s.user)
 }
 
-// certificates writes a self-signed certificate for servers and clients.
 func (s *Servers) certificates() {
 	s.CA = filepath.Join(s.folder, "ca.pem")
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "nats"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},

@@ -121,7 +121,6 @@ const (
 	kindInts   = 7
 )
 
-// Node adds an operator with one output.
 func (f *File) Node(op string, in []string, out string, a Attributes) *File {
 	return f.NodeOf(op, in, []string{out}, a)
 }
@@ -185,8 +184,7 @@ func FloatTensor(name string, values []float32, dims ...int64) Proto {
 	return Tensor(name, Float, raw, dims...)
 }
 
-// Ints adds a constant list of integers, encoded as numbers instead of raw
-// data.
+// Ints adds a constant list of integers, not as raw data.
 func (f *File) Ints(name string, values ...int64) *File {
 	t := Proto{}.Varint(1, int64(len(values))).Varint(2, Int64).Text(8, name)
 	for _, v := range values {
@@ -206,7 +204,6 @@ func (f *File) Output(name string, dims ...int64) *File {
 	return f.OutputOf(name, Float, dims...)
 }
 
-// OutputOf adds an output of any type.
 func (f *File) OutputOf(name string, elements int64, dims ...int64) *File {
 	f.Outputs = append(f.Outputs, valueInfo(name, elements, dims))
 	return f

@@ -145,8 +145,8 @@ func anchor(heading string) string {
 	return strings.Map(keep, strings.ToLower(strings.TrimSpace(heading)))
 }
 
-// TestPaperIsComplete checks that every figure, box, table, equation and line
-// of Algorithm 1 in testdata/paper.txt has a row in PAPER.md that names code.
+// TestPaperIsComplete requires a row in PAPER.md that names code for every
+// figure, box, table, equation and line of Algorithm 1 in testdata/paper.txt.
 func TestPaperIsComplete(t *testing.T) {
 	list, err := os.ReadFile("internal/testing/policy/testdata/paper.txt")
 	if err != nil {

@@ -278,7 +278,7 @@ func (r room) bans(imp string) string {
 	return ""
 }
 
-// hides returns the violations in a closed room's file that its imports do not
+// hides returns violations in a file of a closed room that its imports do not
 // show, such as linked functions.
 func (s source) hides(chain []string) (out []violation) {
 	for _, p := range s.dots {

@@ -5,8 +5,8 @@
 //	          └ bounded memory, no files, no clock, two minutes
 //
 // HEVC is too complex to reimplement, and a photo could exploit vulnerabilities
-// of a decoder. An exploited decoder in the sandbox can access only memory that
-// is discarded afterwards.
+// of a decoder. In the sandbox, it can access only memory that is discarded
+// afterwards.
 //
 // heif.wasm.gz is a file of github.com/gen2brain/heic v0.4.5, built from
 // libheif 1.18.2 and libde265 1.0.15. Only tests use that module's Go code,
@@ -48,7 +48,7 @@ type compiledDecoder struct {
 	code    wazero.CompiledModule
 }
 
-// compile takes half a second, at the first photo.
+// compile compiles the decoder at the first photo, in half a second.
 var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 	ctx := context.Background()
 	unpacked, err := gzip.NewReader(bytes.NewReader(compressed))
