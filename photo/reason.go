@@ -105,7 +105,7 @@ func kindsOf(all []Skipped) (kinds []string) {
 	return kinds
 }
 
-// Extensions and names, in lower case.
+// These extensions and names are in lower case.
 var (
 	imageExtensions       = []string{".jpg", ".jpeg", ".heic", ".heif", ".tif", ".tiff", ".png", ".webp", ".gif", ".bmp"}
 	rawExtensions         = []string{".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf"}

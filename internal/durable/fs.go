@@ -25,7 +25,6 @@ type FS interface {
 	SyncDir(path string) error
 }
 
-// A File is written once, synced and closed.
 type File interface {
 	io.Writer
 	Sync() error

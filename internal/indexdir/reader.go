@@ -56,8 +56,8 @@ func open(memory Memory, folder string, between func()) (*Index, error) {
 		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
 			return x, withFolder(folder, err)
 		}
-		// Another process may have activated a newer index and removed the old
-		// segments. Retry only if the manifest has changed.
+		// A newer index may have been activated and the old segments removed.
+		// Retry only if the manifest has changed.
 		if now, e := ReadManifestBytes(folder); e != nil || bytes.Equal(now, before) {
 			return nil, withFolder(folder, err)
 		}

@@ -54,7 +54,7 @@ func (x index) sealedParams() (p lattice.Sections, err error) {
 
 // sealedRequest describes a request: a header of 24 bytes, a random number, and
 // words (integers modulo Q). Their number depends on the index, so only the
-// completeness of the last is checked.
+// completeness of the last word is checked.
 func sealedRequest(q *cpar.Request, _ []byte) ([]Observation, error) {
 	const head = 24 + lattice.NumberSize
 	bytes := len(q.Opaque) - head

@@ -13,8 +13,8 @@ type Operand struct {
 	rows int
 	// halves is the operand of the AVX2 kernels, twelve words for every eight
 	// words of x. The first eight hold the two halves of each word. The last
-	// four hold sums of halves, of the first four words below and of the last
-	// four above.
+	// four hold sums of two halves: for the first four words in lower halves,
+	// for the last four in upper halves.
 	halves []uint64
 }
 

@@ -21,7 +21,7 @@ type painting struct {
 	noise  *noise
 	mood   mood
 	side   float64             // direction of the light: -1 left, 1 right
-	layers [][]string          // keywords of each layer; layer 0 is the empty canvas
+	layers [][]string          // keywords of each layer (0 is the empty canvas)
 	shown  [Width * Height]int // pixel → index into layers
 
 	// testOnlyWithout names a keyword whose layers are drawn and then undone.

@@ -28,7 +28,7 @@ type Options struct {
 	Settle time.Duration
 	// Every is the time between two scans while polling.
 	Every time.Duration
-	// Poll makes only the timer trigger scans.
+	// Poll disables events and leaves only the timer.
 	Poll bool
 	List photo.Options
 	// Note receives the error that makes the watcher poll, and errors of
@@ -36,8 +36,8 @@ type Options struct {
 	Note func(error)
 }
 
-// eventsEvery is the time between two scans of folders that send events. They
-// find photos of lost events.
+// eventsEvery is the time between two scans of folders that send events. The
+// scans find photos of lost events.
 const eventsEvery = 10 * time.Minute
 
 // A Watcher reports photos in folders. Its methods may be called concurrently,

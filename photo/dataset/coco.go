@@ -148,7 +148,8 @@ func (in *instances) photo(id cocoID) *cocoPhoto {
 	return p
 }
 
-// read reads these three lists. Entries before an error are kept.
+// read reads the lists of images, annotations and categories. Entries before an
+// error are kept.
 func (in *instances) read(ctx context.Context, r io.Reader) error {
 	limited := &elementReader{r: bufio.NewReaderSize(r, 1<<16), left: maxElement}
 	d := json.NewDecoder(limited)

@@ -107,8 +107,8 @@ func List(all []Frequency, n int) string {
 	return strings.Join(parts, ", ")
 }
 
-// PeopleLeftOut counts and lists names of people that were left out. It returns
-// "" if none were.
+// PeopleLeftOut counts and lists the names of people that were left out, or
+// returns "".
 func PeopleLeftOut(people []Frequency) string {
 	words := "words"
 	switch len(people) {

@@ -22,7 +22,7 @@ import (
 // sequential or progressive, with Huffman codes. All other files, including
 // damaged ones, are passed to image/jpeg, which decides whether to reject them.
 
-// errIrregular reports a file for image/jpeg.
+// errIrregular reports a file that image/jpeg must decode.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
 // The minimum sides of a reduced image, in pixels, are three times the

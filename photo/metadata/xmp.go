@@ -159,7 +159,7 @@ func (p *packet) members(list *etree.Element) []*etree.Element {
 }
 
 func (p *packet) text(e *etree.Element) string {
-	for range 3 { // values may nest
+	for range 3 { // rdf:value may be nested
 		for _, name := range []string{"resource", "value"} {
 			if i, ok := p.attr(e, nsRDF, name); ok {
 				return strings.TrimSpace(e.Attr[i].Value)

@@ -44,7 +44,6 @@ const (
 	containers = "mov,mp4,matroska,webm,avi"
 )
 
-// Available reports whether ffmpeg is on the path.
 func Available() bool {
 	_, err := exec.LookPath("ffmpeg")
 	return err == nil

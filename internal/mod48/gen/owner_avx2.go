@@ -148,7 +148,6 @@ func (k kernels) levelAVX2() {
 			k.Advance(128, p, other)
 		})
 		k.Advance(40, roots)
-		// The next block begins at the end of this block's second half.
 		span := k.Part(other, 0, 0)
 		k.SUBQ(p, span)
 		k.ADDQ(span, p)

@@ -15,8 +15,7 @@ import (
 type Task struct {
 	// CPU is processor time, which other programs do not prolong.
 	CPU, Wall time.Duration
-	// Parts lists the task's longest parts, for reports.
-	Parts []string
+	Parts     []string
 }
 
 // LongestTask runs f and returns the task of the page that took the most

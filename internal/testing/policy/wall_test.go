@@ -340,7 +340,7 @@ func TestWallPlants(t *testing.T) {
 		for _, v := range checkLinks(by, cloudRoom) {
 			got = append(got, v.what)
 		}
-		// Only the other module imports image/color.
+		// Only golang.org/x/image imports image/color.
 		for _, want := range []string{"links golang.org/x/image/webp", "links image/color", "links os/exec"} {
 			if !strings.Contains(strings.Join(got, "\n"), want) {
 				t.Errorf("planted %q; found only %q, not %q", text, got, want)

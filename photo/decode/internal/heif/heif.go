@@ -5,8 +5,8 @@
 //	          └ bounded memory, no files, no clock, two minutes
 //
 // HEVC is too complex to reimplement, and a photo could exploit vulnerabilities
-// of a decoder. In the sandbox, it can access only memory that is discarded
-// afterwards.
+// of a decoder. In the sandbox, a compromised decoder can access only memory
+// that is discarded afterwards.
 //
 // heif.wasm.gz is a file of github.com/gen2brain/heic v0.4.5, built from
 // libheif 1.18.2 and libde265 1.0.15. Only tests use that module's Go code,
@@ -40,7 +40,6 @@ var compressed []byte
 // about a second, or ten seconds where wazero (WebAssembly) has no compiler.
 const decodeTimeout = 2 * time.Minute
 
-// ErrDamaged reports that libheif could not decode a file.
 var ErrDamaged = errors.New("libheif cannot decode it")
 
 type compiledDecoder struct {
