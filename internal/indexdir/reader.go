@@ -21,8 +21,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Index is an open index: its manifest and its segments in memory. Releasing
-// its last reference unmaps the files.
+// An Index is an open index: its manifest and its segments in memory. It is
+// opened with one reference. Releasing the last reference unmaps the files.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte

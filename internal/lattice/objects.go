@@ -83,8 +83,8 @@ func (q *Request) AppendBinary(b []byte) []byte {
 	return append(b, q.Matrix...)
 }
 
-// DecodeRequest decodes a request to sections with valid parameters of one
-// ring. The request aliases b.
+// DecodeRequest decodes a request to one or more sections with valid parameters
+// of one ring. The request aliases b.
 func DecodeRequest(b []byte, parts ...Params) (*Request, error) {
 	words := 0
 	for _, p := range parts {

@@ -37,8 +37,8 @@ var (
 const (
 	// WordBytes is the length of a stored or sent word.
 	WordBytes = 6
-	// Sigma is the standard deviation of all noise. Secrets are uniform in {−1,
-	// 0, 1}. The standard of security.go assumes both.
+	// Sigma is the width σ of all noise. Secrets are uniform in {−1, 0, 1}. The
+	// standard of security.go assumes both.
 	Sigma = 3.2
 	// hintBits is the number of bits kept of each hint coefficient. With two
 	// bits fewer, rounding would exceed the noise.

@@ -11,7 +11,8 @@ import (
 // Sections describes the two sections of an index, which share the ring and the
 // block width. New records enter the open section, one per row. The records
 // that are divided into cells (hidden clusters) form the clustered section. Its
-// rows hold C records, one of each cell, and a request selects one cell.
+// rows hold C records, one of each cell, and a request selects one cell. Later
+// records stay in the open section.
 //
 //	parameters   clustered section (36)  its records (4)     if there is one
 //	             open section (36)
