@@ -6,7 +6,7 @@
 //	text         enum, humanfmt, sanitize, leakage, interruptible, paper
 //	tests        scene, testing/…
 //
-// Outside testing/, a shared package imports no room: neither photo, encoder,
-// model, user nor cloud. The packages that the cloud links handle no key or
-// plaintext, as internal/testing/policy checks.
+// Outside testing/, these packages import none of the rooms photo, encoder,
+// model, user and cloud. Those that the cloud links handle no key or plaintext.
+// internal/testing/policy checks both.
 package internal

@@ -23,15 +23,14 @@ type Photo struct {
 	Also []string `json:"also,omitempty"` // other files of the same shot, which get the same keywords
 }
 
-// Skipped is a file or folder that was left out. Path has the disk's spelling
-// and is not safe to print, unlike String.
+// Skipped is a file or folder that was left out. Path is spelt as on the disk
+// and may contain control characters, which String escapes.
 type Skipped struct {
 	Path   string `json:"path"`
 	Reason Reason `json:"reason"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// String returns the path and the reason in text that is safe to print.
 func (s Skipped) String() string {
 	text := sanitize.Text(s.Path) + ": " + s.Reason.text().one
 	if s.Detail != "" {
@@ -45,9 +44,9 @@ type Options struct {
 	// Exclude holds patterns of path.Match, for the slash-separated path below
 	// the root or the base name. Matching folders are not entered.
 	Exclude []string
-	// Videos lists videos, too, as photos for which IsVideo holds.
+	// Videos also lists videos, as photos whose path satisfies IsVideo.
 	Videos bool
-	// Folder, if not nil, receives every folder before it is read.
+	// Folder, if not nil, is called with every folder before List reads it.
 	Folder func(path string)
 }
 
@@ -56,9 +55,9 @@ type Listing struct {
 	Skipped []Skipped
 }
 
-// List lists the photos in files and folders. Errors wrap cpar.ErrInput. If it
-// finds no photo, it returns the listing beside the error, so that the caller
-// can show what is there instead.
+// List lists the photos in files and folders. Errors wrap cpar.ErrInput. If
+// List finds no photo, it returns the listing with the error, so that the
+// caller can report the skipped files.
 func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -103,7 +102,7 @@ type lister struct {
 	enter   func(folder string) // may be nil
 	videos  bool
 	files   []string
-	seen    map[string]bool // cleaned file paths: a photo may be named and also lie in a named folder
+	seen    map[string]bool // cleaned paths, because a photo and its folder may both be named
 	skipped []Skipped
 }
 
@@ -118,8 +117,8 @@ func (w *lister) skip(file string, r Reason, detail string) {
 	w.skipped = append(w.skipped, Skipped{Path: file, Reason: r, Detail: detail})
 }
 
-// folder lists a folder. below is its slash-separated path below the root, or
-// "" for the root itself.
+// folder lists a folder. below is the folder's slash-separated path below the
+// root, "" for the root itself.
 func (w *lister) folder(dir, below string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -165,8 +164,8 @@ func (w *lister) excluded(inside, base string) bool {
 	})
 }
 
-// classifyEntry returns the reason to leave out a folder entry. An empty reason
-// means a photo, or a folder to enter.
+// classifyEntry returns the reason to leave out a folder entry. The reason is
+// empty for a photo and for a folder to enter.
 func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail string) {
 	linked := e.Type()&fs.ModeSymlink != 0
 	mode := e.Type()
@@ -191,8 +190,7 @@ func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail 
 	return false, "", ""
 }
 
-// Cause strips the path from an error, because the caller adds it in printable
-// form.
+// Cause strips the path from an error, because callers add an escaped path.
 func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -201,8 +199,8 @@ func Cause(err error) error {
 	return err
 }
 
-// groupShots merges the RAW files of a shot with the image beside them, which
-// becomes Path, because the photographer chose how it looks.
+// groupShots merges the RAW files of a shot with the image of the same name.
+// The image becomes Path, because the photographer may have edited it.
 func groupShots(files []string) []Photo {
 	of := map[string][]string{} // by path without extension
 	for _, f := range files {
@@ -217,7 +215,7 @@ func groupShots(files []string) []Photo {
 		p := Photo{Path: f}
 		if group := of[stem(f)]; len(group) > 1 && slices.ContainsFunc(group, IsRaw) {
 			if p = newPhoto(group); p.Path != f && !slices.Contains(p.Also, f) {
-				p = Photo{Path: f} // a second image beside the pair
+				p = Photo{Path: f} // another image of the same name
 			}
 		}
 		all = append(all, p)
@@ -230,7 +228,7 @@ func groupShots(files []string) []Photo {
 }
 
 // newPhoto merges the RAW files of a group with its best image. Other images
-// stay separate, because they may show something different, such as a crop.
+// stay separate, because they may differ, such as a crop.
 func newPhoto(group []string) Photo {
 	best := slices.MinFunc(group, func(a, b string) int { return cmp.Compare(preference(a), preference(b)) })
 	p := Photo{Path: best}

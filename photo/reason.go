@@ -17,10 +17,10 @@ const (
 	Hidden     Reason = "hidden"
 	Trash      Reason = "trash"
 	Thumbnails Reason = "thumbnails" // small copies made by a NAS or a program
-	Excluded   Reason = "excluded"   // by Options.Exclude
-	Link       Reason = "link"       // to a folder
+	Excluded   Reason = "excluded"   // matches Options.Exclude
+	Link       Reason = "link"       // link to a folder
 	Video      Reason = "video"
-	OtherKind  Reason = "not readable" // a photo in a format that decode does not support
+	OtherKind  Reason = "not readable" // photo in a format that package decode does not support
 	NotAPhoto  Reason = "not a photo"
 	Unreadable Reason = "unreadable"
 	Sidecar    Reason = "sidecar" // read with its photo
@@ -34,7 +34,7 @@ type reasonText struct {
 }
 
 // reasons lists the reasons in the order of the summary, the most surprising
-// omission first.
+// first.
 var reasons = []reasonText{
 	{Unreadable, "file or folder unreadable", "files or folders unreadable", false},
 	{OtherKind, "photo of a kind that is not read", "photos of a kind that is not read", false},
@@ -56,9 +56,9 @@ func (r Reason) text() reasonText {
 	return reasonText{one: string(r), many: string(r)}
 }
 
-// Summary counts the omissions, one line per reason, in text that is safe to
-// print: "left out: 2 videos". Unreadable files are named with their cause. It
-// returns "" if users expect every omission.
+// Summary counts the omissions, one line per reason, such as "left out: 2
+// videos", without control characters. It names unreadable files and the
+// causes. It returns "" if users expect every omission.
 func (l *Listing) Summary() string {
 	const named = 5
 	by := map[Reason][]Skipped{}
@@ -105,7 +105,7 @@ func kindsOf(all []Skipped) (kinds []string) {
 	return kinds
 }
 
-// File types by extension, in lower case.
+// These extensions and names are in lower case.
 var (
 	imageExtensions       = []string{".jpg", ".jpeg", ".heic", ".heif", ".tif", ".tiff", ".png", ".webp", ".gif", ".bmp"}
 	rawExtensions         = []string{".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf"}
@@ -113,7 +113,7 @@ var (
 	unsupportedExtensions = []string{".avif", ".jxl", ".jp2", ".psd", ".psb", ".xcf", ".svg", ".orf", ".rw2", ".pef", ".srw", ".nrw",
 		".3fr", ".x3f", ".iiq", ".erf", ".rwl", ".mrw", ".kdc", ".dcr", ".mef", ".mos", ".crw", ".sr2", ".srf", ".gpr", ".insp"}
 	videoExtensions   = []string{".mp4", ".mov", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".mpg", ".mpeg", ".3gp", ".wmv", ".insv", ".lrv"}
-	readVideos        = []string{".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"} // by package video
+	readVideos        = []string{".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"} // package video reads them
 	sidecarExtensions = []string{".xmp", ".pp3", ".dop", ".aae", ".thm", ".cos", ".vrd", ".nksc", ".on1", ".arp"}
 
 	trashFolders     = []string{".dtrash", "$recycle.bin", "#recycle", "lost+found", ".trash", ".trashes"}
@@ -127,14 +127,12 @@ func extension(name string) string { return strings.ToLower(filepath.Ext(name)) 
 // IsPhoto reports whether the extension belongs to a supported photo format.
 func IsPhoto(name string) bool { return slices.Contains(photoExtensions, extension(name)) }
 
-// IsVideo reports whether the extension belongs to a supported video format.
 func IsVideo(name string) bool { return slices.Contains(readVideos, extension(name)) }
 
-// IsRaw reports whether the extension belongs to a RAW format.
 func IsRaw(name string) bool { return slices.Contains(rawExtensions, extension(name)) }
 
-// preference returns the rank of a file's format within a shot. The file with
-// the lowest rank is decoded.
+// preference returns the rank of a file's format. The file of a shot with the
+// lowest rank is decoded.
 func preference(file string) int {
 	if i := slices.Index(photoExtensions, extension(file)); i >= 0 {
 		return i
@@ -142,11 +140,11 @@ func preference(file string) int {
 	return len(photoExtensions)
 }
 
-// classifyName returns the reason to leave out a name, or "" for a photo or a
-// folder to enter.
+// classifyName returns the reason to leave out a name, or "" for photos and
+// folders to enter.
 func classifyName(name string, isFolder bool) Reason {
 	low, end := strings.ToLower(name), extension(name)
-	trash, _ := path.Match(".trash-*", low) // one per user of a disk
+	trash, _ := path.Match(".trash-*", low) // one folder per user of a disk
 	switch {
 	case isFolder && (trash || slices.Contains(trashFolders, low)):
 		return Trash

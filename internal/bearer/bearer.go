@@ -4,8 +4,8 @@
 //
 //	cpar_ | base32 of 32 random bytes and 4 bytes of checksum, in lower case     63 characters
 //
-// The prefix lets scanners for leaked tokens recognise one. The checksum, the
-// start of the SHA-256 of prefix and random bytes, detects typing errors.
+// The prefix lets scanners for leaked secrets recognise tokens. The checksum,
+// the start of the SHA-256 of prefix and random bytes, detects typing errors.
 //
 // A cloud stores only the SHA-256 of a token. Slow, salted hashes protect
 // passwords, which people choose from a small set. One of 2²⁵⁶ equally likely
@@ -37,12 +37,11 @@ var (
 	length   = len(prefix) + alphabet.EncodedLen(randomBytes+checkBytes)
 )
 
-// ErrNone reports a request without a token.
 var ErrNone = errors.New("no token")
 
-// A Token prints as redacted under every verb. The zero Token is empty. The
-// text is behind a pointer because fmt prints the fields of a struct that holds
-// a Token without calling its methods.
+// Every fmt verb prints a Token as "cpar_(redacted)". The zero Token is empty.
+// Field held is a pointer because fmt prints unexported fields of a struct,
+// such as a Token in another type, without calling their methods.
 type Token struct{ held *string }
 
 func (t Token) text() string {

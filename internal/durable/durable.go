@@ -16,9 +16,9 @@
 // properties). Disks that ignore flushes and network file systems are not
 // covered.
 //
-// A failed fsync is final, because the kernel may have dropped the pages and
-// marked them clean (Rebello et al., USENIX ATC 2020). Nothing here syncs
-// twice.
+// A failed fsync is never repeated, because the kernel may have marked the
+// unwritten pages as clean, and a second fsync would then succeed (Rebello et
+// al., USENIX ATC 2020).
 //
 // Every error wraps cpar.ErrStorage and hints at the available space.
 package durable
@@ -34,15 +34,15 @@ import (
 	"time"
 )
 
-// A temporary file is named what-XXXXXXXXXXXX.tmp, with characters of rand.Text
-// (RFC 4648 base32).
+// A temporary file is named label-XXXXXXXXXXXX.tmp, with base32 characters (RFC
+// 4648).
 const (
 	tempSuffix = ".tmp"
 	tempRandom = 12
 	tempDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 )
 
-// A Writer writes a file that appears under its name at Commit.
+// A Writer writes a file that Commit moves to its final name.
 type Writer struct {
 	fsys    FS
 	temp    string
@@ -80,8 +80,8 @@ func write(fsys FS, path string, data []byte, perm fs.FileMode, rename func(from
 	return w.commit(filepath.Base(path), rename)
 }
 
-// Create starts a file in folder. The temporary file is named after a label,
-// which may differ from the name given to Commit.
+// Create starts a file in folder. The name of the temporary file begins with
+// what, a label that may differ from the name given to Commit.
 func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	temp := filepath.Join(folder, what+"-"+rand.Text()[:tempRandom]+tempSuffix)
 	f, err := fsys.Create(temp, perm)
@@ -91,10 +91,9 @@ func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	return &Writer{fsys: fsys, temp: temp, file: f}, nil
 }
 
-// Temp returns the path of the temporary file, for callers that set attributes.
 func (w *Writer) Temp() string { return w.temp }
 
-// Expect announces the number of bytes to come, for the hint on a full disk.
+// Expect announces the total number of bytes, for the hint on a full disk.
 func (w *Writer) Expect(n int64) { w.need = n }
 
 func (w *Writer) Write(p []byte) (int, error) {
@@ -113,9 +112,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Commit makes the file durable under name in its folder. After an error the
-// file is gone as after Abort, unless the final fsync of the folder failed: the
-// new file may then be in place.
+// Commit makes the file durable under name in its folder. An error leaves no
+// new file, as after Abort, except that the new file may be in place if the
+// final fsync of the folder failed.
 func (w *Writer) Commit(name string) error { return w.commit(name, w.fsys.Rename) }
 
 func (w *Writer) commit(name string, rename func(from, to string) error) error {
@@ -155,8 +154,8 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
-// IsTemp reports whether Create gives such a name to a temporary file with one
-// of these labels.
+// IsTemp reports whether a temporary file with one of the labels whats may have
+// this name.
 func IsTemp(name string, whats ...string) bool {
 	stem, isTemp := strings.CutSuffix(name, tempSuffix)
 	at := strings.LastIndexByte(stem, '-')
@@ -165,9 +164,8 @@ func IsTemp(name string, whats ...string) bool {
 }
 
 // RemoveTemps removes from folder the temporary files that a killed process
-// left, if they have one of these labels and are older than age. The caller
-// must ensure that no live process is writing there: it holds a lock, or age
-// exceeds the duration of any write.
+// left, if they have one of the labels whats and are older than age. The caller
+// must hold a lock on folder or pass an age longer than any write takes.
 func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

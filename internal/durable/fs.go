@@ -9,13 +9,14 @@ import (
 	"runtime"
 )
 
-// An FS provides the file operations of a durable write. Tests replace OS by an
-// FS that stops, fails or forgets after any step (package crash).
+// An FS provides the file operations of a durable write. Tests replace OS with
+// an FS of package crash, which fails or loses data after any step.
 type FS interface {
 	Create(path string, perm fs.FileMode) (File, error)
-	// Rename atomically moves the first path to the second, which it replaces.
+	// Rename atomically renames a file and replaces an existing target.
 	Rename(from, to string) error
-	// RenameNew is Rename, but fails with fs.ErrExist if the target exists.
+	// RenameNew renames like Rename but fails with fs.ErrExist if the target
+	// exists.
 	RenameNew(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
@@ -24,7 +25,6 @@ type FS interface {
 	SyncDir(path string) error
 }
 
-// A File is written once, synced and closed.
 type File interface {
 	io.Writer
 	Sync() error
@@ -38,7 +38,7 @@ type osFS struct{}
 func (osFS) Create(path string, perm fs.FileMode) (File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
-		return nil, err // not a nil *os.File in an interface
+		return nil, err // f would be a non-nil interface around a nil *os.File
 	}
 	return f, nil
 }
@@ -60,10 +60,10 @@ func (osFS) SyncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// renameNew renames atomically if the file system can. Otherwise it makes a
-// second name and removes the first, because link never replaces a file. FAT
-// without an atomic rename supports neither, so a file that another program
-// creates between the check and the rename may be overwritten.
+// renameNew renames atomically if the file system can. Otherwise it links the
+// file to the new name, which never replaces a file, and removes the old name.
+// A FAT file system may support neither. A file that another program creates
+// between check and rename may then be overwritten.
 func renameNew(from, to string, rename, link func(from, to string) error) error {
 	if err := rename(from, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
@@ -81,8 +81,7 @@ func renameNew(from, to string, rename, link func(from, to string) error) error 
 	return os.Rename(from, to)
 }
 
-// MkdirAll creates path and any missing parents, and syncs each name in its
-// parent.
+// MkdirAll creates path and any missing parents, and syncs the parent of each.
 func MkdirAll(fsys FS, path string, perm fs.FileMode) error {
 	info, err := os.Stat(path)
 	switch {

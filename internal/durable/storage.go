@@ -12,7 +12,7 @@ import (
 )
 
 // ErrTooManyFiles reports that the process or the system has run out of file
-// descriptors. It comes wrapped with cpar.ErrStorage.
+// descriptors. Errors that wrap it also wrap cpar.ErrStorage.
 var ErrTooManyFiles = errors.New("too many files are open")
 
 // StorageError wraps a file system failure as cpar.ErrStorage with a hint. need
@@ -22,8 +22,7 @@ func StorageError(doing, path string, need int64, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err
 	}
-	// The errors of package os repeat the path and name the system call. Report
-	// the path once.
+	// Package os repeats path and system call. Report the path once.
 	cause := err
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		cause = p.Err

@@ -6,5 +6,4 @@ func isFull(error) bool { return false }
 
 func isExhausted(error) bool { return false }
 
-// FreeBytes reports that the free space is unknown.
 func FreeBytes(string) (int64, bool) { return 0, false }

@@ -13,8 +13,6 @@ func isFull(err error) bool {
 
 func isExhausted(err error) bool { return errors.Is(err, windows.ERROR_TOO_MANY_OPEN_FILES) }
 
-// FreeBytes returns the space that this process can use in the folder's file
-// system.
 func FreeBytes(folder string) (int64, bool) {
 	name, err := windows.UTF16PtrFromString(folder)
 	if err != nil {

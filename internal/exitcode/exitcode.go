@@ -50,9 +50,9 @@ func UsageError(err error) error {
 	return usage{err}
 }
 
-// codes lists the kinds in order of precedence, for errors that wrap two. A
-// full disk at the cloud is both ErrStorage and ErrCloud. The cause that the
-// user can remove comes first.
+// codes lists the kinds of errors in order of precedence, because an error may
+// wrap two: a full disk at the cloud is both ErrStorage and ErrCloud. The cause
+// that the user can remove comes first.
 var codes = []struct {
 	kind error
 	code int
@@ -102,7 +102,7 @@ func All() []Code {
 	}
 }
 
-// Line names the given codes, or all of them, in a sentence.
+// Line lists the given codes, or all codes, in a sentence.
 func Line(only ...int) string {
 	line, width := "Exit codes:", len("Exit codes:")
 	for _, c := range All() {
@@ -124,7 +124,8 @@ func Line(only ...int) string {
 // returns the exit code. It prints nothing for nil.
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
-		// System messages contain file names as they are on the disk.
+		// Error messages of the system may contain file names with control
+		// characters.
 		fmt.Fprintf(w, "%s: error: %s\n", program, sanitize.Lines(err.Error()))
 		if h := hint.Of(err); h != "" {
 			fmt.Fprintf(w, "hint: %s\n", sanitize.Lines(h))

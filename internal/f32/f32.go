@@ -9,29 +9,30 @@
 //	Taps       depthwise convolutions
 //	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
-// Everything runs on the caller's core and in the caller's scratch memory.
+// Functions run on the caller's goroutine and in the caller's scratch memory.
 //
 // # Multiplication
 //
-// A product is cut three times (Goto and van de Geijn, "Anatomy of
-// high-performance matrix multiplication", 2008): into blocks of depth values
-// along k, so that a tile-wide strip of b stays in the first-level cache, into
-// blocks of rows of a that stay in the second, and into tiles of sums that stay
-// in registers, 6×16 for AVX2 and 12×32 for AVX-512. Both sides are packed, so
-// that a tile reads them as two streams. Strips of a have nearly equal heights:
-// 50 rows are nine strips of five or six.
+// A product is cut at three levels (Goto and van de Geijn, "Anatomy of
+// high-performance matrix multiplication", 2008). Blocks along k are short
+// enough that a tile-wide strip of b stays in the first-level cache. Blocks of
+// rows of a stay in the second-level cache. Tiles of sums, 6×16 for AVX2 and
+// 12×32 for AVX-512, stay in registers. Both matrices are packed, so that a
+// tile reads each sequentially. Strips of a have nearly equal heights: 50 rows
+// are cut into nine strips of five or six rows.
 //
-// Within a block, each sum is a float32 register that adds products in the
-// order of k, and the blocks' sums are added in order. The result therefore
-// depends only on the level, not on m, n or the position of a value. Assembly
-// fuses products and sums. Plain Go rounds them separately where the processor
-// does not fuse. Infinities and NaNs propagate as in the definition.
+// Within a block, each sum is kept in float32 and adds products in the order of
+// k. The sums of successive blocks are then added in order. The result
+// therefore depends only on the level, not on m, n or the position of a value.
+// Assembly uses fused multiply-adds. Plain Go rounds product and sum separately
+// on processors without them. Infinities and NaNs propagate as in the
+// mathematical definition.
 //
 // Plain Go (plain.go) defines the kernels. Package gen writes the assembly, which
 // build tag purego leaves out. To change a kernel, edit gen and run go generate.
 package f32
 
-// An Epilogue is applied to a product on its way to memory.
+// An Epilogue is applied to the sums of a product before they are stored.
 type Epilogue struct {
 	// Bias is added: one value per row for a Left, or per column for a Right.
 	Bias []float32

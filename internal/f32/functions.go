@@ -2,12 +2,13 @@ package f32
 
 import "math"
 
-// These functions apply to every value of in and write to out, which may be the
-// same slice. The plain versions take the same steps as the kernels but round
-// differently where the processor does not fuse products and sums. The error
-// bounds hold for all float32 values that the tests compare with package math.
+// These functions map every value of in to out, which may be the same slice.
+// The plain versions compute the same steps as the kernels but round
+// differently on processors without fused multiply-add. The stated errors are
+// bounds for the values that the tests compare with package math.
 
-// Exp computes eˣ, within 2 units in the last place (less precise below 10⁻³⁸).
+// Exp computes eˣ, within 2 units in the last place (less precise for results
+// below 10⁻³⁸).
 func Exp(out, in []float32) { apply(expOf, out, in) }
 
 // Erf computes the error function, within 2·10⁻⁷ relative.
@@ -16,15 +17,16 @@ func Erf(out, in []float32) { apply(erfOf, out, in) }
 // Tanh computes the hyperbolic tangent, within 3·10⁻⁷ relative.
 func Tanh(out, in []float32) { apply(tanhOf, out, in) }
 
-// Sigmoid computes 1/(1+e⁻ˣ), within 3·10⁻⁷ relative (less precise below
-// 10⁻³⁸).
+// Sigmoid computes 1/(1+e⁻ˣ), within 3·10⁻⁷ relative (less precise for results
+// below 10⁻³⁸).
 func Sigmoid(out, in []float32) { apply(sigmoidOf, out, in) }
 
 // Gelu computes x·Φ(x) = x/2·(1 + erf(x/√2)), within 2·10⁻⁷·|x|. Below −5,
 // where x·Φ(x) is smaller than that bound, the result is 0 or nearly 0.
 func Gelu(out, in []float32) { apply(geluOf, out, in) }
 
-// apply runs f over whole registers, and over the remainder in a padded one.
+// apply runs f on whole registers of in, then on the remainder padded to a
+// register.
 func apply(f function, out, in []float32) {
 	out = out[:len(in)]
 	lanes := active.tiling().lanes
@@ -54,7 +56,8 @@ const (
 	ln2High, ln2Low = 0.693359375, -2.12194440e-4
 )
 
-// exp is 2ⁿ·eʳ with |r| ≤ ln 2 / 2 and the polynomial of Moshier's Cephes.
+// exp computes 2ⁿ·eʳ with |r| ≤ ln 2 / 2 and the polynomial for eʳ of Moshier's
+// Cephes library.
 func exp(x float32) float32 {
 	if x != x {
 		return x
@@ -72,8 +75,8 @@ func exp(x float32) float32 {
 
 func power2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-// erf is x plus an odd polynomial, or for large |x| 1 minus the exponential of
-// a polynomial (minimax approximation by N. Juffa).
+// erf computes x plus an odd polynomial, or for large |x| 1 minus the
+// exponential of a polynomial (minimax approximation by N. Juffa).
 func erf(x float32) float32 {
 	t := float32(math.Abs(float64(x)))
 	s := x * x
@@ -88,7 +91,8 @@ func erf(x float32) float32 {
 	return float32(math.Copysign(float64(y), float64(x)))
 }
 
-// tanh is x plus an odd polynomial (Cephes), or for large |x| 1 − 2/(e²ˣ+1).
+// tanh computes x plus an odd polynomial (Cephes), or for large |x| 1 −
+// 2/(e²ˣ+1).
 func tanh(x float32) float32 {
 	t := float32(math.Abs(float64(x)))
 	if t < 0.625 {

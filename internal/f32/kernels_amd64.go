@@ -10,8 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor and the system support
-// (package cpu checks both).
+// best returns the best level that processor and system support.
 func best() level {
 	x := &cpu.X86
 	switch {
@@ -23,11 +22,10 @@ func best() level {
 	return plain
 }
 
-// A tileKernel multiplies one tile. Distances are in bytes.
+// A tileKernel multiplies one tile. ldc and step are in bytes.
 type tileKernel func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// The functions below take slices with checked lengths and pass on only
-// addresses.
+// Callers of the functions below have checked the lengths of slices.
 
 func (l level) tile(t *tile) {
 	var f tileKernel
@@ -80,7 +78,7 @@ func (l level) pack(dst, b []float32, offsets []int, wide int) {
 	}
 }
 
-// Assembly counts in registers of eight or sixteen values.
+// Kernels count in registers of eight or sixteen values.
 var vectorKernels = [...]vectorFunctions{
 	plain: plainVectors,
 	withAVX2: {

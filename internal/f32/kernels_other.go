@@ -14,7 +14,6 @@ var vectorKernels = [...]vectorFunctions{plain: plainVectors}
 
 func (level) apply(f function, out, in []float32) { f.plain(out, in) }
 
-// A function holds the implementation of one function of functions.go.
 type function struct{ plain func(out, in []float32) }
 
 var (

@@ -10,14 +10,14 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level in use. Tests try every level of this processor.
+// active is the level in use, which tests vary.
 var active = best()
 
 // A tiling holds the sizes in which a level cuts and packs matrices.
 type tiling struct {
 	rows  int // maximum per tile
-	lanes int // values per register, with one or two registers per tile row
-	depth int // of a block: a strip of b, 2·lanes wide, and one of a share the first-level cache
+	lanes int // values per register (a row of a tile has one or two registers)
+	depth int // rows of b in a block: a strip of b, 2·lanes wide, and a strip of a share the first-level cache
 	// Tiles of float64 have at most wideRows rows of wideWidth values.
 	wideRows, wideWidth int
 }
@@ -32,12 +32,12 @@ const (
 	// blockColumns is the number of columns of b packed at a time: half a
 	// megabyte at depth 256.
 	blockColumns = 512
-	// blockRows is the number of rows of a, each of depth values, that stay in
-	// the second-level cache.
+	// blockRows is the number of rows of a in a block, so that the block stays
+	// in the second-level cache.
 	blockRows = 144
 )
 
-// strips cuts n rows into strips of bounded and nearly equal height.
+// strips describes n rows cut into count strips of nearly equal height.
 type strips struct{ n, count int }
 
 func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }

@@ -48,8 +48,8 @@ type block struct {
 	own     []float32 // memory of one tile
 }
 
-// begin returns one of the blocks into which a product is cut along k. Only the
-// first adds the bias of e, and only the last clips.
+// begin returns one block, with index depth, of a product that is cut along k.
+// Only the first block adds the bias of e, and only the last clips.
 func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {
@@ -64,9 +64,8 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 	return p
 }
 
-// multiply computes the block with a's strips in the inner loop, so that a
-// strip of b stays in the first-level cache and a's strips come from the
-// second.
+// multiply computes the block with the strips of a in the inner loop. A strip
+// of b then stays in the first-level cache, and those of a in the second.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
@@ -90,7 +89,7 @@ func (p *block) multiply() {
 	}
 }
 
-// inner multiplies a tile at row i, column j that lies entirely in c.
+// inner computes the tile at row i and column j, which lies entirely inside c.
 func (p *block) inner(t *tile, i, j int) {
 	t.c, t.ldc = p.c[i*p.ldc+j:], p.ldc
 	switch p.start {
@@ -106,8 +105,8 @@ func (p *block) inner(t *tile, i, j int) {
 	p.level.tile(t)
 }
 
-// edge multiplies a tile in p.own, padded to whole columns, and copies only its
-// first columns to c.
+// edge computes a tile that extends beyond c in p.own, padded to whole columns,
+// and copies its first columns to c.
 func (p *block) edge(t *tile, i, j, wide, whole int) {
 	own, c := p.own[:t.rows*whole], p.c[i*p.ldc+j:]
 	t.c, t.ldc = own, whole

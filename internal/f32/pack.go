@@ -22,7 +22,7 @@ func (l level) packRight(dst, b []float32, offsets []int, n int) {
 		wide := min(t.width(), n-j)
 		whole := roundUp(wide, t.lanes)
 		to := dst[j*k:][:whole*k]
-		if furthest+j+whole <= len(b) { // the padding reads other values of b
+		if furthest+j+whole <= len(b) { // the padding holds other values of b
 			l.pack(to, b[j:], offsets, whole)
 			continue
 		}
@@ -33,8 +33,8 @@ func (l level) packRight(dst, b []float32, offsets []int, n int) {
 	}
 }
 
-// packRightTransposed packs the first k columns of the n rows of b, ldb apart,
-// as packRight packs the rows of bᵀ.
+// packRightTransposed packs the first k columns of b, whose n rows are ldb
+// apart, as packRight packs rows of bᵀ.
 func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 	for j := 0; j < n; j += t.width() {
 		wide := min(t.width(), n-j)
@@ -48,7 +48,7 @@ func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 }
 
 // packAcross writes rows of k values as columns of dst, whose rows are ld
-// apart. It takes four rows at a time, so that writes are contiguous.
+// apart. Four rows at a time make its writes contiguous.
 func packAcross[To, From float32 | float64](dst []To, from []From, lda, rows, k, ld int) {
 	r := 0
 	for ; r+4 <= rows; r += 4 {

@@ -1,7 +1,7 @@
 package f32
 
-// These kernels in plain Go define the assembly and run on processors without
-// suitable vector instructions.
+// This file defines the kernels in plain Go, which also run on processors
+// without suitable vector instructions.
 
 // tilePlain sets rows×vectors·lanes values of c to from + aᵀ·b, within lo and hi.
 func tilePlain(t *tile, lanes int) {

@@ -9,7 +9,8 @@ func Scratch(m, n, k int) int {
 }
 
 // Mul sets c = a·b, of m×k and k×n values, or c = a·bᵀ with transB, where b is
-// n×k. Rows are lda, ldb and ldc values apart. c must not overlap the others.
+// n×k. Rows are lda, ldb and ldc values apart. c must not overlap a, b or
+// scratch.
 func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB bool, scratch []float32) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
@@ -54,7 +55,6 @@ type Left struct {
 	data  []float32 // packed depth by depth
 }
 
-// PackLeft packs m rows of k values, lda apart.
 func PackLeft(a []float32, lda, m, k int) *Left {
 	checkMatrix("a", a, lda, m, k)
 	l := &Left{active, m, k, make([]float32, m*k)}
@@ -67,21 +67,18 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 	return l
 }
 
-// Scratch returns the number of scratch values for products with up to n
-// columns.
 func (l *Left) Scratch(n int) int {
 	t := l.level.tiling()
 	return t.ownTile() + min(roundUp(n, t.lanes), blockColumns)*min(l.k, t.depth)
 }
 
-// Mul sets c = a·b for the k×n matrix b.
 func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []float32) {
 	checkMatrix("b", b, ldb, l.k, n)
 	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, nil, scratch)
 }
 
 // MulRows sets c = a·b with an optional epilogue. Row i of b is the n values
-// from b[offsets[i]]. Rows may overlap, as the windows of an image do.
+// that start at b[offsets[i]]. Rows may overlap, as the windows of an image do.
 func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
 	if len(offsets) != l.k {
 		panic("f32: the number of offsets differs from the columns of the matrix")
@@ -122,8 +119,8 @@ type Right struct {
 	data  []float32
 }
 
-// PackRight packs k rows of n values, ldb apart, or with trans the columns of n
-// rows of k.
+// PackRight packs k rows of n values, ldb apart, or, with trans, the transpose
+// of n rows of k values.
 func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	checkRight(b, ldb, k, n, trans)
 	t := active.tiling()
@@ -145,7 +142,6 @@ func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	return r
 }
 
-// Scratch returns the number of scratch values for products with up to m rows.
 func (r *Right) Scratch(m int) int {
 	t := r.level.tiling()
 	return t.ownTile() + min(m, blockRows)*min(r.k, t.depth)

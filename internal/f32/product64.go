@@ -1,7 +1,7 @@
 package f32
 
 const (
-	// wideColumns columns of b and wideRows rows of a are packed at a time.
+	// wideColumns columns of b and wideRows rows of a are packed at once.
 	wideColumns = 240 // whole tiles at every level
 	wideRows    = 64
 )
@@ -16,7 +16,7 @@ func Scratch64(m, n, k int) int {
 // Mul64 adds a·b to c, of m×k and k×n values, or a·bᵀ with transB, where b is
 // n×k. Rows are ldc, lda and ldb values apart. Products are added in the order
 // of k, so a value of c does not depend on m, n or its position. c must not
-// overlap the others.
+// overlap a, b or scratch.
 func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool, scratch []float64) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)

@@ -1,6 +1,6 @@
 package f32
 
-// vectorFunctions hold a level's kernels. Slices consist of whole registers.
+// vectorFunctions holds the kernels of one level, for whole registers.
 type vectorFunctions struct {
 	dot           func(x, y []float32) float32
 	axpy          func(a float32, x, y []float32)
@@ -62,7 +62,7 @@ func Largest(x []float32) float32 {
 	return max(vectorKernels[active].largest(x[:whole]), largestPlain(x[whole:]))
 }
 
-// Sum adds pieces of len(ones) values in float32.
+// len(ones) is the length of the pieces that Sum adds in float32.
 var ones = func() (x [256]float32) {
 	for i := range x {
 		x[i] = 1
@@ -101,8 +101,8 @@ func Centre(out, x []float32, mean []float64, scale float64) {
 // TapsScratch is the number of scratch values that Taps needs.
 const TapsScratch = 64
 
-// Taps sets out[i] = bias + Σ weights[t]·x[offsets[t]+i] within e's bounds,
-// ignoring e's bias. It is a depthwise convolution of one channel laid out so
+// Taps sets out[i] = bias + Σ weights[t]·x[offsets[t]+i] clipped as e demands,
+// ignoring e.Bias. It is a depthwise convolution of one channel laid out so
 // that each tap reads a contiguous run.
 func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *Epilogue, scratch []float32) {
 	lo, hi := -infinity, infinity

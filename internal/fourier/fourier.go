@@ -2,15 +2,15 @@
 //
 //	n values of each of 4 lanes, complex128 ─▶ FFT.Run ─▶ Σ x[j]·e^{+2πi·jk/n}, 4 lanes of n
 //
-// It uses decimation in time in Stockham's form: each pass goes from one buffer
-// to the other, without a permutation (C. Van Loan, "Computational Frameworks
-// for the Fast Fourier Transform", 1992, section 1.7). The lanes are adjacent,
-// so that they share each twiddle factor, the columns of a matrix need no
-// transposition, and an AVX2 register holds two.
+// It uses decimation in time in Stockham's form: each pass reads one buffer and
+// writes the other, without a permutation (C. Van Loan, "Computational
+// Frameworks for the Fast Fourier Transform", 1992, section 1.7). The four
+// lanes are adjacent. They share each twiddle factor, the columns of a matrix
+// need no transposition, and an AVX2 register holds two lanes.
 //
-// pass3Plain and pass4Plain define the passes. Package gen writes them for AVX2
-// with fused products and sums, equal up to rounding. Build tag purego leaves
-// the assembly out.
+// pass3Plain and pass4Plain define the passes. Package gen writes AVX2 kernels
+// that use fused multiply-add and equal the plain passes up to rounding. Build
+// tag purego leaves the assembly out.
 package fourier
 
 import (
@@ -31,8 +31,8 @@ type FFT struct {
 
 // A pass combines the results of earlier passes.
 type pass struct {
-	radix, done, stride int          // done is the product of earlier radices, stride the distance between inputs
-	twiddles            []complex128 // radix−1 factors for each of done
+	radix, done, stride int          // done is the product of the earlier radices, stride the distance between inputs
+	twiddles            []complex128 // radix−1 factors for each index below done
 }
 
 // New returns the transform whose length is the product of the radices, each 3 or 4.
@@ -62,8 +62,8 @@ func New(radices ...int) *FFT {
 // Input returns the buffer to fill before Run: element j of lane l at index j·Lanes + l.
 func (f *FFT) Input() []complex128 { return f.x }
 
-// Run transforms Input and returns the result in the same layout. Filling Input
-// again overwrites the result.
+// Run transforms Input and returns the result in the same layout. The result is
+// valid until Input is filled again.
 func (f *FFT) Run() []complex128 {
 	for i := range f.passes {
 		if p := &f.passes[i]; p.radix == 4 {

@@ -1,5 +1,5 @@
 // Package hint attaches advice for the user to an error. An error describes the
-// failure. A hint tells the user, on its own line, what to do:
+// failure, and its hint the next step, printed on a line of its own:
 //
 //	cpar: error: segment vectors 3f2a…: damaged data: its digest does not fit
 //	hint: build or push the index again
@@ -20,8 +20,8 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// Add returns err with a hint. An existing hint is closer to the cause and
-// takes precedence.
+// Add returns err with a hint. An existing hint takes precedence, because it is
+// closer to the cause.
 func Add(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

@@ -19,8 +19,8 @@ func Digits(x float64) string {
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
-// Round rounds x to the given number of decimals, because more would claim a
-// precision that was not measured.
+// Round rounds x to the given number of decimals, because more decimals would
+// claim a precision that was not measured.
 func Round(x float64, decimals int) float64 {
 	s := math.Pow10(decimals)
 	return math.Round(x*s) / s

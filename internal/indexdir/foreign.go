@@ -15,7 +15,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// refuseForeign keeps a folder of photos from becoming an index.
+// refuseForeign rejects a folder of other files, such as photos.
 func refuseForeign(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -30,8 +30,8 @@ func refuseForeign(folder string) error {
 }
 
 // foreignIn returns the name of an entry that does not belong to an index, or
-// "". Beside one of our manifests other entries are allowed. Without one the
-// folder may hold only remains of a killed process.
+// "". A folder with a manifest of cpar may hold other entries. Without a
+// manifest, it may hold only remains of a killed process.
 func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
 		return foreignManifest(folder)
@@ -101,6 +101,6 @@ var tempNames = func() []string {
 	return names
 }()
 
-// IsTemp reports whether a file in an index's folders has the name of an
-// unfinished write.
+// IsTemp reports whether an unfinished write to an index may have left a file
+// of this name.
 func IsTemp(name string) bool { return durable.IsTemp(name, tempNames...) }

@@ -1,5 +1,5 @@
-// Package indexdir stores one encrypted index in a folder. The owner's build, a
-// push and the cloud share this layout.
+// Package indexdir stores one encrypted index in a folder. The owner's computer
+// and the cloud use the same layout.
 //
 //	folder/manifest            canonical bytes of the active cpar.Manifest
 //	folder/segments/<digest>   immutable files named by their SHA-256, 64 hex digits
@@ -8,12 +8,13 @@
 //	Create ─▶ AddSegment, Write…, Close ─▶ … ─▶ Activate(manifest)
 //	Open   ─▶ Manifest, Segments (memory maps, or copies: Memory) ─▶ Release
 //
-// A cloud holds one lock for all its folders and attaches to each of them.
+// A cloud instead holds one lock for its whole data folder and calls Attach for
+// each index.
 //
-// Activate renames the manifest into place once everything it names is on disk.
-// A process killed at any instant therefore leaves either the old or the new
-// index complete. Activate then removes segments that the new manifest does not
-// name. A reader that has mapped them keeps them until Release.
+// Activate renames the manifest into place when all segments that it names are
+// on disk. A process killed at any instant therefore leaves either the old or
+// the new index complete. Activate then removes segments that the new manifest
+// does not name. Readers that have mapped them keep them until Release.
 //
 // A reader takes no lock. Opening an index checks the size and SHA-256 of every
 // segment. Mapped bytes stay valid as long as no other program writes to the
@@ -50,8 +51,8 @@ const (
 	maxManifest = 4 << 20
 )
 
-// Faults of a segment, each wrapped with cpar.ErrCorrupt and the segment's
-// name.
+// These are faults of a segment, returned wrapped with cpar.ErrCorrupt and the
+// segment's name.
 var (
 	ErrMissing = errors.New("it is missing")
 	ErrNotFile = errors.New("it is not a regular file")
@@ -68,7 +69,6 @@ var ErrLocked = errors.New("in use by another process")
 
 const rebuild = "build or push the index again"
 
-// SegmentsFolder returns the folder of the segments of the index in folder.
 func SegmentsFolder(folder string) string { return filepath.Join(folder, segmentsName) }
 
 func SegmentPath(folder string, d cpar.Digest) string {
@@ -79,8 +79,8 @@ func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
 	return openFile(folder, d, func(err error) error { return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, err) })
 }
 
-// openFile opens a segment and returns its size. fault wraps a fault of the
-// segment.
+// openFile opens a segment and returns its size. fault wraps the segment's
+// faults.
 func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, int64, error) {
 	path := SegmentPath(folder, d)
 	f, info, err := openRegular(path)
@@ -95,8 +95,8 @@ func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, 
 	return f, info.Size(), nil
 }
 
-// withFolder adds the folder to an error that does not name it. Clients of a
-// cloud must not learn its folders.
+// withFolder adds the folder to an error that does not name it. A cloud does
+// not call it, because clients must not learn its folders.
 func withFolder(folder string, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err // package durable names the path

@@ -8,19 +8,19 @@ import (
 )
 
 // A Memory determines where an open index keeps the rows that a search
-// multiplies: vectors, centroids and planes. All other segments are mapped.
+// multiplies (vectors, centroids and planes). All other segments are mapped.
 type Memory uint8
 
 const (
 	// MemoryMap maps the files and leaves page size and eviction to the system.
 	MemoryMap Memory = iota
 	// MemoryHuge copies the rows into memory of this process, in 2 MB pages if
-	// the system has them. The copy joins all vectors, and later disk failures
-	// do not affect searches.
+	// the system has them. The copy joins the vectors of all segments. Later
+	// disk failures do not affect searches.
 	MemoryHuge
-	// MemoryAuto copies the rows of an index with a forest if twice their size
-	// is free, because a forest's random visits are faster in 2 MB pages. It
-	// maps other indexes.
+	// MemoryAuto copies the rows of an index with a k-d forest if twice their
+	// size is free, because the forest's random accesses are faster in 2 MB
+	// pages. Other indexes are mapped.
 	MemoryAuto
 )
 
@@ -28,7 +28,6 @@ var memories = enum.Table[Memory]{What: "memory", Names: []string{"map", "huge",
 
 func (m Memory) String() string { return memories.String(m) }
 
-// ParseMemory is the inverse of Memory.String.
 func ParseMemory(name string) (Memory, error) { return memories.Parse(name, cpar.ErrInput) }
 
 func isRows(kind cpar.SegmentKind) bool {
@@ -45,15 +44,15 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// A region is memory of this process, handed out from the front.
+// A region is memory of this process, from which method take cuts slices.
 type region struct {
 	all  []byte
 	used int
 	free func()
 }
 
-// take returns n bytes. Their capacity extends over the next slice, so that
-// neighbours can be joined again.
+// take returns n bytes. Their capacity extends over the following slices, so
+// that callers can join neighbours.
 func (r *region) take(n int) []byte {
 	b := r.all[r.used : r.used+n]
 	r.used += n
@@ -70,13 +69,13 @@ var thisSystem = system{AvailableMemory, Allocate}
 // reserve allocates a region for the rows of m, or returns nil to map them.
 func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *region {
 	size := RowBytes(m)
-	// The cloud multiplies nothing for scheme local.
+	// In scheme local, the cloud searches nothing.
 	if memory == MemoryMap || size == 0 || !m.Scheme.CloudSearches() || memory == MemoryAuto && m.Trees == 0 {
 		return nil
 	}
 	log = log.With("index", m.ID.String(), "bytes", size)
-	// A copy that does not fit would get the process killed or swapped, so even
-	// an explicit request is checked.
+	// Check even an explicit request, because a copy that does not fit would
+	// get the process killed or swapped.
 	need := size
 	if memory == MemoryAuto {
 		need = 2 * size

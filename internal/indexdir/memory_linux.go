@@ -14,13 +14,14 @@ import (
 
 const hugePage = 2 << 20
 
-// Allocate returns n bytes that start at a huge-page boundary, and a function that frees
-// them. Without huge pages it uses ordinary ones.
+// Allocate returns n bytes that start at a huge-page boundary, and a function that frees them. It falls back to
+// ordinary pages.
 func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)
 	}
-	// Use whole pages at both ends, because part of a page cannot become huge.
+	// Use whole huge pages, because the system cannot back part of a page with
+	// one.
 	size := (int(n) + hugePage - 1) / hugePage * hugePage
 	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -33,7 +34,8 @@ func Allocate(n uint64) ([]byte, func(), error) {
 
 // AvailableMemory returns the memory that the process can allocate without
 // taking it from others: the smaller of the system's available memory and the
-// rest of the control group's limit. known is false if neither is reported.
+// unused part of the control group's limit. known is false if the system
+// reports neither.
 func AvailableMemory() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

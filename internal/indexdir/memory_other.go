@@ -12,5 +12,4 @@ func Allocate(n uint64) ([]byte, func(), error) {
 	return nil, nil, fmt.Errorf("allocating %d bytes in large pages: %w", n, errors.ErrUnsupported)
 }
 
-// AvailableMemory reports that the available memory is unknown.
 func AvailableMemory() (n uint64, known bool) { return 0, false }

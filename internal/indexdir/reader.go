@@ -21,8 +21,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Index is an open index: its manifest and its segments in memory. Opening
-// takes one reference. Releasing the last one unmaps the files.
+// An Index is an open index: its manifest and its segments in memory. It is
+// opened with one reference. Releasing the last reference unmaps the files.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
@@ -35,10 +35,11 @@ type Index struct {
 // Open maps the active index of folder and checks every byte.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
-// Open is like the function Open with the rows in the given memory.
+// Open opens the index like the function Open, with the rows in the given
+// memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
-// open calls between after reading the manifest and before reading its
+// open calls between after reading the manifest and before reading the
 // segments.
 func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
@@ -56,7 +57,7 @@ func open(memory Memory, folder string, between func()) (*Index, error) {
 			return x, withFolder(folder, err)
 		}
 		// A newer index may have been activated and the old segments removed.
-		// In that case the manifest has changed.
+		// Retry only if the manifest has changed.
 		if now, e := ReadManifestBytes(folder); e != nil || bytes.Equal(now, before) {
 			return nil, withFolder(folder, err)
 		}
@@ -107,8 +108,8 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Read the file instead of the map, so that a failing disk gives an error
-	// instead of a fault that ends the process.
+	// Read the file, not the map: a disk failure then returns an error, whereas
+	// a failed access to the map would end the process.
 	if err := checkDigest(f, s); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func readSegment(b []byte, folder string, s cpar.Segment) ([]byte, error) {
 	}
 	defer f.Close()
 	if b == nil {
-		b = make([]byte, s.Bytes) // as many as the file has
+		b = make([]byte, s.Bytes) // openSegment has checked the size
 	}
 	h := sha256.New()
 	for at := 0; at < len(b); {
@@ -178,7 +179,7 @@ func Fault(s cpar.Segment, err error) error {
 // Manifest returns the index's manifest, which must not be modified.
 func (x *Index) Manifest() *cpar.Manifest { return x.manifest }
 
-// Copied returns the number of bytes in the process's own memory.
+// Copied returns the number of copied bytes.
 func (x *Index) Copied() int {
 	if x.copied == nil {
 		return 0
@@ -187,11 +188,11 @@ func (x *Index) Copied() int {
 }
 
 // Segments returns the segments in the manifest's order, valid until the last
-// Release. Writing to a mapped segment is a fault. Copied segments lie without
-// gaps, and their capacity extends over the next ones.
+// Release. Writing to a mapped segment ends the process. Copied segments are
+// contiguous, and the capacity of each extends over those that follow.
 func (x *Index) Segments() [][]byte { return x.segments }
 
-// Segment returns the bytes of the segment of a kind, which must not be
+// Segment returns the bytes of the segment of this kind. The kind must not be
 // vectors.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {

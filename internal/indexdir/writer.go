@@ -24,8 +24,8 @@ type Options struct {
 	FS durable.FS
 }
 
-// A Writer makes the next index of a folder while the old one stays complete.
-// It is safe for concurrent use.
+// A Writer writes the next index of a folder while the current one stays
+// complete. It is safe for concurrent use.
 type Writer struct {
 	folder     string
 	fsys       durable.FS
@@ -90,13 +90,13 @@ func (w *Writer) prepare() error {
 	case errors.Is(err, cpar.ErrStorage):
 		return err
 	}
-	// The segments of a damaged or foreign manifest are unknown, so all stay
-	// until the next Activate.
+	// A damaged or foreign manifest does not tell which segments are needed, so
+	// keep all until the next Activate.
 	return nil
 }
 
 // removeUnnamed removes the segments that m does not name, or all if m is nil.
-// Files not named like segments stay.
+// It keeps files not named by digests.
 func (w *Writer) removeUnnamed(m *cpar.Manifest) error {
 	named := map[string]bool{}
 	if m != nil {
@@ -131,8 +131,8 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 	if err := w.activate(m); err != nil {
 		return fmt.Errorf("activating index %v: %w", m.ID, err)
 	}
-	// The new index is active now. A segment that cannot be removed only takes
-	// space until the next Create.
+	// The new index is active now. A segment that cannot be removed only
+	// occupies space until the next Create.
 	_ = w.removeUnnamed(m)
 	return nil
 }
@@ -149,8 +149,8 @@ func (w *Writer) activate(m *cpar.Manifest) error {
 		}
 		f.Close()
 	}
-	// A segment whose name was not synced when written is still in place and
-	// will not be written again, so sync the folder now.
+	// An earlier call may have written a segment and failed to sync its name.
+	// The owner does not write that segment again, so sync the folder now.
 	segments := SegmentsFolder(w.folder)
 	if err := w.fsys.SyncDir(segments); err != nil {
 		return durable.StorageError("syncing folder", segments, 0, err)

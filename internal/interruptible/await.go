@@ -7,8 +7,8 @@ package interruptible
 import "context"
 
 // Answer returns the result of ask, or the context's error if ctx ends first.
-// In that case ask keeps running, because reading from a terminal cannot be
-// cancelled.
+// In the second case, function ask keeps running, because reading from a
+// terminal cannot be cancelled.
 func Answer(ctx context.Context, ask func() (string, error)) (string, error) {
 	type answer struct {
 		text string

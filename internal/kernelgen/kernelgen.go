@@ -20,7 +20,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Kernels extends avo's context with a few idioms.
+// Kernels extends the build context of avo, an assembly generator.
 type Kernels struct{ *build.Context }
 
 // Files compiles the kernels of a package, one function for each processor
@@ -89,9 +89,9 @@ func Differences(dir string, files map[string][]byte) (out []string) {
 	return out
 }
 
-// Jumps lists the jumps that may depend on a kernel's words, because a jump
-// must depend only on a count or a length in registers. It also reports files
-// without jumps, because parsing them must have failed.
+// Jumps lists the jumps that may depend on a kernel's data. A jump may depend
+// only on a count or length in a register. Jumps also reports files without
+// jumps, because every kernel has a loop.
 func Jumps(files map[string][]byte) (out []string) {
 	for name, text := range files {
 		if !strings.HasSuffix(name, ".s") {
@@ -103,7 +103,7 @@ func Jumps(files map[string][]byte) (out []string) {
 				continue
 			}
 			jumps++
-			// TEST and CMP of registers, or DEC of a counter.
+			// Allow jumps after TEST or CMP of registers, or DEC.
 			before := strings.TrimSpace(lines[i-1])
 			op, _, _ := strings.Cut(before, " ")
 			if !strings.HasPrefix(op, "TESTQ") && op != "CMPQ" && op != "DECQ" || strings.Contains(before, "(") {
@@ -118,7 +118,8 @@ func Jumps(files map[string][]byte) (out []string) {
 }
 
 // Begin opens a function without a stack frame, whose pointers do not escape,
-// and loads the named parameters like Params. Its comment is the name and doc.
+// and loads the named parameters like Params. The function's comment consists
+// of its name and doc.
 func (k Kernels) Begin(name, signature, doc string, params ...string) []reg.GPVirtual {
 	k.Function(name)
 	k.Attributes(attr.NOSPLIT)

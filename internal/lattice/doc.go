@@ -1,6 +1,6 @@
-// Package lattice defines what owner and cloud share in scheme sealed: ring,
-// parameters, coefficient layout, noise budget, and the encodings of groups,
-// requests and replies. It holds no key and samples nothing.
+// Package lattice defines the parts of scheme sealed that owner and cloud
+// share: ring, parameters, coefficient layout, noise budget, and the encodings
+// of groups, requests and replies. It holds no key and samples nothing.
 //
 //	v, u ∈ Z^d ─blocks of D─▶ B = ⌈d/D⌉ polynomials in Z[X]/(X^N+1)
 //	m_{g,b} = Σ_i Σ_j v[gK+i][bD+j]·X^(iD−j)     K = N/D records per group g
@@ -9,7 +9,7 @@
 //
 // The exponents iD−j and j′ sum to a multiple of D only if j = j′, because both
 // are below D. The N/D coefficients at multiples of D are therefore the inner
-// products, and the others are unused. The objects stored and sent are
+// products. All other coefficients are unused. The objects stored and sent are
 //
 //	W_{g,b} = −a_g·s_b + e_{g,b} + Δ_db·m_{g,b}   record, block by block
 //	A_g     = −a_g·s_n + e_g + Δ·Σ_i addend_i·X^(iD)   multiples of D only
@@ -26,7 +26,7 @@
 // cloud returns it without a transform, and the owner can check it.
 //
 // The packing follows coefficient-encoded inner products (Naehrig, Lauter,
-// Vaikuntanathan, "Can homomorphic encryption be practical?", 2011). Splitting
-// a product of two encryptions between cloud and owner is original to this
-// project.
+// Vaikuntanathan, "Can homomorphic encryption be practical?", 2011). The
+// division of the product of two encryptions between cloud and owner is
+// original to this project.
 package lattice

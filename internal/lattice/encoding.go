@@ -9,10 +9,10 @@ import (
 	"cpar/internal/wire"
 )
 
-// Every object starts with magic, kind, a zero, version and index id. Numbers
-// are little-endian. Words modulo Q, of WordBytes each, are below Q, so that
-// each value has one encoding. Lengths depend only on the parameters and the
-// number of records.
+// Every header consists of magic, kind, a zero byte, version and index id.
+// Numbers are little-endian. A word is an integer below Q in WordBytes bytes,
+// so that each value has one encoding. Lengths depend only on the parameters
+// and the number of records.
 //
 //	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
 //	request  header (24)  number (16)  K·B·D words
@@ -41,7 +41,6 @@ var kinds = map[Kind]string{KindGroup: "group", KindRequest: "request", KindRepl
 
 func (k Kind) String() string { return "sealed " + cmp.Or(kinds[k], "object") }
 
-// AppendHeader appends the start of an object.
 func AppendHeader(b []byte, k Kind, id cpar.IndexID) []byte {
 	b = append(b, magic...)
 	b = append(b, byte(k), 0)
@@ -49,7 +48,7 @@ func AppendHeader(b []byte, k Kind, id cpar.IndexID) []byte {
 	return append(b, id[:]...)
 }
 
-// ReadHeader checks the start of an object and returns its index.
+// ReadHeader checks the header of an object and returns its index id.
 func ReadHeader(r *wire.Reader, k Kind) (id cpar.IndexID, err error) {
 	m := string(r.Bytes(len(magic), "magic"))
 	got, zero, v := Kind(r.U8("kind")), r.U8("reserved byte"), r.U16("version")
@@ -69,7 +68,7 @@ func ReadHeader(r *wire.Reader, k Kind) (id cpar.IndexID, err error) {
 	return id, err
 }
 
-// AppendCount appends a count and the zeros that align the following words.
+// AppendCount appends a count and four zero bytes.
 func AppendCount(b []byte, n int) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(uint32(n)))
 }

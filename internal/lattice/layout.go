@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// Row returns row k of a matrix of packed words: the evaluations at the points
-// ζ with ζ^D = y_k, block by block.
+// Row returns row k of a matrix of packed words, which holds the evaluations at
+// the points ζ with ζ^D = y_k, block by block.
 func (p Params) Row(matrix []byte, k int) []byte {
 	n := p.RowLen() * WordBytes
 	return matrix[k*n : (k+1)*n : (k+1)*n]
@@ -26,18 +26,19 @@ func (p Params) Gather(evaluations []uint64, matrix []byte, b int) {
 }
 
 // EvaluateColumns evaluates a K×D matrix of coefficients column by column at K
-// points, in place. Row k then has the values at y_k. The coefficient of
-// X^(iD+r) is element i of column r. The coefficients at multiples of D in a
-// product f·g are a sum of D short products of columns. With s_r[i] = g[iD−r]
-// and X^−j = −X^(N−j),
+// points, in place. Element i of column r is the coefficient of X^(iD+r). Row k
+// of the result has the values at y_k. In a product f·g, the coefficients at
+// multiples of D are a sum of D short products of columns. With s_r[i] =
+// g[iD−r] and X^−j = −X^(N−j),
 //
 //	(f·g)_0 = Σ_r f_r·s_r   in Z[Y]/(Y^K+1)
 func (p Params) EvaluateColumns(coefficients []uint64) {
 	p.Ring().tables().columns.Evaluate(coefficients, p.Records())
 }
 
-// PackHint appends a hint's coefficients, below Q, rounded. UnpackHint restores
-// them with an error of at most 2^(LogQ−1−hintBits) + gap modulo Q.
+// PackHint appends a hint's coefficients, which are below Q, rounded to
+// hintBits bits. UnpackHint restores them with an error of at most
+// 2^(LogQ−1−hintBits) + gap modulo Q.
 func (p Params) PackHint(b []byte, coefficients []uint64) []byte {
 	var pending uint64 // least significant bit first
 	filled := 0
@@ -67,9 +68,9 @@ func (p Params) Score(phase uint64) int64 {
 	return int64(p.Ring().round(phase, p.LogT)<<shift) >> shift
 }
 
-// A row of several records has one addend. Each record therefore carries its
-// own addend in two more coordinates, high and low, which a request multiplies
-// by M and 1:
+// A row has one addend. With several records in a row, each therefore carries
+// its own in two more coordinates, high and low, which a request multiplies by
+// M and 1:
 //
 //	slot     v ‖ high ‖ low       addend = M·high + low, |low| ≤ M/2
 //	request  u ‖ M ‖ 1            at one slot, and 0 elsewhere
@@ -79,8 +80,7 @@ func (p Params) Score(phase uint64) int64 {
 // grows by much.
 const addendDim = 2
 
-// SlotDim returns the number of coordinates of a dim-dimensional vector in such
-// a row.
+// SlotDim returns the number of coordinates of a slot for vectors of dim.
 func SlotDim(dim int) int { return dim + addendDim }
 
 func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }
@@ -112,7 +112,7 @@ func (p Params) Slot(row []int16, c int) (v []int16, addend int64) {
 	return v, p.addendScale()*int64(cell[len(v)]) + int64(cell[len(v)+1])
 }
 
-// Ask returns the request that multiplies slot c of every row by u.
+// Ask returns the request for the inner products of u with slot c of every row.
 func (p Params) Ask(u []int16, c int) []int16 {
 	out := make([]int16, p.Dim)
 	cell := out[c*p.SlotDim():]
@@ -121,7 +121,7 @@ func (p Params) Ask(u []int16, c int) []int16 {
 	return out
 }
 
-// norms bounds the Euclidean norms, including addends.
+// norms bounds the Euclidean norms of rows and requests, including addends.
 func (p Params) norms() (record, request float64) {
 	record, request = float64(p.RecordNorm), float64(p.RequestNorm)
 	if p.LogSlots == 0 {

@@ -2,19 +2,19 @@ package lattice
 
 import "math"
 
-// The noise budget. The owner rounds this expression to a score:
+// This file computes the noise budget. The owner rounds this to a score:
 //
 //	Δ·score + Δ_q·Σ e_{g,b}·p_b + Σ (Δ_db·m_{g,b} + e_{g,b})·e′_b + s′·ρ + rest
 //
-// where ρ is the rounding error of the hint. The score is right while the
-// noise, everything after Δ·score, stays below Δ/2. Every noise term but the
-// rest is sub-Gaussian: E[exp λX] ≤ exp(λ²S²/2). For a discrete Gaussian around
-// 0, S = σ, and cutting its tails lowers every even moment. For a uniform
+// where ρ is the rounding error of the hint. The score is correct if the noise,
+// everything after Δ·score, is below Δ/2. Every noise term but the rest is
+// sub-Gaussian of width S: E[exp λX] ≤ exp(λ²S²/2). A discrete Gaussian around
+// 0 has S = σ, and cutting its tails lowers every even moment. For a uniform
 // element of {−1, 0, 1}, S² = 2/3 (compare the power series of (1 + 2·cosh λ)/3
-// and exp(λ²/3)). The three terms are bounded conditionally, e′ given e and s′
-// given both. The squares of their widths therefore add up, and P[|X| ≥ x] ≤
-// 2·exp(−x²/2S²). Only the noise and s′ are random, so the bound holds for the
-// worst record and the worst request within the norms.
+// and exp(λ²/3)). The second term is bounded for given e, and the third for
+// given e and e′. The squares of the three widths therefore add up, and P[|X| ≥
+// x] ≤ 2·exp(−x²/2S²). Only the noise and s′ are random, so the bound holds for
+// the worst record and request within the norms.
 //
 //	Δ_q·Σ e·p_b        each e meets one element of u    Δ_q·σ·RequestNorm
 //	(Δ_db·m + e)·e′    each e′ meets one element of      σ·(Δ_db·√(C·K)·RecordNorm +
@@ -24,19 +24,19 @@ import "math"
 //	                   Δ·score, negative, modulo Q       gap
 //
 // Here h is hintBits, and gap is a property of the ring. Rounding adds gap
-// because it treats Q as 2^LogQ (see round). Replies are not rounded. e_{g,b}
-// and e′_b are cut off at 6σ.
+// because function round treats Q as 2^LogQ. Replies are not rounded. The
+// distributions of e_{g,b} and e′_b are cut off at 6σ.
 //
 // A request is 0 except at one of the C slots of a row. RecordNorm bounds the
 // record in that slot, and the score depends on this record alone.
 //
 // Params.Validate (params.go) separately checks that a score cannot wrap modulo
-// 2^LogT. user/internal/rows/quantise.go gives the argument for each profile.
+// 2^LogT. user/internal/rows/quantise.go shows for each profile that it cannot.
 const (
 	// MaxNoise bounds one noise sample: 6σ, rounded down.
 	MaxNoise = 19
-	// maxLogFailure bounds log₂ of the probability of a wrong score. A request
-	// to a million records then fails once in 2³⁰.
+	// maxLogFailure bounds log₂ of the probability of a wrong score. One in 2³⁰
+	// requests to a million records then fails.
 	maxLogFailure = -50
 )
 

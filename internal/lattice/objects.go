@@ -11,12 +11,12 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Group holds K encrypted records. It is not secret.
+// A Group holds K encrypted rows. It is not secret.
 type Group struct {
 	Index cpar.IndexID
 	// Seed generates a_g. Every write draws a new seed.
 	Seed [SeedSize]byte
-	// Count is the number of records, 1 to K. Further rows encrypt zeros.
+	// Count is the number of rows in use, 1 to K. The other rows encrypt zeros.
 	Count int
 	// Addends holds D times the evaluations of A_g at the K points, packed.
 	Addends []byte
@@ -71,7 +71,7 @@ type Request struct {
 	// Number is random and repeated in the reply.
 	Number [NumberSize]byte
 	// Matrix holds the evaluations of R_b in the layout of a group. For an
-	// index of two sections it holds two matrices in sequence.
+	// index with two sections, the matrices of both follow each other.
 	Matrix []byte
 }
 
@@ -83,8 +83,8 @@ func (q *Request) AppendBinary(b []byte) []byte {
 	return append(b, q.Matrix...)
 }
 
-// DecodeRequest decodes a request to sections with the given parameters: at
-// least one, valid, and of the same ring. The request aliases b.
+// DecodeRequest decodes a request to one or more sections with valid parameters
+// of one ring. The request aliases b.
 func DecodeRequest(b []byte, parts ...Params) (*Request, error) {
 	words := 0
 	for _, p := range parts {
@@ -105,8 +105,8 @@ func DecodeRequest(b []byte, parts ...Params) (*Request, error) {
 }
 
 // A Reply holds D times the evaluations of every c_g at the K points, group by
-// group. They are exact, so that the owner can verify them
-// (user/internal/sealed, check.go).
+// group. The values are exact, so that the owner can verify them (check.go in
+// user/internal/sealed).
 type Reply struct {
 	Index  cpar.IndexID
 	Number [NumberSize]byte
@@ -173,8 +173,8 @@ func JoinReplies(parts [][]byte) ([]byte, error) {
 }
 
 // A State identifies the groups of an index, their order and their counts. A
-// reply names the state that the cloud evaluated, and hints belong to one
-// state. It is a sum over groups, so each node can compute its share.
+// reply names the state that the cloud evaluated, and a hint is valid for one
+// state. A State is a sum over groups, so each node can compute its share.
 type State [sha256.Size]byte
 
 // A Roll accumulates the State of consecutive groups of one section.
@@ -198,7 +198,7 @@ func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 	return r
 }
 
-// State returns the share of the groups so far.
+// State returns the sum over the groups appended so far.
 func (r Roll) State() State { return r.state }
 
 // Plus returns the state of the union of two sets of groups.

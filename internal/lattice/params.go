@@ -9,8 +9,8 @@ import (
 	"cpar"
 )
 
-// DefaultBlock is the default block width D. A request of 1,344 numbers then
-// takes 135 KB (270 KB in ring Careful).
+// DefaultBlock is the default block width D. With it, a request of 1,344
+// numbers takes 135 KB (270 KB in ring Careful).
 const DefaultBlock = 128
 
 // Params are the public constants of an index. They depend only on its profile,
@@ -27,7 +27,8 @@ type Params struct {
 	Block int
 	// LogT is log₂ t. Scores are exact modulo t.
 	LogT int
-	// LogRecordScale is log₂ Δ_db, and Δ_q = Δ/Δ_db. Balance sets it.
+	// LogRecordScale is log₂ Δ_db, which determines Δ_q = Δ/Δ_db. Balance
+	// chooses it.
 	LogRecordScale int
 	// RecordNorm and RequestNorm bound the Euclidean norms of records and
 	// requests, and Addend bounds the magnitude of addends. Rows of several
@@ -64,10 +65,8 @@ func (p Params) RowLen() int { return p.Blocks() * p.Block }
 // Words returns B·N, the number of words in the matrix of a group or request.
 func (p Params) Words() int { return p.Blocks() << p.LogN }
 
-// MatrixBytes returns the length of such a matrix.
 func (p Params) MatrixBytes() int { return p.Words() * WordBytes }
 
-// Groups returns the number of groups for n rows.
 func (p Params) Groups(n int) int { return (n + p.Records() - 1) / p.Records() }
 
 // LogScale returns log₂ Δ.
@@ -76,8 +75,9 @@ func (p Params) LogScale() int { return p.Ring().LogQ - p.LogT }
 // LogRequestScale returns log₂ Δ_q.
 func (p Params) LogRequestScale() int { return p.LogScale() - p.LogRecordScale }
 
-// Validate rejects parameters that are insecure, that allow scores to wrap, or
-// that leave too little room for noise. Errors wrap cpar.ErrInput.
+// Validate rejects parameters that are insecure, that allow scores to wrap
+// modulo 2^LogT, or that leave too little room for noise. Errors wrap
+// cpar.ErrInput.
 func (p Params) Validate() error {
 	r := p.Ring()
 	if r == nil {
@@ -161,7 +161,7 @@ func DecodeParams(b []byte) (Params, error) {
 		RecordNorm: word(12), RequestNorm: word(20), Addend: word(28),
 	}
 	if err := p.Validate(); err != nil {
-		// In decoded data, invalid parameters mean damage.
+		// Invalid parameters in stored data mean damage.
 		return Params{}, fmt.Errorf("reading sealed parameters: %w: %v", cpar.ErrCorrupt, err)
 	}
 	return p, nil

@@ -14,33 +14,34 @@ import (
 )
 
 // A Ring is Z[X]/(X^N+1) modulo Q, the largest prime below 2^LogQ with Q ≡ 1
-// mod 2N, so that X^N+1 splits into linear factors. A third ring would need a
+// mod 2N, so that X^N+1 splits into linear factors. Adding a ring requires a
 // new version of the format.
 type Ring struct {
 	LogN, LogQ int
 	N          int
 	Q          uint64
 
-	gap    uint64 // gap − 1 is 2^LogQ mod Q, small enough to round as if the modulus were 2^LogQ
+	gap    uint64 // 2^LogQ mod Q + 1, so small that round can treat Q as 2^LogQ
 	tables func() *plan
 }
 
 var (
-	// Fast has short requests and hints. The core-SVP estimate is 120 bits,
-	// slightly above Kyber-512 (`cpar-eval security`).
+	// Fast has short requests and hints. Its security by the core-SVP estimate
+	// is 120 bits, slightly above Kyber-512 (`cpar-eval security`).
 	Fast = newRing(11, 47, 80<<10)
-	// Careful has 290 bits by the same estimate. Requests are twice as long.
+	// Careful has 290 bits of security by the same estimate. Requests are twice
+	// as long.
 	Careful = newRing(12, 48, 16<<10)
 )
 
 const (
 	// WordBytes is the length of a stored or sent word.
 	WordBytes = 6
-	// Sigma is the width of all noise, as in the standard. Secrets are uniform
-	// in {−1, 0, 1}.
+	// Sigma is the width σ of all noise. Secrets are uniform in {−1, 0, 1}. The
+	// standard of security.go assumes both.
 	Sigma = 3.2
 	// hintBits is the number of bits kept of each hint coefficient. With two
-	// fewer, rounding would outweigh the noise.
+	// bits fewer, rounding would exceed the noise.
 	hintBits = mod48.FieldBits
 )
 
@@ -99,7 +100,6 @@ func AppendWords(b []byte, v []uint64) []byte {
 	return b
 }
 
-// Words reads len(dst) words from b.
 func Words(dst []uint64, b []byte) {
 	b = b[:len(dst)*WordBytes]
 	for i := range dst {
@@ -107,8 +107,8 @@ func Words(dst []uint64, b []byte) {
 	}
 }
 
-// elements returns the bytes of the next n words, without copying, and checks
-// that each is below Q.
+// elements returns the bytes of the next n words without copying them, and
+// checks that each is below Q.
 func (r *Ring) elements(in *wire.Reader, n int, what string) []byte {
 	b := in.Bytes(WordBytes*n, what)
 	var some [256]uint64
@@ -144,8 +144,8 @@ func (r *Ring) Centred(x uint64) int64 {
 	return int64(x)
 }
 
-// Factors multiplies p by 2⁶⁴ in place, which gives the Montgomery form that
-// MulAdd and Scale need.
+// Factors multiplies p by 2⁶⁴ in place, which converts it to the Montgomery
+// form that MulAdd and Scale need.
 func (r *Ring) Factors(p []uint64) {
 	c := r.tables().BRedConstant
 	for i := range p {
@@ -172,15 +172,15 @@ func (r *Ring) Scale(p []uint64, factor uint64) {
 	}
 }
 
-// round keeps the upper bits of x, which is below Q, as a number of width bits,
-// rounding to nearest. It treats Q as 2^LogQ. The result times 2^(LogQ−width)
-// differs from x by at most 2^(LogQ−1−width) + gap modulo Q.
+// round returns the upper width bits of x, rounded to nearest. x must be below
+// Q. The rounding treats Q as 2^LogQ. The result times 2^(LogQ−width) differs
+// from x by at most 2^(LogQ−1−width) + gap modulo Q.
 func (r *Ring) round(x uint64, width int) uint64 {
 	drop := r.LogQ - width
 	return (x + 1<<(drop-1)) >> drop & (1<<width - 1)
 }
 
-// points returns the length of p. It panics on an invalid one, for which
+// points returns the length of p. It panics on an invalid length, for which
 // lattigo's transforms would write out of bounds.
 func (r *Ring) points(p []uint64) int {
 	n := len(p)

@@ -8,10 +8,11 @@ import (
 	"cpar/internal/wire"
 )
 
-// Sections describe the two sections of an index, which share the ring and the
-// block width. New records enter the open section, one per row. Records divided
-// into cells form the clustered section, with C records per row, of which a
-// request selects one. Later records stay in the open section.
+// Sections describes the two sections of an index, which share the ring and the
+// block width. New records enter the open section, one per row. The records
+// that are divided into cells (hidden clusters) form the clustered section. Its
+// rows hold C records, one of each cell, and a request selects one cell. Later
+// records stay in the open section.
 //
 //	parameters   clustered section (36)  its records (4)     if there is one
 //	             open section (36)
@@ -19,15 +20,15 @@ import (
 //	reply        the same
 type Sections struct {
 	Open Params
-	// Clustered is nil without a clustered section. Records counts its records.
+	// Clustered is nil without a clustered section, which has Records records.
 	Clustered *Params
 	Records   int
 }
 
 // CellSize returns the number of rows for n records in the given number of
-// clusters. Each record has 1.72 slots on average, the most for which a request
-// to a million records in eight clusters and its reply take less than 1.6 MB.
-// It depends on n and clusters only, so it reveals nothing about the records.
+// cells. Each record has 1.72 slots on average. With more, a request to a
+// million records in eight cells and its reply would exceed 1.6 MB. The result
+// depends only on n and clusters, so it reveals nothing.
 func CellSize(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }
 
 // Rows returns the number of rows of the clustered section.
@@ -84,8 +85,8 @@ func DecodeSections(b []byte) (p Sections, err error) {
 	return p, r.Close()
 }
 
-// ReadSections is DecodeSections for a stream. The first parameters determine
-// whether there is a clustered section.
+// ReadSections decodes sections from r. First parameters with several slots
+// describe a clustered section.
 func ReadSections(r *wire.Reader) (p Sections, err error) {
 	if p.Open, err = readParams(r); err != nil {
 		return p, err

@@ -6,11 +6,11 @@ import (
 	"cpar"
 )
 
-// standard holds the 128-bit rows for ternary secrets and σ = 3.2 in Albrecht
+// standard holds the 128-bit rows for ternary secrets and σ = 3.2 of Albrecht
 // et al., "Homomorphic Encryption Security Standard"
 // (HomomorphicEncryption.org, 2018, also in Protecting Privacy through
-// Homomorphic Encryption, Springer 2021): the maximum log₂ q against classical
-// and quantum attacks, by ring degree.
+// Homomorphic Encryption, Springer 2021). Values are the maximum log₂ q against
+// classical and quantum attacks, by ring degree.
 var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 10: {27, 25},
 	1 << 11: {54, 51},
@@ -28,7 +28,7 @@ func Standard(n int) (classical, quantum float64, ok bool) {
 }
 
 // secure rejects a ring to which the standard does not assign 128 bits of
-// security, also against quantum computers.
+// security against both classical and quantum attacks.
 func secure(n int, bitsOfQ float64) error {
 	row, ok := standard[n]
 	switch {

@@ -9,14 +9,14 @@ import (
 // A transform of n points maps coefficients to evaluations at the odd powers of
 // a primitive 2n-th root of unity, in bit-reversed order. For Z[X]/(X^N+1) the
 // root is ψ = g^((Q−1)/2N), where g is the smallest primitive root modulo Q.
-// For Z[Y]/(Y^K+1), Y = X^D, the root is ψ^D. In that order, evaluations kD to
+// For Z[Y]/(Y^K+1), Y = X^D, the root is ψ^D. In this order, evaluations kD to
 // kD+D−1 of the first transform are at the D points ζ with ζ^D = y_k, the k-th
-// point of the second transform. The second table of roots is a prefix of the
-// first. Hence
+// point of the second. The second table of roots is a prefix of the first.
+// Hence
 //
 //	Σ_{ζ^D = y_k} f(ζ) = D·f_0(y_k)   where f_0 has the coefficients 0, D, 2D, … of f
 //
-// and only K points are transformed back instead of N (decimation in
+// so the inverse transform has only K points instead of N (decimation in
 // frequency).
 
 const minPoints = 16
@@ -34,8 +34,8 @@ func (r *Ring) Interpolate(p []uint64) {
 }
 
 // InterpolateFolded transforms y in place into the coefficients 0, D, 2D, … of
-// f. K = len(y), and y[k] is D·f_0(y_k): the sum of evaluations kD to kD+D−1 of
-// f.
+// f, where y[k] is D·f_0(y_k), the sum of evaluations kD to kD+D−1 of f, for K
+// = len(y).
 func (r *Ring) InterpolateFolded(y []uint64) {
 	t := r.tables()
 	ring.INTTStandard(y, y, r.points(y), t.inverse[r.LogN], r.Q, t.MRedConstant, t.RootsBackward[:len(y)])
@@ -49,6 +49,6 @@ func (r *Ring) EvaluateFolded(y []uint64) {
 	r.Scale(y, ring.MForm(uint64(r.N/len(y)), r.Q, t.BRedConstant))
 }
 
-// DotRows writes Σ a[i]·b[i] mod Q over each pair of rows of a and b into sum. A
-// row has at most 2,048 elements, all below Q.
+// DotRows sets sum[k] to the inner product modulo Q of row k of a and row k of
+// b. A row has at most 2,048 elements, all below Q.
 func (r *Ring) DotRows(sum, a, b []uint64) { r.tables().kernels.Products(sum, a, b) }

@@ -9,13 +9,13 @@ import (
 	"cpar"
 )
 
-// An Observation is one thing that a cloud sees.
+// An Observation describes one kind of data that a cloud sees.
 type Observation struct {
 	What  string `json:"what"`
 	Bytes uint64 `json:"bytes"`
 	// Learns describes what the cloud can infer.
 	Learns string `json:"learns"`
-	// Start holds the first bytes, in hexadecimal.
+	// Start holds the first 16 bytes in hexadecimal.
 	Start string `json:"start,omitempty"`
 }
 
@@ -23,8 +23,8 @@ type words struct {
 	segment func(p *Observation, x index, s cpar.Segment, b []byte) error
 	request func(q *cpar.Request, encoded []byte) ([]Observation, error)
 	reply   func(a *cpar.Reply, encoded []byte) ([]Observation, error)
-	// protects is shown when an index is built, protectsShort if its profile is
-	// learned or network.
+	// protects is printed when an index is built. protectsShort replaces it for
+	// profiles learned and network.
 	protects, protectsShort string
 	// learnt describes what one request about a photo reveals.
 	learnt func(records, nearest int) string
@@ -56,8 +56,8 @@ var schemes = map[cpar.Scheme]words{
 		func(int, int) string { return "that the index was fetched; it received no request" }},
 }
 
-// Protects returns a sentence about the protection that a scheme gives, for the
-// build of an index. short means that the profile is learned or network.
+// Protects returns a sentence about the protection that a scheme gives, printed
+// when an index is built. Pass short for profiles learned and network.
 func Protects(s cpar.Scheme, short bool) string {
 	if short {
 		return schemes[s].protectsShort
@@ -82,8 +82,8 @@ only. Vectors this short can be read from the encrypted index by lattice reducti
 other knowledge: anyone who copies it learns which of your photos are alike. Build
 with --scheme sealed or local, which hide them. See SECURITY.md.`
 
-// Learnt describes what a cloud learns from one request about a photo if it
-// scores this number of records and returns this number as nearest.
+// Learnt describes what a cloud learns from one request about a photo. The
+// cloud scores the given number of records and returns nearest of them.
 func Learnt(s cpar.Scheme, records, nearest int) string { return schemes[s].learnt(records, nearest) }
 
 func Index(m *cpar.Manifest, segments [][]byte) ([]Observation, error) {

@@ -52,9 +52,9 @@ func (x index) sealedParams() (p lattice.Sections, err error) {
 	return p, fmt.Errorf("%w: the index has no parameters", cpar.ErrCorrupt)
 }
 
-// sealedRequest describes a header of 24 bytes, a random number, and words of
-// the ring. The number of words depends on the index, so this checks only that
-// none is cut short.
+// sealedRequest describes a request: a header of 24 bytes, a random number, and
+// words (integers modulo Q). Their number depends on the index, so only the
+// completeness of the last word is checked.
 func sealedRequest(q *cpar.Request, _ []byte) ([]Observation, error) {
 	const head = 24 + lattice.NumberSize
 	bytes := len(q.Opaque) - head
@@ -70,8 +70,8 @@ func sealedRequest(q *cpar.Request, _ []byte) ([]Observation, error) {
 	}, nil
 }
 
-// sealedReply describes a header, the request's number, the generation of the
-// index, a count, and packed scores.
+// sealedReply describes a reply: a header, the request's number, the state of
+// the index, a count, and packed scores.
 func sealedReply(a *cpar.Reply, _ []byte) ([]Observation, error) {
 	const head = 24 + lattice.NumberSize + len(lattice.State{})
 	if len(a.Opaque) < head+8 {

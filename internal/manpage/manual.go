@@ -18,8 +18,8 @@ import (
 	"cpar/internal/version"
 )
 
-// Add adds the command man and the page of help exitcodes. settings is a table
-// formatted for a terminal.
+// Add adds to root the command man and the help page exitcodes. settings is the
+// table of settings, formatted for a terminal.
 func Add(root *cobra.Command, settings string) {
 	root.AddCommand(man(root.Name(), settings), &cobra.Command{
 		Use:   "exitcodes",
@@ -72,7 +72,7 @@ func write(root *cobra.Command, settings, folder string) error {
 		return err
 	}
 	program := root.Name()
-	// The version dates a page. A timestamp would make builds differ.
+	// Pages name the version, because dates would make builds differ.
 	root.DisableAutoGenTag = true
 	noDate := time.Unix(0, 0).UTC()
 	root.Long += "\n\n" + exitcode.Table() + "\n\nSettings, by flag, or in the environment, or in the configuration file:\n\n" + settings

@@ -10,8 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor and the system support
-// (package cpu checks both).
+// best returns the best level that processor and system support.
 func best() level {
 	x := &cpu.X86
 	switch {
@@ -25,8 +24,8 @@ func best() level {
 
 func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
 
-// multiply implements Rows for len(dst) rows of n words each, at most limit,
-// starting at the word numbered from.
+// multiply implements Rows for len(dst) rows of n words each (at most limit),
+// starting at word from.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
 	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.all()
 	var r [Streams]*byte

@@ -1,6 +1,5 @@
-// Package mod48 computes with words modulo a prime of 47 or 48 bits: the
-// arithmetic of a server that answers requests of scheme sealed, and of an
-// owner who decrypts the replies.
+// Package mod48 computes with words modulo a prime q of 47 or 48 bits, for the
+// server and the owner in scheme sealed.
 //
 //	server  in   []byte, rows of words of 6 bytes, little-endian and without gaps, each below q
 //	             []uint64, rows of a request, each word below q, prepared once
@@ -14,16 +13,16 @@
 //	        Products   rows of words below q, and others ─▶ Σ a[i]·b[i] mod q
 //	        Cut        a stream of random bytes ─▶ words, and whether all are below q
 //
-// It handles no keys, and running time depends only on lengths.
+// Package mod48 handles no keys. Its running time depends only on lengths.
 //
 // The server's rows consist of whole blocks of sixteen words, 96 bytes.
-// Functions in plain Go, named …Plain, define the operations. On amd64 they run
-// in assembly for AVX2, or AVX-512 with IFMA and VBMI, which package gen writes
-// and build tag purego leaves out. Tests compare every kernel that the
-// processor supports with big integers.
+// Functions in plain Go, named …Plain, define the operations. On amd64,
+// assembly for AVX2, or for AVX-512 with IFMA and VBMI, replaces them. Package
+// gen writes the assembly, and build tag purego leaves it out. Tests compare
+// every kernel that the processor supports with big integers.
 //
-// Per core with IFMA, Rows is limited by memory, and a Tile of sixteen requests
-// by the multiplier, at one cycle for eight products.
+// On a core with IFMA, memory bandwidth limits Rows. The multiplier limits a
+// Tile of sixteen requests, to one cycle for eight products.
 package mod48
 
 import (
@@ -39,17 +38,15 @@ const (
 
 	block      = 16 // words that the kernels multiply at once
 	blockBytes = block * WordBytes
-	// limit is the number of products of any words that the kernels' sums can
-	// hold.
+	// limit is the maximum number of products that the kernels' sums can hold.
 	limit = 2048
 )
 
-// A Modulus is a prime a little below 2⁴⁷ or 2⁴⁸. Reductions replace 2^bits by
-// 2^bits − q, which has at most 17 bits.
+// A Modulus is a prime a little below 2⁴⁷ or 2⁴⁸. Reductions use that 2^bits is
+// congruent to 2^bits − q, which has at most 17 bits.
 type Modulus struct{ c constants }
 
-// constants holds a modulus's constants for the kernels. gen/main.go has the
-// offsets.
+// constants holds the constants of a modulus. gen/main.go has the offsets.
 type constants struct {
 	q, bits, mask, excess, square uint64 // 2^bits − 1, 2^bits − q and its square
 	carry, carried                uint64 // 52 − bits and excess·2^carry
@@ -80,11 +77,12 @@ func New(q uint64) *Modulus {
 	c.middle, c.top, c.upper = c.bits-24, c.bits-32, 48-c.bits
 	c.middleMask, c.topMask = 1<<c.middle-1, 1<<c.top-1
 	for i := range 64 {
-		// The second eight words begin 16 bytes into the bytes read for them.
+		// The 64 bytes read for the second eight words begin 16 bytes before
+		// these words.
 		c.words[0][i], c.words[1][i] = byte(i/8*6+i%8), byte(16+i/8*6+i%8)
 	}
-	// The last four words of a block begin 8 bytes into the bytes read for
-	// them.
+	// The 32 bytes read for the last four words of a block begin 8 bytes before
+	// these words.
 	c.places = [2][8]uint32{{0, 1, 2, 0, 3, 4, 5, 0}, {2, 3, 4, 0, 5, 6, 7, 0}}
 	for i, from := range [2]byte{0, 3} {
 		const zero = 0x80
@@ -112,5 +110,5 @@ const (
 	withIFMA
 )
 
-// active is the level in use. Tests try every level of this processor.
+// active is the level in use, which tests vary.
 var active = best()

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// FieldBits is the width of the numbers that Fields reads.
+// FieldBits is the width of a field, a packed number that Fields reads.
 const FieldBits = 26
 
 const (
@@ -15,9 +15,9 @@ const (
 	fieldBlockBytes = fieldBlock * FieldBits / 8
 )
 
-// prepareFields computes the positions of fields. Eight fields are 26 bytes.
-// Reads extend past a field, so the reads for the second eight and the last
-// four start early enough to end with the last of the sixteen.
+// prepareFields computes the positions of fields in the bytes read. Eight
+// fields are 26 bytes, and reads are longer. The reads for the second eight and
+// the last four fields therefore start early.
 func (c *constants) prepareFields() {
 	c.fieldMask = 1<<FieldBits - 1
 	for i := range 8 {
@@ -36,9 +36,9 @@ func (c *constants) prepareFields() {
 	}
 }
 
-// Fields reads len(dst) numbers of 26 bits, least significant bit first and
-// without gaps, and shifts each to the left by up. Lengths are multiples of
-// sixteen numbers.
+// Fields unpacks len(dst) numbers of 26 bits, stored least significant bit
+// first and without gaps, and shifts each left by up. len(dst) must be a
+// multiple of sixteen.
 func (m *Modulus) Fields(dst []uint64, b []byte, up int) {
 	if len(dst)%fieldBlock != 0 || len(b) != len(dst)/fieldBlock*fieldBlockBytes || up < 0 || up > 64-FieldBits {
 		panic(fmt.Sprintf("mod48: %d fields of %d bytes, shifted by %d", len(dst), len(b), up))
@@ -61,8 +61,8 @@ func fieldsPlain(dst []uint64, b []byte, up int) {
 }
 
 // Cut sets dst to the upper bits of the 64-bit little-endian words of b, as
-// many bits as q has, and reports whether all are below q. Lengths are
-// multiples of sixteen words. b may share dst's memory.
+// many bits as q has, and reports whether all are below q. len(dst) must be a
+// multiple of sixteen. b may share the memory of dst.
 func (m *Modulus) Cut(dst []uint64, b []byte) bool {
 	if len(dst)%16 != 0 || len(b) != 8*len(dst) {
 		panic(fmt.Sprintf("mod48: %d words of %d bytes", len(dst), len(b)))
@@ -81,31 +81,32 @@ func (m *Modulus) cutPlain(dst []uint64, b []byte) bool {
 }
 
 // A Transform evaluates polynomials modulo Y^K+1 at K points: the roots of Y^K
-// = −1 modulo q, in bit-reversed order. It transforms many polynomials at once,
-// each in a column of a matrix, so that butterflies combine rows and no value
-// changes lanes (Cooley and Tukey, "An algorithm for the machine calculation of
-// complex Fourier series", 1965, with Shoup's multiplication by a constant).
+// = −1 modulo q, in bit-reversed order. It transforms many polynomials at once.
+// Each is a column of a matrix, so that butterflies combine whole rows and no
+// value changes lanes (Cooley and Tukey, "An algorithm for the machine
+// calculation of complex Fourier series", 1965, with Shoup's multiplication by
+// a constant).
 type Transform struct {
 	m     *Modulus
 	roots []root
 }
 
-// A root is a factor of words: w below q, ⌊w·2⁶⁴/q⌋, ⌊w·2⁵²/q⌋, and as float64
-// bits w between −q/2 and q/2, and w/q.
+// A root is a constant factor. It holds w below q, ⌊w·2⁶⁴/q⌋, ⌊w·2⁵²/q⌋, and as
+// float64 bits w between −q/2 and q/2, and w/q.
 type root [5]uint64
 
 const (
-	// maxPoints bounds K: with more than nine levels the AVX2 sums would not be
-	// exact.
+	// maxPoints bounds K, because with more than nine levels the AVX2 sums
+	// would not be exact.
 	maxPoints = 256
-	// The number of columns is a multiple of columns.
+	// The number of columns must be a multiple of this constant.
 	columns = 16
 )
 
-// NewTransform returns the transform with these roots. With h blocks,
-// roots[h+j] is the factor of block j: ψ to the power of the reversed bits of
-// h+j, where ψ is a primitive 2K-th root of unity. Transforms of fewer points
-// use a prefix of roots.
+// NewTransform returns the transform with these roots. In the level with h
+// blocks, block j has the factor roots[h+j], which is ψ to the power of the
+// reversed bits of h+j, where ψ is a primitive 2K-th root of unity. Transforms
+// of fewer points use a prefix of roots.
 func (m *Modulus) NewTransform(roots []uint64) *Transform {
 	if n := len(roots); n < 2 || n > maxPoints || bits.OnesCount(uint(n)) != 1 {
 		panic(fmt.Sprintf("mod48: a transform of %d points", n))
@@ -125,9 +126,9 @@ func (m *Modulus) NewTransform(roots []uint64) *Transform {
 	return t
 }
 
-// Evaluate evaluates the polynomial in each column of p, which has k rows of
-// words below q, in place: row i holds the coefficients of Y^i, then the values
-// at point i.
+// Evaluate evaluates the polynomial in each column of p in place. p has k rows
+// of words below q. Row i holds the coefficients of Y^i before and the values
+// at point i after.
 func (t *Transform) Evaluate(p []uint64, k int) {
 	if k < 2 || k > len(t.roots) || bits.OnesCount(uint(k)) != 1 || len(p) == 0 || len(p)%(columns*k) != 0 {
 		panic(fmt.Sprintf("mod48: %d points of %d words", k, len(p)))
@@ -158,9 +159,9 @@ func lessModulus(x, q uint64) uint64 {
 	return less + q&-borrow
 }
 
-// Products sets dst[k] = ⟨row k of a, row k of b⟩ mod q. Both have len(dst)
-// rows, a multiple of four. A row has at most 2,048 words below q, a multiple
-// of eight.
+// Products sets dst[k] = ⟨row k of a, row k of b⟩ mod q. a and b have len(dst)
+// rows, a multiple of four. A row has at most 2,048 words, a multiple of eight,
+// all below q.
 func (m *Modulus) Products(dst, a, b []uint64) {
 	if len(dst) == 0 {
 		return

@@ -6,20 +6,20 @@ import (
 	"math/bits"
 )
 
-// An Operand holds the rows of a request, prepared for multiplication by the
-// rows of many matrices.
+// An Operand holds the rows of a request, prepared for Rows.
 type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
-	// halves is the operand of the AVX2 kernels. For every eight words it has
-	// the lower and upper half of each in one word, then four words whose
-	// halves are the sums for the first four and for the last four.
+	// halves is the operand of the AVX2 kernels, twelve words for every eight
+	// words of x. The first eight hold the two halves of each word. The last
+	// four hold sums of two halves: for the first four words in lower halves,
+	// for the last four in upper halves.
 	halves []uint64
 }
 
-// Prepare returns the operand of x, which concatenates rows of equal length. It
-// keeps x.
+// Prepare returns the operand of x, which concatenates rows of equal length.
+// The operand refers to x.
 func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	if rows < 1 || len(x)%rows != 0 || len(x)/rows%block != 0 {
 		panic(fmt.Sprintf("mod48: %d words are not %d rows of whole blocks", len(x), rows))
@@ -34,7 +34,7 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	if active != withAVX2 {
 		return
 	}
-	size := len(x)/8*12 + 1 // the last word is read only in part and ignored
+	size := len(x)/8*12 + 1 // the kernels read a part of the last word and ignore it
 	if cap(o.halves) < size {
 		o.halves = make([]uint64, size)
 	}
@@ -53,7 +53,8 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 }
 
 // Rows multiplies the rows of four matrices by the rows of o: dst[k][s] = ⟨row
-// k of matrices[s], row k of o⟩ mod q. All have len(dst) contiguous rows.
+// k of matrices[s], row k of o⟩ mod q. All matrices and o have len(dst)
+// contiguous rows.
 //
 // Rows reads each matrix in order and prefetches beyond it.
 func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {
@@ -80,15 +81,15 @@ func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {
 	}
 }
 
-// These functions in plain Go define the kernels and run on processors without
-// suitable vector instructions.
+// The functions below define the kernels in plain Go and run on processors
+// without suitable vector instructions.
 
 func word(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint16(b[4:]))<<32
 }
 
-// dotPlain returns Σ a[i]·b[i] mod q, where a is packed. 2³² products of
-// numbers below 2⁴⁸ fit in 128 bits.
+// dotPlain returns Σ a[i]·b[i] mod q, where a is packed. Sums of 2³² products
+// of numbers below 2⁴⁸ fit in 128 bits.
 func (m *Modulus) dotPlain(a []byte, b []uint64) uint64 {
 	a = a[:WordBytes*len(b)]
 	var hi, lo, h, l, c uint64

@@ -3,15 +3,16 @@ package mod48
 import "fmt"
 
 const (
-	// MaxRequests is the number of requests that a Tile holds, and lanes the
-	// number per group.
+	// MaxRequests is the maximum number of requests in a Tile, and lanes the
+	// number of requests in a group.
 	MaxRequests, lanes = 16, 8
 	// TileRows is a multiple of the number of rows in a tile at every level.
 	TileRows = 12
 )
 
 // A Tile holds one row of each of up to MaxRequests requests, prepared for
-// multiplication by many rows. From four requests on it is faster than Rows.
+// multiplication by many rows. For four or more requests it is faster than
+// Rows.
 type Tile struct {
 	m        *Modulus
 	requests [][]uint64
@@ -22,8 +23,8 @@ type Tile struct {
 	alone  [MaxRequests]Operand // for levels without tile kernels
 }
 
-// Set makes t the operand of these rows, all of one length, and reuses t's
-// memory. It keeps requests.
+// Set makes t the operand of these rows, which have one length, and reuses the
+// memory of t. t refers to requests.
 func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
@@ -46,7 +47,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 		t.packed = make([]uint64, width*n)
 	}
 	t.packed = t.packed[:width*n]
-	// Interleave eight words of each at a time, so that cache lines are filled
+	// Interleave eight words of each request at a time, to fill cache lines
 	// before eviction.
 	for from := 0; from < n; from += lanes {
 		to := t.packed[width*from:][:width*lanes]
@@ -63,8 +64,9 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 }
 
 // Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for packed rows of the
-// requests' length. Products beyond the last request are undefined. ahead holds
-// the same number of rows, which are multiplied next, or is nil.
+// requests' length. Elements of dst[i] beyond the last request are undefined.
+// ahead holds as many rows, which are multiplied next and prefetched, or is
+// nil.
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {
@@ -99,6 +101,6 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// Tiles reports whether the processor has tile kernels, with which sixteen
-// requests take two or three times as long as one.
+// Tiles reports whether the processor has kernels for Tile. With them, sixteen
+// requests take two to three times as long as one.
 func Tiles() bool { return active == withIFMA }

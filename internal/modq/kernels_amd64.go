@@ -10,8 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor and the system support
-// (package cpu checks both).
+// best returns the best level that processor and system support.
 func best() level {
 	x := &cpu.X86
 	switch {
@@ -23,8 +22,7 @@ func best() level {
 	return plain
 }
 
-// The functions below take slices with checked lengths and pass on only
-// addresses.
+// Callers of the functions below have checked the lengths of slices.
 
 func dot(a, b []uint64) uint64 {
 	switch active {
@@ -65,8 +63,8 @@ func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	return r
 }
 
-// fetch returns the address to prefetch from. If ahead is empty, that is the
-// second argument, which is read anyway.
+// fetch returns the address to prefetch from: the start of ahead, or argument
+// instead (which is read anyway) if ahead is empty.
 func fetch(ahead []uint64, instead *uint64) uintptr {
 	if len(ahead) == 0 {
 		return uintptr(unsafe.Pointer(instead))
@@ -131,8 +129,8 @@ func gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// gatherFours is gather for groups of four rows. It returns the number of rows
-// it took.
+// gatherFours implements gather for groups of four rows. It returns the number
+// of rows that it has multiplied.
 func gatherFours(dst, matrix []uint64, index []uint32, x []uint64) (done int) {
 	n := len(x)
 	for ; done+4 <= len(index); done += 4 {

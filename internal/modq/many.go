@@ -15,8 +15,8 @@ const (
 )
 
 // A Group is Lanes interleaved vectors of equal length: element k of vector l
-// is X[k·Lanes+l]. Pairs[l] is the result of SumPairs for the part of X that is
-// multiplied.
+// is X[k·Lanes+l]. Pairs[l] is the sum that SumPairs computes for the part of X
+// that is multiplied.
 type Group struct {
 	X     []uint64
 	Pairs [Lanes]uint64
@@ -25,8 +25,8 @@ type Group struct {
 // A Block is the result of Tile: element [g][q][l] belongs to group g, row q, vector l.
 type Block [TileGroups][TileRows][Lanes]uint64
 
-// SumPairs adds to pairs[l] the products Σ X[2j·Lanes+l]·X[(2j+1)·Lanes+l] of
-// neighbouring elements of each vector. It skips a last element without a neighbour.
+// SumPairs adds to pairs[l] the products Σ X[2j·Lanes+l]·X[(2j+1)·Lanes+l] of neighbouring elements of each vector. It
+// skips the last element of an odd number.
 func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 	for ; len(x) >= 2*Lanes; x = x[2*Lanes:] {
 		v := (*[2 * Lanes]uint64)(x)
@@ -39,16 +39,16 @@ func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 // Tile multiplies TileRows rows of equal length by each vector of one or two
 // groups: dst[g][q][l] = ⟨rows[q], vector l of groups[g]⟩.
 //
-// The kernels halve the number of multiplications by S. Winograd's identity ("A
-// new algorithm for inner product", IEEE Transactions on Computers C-17, 1968),
-// which holds in any commutative ring:
+// The kernels halve the number of multiplications with an identity of S.
+// Winograd ("A new algorithm for inner product", IEEE Transactions on Computers
+// C-17, 1968) that holds in any commutative ring:
 //
 //	Σ r[k]·x[k] = Σ (r[2j]+x[2j+1])·(r[2j+1]+x[2j]) − Σ r[2j]·r[2j+1] − Σ x[2j]·x[2j+1]
 //
 // The second sum depends only on the row and the third only on the vector
 // (Pairs). The results are identical.
 //
-// ahead is the memory that is read next, if known, and is prefetched.
+// Tile prefetches ahead, the memory that will be read next. ahead may be empty.
 func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {
 	n := len(rows[0])
 	for _, r := range rows {
@@ -75,9 +75,9 @@ func PackedLen(n, dim int) int {
 
 func groupsOf(n int) int { return (n + Lanes - 1) / Lanes }
 
-// Pack lays out requests of one length for RowsMany: groups of Lanes
-// interleaved requests, each after its sums of pairs. The last group is
-// zero-padded. Up to three requests are simply concatenated.
+// Pack lays out requests of one length for RowsMany, in groups of Lanes
+// interleaved requests. The sums of pairs (Group.Pairs) precede each group. The
+// last group is zero-padded. Up to three requests are simply concatenated.
 func Pack(requests [][]uint64) []uint64 {
 	if len(requests) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func RowsMany(dst, matrix, packed []uint64, n int) {
 		for g := 0; g < len(groups); g += TileGroups {
 			some := groups[g:min(g+TileGroups, len(groups))]
 			Tile(&out, &r, some, ahead)
-			ahead = nil // already requested
+			ahead = nil // prefetched by the first group
 			for s := range some {
 				j := (g + s) * Lanes
 				lanes := min(Lanes, n-j)

@@ -1,4 +1,4 @@
-// Package modq is arithmetic modulo q = 2⁶⁴ on slices of machine words.
+// Package modq implements arithmetic modulo q = 2⁶⁴ on slices of machine words.
 //
 //	in   []uint64, each word an element of Z/2⁶⁴; signed integers in two's complement
 //	out  words of the same ring, or signed integers read from them
@@ -6,22 +6,22 @@
 // Unsigned words wrap in Go, so every sum and product is exact modulo q. A
 // result is an integer again only if the true value lies in [-2⁶³, 2⁶³).
 //
-// The owner uses it to encrypt, the server to score. Running time depends only
-// on lengths and on the rows that Gather reads.
+// The owner uses modq to encrypt, the server to score. Running time depends
+// only on lengths and on the rows that Gather reads.
 //
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
 //	a few vectors  RowsMany on packed requests: the matrix is read once
 //	many vectors   Tile, four rows by sixteen vectors: encryption
 //	none           Sum and SumFour, which only read: the faster gives the speed of memory
 //
-// Plain Go (plain.go) defines the operations. On amd64 they run in assembly for
-// AVX2 or AVX-512, which package gen writes and build tag purego leaves out.
-// Tests compare every kernel that the processor supports with plain
-// multiplication.
+// Plain Go (plain.go) defines the operations. On amd64, assembly for AVX2 or
+// AVX-512 replaces it. Package gen writes the assembly, and build tag purego
+// leaves it out. Tests compare every kernel that the processor supports with
+// plain multiplication.
 //
-// Per core with AVX-512, Dot, Rows and Gather are limited by memory. RowsMany
-// is limited by the multiplier from about eight requests on: it takes 1.4 times
-// as long as one scan for eight, 2.4 times for sixteen.
+// On a core with AVX-512, memory bandwidth limits Dot, Rows and Gather. From
+// about eight requests on, the multiplier limits RowsMany. It takes 1.4 times
+// as long as one scan for eight requests, and 2.4 times for sixteen.
 package modq
 
 // RoundShift reads x as a signed word and divides it by 2^shift, rounding to
@@ -73,7 +73,7 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level in use. Tests try every level of this processor.
+// active is the level in use, which tests vary.
 var active = best()
 
 // Kernels names the kernels in use for timing reports: "plain Go", "AVX2" or
@@ -87,8 +87,8 @@ func Dot(a, b []uint64) uint64 { return dot(a, b[:len(a)]) }
 // x and y may be the same slice but must not overlap otherwise.
 func Axpy(alpha uint64, x, y []uint64) { axpy(alpha, x, y[:len(x)]) }
 
-// AxpyRows adds Σ alpha[q]·rows[q] to y, of equal lengths. ahead is the memory
-// that is read next, if known, and is prefetched.
+// AxpyRows adds Σ alpha[q]·rows[q] to y, of equal lengths. It prefetches ahead,
+// the memory that will be read next. ahead may be empty.
 func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	for _, r := range rows {
 		if len(r) != len(y) {
@@ -98,11 +98,11 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRows(alpha, rows, y, ahead)
 }
 
-// Sum returns Σ x[i] modulo 2⁶⁴. Its time is the time of reading x from memory,
-// a reference for the other kernels.
+// Sum returns Σ x[i] modulo 2⁶⁴. Its time is that of reading x from memory, a
+// reference for other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }
 
-// SumFour is Sum in another order: with AVX-512 it reads the four quarters of x
+// SumFour returns the same as Sum. With AVX-512 it reads the four quarters of x
 // at once, like Rows.
 func SumFour(x []uint64) uint64 { return sumFour(x) }
 
@@ -115,7 +115,7 @@ func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(r
 func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
 
 // Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words.
-// index may have any order and repeat rows.
+// index may be in any order and may repeat rows.
 func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	var last uint32
 	for _, i := range index {

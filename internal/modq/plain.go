@@ -1,9 +1,10 @@
 package modq
 
-// These functions in plain Go define the kernels and run on processors without
-// suitable vector instructions.
+// This file defines the kernels in plain Go, which also run on processors
+// without suitable vector instructions.
 
-// DotGeneric is Dot in plain Go, for comparisons. Four sums halve the time.
+// DotGeneric implements Dot in plain Go, for comparisons. Four separate sums
+// halve its time.
 func DotGeneric(a, b []uint64) uint64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 uint64
@@ -69,7 +70,8 @@ func gatherPlain(dst, matrix []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// tilePlain multiplies by definition and needs no sums of pairs.
+// tilePlain computes the products by their definition and ignores sums of
+// pairs.
 func tilePlain(dst *Block, rows *[TileRows][]uint64, groups []Group) {
 	for g, group := range groups {
 		for q, row := range rows {

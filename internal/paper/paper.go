@@ -1,6 +1,6 @@
 // Package paper holds the values stated in the paper, for comparison with
-// measurements. The file paper.json has each value with the part of the paper
-// it comes from, without page and figure numbers.
+// measurements. File paper.json lists each value with its section in the paper,
+// but without page and figure numbers.
 package paper
 
 import (
@@ -25,22 +25,21 @@ type Number struct {
 	Note  string  `json:"note,omitempty"`
 }
 
-// Text returns the value as printed in the paper, with its unit.
 func (n Number) Text() string {
 	return strings.TrimSpace(Digits(n.Value) + " " + n.Unit)
 }
 
-// Digits formats a value with the paper's number of digits.
 func Digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// A Point is a value at approximation power AP-X, X in percent.
+// A Point is a value at AP-X, an approximation power (Section IV-A) of X
+// percent.
 type Point struct {
 	AP    float64 `json:"ap"`
 	Value float64 `json:"value"`
 }
 
-// A TradeOff is a speedup over CAPIA and the accuracy relative to it, in
-// percent.
+// A TradeOff is a speedup over CAPIA, an earlier scheme, and the accuracy
+// relative to it, in percent.
 type TradeOff struct {
 	Speedup  float64 `json:"speedup"`
 	Relative float64 `json:"relative"`
@@ -63,7 +62,8 @@ type Paper struct {
 	// Records is the n for which the paper states its costs.
 	Records int      `json:"records"`
 	Numbers []Number `json:"numbers"`
-	// RequestParts are the parts of a request, in the unit of request_bytes.
+	// RequestParts are the sizes of the parts of a request, in the unit of
+	// request_bytes.
 	RequestParts []float64 `json:"request_parts"`
 	// Cost is the cloud time per request in seconds, for an index of Records
 	// images.
@@ -82,13 +82,12 @@ func Values() *Paper {
 	dec := json.NewDecoder(bytes.NewReader(file))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(p); err != nil {
-		panic(fmt.Sprintf("paper.json: %v", err)) // it is embedded in the program
+		panic(fmt.Sprintf("paper.json: %v", err)) // the file is embedded in the program
 	}
 	return p
 }
 
-// Number returns the value with this ID. It panics if there is none, which is a
-// bug in the caller.
+// Number returns the value with this ID. It panics if the ID is unknown.
 func (p *Paper) Number(id string) Number {
 	for _, n := range p.Numbers {
 		if n.ID == id {
@@ -98,8 +97,8 @@ func (p *Paper) Number(id string) Number {
 	panic(fmt.Sprintf("paper.json has no number %q", id))
 }
 
-// CostAt returns the cloud time at an approximation power in the paper. It
-// panics for others, which is a bug in the caller.
+// CostAt returns the cloud time at an approximation power. It panics for a
+// power that the paper lacks.
 func (p *Paper) CostAt(ap float64) Number {
 	for _, c := range p.Cost {
 		if c.AP == ap {
@@ -115,7 +114,6 @@ func (p *Paper) seconds(what string, x float64) Number {
 	return Number{What: what, Value: x, Unit: "s", Place: p.Places["cost"]}
 }
 
-// Parts writes the parts of a request as a sum.
 func (p *Paper) Parts() string {
 	var parts []string
 	for _, x := range p.RequestParts {

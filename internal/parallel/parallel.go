@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Each calls task(0) to task(n-1) on all cores. Each core calls worker once to
-// get its task.
+// Each calls task(0) to task(n-1) on all cores. Each core gets its task
+// function from one call of worker.
 func Each(n int, worker func() (task func(int))) { _ = Until(context.Background(), n, worker) }
 
-// Until is Each, but begins no task once ctx has ended. It then returns the
-// context's error, and the result is incomplete.
+// Until runs tasks like Each but begins no task after ctx has ended. It then
+// returns the context's error, and tasks are missing.
 func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -42,9 +42,9 @@ func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	return ctx.Err()
 }
 
-// OrLeave waits for work, but no longer than ctx lasts, for work that cannot
-// check a context. Abandoned work keeps running, so after an error of ctx its
-// results must not be read.
+// OrLeave runs work, which cannot check a context, and returns early if ctx
+// ends. Abandoned work keeps running, so callers must not read its results
+// after an error of ctx.
 func OrLeave(ctx context.Context, work func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -59,7 +59,8 @@ func OrLeave(ctx context.Context, work func() error) error {
 	}
 }
 
-// Sleep waits for d. If ctx ends first, it returns the context's error.
+// Sleep waits for duration d. If ctx ends first, it returns the context's
+// error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -74,8 +75,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // For calls task(0) to task(n-1) on all cores.
 func For(n int, task func(int)) { Each(n, func() func(int) { return task }) }
 
-// Ranges divides 0…n−1 into one run per worker, of about equal length, processes all runs
-// at once and waits for the last. workers 0 means one per core.
+// Ranges divides 0…n−1 into one range per worker, of about equal lengths, processes the ranges concurrently and waits
+// for all. If workers is 0, every core gets one.
 func Ranges(n, workers int, work func(from, to int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Runs divides 0…n−1 into one run per worker, each at least minLen long, and
-// calls do for each run on its own goroutine, worker 0 on the caller's. It
-// returns the error of the lowest worker, and repeats a worker's panic on the
-// caller's goroutine once all workers are done.
+// Runs divides 0…n−1 into one range per worker, each at least minLen long, and
+// calls do for each on a goroutine of its own, for worker 0 on the caller's. It
+// returns the error of the lowest worker that failed. In the end, it repeats a
+// worker's panic on the caller's goroutine.
 func Runs(workers, n, minLen int, do func(worker, first, last int) error) error {
 	workers = max(1, min(workers, n/minLen))
 	errs := make([]error, workers)
@@ -16,16 +16,16 @@ func Runs(workers, n, minLen int, do func(worker, first, last int) error) error 
 	var group sync.WaitGroup
 	for w := 1; w < workers; w++ {
 		group.Go(func() {
-			// A memory map faults if the disk fails. The fault must end the
-			// request, not the process. Package cloud/api sets the same flag on
-			// its goroutine and recovers the panic there.
+			// Reading a memory map faults if the disk fails. The fault must end
+			// the request, not the process. Package cloud/api sets the same
+			// flag on its goroutine and recovers the panic there.
 			debug.SetPanicOnFault(true)
 			defer func() { panics[w] = recover() }()
 			errs[w] = do(w, w*n/workers, (w+1)*n/workers)
 		})
 	}
 	errs[0] = func() error {
-		defer group.Wait() // even after a panic: other workers still read shared data
+		defer group.Wait() // wait even after a panic, because other workers still read shared data
 		return do(0, 0, n/workers)
 	}()
 	for w := range errs {

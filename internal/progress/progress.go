@@ -1,8 +1,8 @@
 // Package progress defines how long-running work reports its progress.
 package progress
 
-// A Func receives the amount of a stage done and its total. It may be nil.
-// Several goroutines may call it at once.
+// A Func receives the name of a stage, the amount done and the total. It may be
+// nil and called concurrently.
 type Func func(stage string, done, total int)
 
 func (f Func) Report(stage string, done, total int) {

@@ -1,6 +1,6 @@
-// Package sanitize makes untrusted text safe to show: file names, a cloud's
-// answers, other programs' messages. Such text must not control a terminal or
-// flood a screen.
+// Package sanitize makes untrusted text safe to print. File names, answers of a
+// cloud and messages of other programs must not control a terminal or fill the
+// screen.
 package sanitize
 
 import (
@@ -25,8 +25,8 @@ func Short(s string) string {
 }
 
 // Lines escapes unprintable characters in a message of several lines. It is the
-// last line of defence: names should pass through Text, which also keeps them
-// on one line.
+// last line of defence. Callers should pass names through Text first, because
+// Text also keeps them on one line.
 func Lines(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -42,8 +42,8 @@ func Lines(s string) string {
 	return b.String()
 }
 
-// Text is like Short, and quotes s as in Go if it is empty, not UTF-8, or
-// contains unprintable characters.
+// Text truncates s like Short and then quotes it as in Go if it is empty, not
+// UTF-8, or contains unprintable characters.
 func Text(s string) string {
 	s = Short(s)
 	if s == "" || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {

@@ -30,8 +30,8 @@ func (p *painting) near(c rgb, by float64) rgb {
 	return rgb{c.r + p.between(-by, by), c.g + p.between(-by, by), c.b + p.between(-by, by)}
 }
 
-// lit applies the light of the hour and the haze of a distance (0 is here, 1 is
-// invisible) to a colour.
+// lit applies light and the haze of a distance (0 at the viewer, 1 invisible)
+// to a colour.
 func (p *painting) lit(c rgb, distance float64) rgb {
 	return c.mul(p.mood.light).mix(p.mood.horizon.mix(p.mood.middle, 0.4), distance)
 }
@@ -48,7 +48,7 @@ func (p *painting) get(x, y int) rgb {
 	return rgb{float64(px[0]) / 255, float64(px[1]) / 255, float64(px[2]) / 255}
 }
 
-// A line has a height at each column.
+// A line is a height for each column of the image.
 type line [Width]float64
 
 func trace(height func(x float64) float64) (l line) {
@@ -62,7 +62,7 @@ func flat(y float64) line { return trace(func(float64) float64 { return y }) }
 
 func (l *line) at(x float64) float64 { return l[min(max(int(x), 0), Width-1)] }
 
-// area paints a layer between two lines, with soft edges.
+// area paints a layer with soft edges between two lines.
 func (p *painting) area(top, bottom line, colour func(x, y float64) (rgb, float64), keywords ...string) {
 	p.layer(func() {
 		for x, t := range top {

@@ -2,8 +2,8 @@ package scene
 
 import "math"
 
-// A kind composes one kind of scene in one of several moods. Keywords follow
-// from the layers that remain visible.
+// A kind of scene has a paint function and several moods. The keywords of a
+// scene follow from the layers that remain visible.
 type kind struct {
 	moods []mood
 	paint func(*painting)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// A mood is a time of day with its weather: the colours of the sky and the
-// light, which multiplies the colours of everything below.
+// A mood is a time of day with its weather: the colours of the sky, and the
+// light that multiplies all colours below.
 type mood struct {
-	keyword                 string // of the sky itself, "" by day
+	keyword                 string // keyword of the sky, "" by day
 	zenith, middle, horizon rgb
 	light, sun              rgb
 	cloudLit, cloudDark     rgb
@@ -21,7 +21,6 @@ var (
 	night    = mood{"night", hex(0x060b20), hex(0x121c42), hex(0x2f3f68), hex(0x485478), hex(0xfdf6df), rgb{}, rgb{}}
 )
 
-// sky paints everything above the horizon, with clouds, or stars and a moon.
 func (p *painting) sky(horizon float64) {
 	m := p.mood
 	p.area(flat(0), flat(Height), func(x, y float64) (rgb, float64) {
@@ -51,7 +50,7 @@ func (p *painting) clouds(horizon float64) {
 		size, flatness = size*1.5, flatness*2.2
 	}
 	p.area(flat(0), flat(horizon), func(x, y float64) (rgb, float64) {
-		depth := 1 + 1.6*y/horizon // smaller and flatter near the horizon
+		depth := 1 + 1.6*y/horizon // clouds are smaller and flatter near the horizon
 		u, v := (x-Width/2)/size*depth, y/size*flatness*depth
 		n := p.noise.fbm(u, v, 5)
 		above := p.noise.fbm(u-0.25*p.side, v-0.45, 3)
@@ -59,7 +58,6 @@ func (p *painting) clouds(horizon float64) {
 	}, "clouds", "sky")
 }
 
-// disc paints a sun or a moon in a glow.
 func (p *painting) disc(x, y, radius float64, keyword string) {
 	p.area(flat(0), flat(Height), func(px, py float64) (rgb, float64) {
 		d := math.Hypot(px-x, py-y) / radius / 3
@@ -102,7 +100,7 @@ func (p *painting) water(top float64, bottom line, c rgb, keyword string) {
 	}, keyword)
 }
 
-// shade is the brightness of the ground below a crest: light comes from one
+// shade returns the brightness of ground below a crest. Light comes from one
 // side, and slopes continue downwards along a slanted line.
 func (p *painting) shade(crest *line, x, y float64) float64 {
 	down := y - crest.at(x)
@@ -111,7 +109,7 @@ func (p *painting) shade(crest *line, x, y float64) float64 {
 	return 0.6 + 0.45*smoothstep(-4, 4, p.side*slope) + 0.6*(p.noise.fbm(x/grain/3, y/grain, 3)-0.5)
 }
 
-// land covers everything below a crest, hazy at a distance.
+// land covers the area below a crest, hazy at a distance.
 func (p *painting) land(crest line, c rgb, distance float64, keywords ...string) {
 	p.area(crest, flat(Height), func(x, y float64) (rgb, float64) {
 		near := clamp((y-crest.at(x))/Height, 0, 1)
@@ -126,8 +124,8 @@ func (p *painting) rolling(base, height, spacing float64) line {
 	})
 }
 
-// mountains rise from base to height. snow is the white share of the height,
-// from the top.
+// mountains paints mountains that rise by height above base. snow is the white
+// fraction of the height, from the top.
 func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	off := p.between(0, 200)
 	crest := trace(func(x float64) float64 {
@@ -154,7 +152,7 @@ func (p *painting) firs(ground line, spacing, low, high, distance float64) {
 		for x := -spacing; x < Width+spacing; x += spacing * p.between(0.5, 1.4) {
 			base, h, slim := ground.at(x)+p.between(2, 12), p.between(low, high), p.between(0.17, 0.25)
 			const boughs = 6
-			for k := boughs; k >= 1; k-- { // from the lowest, with their lit parts
+			for k := boughs; k >= 1; k-- { // from the lowest upwards, each with its lit part
 				y, w := base-h*(1-float64(k)/boughs), h*slim*float64(k)/boughs*p.between(0.85, 1.12)
 				top := y - h*1.6/boughs
 				p.polygon(x, top, x+w, y, x, y+w*0.1, x-w, y)
@@ -169,7 +167,7 @@ func (p *painting) firs(ground line, spacing, low, high, distance float64) {
 func (p *painting) flowers(from line, size float64) {
 	petals := []rgb{p.hue(0xd8352f, 0xffffff, 0xb04fc0), p.hue(0xf07fa8, 0x5566d8, 0xf08a28)}
 	p.layer(func() {
-		for t := 0.1; t < 1; t += 0.004 { // the nearest last
+		for t := 0.1; t < 1; t += 0.004 { // the nearest flowers last
 			x, r := p.between(0, Width), size*(0.25+0.85*t)*p.between(0.75, 1.2)
 			y := from.at(x) + (Height-from.at(x))*t
 			for a := r; a < r+6; a += 2 * math.Pi / 5 {

@@ -26,14 +26,15 @@ func (n *noise) at(x, y float64) float64 {
 	return top + (bottom-top)*y
 }
 
-// fbm sums octaves of doubling frequency and half the weight. It is in [0, 1],
-// mostly within 0.25 of one half.
+// fbm sums octaves of doubling frequency and halving weight. The result is in
+// [0, 1], mostly within 0.25 of one half.
 func (n *noise) fbm(x, y float64, octaves int) float64 {
 	sum, weight, total := 0.0, 1.0, 0.0
 	for range octaves {
 		sum += weight * n.at(x, y)
 		total += weight
-		// The odd shift keeps the lattices of the octaves apart.
+		// The uneven shift prevents the lattice points of the octaves from
+		// coinciding.
 		x, y, weight = 2*x+17.3, 2*y+9.1, weight/2
 	}
 	return sum / total

@@ -21,10 +21,10 @@ type painting struct {
 	noise  *noise
 	mood   mood
 	side   float64             // direction of the light: -1 left, 1 right
-	layers [][]string          // keywords of each layer, the first is bare canvas
+	layers [][]string          // keywords of each layer (0 is the empty canvas)
 	shown  [Width * Height]int // pixel → index into layers
 
-	// testOnlyWithout names a keyword whose layers are composed but not shown.
+	// testOnlyWithout names a keyword whose layers are drawn and then undone.
 	testOnlyWithout string
 }
 
@@ -37,7 +37,7 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	return p
 }
 
-// layer draws and assigns keywords to the pixels that clearly changed.
+// layer calls draw and gives the pixels that clearly change these keywords.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)
 	draw()
@@ -77,8 +77,8 @@ func (p *painting) keywords() []string {
 	})
 }
 
-// minPixels is the size at which a person can name a thing. A moon of radius 6
-// has 113 pixels, three birds about 40.
+// minPixels returns the number of pixels from which on a person can recognise
+// the object. A moon of radius 6 has 113 pixels, three birds about 40.
 func minPixels(keyword string) int {
 	switch keyword {
 	case "sky", "clouds", "night", "sunset", "sea", "fog":
@@ -92,7 +92,7 @@ func minPixels(keyword string) int {
 	}
 }
 
-// finish varies the exposure and adds sensor noise, as in a photo.
+// finish varies the exposure and adds noise like that of a camera's sensor.
 func (p *painting) finish() {
 	exposure, grain := p.near(hex(0xffffff), 0.05), p.between(2, 5)/255
 	for y := range Height {

@@ -3,16 +3,17 @@
 //
 //	seed, i ─▶ kind of scene ─▶ layers, back to front ─▶ image (256 × 192) + keywords
 //
-// The result is a pure function of seed and i on one platform. On others a
-// fused multiplication may change a pixel by one level. Images i ≥ N are thus
-// new to a collection of the first N but of the same style.
+// On one platform, the result is a pure function of seed and i. On another
+// platform, fused multiply-adds may change a pixel by one level. An image with
+// i ≥ N is new to a collection of the first N images but has the same style.
 //
-// Keywords are visible by construction: each layer names its contents, the
-// painting remembers the last layer at each pixel, and a keyword is listed if
-// enough of its pixels remain.
+// Keywords are visible by construction. Each layer has keywords, the painting
+// remembers the last layer at each pixel, and a keyword is listed if enough of
+// its pixels remain.
 //
-// Noise: K. Perlin, "An Image Synthesizer", 1985 (here on lattice values),
-// summed in octaves as in Ebert et al., "Texturing & Modeling".
+// The noise follows K. Perlin, "An Image Synthesizer", 1985 (with random
+// lattice values), summed in octaves as in Ebert et al., "Texturing &
+// Modeling".
 package scene
 
 import (
@@ -50,7 +51,7 @@ func paint(seed uint64, i int, testOnlyWithout string) *painting {
 	return p
 }
 
-// kindOf deals the kinds like cards, so that any run of images has similar
+// kindOf deals the kinds like cards, so that consecutive images contain similar
 // numbers of each kind.
 func kindOf(seed uint64, i int) int {
 	n := uint64(len(kinds))

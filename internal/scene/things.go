@@ -68,9 +68,9 @@ func (p *painting) balloon(x, y, radius float64) {
 
 func (p *painting) sailboat(x, y, h float64) {
 	hull, sail := p.hue(0xf4f1ea, 0x8a2f2a, 0x24406b, 0x2c5a48, 0x6b4a2c), p.hue(0xfdfbf4, 0xf2e6c8, 0xd8503a, 0xe8a23a)
-	d := pick(p.rng, -h, h) // to the bow, left or right
+	d := pick(p.rng, -h, h) // distance to the bow, left or right
 	p.layer(func() {
-		p.gc.DrawEllipse(x, y+h*0.12, h*0.4, h*0.14) // the reflection
+		p.gc.DrawEllipse(x, y+h*0.12, h*0.4, h*0.14) // reflection in the water
 		p.fill(p.lit(hull.scale(0.5), 0), 0.4)
 		for _, to := range []float64{d, -0.85 * d} {
 			p.polygon(x+to*0.04, y-h*0.45-math.Abs(to)*0.52, x+to*0.28, y-h*0.55, x+to*0.42, y-h*0.18, x+to*0.04, y-h*0.17)

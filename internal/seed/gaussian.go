@@ -5,14 +5,14 @@ import "math/bits"
 const (
 	// Sigma is the parameter σ of the noise: probability ∝ exp(-k²/2σ²).
 	Sigma = 3.2
-	// GaussianBound is the largest |k| in a sample, 6σ rounded down.
+	// GaussianBound is the maximum magnitude of a sample, 6σ rounded down.
 	GaussianBound = 19
-	// GaussianBytes is the number of stream bytes that every sample takes.
+	// GaussianBytes is the number of stream bytes that a sample consumes.
 	GaussianBytes = 8
 )
 
-// cumulative[k] = 2⁶³·P(|X| ≤ k), rounded. The entry for 19 would be 2⁶³. A
-// test recomputes the table with rational arithmetic.
+// cumulative[k] = 2⁶³·P(|X| ≤ k), rounded, without the entry 2⁶³ for 19. A test
+// recomputes the table with rational arithmetic.
 var cumulative = [GaussianBound]uint64{
 	0x0ff52b40a5917f1d, 0x2e5a25d4bf0e400e, 0x489ae26955b04bd6, 0x5d2bc20f621bf185,
 	0x6bc8694c3cc80ff5, 0x7532d89ac6ba7dcf, 0x7ab396cb74436799, 0x7d9e4e916643eb08,
@@ -25,9 +25,9 @@ var cumulative = [GaussianBound]uint64{
 // ±19.
 //
 // It inverts the distribution function of |X| on 63 bits and takes the sign
-// from the last bit, so each probability is right to 2⁻⁶³. It compares every
-// entry of the table without branching, so neither time nor bytes depend on the
-// sample.
+// from one more, so each probability is accurate to 2⁻⁶³. It compares all
+// entries without branching, so neither time nor the bytes consumed depend on
+// the sample.
 func (s *Stream) Gaussian() int64 {
 	w := s.Uint64()
 	u := w >> 1

@@ -4,13 +4,13 @@
 //	secret ─AES-256-CTR─▶ Stream, addressable by byte position
 //	Stream ─▶ words, bounded integers, permutations, discrete Gaussian noise
 //
-// The same secret gives the same key, projection and noise on every machine, so
-// a second device needs only the 32 bytes. Code that draws fresh randomness,
-// such as a request's scale or a record's noise, must start from an unused
-// secret or an unread position of its stream.
+// The same secret gives the same key, random projection and noise on every
+// machine, so a second device needs only the 32 bytes. Code that draws fresh
+// randomness, such as a request's scale or a record's noise, must start from an
+// unused secret or an unread position of its stream.
 //
 // HKDF is RFC 5869. The noise is the discrete Gaussian with σ = 3.2 truncated
-// at ±19, customary in lattice encryption.
+// at ±19, as is usual in lattice encryption.
 package seed
 
 import (
@@ -24,25 +24,24 @@ import (
 const Size = 32
 
 const (
-	// prefix separates this project's derivations, in this version of its keys,
+	// prefix separates derivations of this project and this version of its keys
 	// from any other use of the same bytes.
 	prefix   = "cpar/v1/"
 	redacted = "cpar key (redacted)"
 )
 
-// A Secret is 32 bytes that print as redacted. It is assignable to and from
-// [32]byte.
+// A Secret is 32 bytes that fmt prints as redacted. It is assignable to and
+// from [32]byte.
 //
-// fmt cannot call methods of an unexported field. A struct that keeps a Secret
-// in one must embed Redacted.
+// fmt does not call methods of unexported fields. A struct with a Secret in an
+// unexported field must therefore embed Redacted.
 type Secret [Size]byte
 
 // Derive returns a secret for one purpose. Secrets with different labels or
 // contexts reveal nothing about each other or about the master.
 //
-// The encoding is unambiguous: the prefix, then the label and each context,
-// each preceded by its length in four bytes. So ("ab", "c") and ("a", "bc")
-// differ.
+// HKDF gets the prefix, then the label and each context, each preceded by its
+// length in four bytes. So ("ab", "c") and ("a", "bc") differ.
 func Derive(master [Size]byte, label string, context ...[]byte) Secret {
 	info := append(make([]byte, 0, 128), prefix...)
 	info = appendCounted(info, []byte(label))
@@ -51,7 +50,7 @@ func Derive(master [Size]byte, label string, context ...[]byte) Secret {
 	}
 	out, err := hkdf.Key(sha256.New, master[:], nil, string(info), Size)
 	if err != nil {
-		// 32 bytes are within every limit of HKDF.
+		// 32 bytes are less than the maximum output of HKDF.
 		panic("seed: deriving a secret: " + err.Error())
 	}
 	return Secret(out)
@@ -82,8 +81,8 @@ func (Secret) Format(f fmt.State, _ rune)   { _, _ = f.Write([]byte(redacted)) }
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// Redacted makes the type that embeds it print, and marshal to text or JSON, as
-// a constant. Every type with key material embeds it.
+// Redacted makes fmt, text and JSON encodings of a type that embeds it a
+// constant. Every type with key material embeds Redacted.
 type Redacted struct{}
 
 func (Redacted) String() string               { return redacted }

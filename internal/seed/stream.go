@@ -10,8 +10,8 @@ import (
 // A Stream is the AES-256-CTR keystream of a secret: 2⁶⁴ bytes with random
 // access. Words are little-endian.
 //
-// It is not safe for concurrent use. At returns independent readers of the same
-// bytes, which keeps parallel work deterministic.
+// A Stream is not safe for concurrent use. At returns independent readers of
+// the same bytes, for deterministic parallel work.
 type Stream struct {
 	Redacted
 	block cipher.Block
@@ -21,8 +21,8 @@ type Stream struct {
 	left  int // unread bytes at the end of buf
 }
 
-// New returns the stream of a secret, at position 0. A secret must serve one
-// purpose: derive one for each.
+// New returns the stream of a secret, at position 0. Derive a separate secret
+// for each purpose.
 func New(secret [Size]byte) *Stream {
 	block, err := aes.NewCipher(secret[:])
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Stream) fill() {
 	s.left = len(s.buf)
 }
 
-// Uint64 returns the next eight bytes. It makes Stream a source for
+// Uint64 returns the next eight bytes. With this method, Stream is a source for
 // math/rand/v2.
 func (s *Stream) Uint64() uint64 {
 	if s.left < 8 {
@@ -102,8 +102,8 @@ func (s *Stream) Words(dst []uint64) {
 	}
 }
 
-// Uint64n returns a uniform number in [0, n), for n > 0. It reads one word, and
-// more with probability below n/2⁶⁴.
+// Uint64n returns a uniform number in [0, n), for n > 0. It reads one word, or
+// with probability below n/2⁶⁴ more.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("seed: Uint64n of an empty range")

@@ -1,5 +1,5 @@
-// Package settings lets the environment and a file set flags, for all commands
-// that have them, in the same way for every program:
+// Package settings sets flags from the environment and a configuration file, in
+// the same way for every program. The first source that sets a flag applies:
 //
 //	flag > environment > file > default
 //
@@ -8,9 +8,9 @@
 //	      ─▶ Text:  the table, for help and manual pages
 //
 // A file is flat TOML whose keys are flag names. An unknown key is an error, so
-// that a misspelt setting does not go unnoticed. Only variables in the table
-// are read, because others may begin with the program's name by accident, as
-// CPARD_SERVICE_HOST does in a Kubernetes container.
+// that the user notices a misspelt setting. Only environment variables of
+// settings in the table are read, because other variables may begin with the
+// program's name, such as CPARD_SERVICE_HOST in a Kubernetes container.
 package settings
 
 import (
@@ -33,18 +33,19 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// None, in place of a file or folder name, turns the setting off.
+// None instead of a file or folder name turns a setting off.
 const None = "none"
 
 // A Setting is one row of a program's table.
 type Setting struct {
 	Name string // flag name and key in the file
 	What string
-	None string // the default, in words
-	Path bool   // in the file, it may begin with ~/ or be relative to the file's folder
-	// Names lists the values that are not paths.
+	None string // description of the default
+	Path bool   // a path, which in the file may begin with ~/ or be relative to the file's folder
+	// Names lists values of a Path setting that are not paths.
 	Names []string
-	// Except lists commands whose flag of this name means something else.
+	// Except lists the commands in which a flag of this name has another
+	// meaning.
 	Except []string
 }
 
@@ -53,19 +54,18 @@ type Setting struct {
 type Table struct {
 	Program  string
 	Settings []Setting
-	// Places returns candidate paths of the configuration file. The first that
-	// exists is read.
+	// Places returns possible paths of the configuration file. The first
+	// existing file is read.
 	Places func() []string
 }
 
-// Environment returns the variable of a setting.
 func (t *Table) Environment(name string) string {
 	return strings.ToUpper(strings.ReplaceAll(t.Program+"_"+name, "-", "_"))
 }
 
-// File returns the configuration file, or "". A file named here or in the
-// environment must exist. Otherwise the first of the places that exists is
-// used.
+// File returns the configuration file, or "". A file named by the argument or
+// the environment must exist. Otherwise File returns the first of Places that
+// exists.
 func (t *Table) File(named string) (path string, must bool) {
 	if named == "" {
 		named = os.Getenv(t.Environment("config"))
@@ -185,8 +185,8 @@ type Found struct {
 	Origin string
 }
 
-// Find reads the environment and the file. named is the file of the command
-// line, if any.
+// Find reads the environment and the file. named is the file given on the
+// command line, if any.
 func (t *Table) Find(named string) (map[string]Found, error) {
 	environment, found, err := t.Sources(named)
 	maps.Copy(found, environment)
@@ -215,7 +215,7 @@ func (t *Table) Sources(named string) (environment, file map[string]Found, err e
 // Apply sets a command's flags from the environment and the file unless the
 // command line has set them.
 func (t *Table) Apply(c *cobra.Command, named string) error {
-	// A command without settings works even with a broken file.
+	// A command without settings must work even with an invalid file.
 	if !slices.ContainsFunc(t.Settings, func(s Setting) bool { return c.Flags().Lookup(s.Name) != nil }) {
 		return nil
 	}

@@ -13,18 +13,19 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Shown is a setting as the command config prints it.
+// A Shown is a setting as the command "config" prints it.
 type Shown struct {
 	Name        string   `json:"name"`
 	Environment string   `json:"environment"`
-	Value       []string `json:"value"` // empty if the default applies and the command lacks the flag
+	Value       []string `json:"value"` // empty if no source sets it and the command has no such flag
 	From        string   `json:"from"`  // flag, environment, file or default
 
 	none string
 }
 
-// Show returns the effective settings of a command and their origins. It sets
-// the command's flags first, so that an invalid value is an error here too.
+// Show returns the effective settings of a command and their origins. It first
+// sets the command's flags, so that an invalid value is an error, as in the
+// command itself.
 func (t *Table) Show(c *cobra.Command, named string) ([]Shown, error) {
 	given := map[string]bool{}
 	c.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = true })

@@ -27,7 +27,7 @@ func (v *value) Set(s string) error {
 	return nil
 }
 
-// Parsed returns a flag with the initial text, which it passes to set.
+// Parsed returns a flag whose values set parses, including the default text.
 func Parsed(text, kind string, set func(string) error) pflag.Value {
 	v := &value{kind: kind, set: set}
 	if err := v.Set(text); err != nil {
@@ -45,7 +45,8 @@ func Size(bytes *int64, text string) pflag.Value {
 }
 
 func parseSize(s string) (int64, error) {
-	// Parse plain digits exactly, because the library uses floating point.
+	// Parse plain digits exactly, because the humanize library uses floating
+	// point.
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return n, nil
 	}

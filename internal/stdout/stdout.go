@@ -15,7 +15,7 @@ import (
 	"cpar"
 )
 
-// An Output passes writes on. It is safe for concurrent use.
+// An Output forwards writes. It is safe for concurrent use.
 type Output struct {
 	mu   sync.Mutex
 	to   io.WriteCloser
@@ -33,7 +33,7 @@ func (o *Output) Write(p []byte) (int, error) {
 }
 
 // End closes the output, because some file systems report a full disk only
-// then. It returns err unless err is nil or only reports lost output.
+// then. It returns err, unless err is nil or only reports lost output.
 func (o *Output) End(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

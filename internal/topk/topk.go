@@ -2,8 +2,8 @@
 //
 //	Hit (record, score), in any order ─▶ Queue ─▶ the k nearest, in order
 //
-// Linear scans, forests and inverted files share it, so that equal scores are
-// ordered the same way in all of them.
+// Linear scans, k-d forests and inverted files all use a Queue, so that they
+// order equal scores the same way.
 package topk
 
 import (
@@ -17,30 +17,30 @@ type Hit struct {
 	Score  int64
 }
 
-// Before orders hits by (score, record). Algorithm 1 breaks ties by the
-// position in the forest. The record number is the same in every tree and in a
-// scan, whose result AP-100 must equal.
+// Before orders hits by (score, record). Algorithm 1 breaks ties by position in
+// the forest. The record number is the same in all trees and in a scan, whose
+// result a search with AP-100 must equal.
 func (h Hit) Before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
 
-// A Queue keeps the k nearest hits pushed to it: the Queue of Algorithm 1. It
-// is a max-heap, so a hit that does not qualify costs one comparison. If each
-// record is pushed once, the order of pushes does not matter.
+// A Queue keeps the k nearest of the hits pushed to it, like the Queue of
+// Algorithm 1. It is a max-heap, so that rejecting a hit takes one comparison.
+// If each record is pushed once, the order of pushes does not matter.
 type Queue struct {
 	limit int
 	heap  []Hit
 }
 
 // NewQueue returns an empty queue of at most limit hits. Memory grows as hits
-// arrive, so any limit is safe. At 0 or less the queue keeps nothing.
+// arrive, so any limit is safe. At 0 or less, the queue keeps no hits.
 func NewQueue(limit int) *Queue { return &Queue{limit: limit} }
 
 // Full reports whether another hit would have to replace one.
 func (q *Queue) Full() bool { return q.limit > 0 && len(q.heap) >= q.limit }
 
-// Worst returns the largest score kept, which bounds the scores still of
-// interest once the queue is full. It panics on an empty queue: check Full
+// Worst returns the largest score in the queue. Once the queue is full, only
+// smaller scores can enter it. Worst panics on an empty queue, so check Full
 // first.
 func (q *Queue) Worst() int64 { return q.heap[0].Score }
 
@@ -59,7 +59,7 @@ func (q *Queue) Push(h Hit) {
 	}
 }
 
-// Hits returns the hits kept, nearest first, in a new slice.
+// Hits returns the hits in the queue, nearest first, in a new slice.
 func (q *Queue) Hits() []Hit {
 	hits := slices.Clone(q.heap)
 	slices.SortFunc(hits, func(a, b Hit) int {

@@ -13,8 +13,8 @@ import (
 	"cpar"
 )
 
-// release/build sets these, because the go command's own stamps also depend on
-// the tags of the checkout.
+// Script release/build sets these variables, because the stamps of the go
+// command also depend on the tags of the checkout.
 var number, revision, date string
 
 type Info struct {

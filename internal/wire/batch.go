@@ -20,8 +20,8 @@ func AppendBatch(b []byte, items [][]byte) []byte {
 	return b
 }
 
-// DecodeBatch reads a batch of 1 to MaxBatch items, which alias b. Errors wrap
-// kind.
+// DecodeBatch decodes a batch of 1 to MaxBatch items. The items alias b. Errors
+// wrap kind.
 func DecodeBatch(b []byte, kind error) ([][]byte, error) {
 	r := NewReader(b, kind)
 	n := r.Count(4, "items")

@@ -2,8 +2,9 @@
 // data: fixed-width little-endian words, counts before lists, no optional
 // fields, no trailing bytes. docs/FORMAT.md gives the layouts.
 //
-// Each value has one encoding, so decoding and encoding restore the same bytes.
-// A Reader checks each count against the remaining input before it allocates.
+// Each value has only one encoding, so decoding and encoding again gives the
+// same bytes. A Reader checks each count against the remaining input before it
+// allocates.
 package wire
 
 import (
@@ -30,7 +31,7 @@ type Reader struct {
 	err  error
 }
 
-// NewReader reads b. Failures wrap kind.
+// NewReader reads b. Its errors wrap kind.
 func NewReader(b []byte, kind error) *Reader { return &Reader{all: b, kind: kind} }
 
 // Bytes returns the next n bytes without copying them.
@@ -76,7 +77,7 @@ func (r *Reader) U64(what string) uint64 {
 }
 
 // Count reads a four-byte count of items of at least size bytes each. It fails
-// if they cannot fit in the remaining input.
+// if the remaining input is too short for the items.
 func (r *Reader) Count(size int, what string) int {
 	n := int64(r.U32("count of " + what))
 	if r.err == nil && n*int64(size) > int64(len(r.all)-r.at) {
@@ -86,7 +87,6 @@ func (r *Reader) Count(size int, what string) int {
 	return int(n)
 }
 
-// Words reads n eight-byte words into a new slice.
 func (r *Reader) Words(n int, what string) []uint64 {
 	if r.err == nil && (n < 0 || n > (len(r.all)-r.at)/8) {
 		r.Fail("%s needs %d words, %d remain", what, n, (len(r.all)-r.at)/8)
@@ -102,7 +102,7 @@ func (r *Reader) Words(n int, what string) []uint64 {
 	return v
 }
 
-// U16s reads a count and that number of two-byte numbers.
+// U16s reads a count, then the counted two-byte numbers.
 func (r *Reader) U16s(what string) []uint16 {
 	v := make([]uint16, r.Count(2, what))
 	for i := range v {
@@ -119,7 +119,8 @@ func AppendU16s(b []byte, v []uint16) []byte {
 	return b
 }
 
-// Encoded reads a length and that number of bytes, and decodes them with into.
+// Encoded reads a length and a value of this length, and decodes the value with
+// into.
 func (r *Reader) Encoded(what string, into encoding.BinaryUnmarshaler) error {
 	enc := r.Bytes(r.Count(1, "bytes of "+what), what)
 	if r.err != nil {
@@ -153,7 +154,7 @@ func (r *Reader) Left() int { return len(r.all) - r.at }
 
 func (r *Reader) Err() error { return r.err }
 
-// Close returns the first failure. Unread bytes are a failure.
+// Close returns the first failure. Unread bytes count as a failure.
 func (r *Reader) Close() error {
 	if r.err == nil && r.at != len(r.all) {
 		r.Fail("%d bytes left over", len(r.all)-r.at)

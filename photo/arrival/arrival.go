@@ -1,10 +1,11 @@
-// Package arrival waits for photos that are new in folders and have settled.
+// Package arrival waits for new photos in folders and reports those whose files
+// no longer change (have settled).
 //
 //	events of the system, or a timer ─▶ photo.List, stat ─▶ unchanged for a while ─▶ photos
 //
-// An event only triggers a look at the folders, so that a lost event delays a
-// photo and never loses it. Network drives send no events about changes that
-// other machines make, and are looked at by a timer.
+// An event only triggers a scan of the folders, so that a lost event delays a
+// photo and never loses it. Network drives send no events about changes by
+// other machines, so a timer triggers scans of them.
 package arrival
 
 import (
@@ -25,17 +26,18 @@ type Options struct {
 	// Settle is the time for which the files of a photo must keep their sizes
 	// and times.
 	Settle time.Duration
-	// Every is the time between two looks while polling.
+	// Every is the time between two scans while polling.
 	Every time.Duration
-	// Poll uses the timer alone.
+	// Poll disables events and leaves only the timer.
 	Poll bool
 	List photo.Options
-	// Note receives reasons to poll, and folders that cannot be read.
+	// Note receives the error that makes the watcher poll, and errors of
+	// unreadable folders.
 	Note func(error)
 }
 
-// eventsEvery is the time between two looks at folders that send events, because
-// a system may lose events.
+// eventsEvery is the time between two scans of folders that send events. The
+// scans find photos of lost events.
 const eventsEvery = 10 * time.Minute
 
 // A Watcher reports photos in folders. Its methods may be called concurrently,
@@ -49,24 +51,24 @@ type Watcher struct {
 	photos map[string]*state
 }
 
-// state is the last known state of a photo.
+// state is the last known state of a photo's files.
 type state struct {
 	files
-	since   time.Time // the files are unchanged since
+	since   time.Time // time since which the files are unchanged
 	told    bool      // Next has returned the photo in this state
-	retryAt time.Time // zero for never
-	seen    bool      // by the current look
+	retryAt time.Time // time of a retry, zero for none
+	seen    bool      // found by the current scan
 }
 
 // files describes the files of a photo.
 type files struct {
 	count int
 	size  int64
-	time  time.Time // of the newest
+	time  time.Time // modification time of the newest file
 }
 
 // New returns a watcher of folders. The first call of Next returns the photos
-// that are there.
+// that already exist.
 func New(roots []string, o Options) *Watcher {
 	w := &Watcher{roots: roots, o: o, photos: map[string]*state{}}
 	if o.Poll {
@@ -81,18 +83,18 @@ func New(roots []string, o Options) *Watcher {
 	return w
 }
 
-// Polls reports whether w looks by a timer alone.
+// Polls reports whether w uses only the timer.
 func (w *Watcher) Polls() bool { return w.events == nil }
 
-// Close releases the resources of the system.
 func (w *Watcher) Close() {
 	if w.events != nil {
 		w.events.Close()
 	}
 }
 
-// Next waits for photos that have settled and returns each once per state of
-// its files. more reports that others have not settled yet.
+// Next waits until photos have settled and returns them. It returns a photo
+// again only after its files have changed. more reports that other photos have
+// not settled yet.
 func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, err error) {
 	for {
 		wait := w.o.Every
@@ -103,7 +105,7 @@ func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, e
 		switch {
 		case ctx.Err() != nil:
 			return nil, false, context.Cause(ctx)
-		case err != nil: // such as a drive that is away
+		case err != nil: // for example, a drive is disconnected
 			w.o.Note(err)
 		default:
 			settled, next := w.look(l.Photos, time.Now())
@@ -120,7 +122,7 @@ func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, e
 	}
 }
 
-// list lists the photos and asks for events about every folder.
+// list lists the photos and requests events about every folder.
 func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
 	o := w.o.List
 	var failed error
@@ -132,7 +134,7 @@ func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
 		}
 	}
 	l, err := photo.List(ctx, w.roots, o)
-	if failed != nil { // such as the limit of the system on watched folders
+	if failed != nil { // for example, the system limits the number of watched folders
 		w.events.Close()
 		w.events = nil
 		w.o.Note(failed)
@@ -143,8 +145,8 @@ func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
 	return l, err
 }
 
-// look compares photos with their last known states. next is the time until
-// another may have settled, 0 if none is unsettled.
+// look returns the photos that have settled, compared with their last known
+// states. next is the time until another may settle, or 0.
 func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +154,7 @@ func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo
 		f, ok := filesOf(p)
 		s := w.photos[p.Path]
 		switch {
-		case !ok: // gone since
+		case !ok: // removed after the listing
 			continue
 		case s == nil || s.files != f:
 			s = &state{files: f, since: now}
@@ -161,7 +163,7 @@ func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo
 			s.told = false
 		}
 		s.seen = true
-		if s.told || f.size == 0 { // an empty file waits for its content
+		if s.told || f.size == 0 { // an empty file is still being written
 			continue
 		}
 		if left := w.o.Settle - now.Sub(s.since); left > 0 {
@@ -197,7 +199,7 @@ func filesOf(p photo.Photo) (f files, ok bool) {
 	return f, true
 }
 
-// Retry makes Next return a photo again after a time although its files are
+// Retry makes Next return a photo again after a time, even if its files are
 // unchanged.
 func (w *Watcher) Retry(path string, after time.Duration) {
 	w.mu.Lock()
@@ -207,7 +209,7 @@ func (w *Watcher) Retry(path string, after time.Duration) {
 	}
 }
 
-// Waiting returns the number of photos that Next has still to return.
+// Waiting returns the number of photos that Next has yet to return.
 func (w *Watcher) Waiting() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,8 +221,8 @@ func (w *Watcher) Waiting() (n int) {
 	return n
 }
 
-// wait returns after a time, or sooner after an event: late enough that a burst
-// of events causes few looks.
+// wait returns after duration d, or sooner after an event, with a delay so that
+// a burst of events causes few scans.
 func (w *Watcher) wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -236,7 +238,7 @@ func (w *Watcher) wait(ctx context.Context, d time.Duration) error {
 			return context.Cause(ctx)
 		case <-timer.C:
 			return nil
-		case <-lost: // events: the look at the end of the wait finds their photos
+		case <-lost: // the scan after the wait finds the photos of lost events
 		case <-events:
 		}
 		if soon := w.o.Settle / 4; !sooner && soon < d {

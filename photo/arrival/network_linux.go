@@ -2,8 +2,9 @@ package arrival
 
 import "golang.org/x/sys/unix"
 
-// Remote reports whether a folder is on a file system whose changes by other
-// machines cause no events. FUSE is one, because sshfs and rclone use it.
+// Remote reports whether a folder is on a network file system, where changes by
+// other machines cause no events. FUSE counts as one, because sshfs and rclone
+// use it.
 func Remote(folder string) bool {
 	var s unix.Statfs_t
 	if unix.Statfs(folder, &s) != nil {

@@ -2,6 +2,6 @@
 
 package arrival
 
-// Remote reports whether a folder must be polled, always, because this system's
-// network drives are not recognised.
+// Remote always reports that a folder must be polled, because network drives of
+// this system are not recognised.
 func Remote(string) bool { return true }

@@ -26,8 +26,8 @@ import (
 //	train2017/000000000009.jpg
 //
 // A photo's keywords are the distinct categories of its objects. The published
-// files take half a gigabyte, mostly outlines, so they are read as a stream.
-// The photos of instances_val… are the test half.
+// files have half a gigabyte, mostly outlines, so they are read as a stream.
+// The photos in instances_val… form the test half.
 const (
 	instancesFolder = "annotations"
 	instancesStart  = "instances_"
@@ -148,8 +148,8 @@ func (in *instances) photo(id cocoID) *cocoPhoto {
 	return p
 }
 
-// read reads the three lists and skips the rest. Entries before an error are
-// kept.
+// read reads the lists of images, annotations and categories. Entries before an
+// error are kept.
 func (in *instances) read(ctx context.Context, r io.Reader) error {
 	limited := &elementReader{r: bufio.NewReaderSize(r, 1<<16), left: maxElement}
 	d := json.NewDecoder(limited)
@@ -266,8 +266,8 @@ func damaged(err error) error {
 
 var errElement = fmt.Errorf("one element has more than %d bytes", maxElement)
 
-// elementReader bounds the read-ahead of the decoder, which buffers a whole
-// element.
+// elementReader bounds the size of an element, because the decoder buffers
+// whole elements.
 type elementReader struct {
 	r    io.Reader
 	left int

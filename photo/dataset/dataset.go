@@ -14,21 +14,21 @@
 //	folder/split.csv (path,split),
 //	  or the published halves         ──▶ Collection.Split, otherwise HeldOut
 //
-// The table importers gives the order in which formats are tried. The paper's
-// collection is IAPR TC-12 with the labels of SAIAPR TC-12.
+// Variable importers lists the formats in the order in which Open tries them.
+// The paper's collection is IAPR TC-12 with the labels of SAIAPR TC-12.
 //
-// The package decodes no image. It validates names and keywords, so that the
-// rest of the program can rely on them:
+// Package dataset decodes no images. It validates names and keywords, so that
+// the rest of the program can rely on these properties:
 //
-//   - Name is unique, valid UTF-8, relative, and slash-separated. It stays inside
-//     the folder, also through symbolic links named by a table. The file exists
-//     and, if a table names it, is not empty.
+//   - Name is unique, valid UTF-8, relative, and slash-separated. The file is
+//     inside the folder, even if a table names a symbolic link. It exists and,
+//     if a table names it, is not empty.
 //   - Every photo has 1 to 31 keywords ([MaxKeywords], the capacity of the
 //     encrypted block), each 1 to 128 bytes ([MaxKeywordBytes]) of NFC without
 //     control characters. Keywords are distinct. Words that differ only in case
 //     are merged into the most frequent spelling of the collection.
 //
-// Everything skipped or shortened is reported as a [Warning].
+// A [Warning] reports everything that was skipped or shortened.
 // Collection.Skipped lists files that are not photos. Large files are read as
 // streams.
 //
@@ -58,7 +58,6 @@ import (
 	"cpar/photo"
 )
 
-// Names of the files of a collection.
 const (
 	ManifestName = "manifest.csv"
 	SplitName    = "split.csv"
@@ -78,10 +77,10 @@ type Collection struct {
 	Photos   []Photo
 	Warnings []Warning
 	// Skipped lists files of a folder tree that are not photos, such as videos,
-	// thumbnails and trash, by relative slash-separated paths.
+	// thumbnails and trash. Its paths are relative and slash-separated.
 	Skipped []photo.Skipped
-	// People counts the photos with each name of a person that was left out, most
-	// frequent first.
+	// People lists names of people that were left out, with their numbers of
+	// photos, most frequent first.
 	People []Frequency
 
 	opts      Options
@@ -97,15 +96,15 @@ type Options struct {
 	// IncludePeople counts names of people, from face regions, among the
 	// keywords of a folder tree.
 	IncludePeople bool
-	// Machine, if not nil, returns the words that this program suggested for a
-	// file. Like suggestions marked in the file, they do not count as keywords.
+	// Machine, if not nil, returns the keywords that this program suggested for
+	// a file. Like suggestions marked in the file, they do not count.
 	Machine  func(path string) []string
 	Progress progress.Func
 }
 
-// Open reads the collection in the folder dir: from its manifest.csv, otherwise
-// as a known data set, otherwise from the keywords in and beside its photos. It
-// fails if no photo is usable. Errors wrap cpar.ErrInput and carry a hint.
+// Open reads the collection in folder dir. It reads manifest.csv, otherwise a
+// known data set, otherwise the keywords in and beside photos. It fails if no
+// photo is usable. Errors wrap cpar.ErrInput and carry a hint.
 func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
 	if err != nil {
@@ -198,8 +197,8 @@ func (r *reading) resolveRows() {
 	}
 }
 
-// resolve finds the file of a row, in either Unicode normal form, because
-// manifest and disk may differ once a Mac has stored them.
+// resolve finds the file of a row. It tries both Unicode normal forms, because
+// manifest and disk may differ if a Mac stored either.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {
@@ -221,8 +220,8 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	if errors.Is(first, fs.ErrNotExist) {
 		return "", newWarning(Missing, r.name, "%s", r.where)
 	}
-	// If the path opens without os.Root, then os.Root rejected a link that
-	// leads out of the folder.
+	// os.Root rejects links that lead out of the folder. If the file exists
+	// without os.Root, this was the reason.
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
 		return "", newWarning(Outside, r.name, "%s: a symbolic link leads out of the collection", r.where)
 	}

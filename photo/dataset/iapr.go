@@ -23,12 +23,12 @@ import (
 //	  <IMAGE>images/00/116.jpg</IMAGE> …</DOC>
 //	images/00/116.jpg
 //
-// It has no keywords. The literature (Makadia et al. 2008, 291 words) uses the
-// frequent nouns of the descriptions, found by a part-of-speech tagger that we
-// lack. We use all words of DESCRIPTION except function words
-// (descriptionWords). A photo therefore has more and rarer keywords, and
-// results are not comparable with the literature. TITLE, NOTES and LOCATION are
-// ignored, because they are mostly names that no image shows.
+// IAPR TC-12 has no keywords. The literature (Makadia et al. 2008, 291 words)
+// uses the frequent nouns of the descriptions, which a part-of-speech tagger
+// finds. CPAR has no tagger and uses all words of DESCRIPTION except function
+// words (descriptionWords). Photos therefore have more and rarer keywords, and
+// results are not comparable. TITLE, NOTES and LOCATION are ignored, because
+// they are mostly names that no image shows.
 const (
 	descriptionsName = "annotations_complete_eng"
 	photosName       = "images"
@@ -54,7 +54,7 @@ func (c *reading) readIAPR() error {
 	err = c.walk(descriptions, func(file string, _ fs.DirEntry) {
 		inside, ok := strings.CutSuffix(strings.TrimPrefix(file, descriptions+"/"), ".eng")
 		if !ok {
-			return // other languages
+			return // a description in another language
 		}
 		stem := path.Join(images, inside)
 		name, ok := photos[stem]
@@ -84,7 +84,7 @@ func (c *reading) readIAPR() error {
 }
 
 // readDescription returns the keywords of an annotation. The annotation must
-// not name a photo other than stem, which the file's path implies.
+// not name another photo than stem, which the file's path implies.
 func readDescription(b []byte, stem string) ([]string, error) {
 	var doc struct {
 		XMLName     struct{} `xml:"DOC"`
@@ -100,8 +100,8 @@ func readDescription(b []byte, stem string) ([]string, error) {
 	return descriptionWords(doc.Description), nil
 }
 
-// descriptionWords returns the words of a text in lower case and in order: runs
-// of at least two letters and hyphens, without function words.
+// descriptionWords returns the words of a text in lower case and in order,
+// without function words. A word consists of at least two letters and hyphens.
 func descriptionWords(text string) []string {
 	text = strings.ToLower(norm.NFC.String(text))
 	var words []string

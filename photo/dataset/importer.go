@@ -35,29 +35,29 @@ const (
 
 type importer struct {
 	format Format
-	// find returns the folder of the format's files, relative to the
-	// collection, or "" if the collection has another format.
+	// find returns the folder that holds the format's files, relative to the
+	// collection. It returns "" if the collection has another format.
 	find func(root *os.Root) (base string)
-	// read fills the rows and Warnings. An error means that nothing is
+	// read sets the rows and Warnings of r. An error means that nothing is
 	// readable.
 	read func(r *reading) error
 }
 
-// A reading is one run of an importer.
+// A reading holds the state of one run of an importer.
 type reading struct {
 	*Collection
 	ctx  context.Context
 	root *os.Root
 	base string // see importer.find
 	rows []row
-	// halves maps names to train or test, as published by halvesFrom.
+	// halves maps names to train or test, as published in the file halvesFrom.
 	halves     map[string]string
 	halvesFrom string
 }
 
-// importers are tried in this order. manifest.csv lets an owner override the
-// rest. SAIAPR TC-12 and the LEAR packs precede IAPR TC-12, whose photos they
-// annotate with better keywords.
+// importers are tried in this order. A manifest overrides all others. SAIAPR
+// TC-12 and LEAR precede IAPR TC-12, because they have better keywords for its
+// photos.
 var importers = []importer{
 	{Manifest, firstOf(isManifest, "."), (*reading).readManifest},
 	{SAIAPR, findSAIAPR, (*reading).readSAIAPR},
@@ -69,7 +69,8 @@ var importers = []importer{
 	{Embedded, func(*os.Root) string { return "." }, (*reading).readTree},
 }
 
-// firstOf returns a find function that tries places in this order.
+// firstOf returns a find function for the first of the places for which holds
+// returns true.
 func firstOf(holds func(root *os.Root, place string) bool, places ...string) func(*os.Root) string {
 	return func(root *os.Root) string {
 		for _, place := range places {
@@ -81,15 +82,15 @@ func firstOf(holds func(root *os.Root, place string) bool, places ...string) fun
 	}
 }
 
-// read uses the first importer that recognises the folder. Photos are sorted by
-// name, but a manifest keeps its order.
+// read uses the first importer that recognises the folder. Only a manifest
+// keeps its order. Other photos are sorted by name.
 func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	r := &reading{Collection: c, ctx: ctx, root: root, halves: map[string]string{}}
 	at := slices.IndexFunc(importers, func(im importer) bool {
 		r.base = im.find(root)
 		return r.base != ""
 	})
-	c.Format = importers[at].format // the last importer takes any folder
+	c.Format = importers[at].format // the last importer accepts any folder
 	if err := importers[at].read(r); err != nil {
 		return err
 	}
@@ -108,8 +109,9 @@ func isManifest(root *os.Root, _ string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// isFile and isFolder follow links inside the collection. They return false for
-// unreadable entries, about which the importer of folder trees warns.
+// isFile and isFolder follow links inside the collection. For unreadable
+// entries they return false. The importer of folder trees warns about these
+// entries.
 func isFile(root *os.Root, name string) bool {
 	info, err := root.Stat(name)
 	return err == nil && info.Mode().IsRegular()
@@ -139,8 +141,8 @@ func (r *reading) subfolders(folder string) ([]string, error) {
 	return names, nil
 }
 
-// photosBelow returns the photos below a folder by their path without
-// extension, because annotations and disk disagree on "jpg" and "JPG".
+// photosBelow maps paths without extension to photos below a folder, because
+// annotations and disk disagree on "jpg" and "JPG".
 func (r *reading) photosBelow(folder string) (map[string]string, error) {
 	found := map[string]string{}
 	err := r.walk(folder, func(name string, d fs.DirEntry) {
@@ -179,8 +181,8 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 	return true
 }
 
-// annotateBy is annotate for labels that words translates. nameless is the
-// warning about a label without a name.
+// annotateBy is annotate for labels that map words translates. nameless is the
+// warning about a label that words lacks.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {
@@ -239,9 +241,9 @@ func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// decodeText returns UTF-8 text. Invalid UTF-8 is taken for Windows-1252, the
-// de facto meaning of ISO-8859-1, because Latin text beyond ASCII is hardly
-// ever valid UTF-8.
+// decodeText returns UTF-8 text. It decodes invalid UTF-8 as Windows-1252, the
+// usual meaning of ISO-8859-1, because such text beyond ASCII is hardly ever
+// valid UTF-8.
 func decodeText(b []byte) string {
 	if !utf8.Valid(b) {
 		b, _ = charmap.Windows1252.NewDecoder().Bytes(b) // maps every byte

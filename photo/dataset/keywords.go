@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// MaxKeywords is the maximum per photo: the encrypted block of 64 bytes
-	// holds their count and 31 two-byte numbers.
+	// MaxKeywords is the maximum per photo, because the encrypted block of 64
+	// bytes holds a count and 31 two-byte numbers.
 	MaxKeywords = 31
-	// MaxKeywordBytes bounds a keyword in normalised UTF-8.
+	// MaxKeywordBytes is the maximum length of a keyword in normalised UTF-8.
 	MaxKeywordBytes = 128
 	separator       = ";"
 )
 
-// cleanKeywords normalises keywords and reports each one it drops. Of spellings
-// that differ in case it keeps the first, until mergeSpellings. Details begin
-// with where, such as "line 7: ".
+// cleanKeywords normalises keywords and warns about each that it drops. Of
+// spellings that differ in case it keeps the first, which mergeSpellings may
+// replace. Details of warnings begin with where, such as "line 7: ".
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0
@@ -69,8 +69,8 @@ func cleanKeyword(raw string) (k, problem string) {
 	return k, ""
 }
 
-// firstForbidden finds a character that could disturb a display: controls move
-// the cursor, bidirectional characters reorder text, separators break lines.
+// firstForbidden finds a character that could disturb a display, such as
+// control, bidirectional and line-separating characters.
 func firstForbidden(s string) (rune, bool) {
 	for _, r := range s {
 		switch {
@@ -83,7 +83,7 @@ func firstForbidden(s string) (rune, bool) {
 }
 
 // mergeSpellings merges keywords that differ only in case into the most
-// frequent spelling, so that they are learnt together.
+// frequent spelling, so that they are learnt as one keyword.
 func (c *Collection) mergeSpellings() {
 	type spelling struct{ photos, first int }
 	spellings := map[string]map[string]*spelling{} // by folded word

@@ -18,13 +18,14 @@ import (
 //	    <object><name>car</name><deleted>0</deleted>…</object>…</annotation>
 //	Images/FOLDER/NAME.jpg
 //
-// A photo's keywords are the distinct names of its objects as typed, without
-// deleted objects. FOLDER may have several elements.
+// A photo's keywords are the distinct names of its objects, as typed, without
+// deleted objects. FOLDER may be a path.
 const (
 	annotationsName = "Annotations"
 	imagesName      = "Images"
 
-	// A thousand objects of a thousand points, at 30 bytes per point.
+	// maxAnnotation suffices for a thousand objects of a thousand points, at 30
+	// bytes per point.
 	maxAnnotation = 32 << 20
 )
 
@@ -34,7 +35,7 @@ func isLabelMe(root *os.Root, _ string) bool {
 	if !isFolder(root, annotationsName) || !isFolder(root, imagesName) {
 		return false
 	}
-	// Private photos may lie in folders of these names.
+	// Look for XML, because folders of private photos may have these names.
 	err := fs.WalkDir(root.FS(), annotationsName, func(name string, d fs.DirEntry, _ error) error {
 		if d != nil && d.Type().IsRegular() && path.Ext(name) == ".xml" {
 			return errFound

@@ -25,13 +25,13 @@ import (
 //	corel5k_train_annot.hvecs     a row per photo: the number of words, then 0 or 1 per
 //	                              word, all uint16, little-endian
 //
-// Packs contain no photos. The photos are found anywhere in the collection by
-// the end of their path.
+// Packs contain no photos. The importer finds photos anywhere in the collection
+// by the end of their path.
 const (
 	annotationsEnd = "_annot.hvecs"
 	listEnd        = "_list.txt"
 
-	// Far above the size of 291 words or 20,000 photos.
+	// These limits far exceed 291 words or 20,000 photos.
 	maxDictionary = 4 << 20
 	maxList       = 64 << 20
 )
@@ -40,9 +40,9 @@ var dictionaryEnds = []string{"_dictionary.txt", "_words.txt"}
 
 var learHalves = []string{splitTrain, splitTest}
 
-// findLEAR detects a pack by the annotations of either half and returns the
-// path up to the underscore: corel5k.20091111/corel5k. A pack lies in the
-// collection's folder or in a subfolder named after its archive.
+// findLEAR detects a pack by the annotations of either half and returns their
+// path up to the underscore, such as corel5k.20091111/corel5k. It searches the
+// collection's folder and the subfolders that are named after an archive.
 func findLEAR(root *os.Root) string {
 	places := []string{"."}
 	entries, _ := fs.ReadDir(root.FS(), ".") // an unreadable folder counts as absent
@@ -119,8 +119,8 @@ type learPack struct {
 	photos *pathIndex
 }
 
-// readHalf reads list and annotations in parallel, so that truncation of one
-// leaves the earlier rows valid.
+// readHalf reads list and annotations row by row, so that rows before a
+// truncation are valid.
 func (p *learPack) readHalf(half, list, annotations string) error {
 	b, err := readLimited(p.root, list, maxList)
 	if err != nil {
@@ -180,7 +180,8 @@ func (p *learPack) annotateEntry(entry, half, where string, set []int) {
 		p.warn(Duplicate, name, "%s", where)
 		return
 	case before != "":
-		// A photo in both halves would leak training data into the test.
+		// If the photo were in both halves, training data would leak into the
+		// test.
 		p.splitErr = inputError("unpack the lists again", "%s is in both halves (%s)", sanitize.Text(name), where)
 		return
 	}
@@ -247,8 +248,7 @@ type pathIndex struct {
 	bases map[string][]string // paths without extension, by the last element
 }
 
-// newPathIndex takes names by path without extension, as photosBelow returns
-// them.
+// newPathIndex takes the result of photosBelow.
 func newPathIndex(names map[string]string) *pathIndex {
 	p := &pathIndex{names: names, bases: make(map[string][]string, len(names))}
 	for _, stem := range slices.Sorted(maps.Keys(names)) {
@@ -257,9 +257,9 @@ func newPathIndex(names map[string]string) *pathIndex {
 	return p
 }
 
-// find returns the photo with the longest common path suffix, in whole
-// elements, with or without extension. It returns "" if there is none, and sets
-// several if the match is ambiguous.
+// find returns the photo whose path has the longest suffix in common with
+// named, in whole elements, ignoring extensions. It returns "" if no photo
+// matches, and sets several if the match is ambiguous.
 func (p *pathIndex) find(named string) (name string, several bool) {
 	named = withoutEnding(strings.ReplaceAll(named, `\`, "/"))
 	elements := strings.Split(path.Clean("/" + named)[1:], "/")

@@ -22,7 +22,7 @@ import (
 )
 
 type row struct {
-	where    string // its source, such as "line 7" of manifest.csv, whose header is line 1
+	where    string // source of the row, such as "line 7" of manifest.csv (the header is line 1)
 	name     string // relative, with slashes, cleaned
 	keywords []string
 }
@@ -39,7 +39,7 @@ func (r *reading) readManifest() error {
 func (r *reading) readManifestFrom(in io.Reader) error {
 	firstLine := map[string]int{}
 	return readTable(in, ManifestName, "keywords", r.Dir, func(line int, name, value string, bad *Warning) {
-		// The key is in NFC because a disk may identify two spellings of a
+		// The key is in NFC, because a disk may identify two Unicode forms of a
 		// name.
 		key := norm.NFC.String(name)
 		switch first, dup := firstLine[key]; {
@@ -53,9 +53,9 @@ func (r *reading) readManifestFrom(in io.Reader) error {
 	})
 }
 
-// readTable reads a CSV file with the columns path and column. It calls each
-// for every row with the name inside dir and the value, or with a warning. An
-// error means that the file is not such a table.
+// readTable reads a CSV file with the columns path and column. For every row it
+// calls function each with the name inside dir and the value, or with a
+// warning. It returns an error if the file is not such a table.
 func readTable(r io.Reader, file, column, dir string, each func(line int, name, value string, bad *Warning)) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, _ := br.Peek(3)
@@ -93,8 +93,8 @@ func readTable(r io.Reader, file, column, dir string, each func(line int, name, 
 	return err
 }
 
-// eachRecord calls each for every row of a CSV file. A bad row affects only
-// itself. The record is valid until each returns.
+// eachRecord calls each for every row of a CSV file. A malformed row affects
+// only itself. A record is valid until each returns.
 func eachRecord(r io.Reader, file string, each func(line int, record []string, damage *csv.ParseError) error) error {
 	cr := csv.NewReader(r)
 	cr.FieldsPerRecord = -1 // counted by the caller
@@ -177,8 +177,8 @@ func localName(p, dir string, line int) (string, *Warning) {
 		}
 		name = filepath.ToSlash(rel)
 	}
-	// Trim again because "./ a" cleans to " a", and a name must survive a round
-	// trip.
+	// Trim again, because "./ a" cleans to " a", and names must survive writing
+	// and reading.
 	name = strings.TrimSpace(path.Clean(name))
 	drive := len(name) > 1 && name[1] == ':' && (len(name) == 2 || name[2] == '/')
 	if drive || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {

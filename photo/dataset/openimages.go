@@ -16,7 +16,7 @@ import (
 )
 
 // Open Images (Kuznetsova et al. 2020) has labels, verified by people, for
-// millions of photos, of which a user has a subset:
+// millions of photos. A user usually has a subset of the photos:
 //
 //	train-annotations-human-imagelabels.csv     ImageID,Source,LabelName,Confidence
 //	                                            000026e7ee790996,verification,/m/04hgtk,0
@@ -24,9 +24,9 @@ import (
 //	train/000026e7ee790996.jpg
 //
 // A photo's keywords are its labels of confidence 1, which a person confirmed.
-// Confidence 0 means that a person denied the label. Release files have a
-// prefix (oidv6-, oidv7-), and files of labels with boxes have a suffix
-// (-boxable). All are read. Users rarely have all photos. validation and test
+// Confidence 0 means that a person denied the label. The importer also reads
+// the files of releases, with a prefix (oidv6-, oidv7-), and files of labels
+// with boxes, with a suffix (-boxable). The photos of "validation" and "test"
 // form the test half.
 const (
 	labelsMark       = "-annotations-human-imagelabels"
@@ -89,7 +89,7 @@ type openImages struct {
 	words  map[string]string            // label to word
 	photos map[string]string            // available photos by ID
 	labels map[string]*openImagesLabels // by ID
-	absent int                          // rows of unavailable photos
+	absent int                          // number of rows of unavailable photos
 }
 
 func (o *openImages) readDescriptions() error {
@@ -99,7 +99,7 @@ func (o *openImages) readDescriptions() error {
 			"%s, which explains the labels of %s, is missing", path.Join(o.base, descriptionsMark+".csv"), OpenImages)
 	}
 	for _, file := range files {
-		// Older files have no header, and then no row is skipped.
+		// Skip the header, which older files lack.
 		err := o.eachRow(file, 2, func(_ int, fields []string) {
 			if fields[0] != "LabelName" {
 				o.words[strings.Clone(fields[0])] = strings.Clone(fields[1])
@@ -117,7 +117,7 @@ func (o *openImages) readLabels(file string) error {
 	if strings.Contains(path.Base(file), splitTrain) {
 		half = splitTrain
 	}
-	var columns []int // photo, label and confidence, empty for an unsuitable table
+	var columns []int // columns of photo, label and confidence, empty if the table lacks one
 	header := true
 	return o.eachRow(file, 1, func(line int, fields []string) {
 		if header {
@@ -186,7 +186,7 @@ func (o *openImages) finish() {
 }
 
 // eachRow calls each for every row of a table with at least the given number of
-// fields. Callers must clone fields they keep, because a field retains its row.
+// fields. To keep a field, clone it, because it retains its whole row.
 func (o *openImages) eachRow(file string, fields int, each func(line int, fields []string)) error {
 	f, err := openRegular(o.root, file)
 	if err != nil {

@@ -22,21 +22,23 @@ import (
 //	benchmark/saiapr_tc-12/00/images/25.jpg
 //
 // A photo's keywords are the distinct labels of its regions, as in the paper's
-// Table 1. They are fewer than the paper states: 99,535 regions are five per
-// photo, and the paper's mean of 5.7 matches the noun list of the literature
-// (iapr.go). The published archive unpacks to saiaprtc12ok/benchmark.
+// Table 1. A photo has fewer keywords than the paper states: 99,535 regions
+// give five per photo. The paper's mean of 5.7 matches the noun list of the
+// literature (iapr.go). The published archive unpacks to
+// saiaprtc12ok/benchmark.
 const (
 	wordListName = "wlist.txt"
 	labelsName   = "labels.txt"
 	regionsName  = "saiapr_tc-12"
 
-	// Far above the size of 276 labels, or of the regions of 500 photos.
+	// These limits far exceed the files of 276 labels and of the regions of 500
+	// photos.
 	maxWordList = 1 << 20
 	maxLabels   = 16 << 20
 )
 
-// findSAIAPR accepts either half of the data set, and saiapr_tc-12 itself, so
-// that readSAIAPR can report what is missing.
+// findSAIAPR accepts the word list or the regions alone, and the folder
+// saiapr_tc-12 itself, so that readSAIAPR can report the missing part.
 func findSAIAPR(root *os.Root) string {
 	place := firstOf(func(root *os.Root, place string) bool {
 		return isFile(root, path.Join(place, wordListName)) || isFolder(root, path.Join(place, regionsName))
@@ -83,7 +85,7 @@ func (c *reading) readRegions(regions string, words map[int]string) error {
 	labelled := false
 	for _, folder := range folders {
 		if _, err := strconv.Atoi(folder); err != nil {
-			continue // matlab, documents
+			continue // such as matlab
 		}
 		folder = path.Join(regions, folder)
 		file := path.Join(folder, labelsName)
@@ -131,8 +133,8 @@ func (c *reading) labelledPhotos(folder string, labels []photoLabels, words map[
 	return nil
 }
 
-// readWordList reads lines of a number and a name. It skips a number without a
-// name, as other readers do.
+// readWordList reads lines of a number and a name. It skips numbers without a
+// name, like other programs.
 func (c *Collection) readWordList(text, file string) map[int]string {
 	words := map[int]string{}
 	eachLine(text, func(line int, fields []string) {

@@ -15,8 +15,8 @@ const (
 )
 
 // readSplitFile reads split.csv, if it exists, and compares it with the photos.
-// It stores an error for Split, so that a collection with a damaged split can
-// still be indexed.
+// It stores an error, which Split returns later, so that a collection with a
+// damaged split can still be indexed.
 func (c *Collection) readSplitFile(root *os.Root) {
 	if _, err := root.Lstat(SplitName); errors.Is(err, fs.ErrNotExist) {
 		return
@@ -40,7 +40,8 @@ func (c *Collection) readSplitFile(root *os.Root) {
 		case value != splitTrain && value != splitTest:
 			bad = newWarning(Malformed, name, "line %d: %q is neither train nor test", line, value)
 		case dup && before != value:
-			// A name in both halves would leak training data into the test.
+			// If the name were in both halves, training data would leak into
+			// the test.
 			bad = newWarning(Malformed, name, "line %d says %s, line %d said %s", line, value, lines[name], before)
 		default:
 			split[name], lines[name] = value, line
@@ -97,14 +98,14 @@ func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	return train, test, true, nil
 }
 
-// HeldOut puts one of about `every` photos into test, by a hash of its name
-// relative to the opened folder, so that adding photos never moves one between
-// the halves. Given two or more photos, each half gets at least one. If every
-// is below 2, test is empty.
+// HeldOut puts about one in `every` photos into test. It decides by a hash of
+// the photo's name relative to the opened folder, so that adding photos never
+// moves others between the halves. With two or more photos, each half gets at
+// least one. If `every` is below 2, test is empty.
 //
 // The paper requested 50 photos of IAPR TC-12, each with two or more related
-// images, without listing them. cpar-eval requests the whole tenth and excludes
-// photos with fewer related images only from the paper's protocol.
+// images, but does not list them. cpar-eval requests one tenth of the photos,
+// and excludes photos with fewer related images only in the paper's protocol.
 func HeldOut(c *Collection, every int) (train, test []Photo) {
 	if every < 2 || len(c.Photos) < 2 {
 		return append(train, c.Photos...), nil
@@ -123,7 +124,7 @@ func HeldOut(c *Collection, every int) (train, test []Photo) {
 			held++
 		}
 	}
-	// Only very small collections reach this.
+	// This happens only in very small collections.
 	switch held {
 	case 0:
 		out[minAt] = true

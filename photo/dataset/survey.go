@@ -20,7 +20,8 @@ type Survey struct {
 	MaxKeywords int     `json:"most_keywords"`
 	// Frequent holds the ten most frequent keywords in descending order.
 	Frequent []Frequency `json:"frequent"`
-	// Rare counts the keywords of a single photo, which cannot be learnt.
+	// Rare is the number of keywords that only one photo has. They cannot be
+	// learnt.
 	Rare     int          `json:"of_one_photo"`
 	Problems map[Kind]int `json:"problems"`
 	// Split is nil if the collection has no split.
@@ -33,14 +34,13 @@ type Frequency struct {
 	Photos int    `json:"photos"`
 }
 
-// Halves holds the sizes of the halves and the source of the split.
 type Halves struct {
 	By    string `json:"by"`
 	Train int    `json:"train"`
 	Test  int    `json:"test"`
 }
 
-// LeftOut counts the photos that were found or named but are not in Photos.
+// LeftOut counts photos that were found or named but are not in c.Photos.
 func (c *Collection) LeftOut() int {
 	items := c.names()
 	left := map[string]bool{}
@@ -63,8 +63,9 @@ func (c *Collection) names() map[string]bool {
 	return names
 }
 
-// Uncertain returns the warnings that may conceal a photo that exists but is
-// not in Photos. Callers that treat absence as deletion must check them first.
+// Uncertain returns the warnings behind which a photo may exist that is not in
+// c.Photos. Callers that treat missing photos as deleted must check Uncertain
+// first.
 func (c *Collection) Uncertain() (list []Warning) {
 	items := c.names()
 	for _, w := range c.Warnings {
@@ -84,7 +85,6 @@ func (c *Collection) Uncertain() (list []Warning) {
 	return list
 }
 
-// frequencies sorts counts of photos, highest first.
 func frequencies(photos map[string]int) (list []Frequency) {
 	for word, n := range photos {
 		list = append(list, Frequency{word, n})
@@ -95,7 +95,7 @@ func frequencies(photos map[string]int) (list []Frequency) {
 	return list
 }
 
-// List formats the first n counts, printable.
+// List formats the first n counts safely for printing.
 func List(all []Frequency, n int) string {
 	var parts []string
 	for _, f := range all[:min(n, len(all))] {
@@ -107,8 +107,8 @@ func List(all []Frequency, n int) string {
 	return strings.Join(parts, ", ")
 }
 
-// PeopleLeftOut counts and lists names of people that were left out, "" if there
-// are none.
+// PeopleLeftOut counts and lists the names of people that were left out, or
+// returns "".
 func PeopleLeftOut(people []Frequency) string {
 	words := "words"
 	switch len(people) {
@@ -120,7 +120,7 @@ func PeopleLeftOut(people []Frequency) string {
 	return fmt.Sprintf("%d %s below People left out as names: %s", len(people), words, List(people, 5))
 }
 
-// Survey computes the summary. It fails if the split is unusable.
+// Survey summarises the collection. It fails if the split is unusable.
 func (c *Collection) Survey() (*Survey, error) {
 	s := &Survey{Format: c.Format, Photos: len(c.Photos), Problems: map[Kind]int{}}
 	photos := map[string]int{}

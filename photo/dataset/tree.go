@@ -80,18 +80,18 @@ func (c *Collection) warnSkipped(skipped []photo.Skipped) {
 func (c *Collection) name(file string) string {
 	rel, err := filepath.Rel(c.Dir, file)
 	if err != nil {
-		return filepath.ToSlash(file) // unreachable: both paths are absolute and on one disk
+		return filepath.ToSlash(file) // cannot happen, because both paths are absolute and on one disk
 	}
 	return filepath.ToSlash(rel)
 }
 
 type photoKeywords struct {
 	keywords []string
-	people   []string // left out
+	people   []string // names that were left out
 	warnings []Warning
 }
 
-// readKeywords reads the keywords in and beside all files of a shot. Machine
+// readKeywords reads the keywords in and beside all files of p. Machine
 // keywords are excluded, because learning from the program's own answers would
 // reinforce them.
 func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
@@ -141,8 +141,8 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	return t
 }
 
-// walk calls each for the regular files below top in lexical order, except
-// hidden ones. It fails if top cannot be listed.
+// walk calls function each for the regular files below folder top in lexical
+// order, except hidden files. It fails if top cannot be listed.
 func (c *reading) walk(top string, each func(name string, d fs.DirEntry)) error {
 	return fs.WalkDir(c.root.FS(), top, func(name string, d fs.DirEntry, err error) error {
 		if c.ctx.Err() != nil {

@@ -14,13 +14,13 @@ const (
 	Missing       Kind = "missing-file"       // named but not in the folder
 	Duplicate     Kind = "duplicate-path"     // the first row is kept
 	Outside       Kind = "outside-collection" // by ../, an absolute path or a link
-	Malformed     Kind = "malformed-row"      // skipped
-	Encoding      Kind = "not-utf8"           // skipped
-	NoKeywords    Kind = "no-keywords"        // skipped: provides nothing to learn
+	Malformed     Kind = "malformed-row"      // the row is skipped
+	Encoding      Kind = "not-utf8"           // the row is skipped
+	NoKeywords    Kind = "no-keywords"        // skipped, because nothing can be learnt
 	BadKeyword    Kind = "bad-keyword"        // the keyword is dropped, the photo kept
 	TooMany       Kind = "too-many-keywords"  // the first MaxKeywords are kept
 	Spelling      Kind = "spellings"          // spellings were merged, nothing was skipped
-	Unreadable    Kind = "unreadable-file"    // skipped
+	Unreadable    Kind = "unreadable-file"    // the file is skipped
 	Ignored       Kind = "ignored-file"       // an image or link that this importer does not read
 	SplitMismatch Kind = "split-mismatch"     // split.csv and the collection disagree
 	Note          Kind = "note"               // a remark on the whole collection, nothing was skipped
@@ -47,12 +47,12 @@ var kinds = []struct {
 	{Note, "note", "notes", true},
 }
 
-// lost reports whether something was skipped or lost.
+// lost reports whether w stands for skipped or lost data.
 func (w Warning) lost() bool { return w.Kind != Note && w.Kind != Spelling }
 
-// Warning reports one omission or change. Name has the spelling of the disk or
-// table, so that programs can find the file. String and Summary make it
-// printable. Detail is printable: valid UTF-8 without control characters.
+// Warning reports one omission or change. Name is spelt as on the disk or in
+// the table, so that programs can find the file. String and Summary escape its
+// control characters. Detail has none.
 type Warning struct {
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name"`
@@ -81,7 +81,7 @@ func reason(err error, file string) string {
 
 // Summary counts warnings, one line per kind in a fixed order: "3 files
 // missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind. The
-// result is safe to print.
+// result contains no control characters.
 func Summary(warnings []Warning) string {
 	const named = 5
 	by := map[Kind][]Warning{}
@@ -120,7 +120,7 @@ func Summary(warnings []Warning) string {
 	return strings.Join(lines, "\n")
 }
 
-// StrictError is Open's error under Options.Strict. It wraps cpar.ErrInput.
+// StrictError is Open's error if Options.Strict is set. It wraps cpar.ErrInput.
 type StrictError struct {
 	Dir      string
 	Warnings []Warning

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2), uuid boxes
-// under their UUIDs. The last box may be truncated.
+// boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2) by type, or
+// uuid boxes by UUID. The last box may be truncated.
 func boxes(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for len(data) >= 8 {
@@ -57,7 +57,7 @@ func box(data []byte, path ...string) []byte {
 func brands(data []byte) (list []string) {
 	body := box(data, "ftyp")
 	for i := 0; i+4 <= len(body) && i < 256; i += 4 {
-		if i != 4 { // the minor version
+		if i != 4 { // skip the minor version
 			list = append(list, string(body[i:i+4]))
 		}
 	}
@@ -76,8 +76,8 @@ func isAVIF(data []byte) bool {
 	return slices.ContainsFunc(brands(data), func(brand string) bool { return strings.HasPrefix(brand, "avi") })
 }
 
-// heifProperties returns the properties of all images in a file, also of tiles
-// and thumbnails.
+// heifProperties returns the properties of all images in a file, including
+// tiles and thumbnails.
 func heifProperties(data []byte) []byte {
 	meta := box(data, "meta")
 	if len(meta) < 4 {
@@ -87,7 +87,7 @@ func heifProperties(data []byte) []byte {
 }
 
 // heicConfig returns the largest size that a HEIC claims, before rotation. The
-// decoder gets memory for that size only.
+// decoder gets memory only for this size.
 func heicConfig(data []byte) (cfg image.Config, err error) {
 	cfg.ColorModel = color.YCbCrModel
 	for kind, body := range boxes(heifProperties(data)) {

@@ -20,21 +20,21 @@ import (
 	"cpar"
 )
 
-// Limits on an image, checked against the header before anything is allocated.
-// The memory limit is decodeBudget.
+// These limits are checked against the header of an image before memory is
+// allocated. decodeBudget limits the memory.
 const (
-	maxPixels    = 400 << 20 // per image: the largest sensors and phone panoramas
-	maxSide      = 1 << 16   // JPEG's own limit
+	maxPixels    = 400 << 20 // enough for the largest sensors and for panoramas of phones
+	maxSide      = 1 << 16   // the limit of the JPEG format
 	maxFileBytes = 1 << 30
 
 	// An image of more than maxUncheckedPixels must have a byte for every
-	// pixelsPerByte pixels. A blank PNG reaches 1000, the limit of deflate, and
-	// only files made to exhaust memory exceed 2048.
+	// pixelsPerByte pixels. A blank PNG has 1000 pixels per byte, the limit of
+	// deflate. Only files made to exhaust memory exceed 2048.
 	maxUncheckedPixels = 4 << 20
 	pixelsPerByte      = 2048
 
-	// maxScans bounds the scans of a progressive JPEG, each of which visits all
-	// blocks. Encoders write about ten.
+	// maxScans bounds the number of scans of a progressive JPEG, because each
+	// scan visits all blocks. Encoders write about ten.
 	maxScans = 500
 
 	// Images of at least minReducedPixels, and every HEIC, are reduced while
@@ -52,8 +52,8 @@ func Decode(data []byte) (*Image, error) {
 	return decodeImage(data, 0)
 }
 
-// decodeImage decodes an image that is not RAW. It applies the orientation
-// turn, or the image's own if turn is 0.
+// decodeImage decodes an image that is not RAW. It applies orientation turn, or
+// the orientation in the image's metadata if turn is 0.
 func decodeImage(data []byte, turn orientation) (*Image, error) {
 	c, claim, err := inspect(data)
 	if err != nil {
@@ -68,7 +68,7 @@ func decodeImage(data []byte, turn orientation) (*Image, error) {
 		if err == nil {
 			return p, nil
 		}
-		// image/jpeg reports the cause of an irregular JPEG more precisely.
+		// image/jpeg describes the cause more precisely than errIrregular.
 		if !errors.Is(err, errIrregular) {
 			verdict = err
 		}
@@ -86,7 +86,7 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 	}
 	colours := c.name
 	if c.name == "heic" && heicVideoRange(data) {
-		colours = "webp" // whose YCbCr is in video range, too
+		colours = "webp" // WebP also has YCbCr in video range
 	}
 	rgb := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
 	whole := attempt{c.bytes(claim, data) + rgb, func() (p *Image, err error) {
@@ -114,8 +114,8 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 type codec struct {
 	name   string
 	config func(data []byte) (image.Config, error)
-	// decode calls use with the image. The pixels of a HEIC lie in the
-	// sandbox's memory and are valid only until use returns.
+	// decode calls use with the image. The pixels of a HEIC are in the
+	// sandbox's memory and valid only until use returns.
 	decode func(data []byte, use func(image.Image) error) error
 	bytes  func(claim image.Config, data []byte) int64
 }
@@ -135,7 +135,8 @@ func sniff(data []byte) (*codec, error) {
 	case has(0, "RIFF") && has(8, "WEBP"):
 		return newCodec("webp", webpConfig, reading(webp.Decode), webpBytes), nil
 	case has(0, "II*\x00"), has(0, "MM\x00*"):
-		// One strip may hold the whole file and is in memory beside the pixels.
+		// A strip, which may hold the whole file, is in memory in addition to
+		// the pixels.
 		return newCodec("tiff", reading(tiff.DecodeConfig), reading(tiff.Decode), timesSamples(2)), nil
 	case has(0, "BM"):
 		return newCodec("bmp", reading(bmp.DecodeConfig), reading(bmp.Decode), timesSamples(1)), nil
@@ -211,12 +212,12 @@ func (c *codec) failure(err error) error {
 }
 
 // decodeBudget bounds the bytes of all concurrent decodings. The process may
-// use 500 MB, of which files, features, a network and the index need 120. The
+// use 500 MB, and files, features, a network and the index need 120 MB. The
 // budget suffices for 400 megapixels of JPEG, 94 of PNG, or 50 of HEIC.
 const decodeBudget = 360 << 20
 
-// largeDecode is the size from which memory returns to the system at once, so
-// that garbage does not accumulate.
+// largeDecode is the size from which on memory is returned to the system
+// immediately, so that garbage does not accumulate.
 const largeDecode = 64 << 20
 
 var decoding = semaphore.NewWeighted(decodeBudget)

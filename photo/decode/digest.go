@@ -9,8 +9,8 @@ import (
 
 // ContentDigest returns a digest of a JPEG or PNG without its metadata, or of
 // any other file as a whole. Editing keywords keeps the digest, and changing
-// pixels or orientation changes it. It decodes nothing, so it accepts files
-// that no decoder would.
+// pixels or orientation changes it. ContentDigest decodes no pixels, so it
+// accepts damaged files.
 func ContentDigest(data []byte) (digest [32]byte) {
 	h := sha256.New()
 	switch {

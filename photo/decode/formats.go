@@ -45,8 +45,8 @@ func pngBytes(claim image.Config, data []byte) int64 {
 	return n
 }
 
-// webpBytes allows for lossless transforms, which copy the image, and for
-// alpha, which is itself a lossless image.
+// webpBytes allows for a copy by lossless transforms and for alpha, which is a
+// lossless image itself.
 func webpBytes(claim image.Config, _ []byte) int64 {
 	if claim.ColorModel == color.YCbCrModel {
 		return 2 * int64(claim.Width) * int64(claim.Height)
@@ -54,9 +54,9 @@ func webpBytes(claim image.Config, _ []byte) int64 {
 	return 9 * int64(claim.Width) * int64(claim.Height)
 }
 
-// heicBytes is the measured demand of libheif: seven bytes per pixel for a
-// single HEVC image, less for tiles. The largest files get whatever the decoded
-// image leaves of the budget.
+// heicBytes returns the measured demand of libheif: seven bytes per pixel for a
+// single HEVC image, fewer for tiles. The largest files get the budget that the
+// decoded image leaves.
 func heicBytes(claim image.Config, data []byte) int64 {
 	pixels := int64(claim.Width) * int64(claim.Height)
 	least, most := 5*pixels, 16<<20+2*int64(len(data))+8*pixels
@@ -71,8 +71,8 @@ func heicDecode(data []byte, use func(image.Image) error) error {
 	return heif.Decode(data, heicBytes(claim, data), use)
 }
 
-// webpConfig checks the frame too, because an extended header may claim a far
-// smaller canvas.
+// webpConfig also reads the size of the frame, because an extended header may
+// claim a far smaller canvas.
 func webpConfig(data []byte) (image.Config, error) {
 	cfg, err := webp.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -94,8 +94,8 @@ func webpConfig(data []byte) (image.Config, error) {
 	return cfg, nil
 }
 
-// jpegConfig also counts scan markers, which cannot occur in entropy-coded
-// data. The count is an upper bound.
+// jpegConfig also counts scan markers, which entropy-coded data cannot contain.
+// The count is an upper bound.
 func jpegConfig(data []byte) (image.Config, error) {
 	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
 		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)

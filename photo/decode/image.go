@@ -24,12 +24,12 @@ import (
 )
 
 type Image struct {
-	// Width and Height are in pixels, after the reduction of large photos.
+	// Width and Height are in pixels, after a large photo has been reduced.
 	Width, Height int
 	// RGB holds 3·Width·Height bytes, row by row from the top left.
 	RGB []byte
 	// Truncated is set if the end of the file is missing or damaged. The image
-	// then ends with the last complete row, or lacks detail.
+	// then consists of the complete rows, or lacks detail.
 	Truncated bool
 }
 
@@ -68,7 +68,7 @@ func ReadFile(path string) ([]byte, error) {
 	return nil, fmt.Errorf("reading image: %w: %w%s", cpar.ErrInput, photo.Cause(err), advice)
 }
 
-// A rowReader writes row y of an image as stored, in 8-bit sRGB over white.
+// A rowReader writes row y of the stored image as 8-bit sRGB over white.
 type rowReader func(y int, rgb []byte)
 
 func rowsOf(format string, img image.Image) rowReader {
@@ -102,7 +102,7 @@ func rowsOf(format string, img image.Image) rowReader {
 }
 
 // padPalette extends a palette with white, because damaged files have indices
-// beyond its end, on which image panics.
+// beyond its end, for which package image panics.
 func padPalette(m *image.Paletted) *image.Paletted {
 	whole := *m
 	whole.Palette = make(color.Palette, 256)
@@ -128,7 +128,7 @@ func upright(read rowReader, w, h int, o orientation) *Image {
 	for y := range h {
 		read(y, line)
 		for x := range w {
-			ux, uy := x, y // along the stored axes until swapped
+			ux, uy := x, y // coordinates along the stored axes
 			if o.reversesX() {
 				ux = w - 1 - x
 			}
@@ -144,8 +144,8 @@ func upright(read rowReader, w, h int, o orientation) *Image {
 	return p
 }
 
-// meansOf returns a reader of the means of cells of side×side pixels, smaller
-// in the last column and row.
+// meansOf returns a reader of the means of cells of side×side pixels. Cells in
+// the last column and row may be smaller.
 func meansOf(read rowReader, w, h, side int) (means rowReader, columns, rows int) {
 	if side == 1 {
 		return read, w, h

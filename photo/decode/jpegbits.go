@@ -2,8 +2,8 @@ package decode
 
 import "encoding/binary"
 
-// A bitReader reads the entropy-coded data of a scan. From a marker on it
-// returns zeros, and overrun reports whether any of them were used.
+// A bitReader reads the entropy-coded data of a scan. After the next marker it
+// returns zeros, and overrun reports whether any of these zeros were used.
 type bitReader struct {
 	data []byte
 	pos  int
@@ -16,8 +16,9 @@ type bitReader struct {
 func (r *bitReader) refill() {
 	if r.pos+8 <= len(r.data) {
 		v := binary.BigEndian.Uint64(r.data[r.pos:])
-		// Without a byte of 0xff (a zero byte in the complement) whole bytes
-		// can be taken at once. The remaining bits are read again next time.
+		// If no byte is 0xff (no byte of the complement is zero), take all
+		// whole bytes that fit at once. The next refill reads the remaining
+		// bits again.
 		if c := ^v; (c-0x0101010101010101)&^c&0x8080808080808080 == 0 {
 			r.acc |= v >> r.n
 			taken := (64 - r.n) / 8
@@ -77,7 +78,7 @@ func (r *bitReader) restart(number int) error {
 
 const (
 	lutBits  = 9  // codes up to this length need one look-up
-	fastBits = 10 // codes and values up to this total length, too
+	fastBits = 10 // so do codes with their values up to this total length
 )
 
 type huffman struct {
@@ -88,9 +89,9 @@ type huffman struct {
 	limit  [17]uint32           // first 16-bit prefix beyond the codes of a length
 	offset [17]int32            // added to a code of a length gives its index in values
 
-	// fast maps bits to an AC symbol with its coefficient: coefficient<<16 |
-	// preceding zeros<<8 | total bits, or 0 if they are too long. The end of a
-	// block counts as endRun zeros.
+	// fast maps the next bits to an AC symbol with its coefficient, as
+	// coefficient<<16 | preceding zeros<<8 | total bits. It is 0 if they are
+	// too long. The end of a block counts as endRun zeros.
 	fast [1 << fastBits]int32
 }
 

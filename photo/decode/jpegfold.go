@@ -2,18 +2,19 @@ package decode
 
 import "math"
 
-// This file computes the mean over each cell of a block.
+// This file computes the means of the cells (squares) of a block.
 //
-// A sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16) on each axis, where a(0) =
-// 1/√8 and a(u) = 1/2 for u > 0. Averaged over the m = 8/k samples of cell j,
-// the cosine becomes
+// On each axis, the sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16), where a(0) =
+// 1/√8 and a(u) = 1/2 for u > 0. Over the m = 8/k samples of cell j, the mean
+// of the cosine is
 //
 //	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
 //
-// which is a basis function of the k-point transform: of frequency u or, for u
-// > k, of its alias frequency, with a sign. Each coefficient is therefore
-// added, weighted, to one of k×k sums, and a k-point transform turns the sums
-// into cells. The result is exactly the mean of the 8-point transform.
+// This is a basis function of the k-point transform, with frequency u or, for u
+// > k, with its alias frequency and a sign. Each coefficient is therefore
+// weighted and added to one of k×k sums, and a k-point transform turns the sums
+// into cells. The result equals the mean of the samples of the 8-point
+// transform.
 
 var zigzag = [64]int{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
@@ -27,8 +28,9 @@ const foldBits = 13 // fractional bits of sums and cosines
 type folding struct {
 	kx, ky int
 	ready  bool
-	// In zigzag order: the weight of a coefficient times its quantisation step,
-	// with foldBits fractional bits, and the index of the sum it is added to.
+	// weight holds, in zigzag order, the weight of a coefficient times its
+	// quantisation step, with foldBits fractional bits. sumIndex holds the
+	// index of its sum.
 	weight   [64]int32
 	sumIndex [64]uint8
 }
@@ -62,7 +64,7 @@ func foldAxis(k, u int) (frequency int, weight float64) {
 	switch {
 	case f == k: // this cosine is zero at the centre of every cell
 		return 0, 0
-	case k == 2 && f == 1: // two points share one cosine, folded into the weight
+	case k == 2 && f == 1: // both points share one cosine, included in the weight
 		weight *= math.Sqrt2 / 2
 	}
 	return f, weight
@@ -104,8 +106,9 @@ func foldedByte(v int64) byte {
 	return byte(min(max(v, 0), 255))
 }
 
-// foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k of 4 and 8 and
-// the first half of the cells. In the second half odd f have the opposite sign.
+// foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k = 4 and 8 and
+// the first half of the cells. In the second half, odd f have the opposite
+// sign.
 var foldCosines = func() (t [2][8][4]int64) {
 	for i, k := range [2]int{4, 8} {
 		for f := range k {
@@ -118,7 +121,7 @@ var foldCosines = func() (t [2][8][4]int64) {
 }()
 
 // unfold transforms k sums to cells. Even frequencies are symmetric about the
-// middle and odd ones antisymmetric, so each product serves two cells.
+// middle and odd ones antisymmetric, so each product is used for two cells.
 func unfold(k int, x []int64, stride int) {
 	if k == 1 {
 		return

@@ -12,22 +12,22 @@ import (
 // A feature averages about 30×30 pixels of a phone's photo, and networks use
 // small images. The mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in the
 // coefficients of a block (jpegfold.go), so the decoder transforms coefficients
-// to cells, which leaves far fewer values to convert to RGB.
+// directly to cells, and converts far fewer values to RGB.
 //
-// A cell equals the mean of the fully decoded pixels with three differences:
-// pixels that quantisation drove out of 0 … 255 are not clipped, chroma is
-// averaged before the triangle filter, and colours are rounded once per cell.
+// A cell equals the mean of the fully decoded pixels with three differences.
+// Pixels that quantisation moved outside 0 … 255 are not clipped. Chroma is
+// averaged before the triangle filter. Colours are rounded once per cell.
 //
-// The decoder supports what cameras and phones write: 8 bits, grey or YCbCr,
-// sequential or progressive, Huffman codes. Any other file, or a damaged one,
-// goes to image/jpeg, which alone decides whether to reject it.
+// The decoder supports the files of cameras and phones: 8 bits, grey or YCbCr,
+// sequential or progressive, with Huffman codes. All other files, including
+// damaged ones, are passed to image/jpeg, which decides whether to reject them.
 
-// errIrregular sends a file to image/jpeg.
+// errIrregular reports a file that image/jpeg must decode.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// Minimum sides of a reduced image in pixels, three times the feature
-// resolution. Colour features use 256 pixels on the longer side, grey features
-// 128 on both.
+// The minimum sides of a reduced image, in pixels, are three times the
+// resolution of features. Colour features use 256 pixels on the longer side,
+// grey features 128 on both.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128
@@ -65,7 +65,7 @@ type reducedJPEG struct {
 	truncated bool // the file is incomplete
 
 	bits   bitReader
-	eobRun int // further blocks that end without another symbol
+	eobRun int // number of further blocks without another symbol
 }
 
 func (d *reducedJPEG) decode() (image.Image, error) {
@@ -125,8 +125,8 @@ func (d *reducedJPEG) segments() error {
 	}
 }
 
-// segment returns the next marker and its body. Like image/jpeg it skips bytes
-// between segments, including restart markers.
+// segment returns the next marker and its body. Like image/jpeg, it skips other
+// bytes between segments, including restart markers.
 func (d *reducedJPEG) segment() (marker byte, body []byte, err error) {
 	for {
 		i := bytes.IndexByte(d.data[d.pos:], 0xff)
@@ -165,7 +165,7 @@ func (d *reducedJPEG) segment() (marker byte, body []byte, err error) {
 }
 
 func (d *reducedJPEG) quantisation(body []byte) error {
-	if d.scanned { // earlier sums used the old steps
+	if d.scanned { // the sums of earlier scans contain the old steps
 		return errIrregular
 	}
 	for len(body) > 0 {
@@ -191,8 +191,8 @@ func (d *reducedJPEG) quantisation(body []byte) error {
 type jpegComponent struct {
 	id, table        byte
 	h, v             int // blocks per MCU, across and down
-	blocksX, blocksY int // in all MCUs
-	ownX, ownY       int // blocks with pixels, the only ones in a single-component scan
+	blocksX, blocksY int // blocks in all MCUs (including padding)
+	ownX, ownY       int // blocks with pixels, the only blocks in a single-component scan
 	fold             folding
 	plane            []byte // blocksY·ky rows of `stride` cells
 	stride           int
@@ -201,7 +201,7 @@ type jpegComponent struct {
 	lowestBit [64]int8
 	rows      int // rows of blocks with at least the DC coefficient
 
-	// State between the scans of a progressive file:
+	// state between scans of a progressive file
 	sums            []int32  // fold.size() per block
 	coded, negative []uint64 // bit sets per block: nonzero and negative coefficients
 }
@@ -242,8 +242,7 @@ func (d *reducedJPEG) frame(body []byte) error {
 		c := &d.components[i]
 		c.blocksX, c.blocksY = d.mcusX*c.h, d.mcusY*c.v
 		c.ownX, c.ownY = ceilDiv(ceilDiv(w*c.h, luma.h), 8), ceilDiv(ceilDiv(h*c.v, luma.v), 8)
-		// A subsampled block covers more cells, but has only eight samples per
-		// side.
+		// A subsampled block covers more cells but has at most eight per side.
 		c.fold.kx, c.fold.ky = min(8, 8*luma.h/c.h/d.cell), min(8, 8*luma.v/c.v/d.cell)
 		c.stride = c.blocksX * c.fold.kx
 	}
@@ -290,8 +289,8 @@ func (d *reducedJPEG) image() (image.Image, error) {
 	}, nil
 }
 
-// ratios maps the luma columns and rows per chroma sample to subsampling
-// ratios.
+// ratios maps the numbers of luma columns and rows per chroma sample to
+// subsampling ratios.
 var ratios = map[[2]int]image.YCbCrSubsampleRatio{
 	{1, 1}: image.YCbCrSubsampleRatio444, {2, 1}: image.YCbCrSubsampleRatio422, {2, 2}: image.YCbCrSubsampleRatio420,
 	{1, 2}: image.YCbCrSubsampleRatio440, {4, 1}: image.YCbCrSubsampleRatio411, {4, 2}: image.YCbCrSubsampleRatio410,

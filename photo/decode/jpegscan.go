@@ -75,11 +75,11 @@ type jpegScan struct {
 	d           *reducedJPEG
 	parts       []scanComponent
 	first, last int // coefficients of the scan
-	high, low   int // bits of the coefficients: below `high` (all if 0) down to `low`
+	high, low   int // the scan has the bits below high (all bits if 0) down to low
 }
 
-// check validates a scan against earlier ones. Each bit of a coefficient must
-// come once, the most significant first, which bounds the scans and permits
+// check validates a scan against earlier scans. Each bit of a coefficient must
+// come once, the most significant first. This bounds the scans and allows
 // storing sums instead of coefficients.
 func (s *jpegScan) check() error {
 	refining := s.high > 0
@@ -90,7 +90,7 @@ func (s *jpegScan) check() error {
 		refining && s.high != s.low+1:
 		return errIrregular
 	}
-	// image/jpeg counts MCUs differently here, so it gets the file.
+	// image/jpeg counts MCUs differently in this case, so pass the file to it.
 	if c := s.parts[0].c; s.d.interval > 0 && len(s.parts) == 1 && c.h*c.v > 1 {
 		return errIrregular
 	}
@@ -215,8 +215,8 @@ func (s *jpegScan) dcFirst(p *scanComponent, sums []int32) bool {
 	return true
 }
 
-// acSequential dominates the decoding time. It keeps the reader's state in
-// registers and looks up short codes together with their coefficients.
+// acSequential takes most of the decoding time. It therefore keeps the reader's
+// state in registers and looks up short codes with their coefficients.
 func (s *jpegScan) acSequential(p *scanComponent, sums *[64]int32) bool {
 	r, ac, fold := &s.d.bits, p.ac, &p.c.fold
 	acc, n := r.acc, r.n
@@ -358,7 +358,7 @@ func (s *jpegScan) acRefine(p *scanComponent, sums []int32, coded, negative *uin
 	}
 	if s.d.eobRun > 0 {
 		s.d.eobRun--
-		// If the band is done, k may be 64, and the shift leaves no bits.
+		// If the band is complete, k may be 64. The shift then leaves no bits.
 		for rest := *coded & (^uint64(0) << k) & (1<<(s.last+1) - 1); rest != 0; rest &= rest - 1 {
 			s.correct(fold, sums, bits.TrailingZeros64(rest), *negative)
 		}

@@ -7,12 +7,12 @@ import (
 	"image"
 )
 
-// This file decodes JPEGs that are cut off, as after an interrupted copy. If at
-// least half of the rows exist, they become the image, because most of a photo
-// shows most of its keywords, and grey filler rows would count as colours. A
-// progressive file often has all rows and lacks only detail.
+// This file decodes truncated JPEGs, for example after an interrupted copy. If
+// at least half of the rows exist, the image consists of these rows. They
+// usually show most of the photo's contents, whereas grey filler rows would
+// distort colour features. A truncated progressive file often has all rows and
+// lacks only detail.
 
-// errTooFewRows reports that fewer than half of the rows exist.
 var errTooFewRows = errors.New("fewer than half of its rows are present")
 
 func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool) attempt {
@@ -60,8 +60,8 @@ type jpegFrame struct {
 	samples    int64 // in whole blocks, of all components
 }
 
-// frameOf reads the first SOF that image/jpeg accepts. Without one, nothing is
-// allocated.
+// frameOf reads the first frame header that image/jpeg accepts. Without one,
+// image/jpeg allocates nothing.
 func frameOf(data []byte) (f jpegFrame) {
 	for s := range jpegSegments(data) {
 		if s.marker < 0xc0 || s.marker > 0xc2 || len(s.body) < 6 {
@@ -83,8 +83,8 @@ func frameOf(data []byte) (f jpegFrame) {
 	return f
 }
 
-// jpegBytes bounds the memory of image/jpeg: a byte per sample, four more per
-// sample for progressive coefficients, and four per pixel for CMYK.
+// jpegBytes bounds the memory of image/jpeg: one byte per sample, four more for
+// progressive coefficients, and four per pixel for CMYK.
 func jpegBytes(claim image.Config, data []byte) int64 {
 	f := frameOf(data)
 	n := f.samples
@@ -121,7 +121,7 @@ func Truncated(data []byte) bool {
 	if !bytes.HasPrefix(data, []byte("\xff\xd8\xff")) {
 		return false
 	}
-	end := 2 // end of the last segment before the scan, since previews in segments have end markers
+	end := 2 // search after the last segment before the scan, because previews in segments have end markers
 	for s := range jpegSegments(data) {
 		end = s.end
 	}

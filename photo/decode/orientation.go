@@ -87,8 +87,8 @@ func jpegSegments(data []byte) iter.Seq[jpegSegment] {
 	}
 }
 
-// pngChunks yields the whole chunks of a PNG file by type, each with its length,
-// type and checksum.
+// pngChunks yields the whole chunks of a PNG file by type, as slices that
+// include length, type and checksum.
 func pngChunks(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for i := 8; i+12 <= len(data); {

@@ -12,8 +12,8 @@ import (
 	"cpar"
 )
 
-// RAW photos hold sensor data and JPEG previews, of which the largest decodable
-// one is used.
+// RAW photos hold sensor data and JPEG previews. CPAR uses the largest preview
+// that can be decoded.
 //
 //	DNG, CR2, NEF, ARW   TIFF: rawtiff.go
 //	CR3                  ISO boxes, below
@@ -49,7 +49,7 @@ func rafPhoto(data []byte) *rawPhoto {
 	return r
 }
 
-// maxPreviews exceeds the number of previews in any camera's files.
+// maxPreviews bounds the number of previews. No camera writes as many.
 const maxPreviews = 16
 
 func (r *rawPhoto) decode() (*Image, error) {
@@ -59,7 +59,7 @@ func (r *rawPhoto) decode() (*Image, error) {
 	}
 	var usable []preview
 	for _, data := range r.previews {
-		// RAW samples are often lossless JPEG, which inspect rejects.
+		// Sensor data are often lossless JPEG, which inspect rejects.
 		if c, cfg, err := inspect(data); err == nil && c.name == "jpeg" {
 			usable = append(usable, preview{data, cfg})
 		}
@@ -75,9 +75,9 @@ func (r *rawPhoto) decode() (*Image, error) {
 	return nil, fmt.Errorf("decoding raw image: %w: %w", cpar.ErrInput, err)
 }
 
-// previewOrientation returns the orientation in the preview's own EXIF. Without
-// one, the preview lies as the sensor stored it and takes the RAW file's
-// orientation, unless it is already upright while the sensor image lies on its
+// previewOrientation returns the orientation in the preview's own EXIF. A
+// preview without one is stored like the sensor's image and takes the RAW
+// file's orientation, unless it is upright while the sensor's image lies on its
 // side.
 func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orientation {
 	if own := readOrientation("jpeg", preview); own != 1 {
@@ -90,14 +90,14 @@ func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orienta
 	return r.turn
 }
 
-// Canon's boxes, by their 16-byte UUIDs.
+// These are the 16-byte UUIDs of Canon's boxes.
 const (
 	canonMetadata = "\x85\xc0\xb6\x87\x82\x0f\x11\xe0\x81\x11\xf4\xce\x46\x2b\x6a\x48" // CMT1, THMB
 	canonPreview  = "\xea\xf4\x2b\x5e\x1c\x98\x4b\x88\xb9\xfb\xb7\xdc\x40\x6e\x4d\x16" // PRVW
 )
 
-// cr3Photo finds the previews of a CR3: a thumbnail, a preview box, and the
-// full photo as the only sample of a track.
+// cr3Photo finds the previews of a CR3 file: a thumbnail, a preview box, and
+// the full photo, which is the only sample of a track.
 func cr3Photo(data []byte) *rawPhoto {
 	r := &rawPhoto{turn: 1}
 	moov := box(data, "moov")
@@ -136,7 +136,7 @@ func firstSample(data, track []byte) []byte {
 		return nil
 	}
 	length := uint64(binary.BigEndian.Uint32(sizes[4:]))
-	if length == 0 && len(sizes) >= 16 { // sizes differ, so a table follows
+	if length == 0 && len(sizes) >= 16 { // without a common size, a table follows
 		length = uint64(binary.BigEndian.Uint32(sizes[12:]))
 	}
 	var at uint64

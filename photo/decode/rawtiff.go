@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Tags of raw photos that are TIFF files (TIFF 6.0, DNG 1.7).
+// These are tags of RAW photos in TIFF format (TIFF 6.0, DNG 1.7).
 const (
 	tagWidth       = 0x0100
 	tagHeight      = 0x0101
@@ -21,8 +21,7 @@ const (
 	tagDNGVersion  = 0xc612
 )
 
-// maxDirectories exceeds any camera's count and bounds the work for malicious
-// files.
+// maxDirectories bounds the work for malicious files. No camera writes as many.
 const maxDirectories = 64
 
 // tiffPhoto finds the previews of a DNG, CR2, NEF or ARW. It returns nil for an
@@ -42,8 +41,8 @@ func tiffPhoto(t tiffBlock) *rawPhoto {
 		compression, _ := d.number(tagCompression)
 		photometric, _ := d.number(tagPhotometric)
 		switch {
-		case photometric == 32803, photometric == 34892, // colour filter samples, or linear
-			compression == 34713, compression == 32767: // Nikon's and Sony's packing
+		case photometric == 32803, photometric == 34892, // sensor data: colour filter array or linear
+			compression == 34713, compression == 32767: // compression of Nikon and Sony
 			raw = true
 		}
 		if len(r.previews) < maxDirectories {
@@ -82,8 +81,8 @@ func (t tiffBlock) directories(yield func(tiffDirectory) bool) {
 	}
 }
 
-// nikonPreview returns the preview directory of Nikon's maker note, a TIFF
-// block behind a header of ten bytes.
+// nikonPreview returns the preview directory of Nikon's maker note, which is a
+// header of ten bytes and a TIFF block.
 func nikonPreview(d tiffDirectory) (preview tiffDirectory, ok bool) {
 	_, _, note := d.entry(tagMakerNote)
 	if len(note) < 10 || !bytes.HasPrefix(note, []byte("Nikon\x00\x02")) {
@@ -100,8 +99,8 @@ func nikonPreview(d tiffDirectory) (preview tiffDirectory, ok bool) {
 	return t.directory(at), true
 }
 
-// previews returns the JPEG files that a directory points at, by dedicated tags
-// or as strips that follow each other.
+// previews returns the JPEG files to which a directory refers, by dedicated
+// tags or as contiguous strips.
 func (d tiffDirectory) previews(compression uint32) (list [][]byte) {
 	if at, ok := d.number(tagJPEG); ok {
 		length, _ := d.number(tagJPEGBytes)

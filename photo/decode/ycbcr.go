@@ -3,9 +3,9 @@ package decode
 import "image"
 
 // Chroma planes with fewer samples than luma are interpolated with a triangle
-// filter, three parts of the nearer sample to one of the farther, as in libjpeg
-// and OpenCV. Repeating samples, as package image does, changes the hsv
-// histograms of photos by up to 0.1 in L1.
+// filter, as in libjpeg and OpenCV: three parts of the nearer sample and one
+// part of the farther. Repeating samples, as package image does, would change
+// hsv histograms of photos by up to 0.1 in L1.
 
 type convertRow func(rgb, y, cb, cr []byte)
 
@@ -17,7 +17,7 @@ func yCbCrRows(m *image.YCbCr, convert convertRow) rowReader {
 	}
 }
 
-// yCbCrARows reads lossy WebP with alpha, whose colours are not premultiplied.
+// yCbCrARows reads lossy WebP with alpha. Its colours are not premultiplied.
 func yCbCrARows(m *image.NYCbCrA) rowReader {
 	read := yCbCrRows(&m.YCbCr, videoRGB)
 	return func(y int, rgb []byte) {
@@ -67,7 +67,7 @@ func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 		return near
 	}
 	far := near
-	if u.vx == 2 { // the row above for even y, below for odd y, if any
+	if u.vx == 2 { // the row above for even y, below for odd y, if it exists
 		far = plane[u.origin+min(max(cy-1+2*(y&1), 0), u.ch-1)*u.step:][:u.cw]
 	}
 	sums := u.sums
@@ -84,8 +84,8 @@ func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 	left := sums[0]
 	for x, s := range sums {
 		right := sums[min(x+1, len(sums)-1)]
-		out[2*x] = byte((3*s + left + 8) >> 4)    // halves round up in even columns
-		out[2*x+1] = byte((3*s + right + 7) >> 4) // and down in odd ones
+		out[2*x] = byte((3*s + left + 8) >> 4)    // round halves up in even columns
+		out[2*x+1] = byte((3*s + right + 7) >> 4) // and down in odd columns
 		left = s
 	}
 	return out[:u.w]
@@ -108,8 +108,8 @@ func jpegRGB(rgb, y, cb, cr []byte) {
 	}
 }
 
-// videoRGB applies WebP's matrix with the constants of libwebp. Its luma runs
-// from 16 to 235, which package image ignores.
+// videoRGB applies WebP's matrix with the constants of libwebp. Luma runs from
+// 16 to 235. Package image ignores this.
 func videoRGB(rgb, y, cb, cr []byte) {
 	for x, luma := range y {
 		l := int32(luma) * 19077 >> 8

@@ -48,7 +48,8 @@ func copyAttributesBy(set func(path, name string, value []byte, flags int) error
 	return nil
 }
 
-// readGrowing reads a value after its length, and again if it grew in between.
+// readGrowing reads a value's length, then the value, and starts again if the
+// value grew in between.
 func readGrowing(read func(buf []byte) (int, error)) ([]byte, error) {
 	for {
 		n, err := read(nil)
@@ -62,8 +63,8 @@ func readGrowing(read func(buf []byte) (int, error)) ([]byte, error) {
 	}
 }
 
-// isUserAttribute reports whether the user would miss an attribute: losing it
-// loses a tag or widens access to the file.
+// isUserAttribute reports whether losing an attribute would lose a user's tag
+// or widen access to the file.
 func isUserAttribute(name string) bool {
 	if runtime.GOOS == "darwin" {
 		return !strings.HasPrefix(name, "com.apple.") || strings.HasPrefix(name, "com.apple.metadata:")

@@ -21,8 +21,8 @@ func (t *target) read() source {
 	return s
 }
 
-// copies holds a person's keywords in the notation of each list. Programs read
-// only the first list they find, so a new list must repeat the others.
+// copies holds people's keywords in the notation of each list. Programs read
+// only the first list that they find, so a new list repeats the others.
 type copies struct{ flat, paths, tags []string }
 
 func (s *source) copies() copies {
@@ -63,7 +63,7 @@ func tagPath(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// add appends to a list. A new list gets the copies first.
+// add appends to list pr. A new list gets the copies first.
 func (t *target) add(pr property, copies []string, value string) {
 	if !t.xmp.has(pr) {
 		for _, v := range t.xmp.append(pr, copies...) {
@@ -101,7 +101,7 @@ func (t *target) addFlat(c copies, word string) {
 	}
 }
 
-// Values in cpar:Copied that mark changes to IPTC.
+// These values in cpar:Copied mark changes to IPTC.
 const (
 	iptcMark    = "iptc"
 	charsetMark = "iptc:charset" // the UTF-8 declaration was added with a word
@@ -119,8 +119,8 @@ func sameWord(word string) func(string) bool {
 	return func(v string) bool { return Fold(v) == f }
 }
 
-// atRoot returns a test for a path: below auto if machine is set, otherwise at
-// the top level.
+// atRoot returns a predicate for paths below auto if machine is set, and
+// otherwise for paths at the top level.
 func atRoot(sep string, machine bool, match func(string) bool) func(string) bool {
 	return func(v string) bool {
 		p := newPath(v, sep)
@@ -139,8 +139,8 @@ func (t *target) unmark(match func(string) bool) {
 	t.removeCategories(match)
 }
 
-// hierarchies are the lists of hierarchical keywords. The last three belong to
-// digiKam, which copies into them the lists that it reads.
+// hierarchies are the lists of hierarchical keywords. digiKam copies the lists
+// that it reads into the last three.
 var hierarchies = []struct {
 	property
 	sep string
@@ -164,7 +164,7 @@ func (t *target) change(all source, c Change) (added []string) {
 	here := newWordSet(append(own.machine, own.marked().list...)...)
 	copies := all.copies()
 
-	take := func(word string) { // a person gave or accepted it
+	take := func(word string) { // for a word that a person gave or accepted
 		t.remove(ownRejected, sameWord(word))
 		if person.has(word) {
 			return
@@ -235,7 +235,7 @@ func (t *target) removeFlat(match func(string) bool) {
 	}
 }
 
-// retract removes the words of a run. It keeps words that a person accepted or
+// retract removes the words of a run, except words that a person accepted or
 // put into a hierarchy.
 func (t *target) retract(run string, words []string) {
 	own := t.read()
@@ -292,8 +292,8 @@ func (t *target) removeCopies(copied []string) {
 	t.remove(ownCopied, func(string) bool { return true })
 }
 
-// removeCategories removes machine keywords from ACDSee's tree, where digiKam
-// repeats them.
+// removeCategories removes machine keywords from ACDSee's tree, into which
+// digiKam copies them.
 func (t *target) removeCategories(match func(string) bool) {
 	pr := property{nsACDSee, "acdsee", "categories", ""}
 	values := t.xmp.list(pr)

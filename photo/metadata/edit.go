@@ -16,22 +16,22 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// An Edit replaces the first len(Old) bytes of a file by New and keeps the
-// rest. For a sidecar Old is the whole file, or nil if it did not exist. A nil
-// New deletes the file.
+// An Edit replaces the first len(Old) bytes of a file with New and keeps the
+// rest. For a sidecar, Old is the whole file, or nil if it did not exist. If
+// New is nil, the file is deleted.
 type Edit struct {
 	Path    string // symbolic links are resolved
 	Created bool   // the file did not exist
 	Old     []byte
 	New     []byte
 	Before  [32]byte // SHA-256 of the whole file before the edit
-	After   [32]byte // and after it
-	Added   []string // the added keywords
+	After   [32]byte // and after the edit
+	Added   []string
 
-	mode fs.FileMode // of a new file
+	mode fs.FileMode // mode of a new file
 }
 
-// Undo returns the inverse edit, which applies while the file is unchanged
+// Undo returns the inverse edit, which applies only if the file has not changed
 // since e.
 func (e *Edit) Undo() *Edit {
 	return &Edit{Path: e.Path, Created: e.New == nil, Old: e.New, New: e.Old, Before: e.After, After: e.Before, mode: e.mode}
@@ -39,7 +39,7 @@ func (e *Edit) Undo() *Edit {
 
 // Apply writes the file atomically. It keeps permissions, extended attributes
 // and, with keepMtime, the modification time. It returns ErrChanged if the file
-// differs from the planned one.
+// has changed since it was planned.
 func (e *Edit) Apply(keepMtime bool) error {
 	var err error
 	switch {
@@ -56,8 +56,8 @@ func (e *Edit) Apply(keepMtime bool) error {
 	return nil
 }
 
-// create writes a new file atomically and never replaces one that another
-// program creates at the same moment.
+// create writes a new file atomically. It never replaces a file that another
+// program creates at the same time.
 func (e *Edit) create() error {
 	mode := e.mode
 	if mode == 0 {
@@ -87,8 +87,8 @@ func (e *Edit) delete() error {
 	return durable.OS.SyncDir(filepath.Dir(e.Path))
 }
 
-// replace writes a temporary file and renames it over the old one if it has the
-// planned digest.
+// replace writes a temporary file and renames it over the old file, if the old
+// file has the planned digest.
 func (e *Edit) replace(keepMtime bool) error {
 	info, err := os.Lstat(e.Path)
 	switch {
@@ -128,7 +128,7 @@ func (e *Edit) replace(keepMtime bool) error {
 	if err := copyAttributes(e.Path, w.Temp()); err != nil {
 		return err
 	}
-	// Another program may have saved it during the copy.
+	// Another program may have saved the file during the copy.
 	if now, err := os.Lstat(e.Path); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
 		return ErrChanged
 	}
@@ -155,7 +155,7 @@ func restore(path string, was fs.FileInfo, keepMtime bool) error {
 }
 
 // writable rejects write-protected files even for the superuser, who could
-// write there but was not asked to.
+// write them.
 func writable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

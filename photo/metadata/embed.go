@@ -18,7 +18,7 @@ type header struct {
 	segments         []segment
 	xmp              int // index of the packet, -1 if none
 	resourceSegments []resourceSegment
-	iptc             []byte // the unchanged block
+	iptc             []byte // the block before the edit
 }
 
 type resourceSegment struct {
@@ -130,8 +130,8 @@ func (h *header) target() (*target, error) {
 	return t, nil
 }
 
-// checkExtended rejects a file with keywords in extended XMP, which cannot be
-// edited here.
+// checkExtended rejects a file with keywords in extended XMP, which this
+// package cannot edit.
 func (h *header) checkExtended(main *packet) error {
 	data, err := extendedXMP(h.segments, main)
 	if err == nil && data == nil {
@@ -152,8 +152,8 @@ func (h *header) checkExtended(main *packet) error {
 	return nil
 }
 
-// resourceSegments reads the Photoshop resources. Resources that continue in
-// the next segment are joined in the first.
+// resourceSegments reads the Photoshop resources. If resources continue in the
+// next segment, both are joined in the first.
 func resourceSegments(segments []segment) ([]resourceSegment, error) {
 	var found []resourceSegment
 	var joined []byte
@@ -190,7 +190,7 @@ func (h *header) rewrite(t *target) ([]segment, error) {
 	gone := make([]bool, len(segments))
 	more := map[int][]segment{} // segments to insert after a segment
 
-	lead := -1 // last of the segments that must come first
+	lead := -1 // last of the segments that must precede XMP
 	for i, s := range segments {
 		if s.marker != app0 && !s.is(app1, signatureExif) {
 			break
@@ -224,7 +224,7 @@ func (h *header) rewrite(t *target) ([]segment, error) {
 }
 
 // placeIPTC writes the IPTC block into its old resource, or after the other
-// resources, or into a new segment after XMP.
+// resources, or into a new segment after segment behind.
 func (h *header) placeIPTC(iptc []byte, behind int, segments []segment, gone []bool, more map[int][]segment) {
 	if len(h.resourceSegments) == 0 {
 		for _, payload := range split(newResource(resourceIPTC, iptc).raw) {
@@ -245,7 +245,7 @@ func (h *header) placeIPTC(iptc []byte, behind int, segments []segment, gone []b
 				}
 				r = r.withData(iptc)
 			case r.id == resourceDigest && len(r.data) == md5.Size && [md5.Size]byte(r.data) == md5.Sum(h.iptc):
-				// The digest declared that IPTC and XMP agree, and they agree again.
+				// The old digest declared that IPTC and XMP agree. They agree again.
 				sum := md5.Sum(iptc)
 				r = r.withData(sum[:])
 			}
@@ -299,8 +299,8 @@ func split(stream []byte) [][]byte {
 	return payloads
 }
 
-// xmpPayload returns the packet as a segment payload. It drops the padding if
-// the packet would be too long.
+// xmpPayload returns the packet as a segment payload. If the packet is too
+// long, xmpPayload drops its padding.
 func xmpPayload(p *packet) ([]byte, error) {
 	const room = 65502 // XMP part 3, 1.1.3.1
 	data, err := p.bytes()

@@ -15,11 +15,11 @@ func isHEIF(head []byte) bool { return len(head) >= 12 && string(head[4:8]) == "
 
 const maxBoxes = 10_000
 
-// A box of the ISO base media file format (ISO/IEC 14496-12): length, type,
+// A box of an ISO media file (ISO/IEC 14496-12) consists of length, type and
 // content.
 type box struct {
 	kind     string
-	at, size int64 // of the content
+	at, size int64 // position and size of the content
 }
 
 // readHEIF collects the blocks of HEIC, AVIF and CR3 files.
@@ -58,7 +58,7 @@ func boxes(r io.ReaderAt, from, to int64, each func(box) error) error {
 		}
 		size, start := int64(binary.BigEndian.Uint32(head[:])), int64(8)
 		switch size {
-		case 0: // extends to the end
+		case 0: // the box extends to the end
 			size = to - from
 		case 1:
 			if _, err := r.ReadAt(head[8:], from+8); err != nil {
@@ -83,7 +83,7 @@ func (b *blocks) readMeta(r io.ReaderAt, size int64, meta box) error {
 	}
 	var kinds map[uint32]string
 	var places []location
-	var data box // the content of small items
+	var data box // box with the content of small items
 	err := boxes(r, meta.at+4, meta.at+meta.size, func(x box) (err error) {
 		switch x.kind {
 		case "iinf":
@@ -136,7 +136,7 @@ func itemKinds(r io.ReaderAt, size int64, iinf box) (map[uint32]string, error) {
 	if err != nil || len(head) < 6 {
 		return nil, errTruncated
 	}
-	start := int64(6) // version, flags, a count of two bytes
+	start := int64(6) // after version, flags and a count of two bytes
 	if head[0] > 0 {
 		start = 8
 	}
@@ -175,7 +175,7 @@ func itemKinds(r io.ReaderAt, size int64, iinf box) (map[uint32]string, error) {
 
 type location struct {
 	item    uint32
-	within  bool // in the meta box's own data
+	within  bool // inside the meta box
 	extents [][2]uint64
 }
 
@@ -196,7 +196,7 @@ func locations(b []byte) ([]location, error) {
 		if version >= 1 {
 			method = c.number(2) & 15
 		}
-		elsewhere := c.number(2) != 0 // in another file
+		elsewhere := c.number(2) != 0 // the item is in another file
 		from := c.number(base)
 		for extents := c.number(2); extents > 0 && !c.short; extents-- {
 			if version >= 1 {
@@ -227,7 +227,7 @@ func (b *blocks) readItem(l location, r io.ReaderAt, size int64, data box) ([]by
 		if at > uint64(to-from) || n > uint64(to-from)-at {
 			return nil, errTruncated
 		}
-		if n == 0 && len(l.extents) == 1 { // extends to the end
+		if n == 0 && len(l.extents) == 1 { // the item extends to the end
 			n = uint64(to-from) - at
 		}
 		if uint64(len(item))+n > maxXMP {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// A dataset of IPTC-NAA IIM: 0x1c record number length value.
+// A dataset is a field of IPTC-NAA IIM: 0x1c record number length value.
 type dataset struct {
 	record, number byte
 	raw, value     []byte
@@ -26,11 +26,11 @@ func newDataset(record, number byte, value string) dataset {
 type iim struct {
 	sets    []dataset
 	tail    []byte // padding
-	utf8    bool   // declared by dataset 1:90
+	utf8    bool   // dataset 1:90 declares UTF-8
 	foreign bool
 }
 
-// iimUTF8 declares UTF-8 by ISO 2022.
+// iimUTF8 is the ISO 2022 escape sequence for UTF-8.
 const iimUTF8 = "\x1b%G"
 
 // maxIPTC is the maximum length of a keyword in bytes (IIM 4.2).
@@ -44,7 +44,7 @@ func parseIIM(b []byte) (*iim, error) {
 		}
 		head := 5
 		size := uint64(binary.BigEndian.Uint16(b[3:]))
-		if size&0x8000 != 0 { // extended: the low bits give the length of the length
+		if size&0x8000 != 0 { // an extended dataset: the low bits give the length of the length
 			n := int(size & 0x7fff)
 			if n > 4 || n > len(b)-head {
 				return m, errTruncated
@@ -81,8 +81,8 @@ func (m *iim) bytes() []byte {
 func (d dataset) isKeyword() bool { return d.record == 2 && d.number == 25 }
 
 // text decodes a value and ignores the declared character set, which programs
-// often get wrong. The default is Latin-1, and Latin-1 text beyond ASCII is
-// hardly ever valid UTF-8.
+// often get wrong. The default is Latin-1, whose text beyond ASCII is hardly
+// ever valid UTF-8.
 func (m *iim) text(value []byte) string {
 	if !utf8.Valid(value) {
 		value, _ = charmap.Windows1252.NewDecoder().Bytes(value) // maps every byte
@@ -101,7 +101,7 @@ func (m *iim) keywords() []string {
 }
 
 // append adds a keyword at the end. It returns false for keywords that are too
-// long or outside the block's character set, which go to XMP only.
+// long or outside the block's character set. They are written to XMP only.
 func (m *iim) append(word string) bool {
 	if len(m.sets) == 0 {
 		m.sets = []dataset{newDataset(1, 90, iimUTF8), newDataset(2, 0, "\x00\x04")}
@@ -126,7 +126,7 @@ func (m *iim) append(word string) bool {
 }
 
 // encode encodes a word in the block's character set. It switches to UTF-8 only
-// if every old value keeps its meaning.
+// if all old values keep their meaning.
 func (m *iim) encode(word string) (string, bool) {
 	switch {
 	case m.utf8 || isASCII([]byte(word)):
@@ -136,7 +136,7 @@ func (m *iim) encode(word string) (string, bool) {
 	}
 	plain, valid := true, true
 	for _, d := range m.sets {
-		// Record 2 is text except for its version. Record 1 has few numbers.
+		// Record 2 is text except for its version. Record 1 holds no text.
 		if d.record == 2 && d.number > 0 {
 			plain = plain && isASCII(d.value)
 			valid = valid && utf8.Valid(d.value)
@@ -194,11 +194,11 @@ func isASCII(b []byte) bool {
 
 const (
 	resourceIPTC   = 0x0404
-	resourceDigest = 0x0425 // MD5 of the IPTC block, which reveals that only IPTC was edited
+	resourceDigest = 0x0425 // MD5 of the IPTC block, by which programs detect that only IPTC was edited
 )
 
-// A resource of Photoshop: "8BIM" id name size data. Name and data are padded
-// to even length.
+// A resource is a block of Photoshop: "8BIM" id name size data. Name and data
+// are padded to even length.
 type resource struct {
 	id        uint16
 	raw, data []byte
@@ -215,8 +215,9 @@ func newResource(id uint16, data []byte) resource {
 	return resource{id, raw, data}
 }
 
-// parseResources splits resources. tail is the padding after the last. On error
-// it returns the resources before the damage and the data of a truncated one.
+// parseResources splits resources. tail is the padding after the last resource.
+// On error, parseResources returns the resources before the damage and the data
+// of a truncated resource.
 func parseResources(b []byte) (found []resource, tail []byte, err error) {
 	for len(b) > 0 {
 		if !bytes.HasPrefix(b, []byte("8BIM")) {

@@ -26,7 +26,7 @@ const (
 	extendedHead            = len(signatureExtended) + 32 + 4 + 4
 )
 
-// A segment of a JPEG file: 0xff… marker length payload.
+// A segment is a part of a JPEG file: 0xff… marker length payload.
 type segment struct {
 	marker  byte
 	fill    int  // extra 0xff bytes before the marker
@@ -47,8 +47,9 @@ func (s segment) bytes() []byte {
 	return append(out, s.payload...)
 }
 
-// readSegments reads the segments before the first scan and keeps the payloads
-// selected by want. On error it returns the segments before the damage.
+// readSegments reads the segments before the first scan and keeps payloads for
+// whose marker want returns true. On error, it returns the segments before the
+// damage.
 func readSegments(r io.Reader, want func(marker byte) bool) (found []segment, err error) {
 	br := bufio.NewReaderSize(r, 32<<10)
 	var start [2]byte
@@ -69,7 +70,7 @@ func readSegments(r io.Reader, want func(marker byte) bool) (found []segment, er
 				return found, errTruncated
 			}
 		}
-		s.fill-- // one belongs to the marker
+		s.fill-- // one 0xff belongs to the marker
 		switch {
 		case s.marker == sos || s.marker == eoi:
 			return found, nil
@@ -130,8 +131,8 @@ func (b *blocks) readJPEG(r io.Reader) {
 	}
 }
 
-// extendedXMP joins the extension of the first packet, if the packet names one.
-// Each chunk carries the digest and length of the whole and its own offset.
+// extendedXMP joins the chunks of the extension that packet main names. Each
+// chunk holds the digest and length of the whole extension and its own offset.
 func extendedXMP(segments []segment, main *packet) ([]byte, error) {
 	named := main.list(property{ns: nsNote, name: "HasExtendedXMP"})
 	if len(named) == 0 {

@@ -9,11 +9,11 @@ import (
 // autoRoot is the root of machine keywords in hierarchies.
 const autoRoot = "auto"
 
-// internalRoots are folded roots that programs reserve for internal use.
+// internalRoots are case-folded roots that programs reserve for internal use.
 var internalRoots = map[string]bool{"darktable": true, "_digikam_internal_tags_": true}
 
-// faceRoots are folded roots below which programs and people keep names of
-// persons: People, as in digiKam and Lightroom, and its translations.
+// faceRoots are case-folded roots below which programs and users put names of
+// people: People, as in digiKam and Lightroom, and its translations.
 var faceRoots = map[string]bool{
 	"people": true, "person": true, "persons": true, "faces": true, "face": true,
 	"personen": true, "menschen": true, "leute": true, "gesichter": true,
@@ -22,11 +22,11 @@ var faceRoots = map[string]bool{
 	"ludzie": true, "osoby": true, "lidé": true, "люди": true, "лица": true, "人物": true, "人": true, "人々": true,
 }
 
-// IsFaceRoot reports whether programs keep names of persons below a word.
+// IsFaceRoot reports whether names of people are put below the root word.
 func IsFaceRoot(word string) bool { return faceRoots[Fold(word)] }
 
 // IsPersonNoun reports whether a word is an ordinary noun for people, such as
-// child, and no name.
+// "child", and not a name.
 func IsPersonNoun(word string) bool { return personNouns[Fold(word)] }
 
 // A path is a keyword with its position in a hierarchy, such as Places|Rome.
@@ -35,7 +35,7 @@ type path struct {
 	rest  string
 }
 
-// newPath splits a value at sep. digiKam writes a slash within a name as a
+// newPath splits a value at sep. In names, digiKam writes a slash as a
 // backslash.
 func newPath(value, sep string) path {
 	unescape := func(s string) string {
@@ -61,12 +61,12 @@ func (p path) below(roots map[string]bool) bool {
 	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
 }
 
-// names reports whether p is the name of a person, below a root for faces.
+// names reports whether p is the name of a person below a face root.
 func (p path) names() bool { return p.below(faceRoots) && !personNouns[Fold(p.leaf())] }
 
 // placed reports whether a person chose the position of the word. darktable
-// creates a top-level keyword for each flat one, so a top-level path proves
-// nothing if the word also lies below auto.
+// creates a top-level path for each flat keyword, so a top-level path does not
+// count if the word is also below auto.
 func (p path) placed(marked *wordSet) bool {
 	return len(p.parts) > 1 || !marked.has(p.leaf())
 }
@@ -75,16 +75,16 @@ func (p path) leaf() string { return p.parts[len(p.parts)-1] }
 
 var autoRoots = map[string]bool{autoRoot: true}
 
-// A source holds the content of some blocks, before interpretation.
+// A source holds the uninterpreted keywords of metadata blocks.
 type source struct {
 	flat   []string
 	paths  []path
-	people []string // names beside marked faces
+	people []string // names of marked faces
 
-	// From the namespace urn:cpar:xmp:1.0/:
+	// The fields below are from namespace urn:cpar:xmp:1.0/.
 	machine, accepted, rejected []string
 	given                       []string // words that a person added with this program
-	copied                      []string // copies between lists: "list value"
+	copied                      []string // copies between lists, as "list value"
 	run                         string
 }
 
@@ -143,10 +143,10 @@ func (s *source) keywords() Keywords {
 		people   = newWordSet()
 		machine  = newWordSet(s.machine...)
 		accepted = newWordSet(s.accepted...)
-		leaves   = newWordSet() // placed in a hierarchy by a person
+		leaves   = newWordSet() // words that a person placed in a hierarchy
 		standing = newWordSet(s.flat...)
 		inner    = newWordSet() // inner nodes of hierarchies, not keywords
-		outer    = newWordSet() // nodes of the other hierarchies
+		outer    = newWordSet() // nodes of other hierarchies
 		marked   = s.marked()
 		paths    [][]string
 	)
@@ -186,7 +186,7 @@ func (s *source) keywords() Keywords {
 	for _, w := range append(s.flat[:len(s.flat):len(s.flat)], leaves.list...) {
 		switch {
 		case people.has(w):
-		case inner.has(w) && !outer.has(w): // darktable also lists each node of a hierarchy on its own
+		case inner.has(w) && !outer.has(w): // darktable also lists each inner node as a flat keyword
 		case machine.has(w) && !accepted.has(w) && !leaves.has(w):
 		default:
 			human.add(w)
@@ -205,7 +205,7 @@ func (s *source) keywords() Keywords {
 		case standing.has(w):
 			left.add(w)
 		case len(standing.list) > 0:
-			// Another program removed one of the marks and left the rest.
+			// Another program removed one of the two marks.
 			rejected.add(w)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package metadata reads the keywords in and beside photos. It writes keywords
-// in the notations of other programs and preserves all other metadata.
+// in the notations of other programs and keeps all other metadata.
 //
 //	photo: IPTC, XMP, EXIF ─┐
 //	photo.jpg.xmp           ├─▶ ReadFile ─▶ Keywords
@@ -14,13 +14,12 @@
 //	digiKam:TagsList         auto/word   digiKam, Immich
 //	IPTC 2:25                flat        inside JPEG files only
 //
-// A flat list cannot mark machine keywords by a root, so our own namespace,
-// urn:cpar:xmp:1.0/, lists them too. Both marks keep suggestions that no person
-// accepted out of training data.
+// The root "auto" marks machine keywords (suggestions of CPAR) in hierarchies.
+// Flat lists have no roots, so namespace urn:cpar:xmp:1.0/ lists these keywords
+// too. Marked words do not enter training data unless a person accepts them.
 //
-// The package decodes no image. A damaged block is never written to and does
-// not affect the reading of others. Memory is bounded by the file size, and by
-// 32 MiB for an XMP packet.
+// Package metadata decodes no image. It never writes to a damaged block, and
+// reads the others. The file size bounds its memory, and 32 MiB an XMP packet.
 //
 // Formats: XMP parts 1 and 3 (ISO 16684-1), IPTC-NAA IIM 4.2, Metadata Working
 // Group, Guidelines for handling image metadata 2.0, and docs/FORMAT.md,
@@ -42,32 +41,34 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Keywords are the keywords of one photo from all blocks and sidecars. Each
-// list is free of duplicates, compared by Fold.
+// Keywords holds the keywords of one photo from all blocks and sidecars. No
+// list has duplicates under Fold.
 type Keywords struct {
-	// Human holds words given by people: the flat lists, then the leaves of
-	// hierarchies. It includes accepted suggestions.
+	// Human holds the words of people, including accepted suggestions: the flat
+	// lists, then the leaves of hierarchies.
 	Human []string
 	// Machine holds suggestions of this program that no person has accepted.
 	Machine []string
 	// Rejected holds suggestions that a person rejected.
 	Rejected []string
-	// People holds names of persons, not ordinary nouns such as child, from face
-	// regions or below a root for faces.
+	// People holds names of people from face regions or below a face root. It
+	// omits ordinary nouns such as "child".
 	People []string
-	// Paths holds the hierarchies that people placed words in, from the top.
+	// Paths holds the paths, from the top, at which people placed words in
+	// hierarchies.
 	Paths [][]string
 	// Run is the run that last wrote Machine, or "".
 	Run string
 }
 
-// Problem describes a damaged block. The other blocks still count.
+// Problem describes a damaged block. Keywords of the other blocks are used.
 type Problem struct{ Path, Detail string }
 
 // Where selects the file to write.
 type Where string
 
-// Embedded requires a JPEG file. Plan rejects others with ErrNotEmbeddable.
+// Embedded requires a JPEG file. For other files, Plan returns
+// ErrNotEmbeddable.
 const (
 	Sidecar  Where = "sidecar"
 	Embedded Where = "embedded"
@@ -79,7 +80,7 @@ type Style string
 const (
 	Append Style = "append"          // photo.jpg.xmp, as darktable and digiKam do
 	Adobe  Style = "adobe"           // photo.xmp, as Lightroom does
-	Follow Style = "follow-existing" // an existing sidecar, otherwise Append
+	Follow Style = "follow-existing" // the existing sidecar, otherwise Append
 )
 
 // Change describes an edit of the keywords of one photo.
@@ -93,9 +94,9 @@ type Change struct {
 var (
 	// ErrNotEmbeddable reports that keywords cannot be embedded without risk.
 	ErrNotEmbeddable = fmt.Errorf("%w: keywords cannot be written into this file", cpar.ErrInput)
-	// ErrChanged reports that the file changed after the edit was planned.
+	// ErrChanged reports that the file has changed since the edit was planned.
 	ErrChanged = fmt.Errorf("%w: the file changed meanwhile", cpar.ErrInput)
-	// errDamaged reports a damaged block, which is never written to.
+	// errDamaged reports a damaged block, which must not be edited.
 	errDamaged = fmt.Errorf("%w: its metadata is damaged", cpar.ErrInput)
 
 	errTruncated = errors.New("it is truncated")
@@ -107,7 +108,7 @@ func Fold(word string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(word))))
 }
 
-// maxWordBytes is the maximum length of a written word. Collections have the
+// maxWordBytes is the maximum length of a written word. Package dataset has the
 // same limit.
 const maxWordBytes = 128
 

@@ -2,10 +2,9 @@ package metadata
 
 import "strings"
 
-// personNouns are folded ordinary nouns for people, in the languages of
-// faceRoots. Below a root for faces they are keywords, not names of persons.
-// Words for relatives, such as mother, are missing because families use them as
-// names.
+// personNouns are case-folded ordinary nouns for people, in the languages of
+// faceRoots. Below a face root they are keywords, not names. Words for
+// relatives, such as "mother", are omitted, because families use them as names.
 var personNouns = func() map[string]bool {
 	words := map[string]bool{}
 	for w := range strings.FieldsSeq(`

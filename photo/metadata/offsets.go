@@ -15,10 +15,10 @@ import (
 // difference returns the bytes from the beginning of the file to the end of the
 // last changed segment, before and after the change.
 //
-// EXIF offsets count from their own segment. Google's and Samsung's count from
-// the end of the file. Offsets of the Multi-Picture Format (CIPA DC-007) are
-// corrected. Files with other data behind the image are rejected, because a
-// maker note could refer to it.
+// EXIF offsets are relative to their segment, and those of Google and Samsung
+// to the end of the file. difference corrects offsets of the Multi-Picture
+// Format (CIPA DC-007). It rejects files with other data after the image,
+// because a maker note could refer to it.
 func (h *header) difference(after []segment, file io.ReaderAt, size int64) (before, now []byte, err error) {
 	length := func(segments []segment) (n int) {
 		for _, s := range segments {
@@ -53,8 +53,8 @@ func (h *header) difference(after []segment, file io.ReaderAt, size int64) (befo
 }
 
 // moveMPF corrects the Multi-Picture Format of a file whose header grew, and
-// reports whether the file has one. The first image's size extends to the
-// second image. The other offsets count from the segment.
+// reports whether the file has one. The size of the first image includes the
+// header. The other offsets are relative to the segment.
 func moveMPF(old, now []segment, grown int) (bool, error) {
 	find := func(segments []segment) (at, place int) {
 		for i, s := range segments {
@@ -115,7 +115,7 @@ func moveEntries(b []byte, grown, further int) error {
 	return errors.New("it has no entries")
 }
 
-// checkTrailer rejects a file with unknown data behind the image.
+// checkTrailer rejects a file with unknown data after the image.
 func checkTrailer(file io.ReaderAt, scan, size int64) error {
 	end, err := imageEnd(io.NewSectionReader(file, scan, size-scan))
 	if err != nil {
@@ -135,7 +135,7 @@ func checkTrailer(file io.ReaderAt, scan, size int64) error {
 		return readError(err)
 	}
 	switch {
-	case len(head) >= 8 && string(head[4:8]) == "ftyp", // the film of a motion photo
+	case len(head) >= 8 && string(head[4:8]) == "ftyp", // video of a motion photo
 		string(tail) == "SEFT", // Samsung's trailer, addressed from the end
 		bytes.HasPrefix(head, []byte("CANON OPTIONAL DATA\x00")):
 		return nil
@@ -173,7 +173,7 @@ func imageEnd(r io.Reader) (n int64, err error) {
 		case err != nil, marker == 0, marker >= 0xd0 && marker <= 0xd7:
 		case marker == eoi:
 			return n, nil
-		default: // tables between scans
+		default: // skip tables between scans
 			size := int(next())<<8 | int(next())
 			if err == nil && size > 2 {
 				var skipped int

@@ -4,5 +4,4 @@ package metadata
 
 import "io/fs"
 
-// chown does nothing on systems without Unix owners.
 func chown(string, fs.FileInfo) {}

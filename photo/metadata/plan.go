@@ -15,9 +15,9 @@ import (
 )
 
 // Plan computes the edit that applies a change to the photo's sidecar or to the
-// photo itself. It returns nil if nothing would change, and never writes. Words
-// that a person already gave or rejected in any list, compared by Fold, are not
-// suggested.
+// photo itself. It writes nothing, and returns nil if nothing would change. It
+// does not suggest words that a person gave or rejected in any list, compared
+// by Fold.
 func Plan(photo string, w Where, s Style, c Change) (*Edit, error) {
 	e, err := plan(photo, w, s, c)
 	if err != nil {
@@ -52,8 +52,8 @@ func plan(photo string, w Where, s Style, c Change) (*Edit, error) {
 	return nil, fmt.Errorf("%w: keywords are written to a %s or are %s, not %q", cpar.ErrInput, Sidecar, Embedded, string(w))
 }
 
-// NewSidecar returns the sidecar for an in-memory photo without one, or nil if
-// the change adds nothing.
+// NewSidecar returns a new sidecar for an in-memory photo, or nil if the change
+// adds nothing.
 func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
 	c, err := c.cleaned()
 	if err != nil {
@@ -120,7 +120,7 @@ func changeSidecar(name string, old []byte, perm fs.FileMode, change func(*targe
 	return e, nil
 }
 
-// readError strips the path, which the caller adds in printable form.
+// readError strips the path, because callers add an escaped path.
 func readError(err error) error {
 	return fmt.Errorf("%w: %w", cpar.ErrInput, photo.Cause(err))
 }

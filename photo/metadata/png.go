@@ -70,7 +70,8 @@ func (b *blocks) readText(kind string, data []byte) error {
 	return nil
 }
 
-// readProfile goes by a profile's content first, because names are unreliable.
+// readProfile detects the kind of a profile by content first, because names are
+// unreliable.
 func (b *blocks) readProfile(name string, raw []byte) {
 	exif := bytes.TrimPrefix(raw, []byte(signatureExif))
 	switch {
@@ -95,7 +96,7 @@ func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 			return nil, errTruncated
 		}
 		packed, rest = true, rest[1:]
-	case "iTXt": // flag, method, language, translated keyword
+	case "iTXt": // after flag, method, language and translated keyword
 		if len(rest) < 2 {
 			return nil, errTruncated
 		}
@@ -115,7 +116,7 @@ func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A few compressed bytes may expand to many.
+	// Few compressed bytes may expand to many.
 	text, err := io.ReadAll(io.LimitReader(z, maxXMP-b.packed+1))
 	if b.packed += int64(len(text)); b.packed > maxXMP {
 		return nil, fmt.Errorf("it is larger than %d MiB", maxXMP>>20)
@@ -123,7 +124,7 @@ func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 	return text, err
 }
 
-// rawProfile skips the profile's name and length, and decodes its hex bytes,
+// rawProfile skips the profile's name and length and decodes its hex digits,
 // which may span lines.
 func rawProfile(text []byte) ([]byte, error) {
 	_, rest, _ := bytes.Cut(bytes.TrimLeft(text, "\n"), []byte("\n"))

@@ -18,11 +18,11 @@ type blocks struct {
 	iim, xmp [][]byte
 	xp       []string // XPKeywords of EXIF
 	problems []error
-	left     int64 // byte budget of blocks addressed by offset
+	left     int64 // remaining bytes of blocks addressed by offset
 	packed   int64 // decompressed bytes so far
 }
 
-// spend rejects overlapping blocks, with which a small file could refer to the
+// spend rejects overlapping blocks, so that a small file cannot refer to the
 // same bytes many times.
 func (b *blocks) spend(n int64) error {
 	if b.left -= n; b.left < 0 {
@@ -118,7 +118,7 @@ func readAll(photo string) (source, []Problem, error) {
 	var seen []os.FileInfo
 	for _, name := range Sidecars(photo) {
 		info, err := os.Stat(name)
-		// On case-insensitive systems two names may be one file.
+		// On case-insensitive systems, two names may denote one file.
 		if err != nil || slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) {
 			continue
 		}
@@ -169,11 +169,12 @@ func readBlocks(r io.ReaderAt, size int64, name string) (s source, problems []Pr
 	return s, problems
 }
 
-// isJPEG reports whether a file begins like a JPEG. A missing file does not.
+// isJPEG reports whether a file begins like a JPEG. It returns false for a
+// missing file.
 func isJPEG(name string) (bool, error) {
 	f, _, err := open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil // a deleted sidecar has nothing to remove
+		return false, nil // no keyword must be removed from a deleted sidecar
 	}
 	if err != nil {
 		return false, err
@@ -188,7 +189,7 @@ func isWebP(head []byte) bool {
 	return len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP"
 }
 
-// readWebP collects the blocks of a WebP file: chunks of type, length and data,
+// readWebP collects the blocks of a WebP file, chunks of type, length and data,
 // padded to even length.
 func (b *blocks) readWebP(r io.ReaderAt, size int64) {
 	for at := int64(12); at+8 <= size; {
@@ -217,8 +218,8 @@ func (b *blocks) readWebP(r io.ReaderAt, size int64) {
 
 const signatureRAF = "FUJIFILMCCD-RAW "
 
-// readRAF reads the preview of a Fujifilm RAW file, a JPEG with the metadata.
-// Its offset and length are at byte 84.
+// readRAF reads the JPEG preview of a Fujifilm RAW file, which holds the
+// metadata. Its offset and length are at byte 84.
 func (b *blocks) readRAF(r io.ReaderAt, size int64) {
 	place, err := readRange(r, size, 84, 8)
 	if err != nil {

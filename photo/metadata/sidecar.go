@@ -13,7 +13,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// Sidecars returns the possible names of a photo's sidecar, the more specific
+// Sidecars returns the possible names of a photo's sidecar, more specific names
 // first.
 func Sidecars(photo string) []string {
 	bare := strings.TrimSuffix(photo, filepath.Ext(photo))
@@ -54,8 +54,8 @@ func sidecarFor(photo string, s Style) (string, error) {
 	return names[0], nil
 }
 
-// readSidecar resolves a sidecar's name and reads it. The content is nil if it
-// does not exist.
+// readSidecar resolves links in a sidecar's name and reads it. The content of a
+// missing file is nil.
 func readSidecar(name string) (string, []byte, error) {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,9 +74,9 @@ func readSidecar(name string) (string, []byte, error) {
 	return name, data, err
 }
 
-// open opens a regular file and returns its size. It checks the type
-// before opening, because opening a pipe would block, and again afterwards, in
-// case the file was replaced.
+// open opens a regular file and returns its size. It checks the type before
+// opening, because opening a pipe would block, and again afterwards, because
+// the file may have been replaced.
 func open(name string) (*os.File, int64, error) {
 	info, err := os.Stat(name)
 	var f *os.File
@@ -89,14 +89,14 @@ func open(name string) (*os.File, int64, error) {
 		err = errors.New("it is not a file")
 	}
 	if err != nil {
-		f.Close() // harmless if it is nil
+		f.Close() // harmless if f is nil
 		return nil, 0, readError(err)
 	}
 	return f, info.Size(), nil
 }
 
-// readRegular reads a file of at most maxXMP bytes. The limit
-// also holds if the file grows while it is read.
+// readRegular reads a file of at most maxXMP bytes. The limit holds even if the
+// file grows during reading.
 func readRegular(name string) ([]byte, error) {
 	f, size, err := open(name)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	tagXPKeywords = 0x9c9e
 )
 
-// tiffTags holds the parsers of the tags with keywords.
+// tiffTags maps tags that hold keywords to their parsers.
 var tiffTags = map[uint16]func(b *blocks, value []byte){
 	tagXMP:        func(b *blocks, value []byte) { b.xmp = append(b.xmp, value) },
 	tagIPTC:       func(b *blocks, value []byte) { b.iim = append(b.iim, unswapped(value)) },
@@ -27,7 +27,8 @@ var tiffTags = map[uint16]func(b *blocks, value []byte){
 
 const maxEntries = 4096
 
-// readXPKeywords reads the keywords of Windows Explorer, which end at a zero.
+// readXPKeywords reads the keywords of Windows Explorer, which are
+// zero-terminated.
 func (b *blocks) readXPKeywords(value []byte) {
 	// The decoder replaces invalid UTF-16.
 	text, _ := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder().String(string(value))
@@ -37,7 +38,7 @@ func (b *blocks) readXPKeywords(value []byte) {
 
 var typeSizes = [...]uint64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
-// isTIFF also accepts RAW formats that differ from TIFF in a few bytes
+// isTIFF recognises TIFF and RAW formats that differ from it in a few bytes
 // (Olympus, Panasonic).
 func isTIFF(head []byte) bool {
 	if len(head) < 4 {

@@ -31,8 +31,8 @@ const (
 	nsOwn        = "urn:cpar:xmp:1.0/"
 )
 
-// Limits of a packet. A tree needs some hundred bytes per tag, so tags are
-// counted before parsing.
+// These are limits of an XMP packet. A parsed tag takes some hundred bytes, so
+// tags are counted before parsing.
 const (
 	maxXMP      = 32 << 20
 	maxXMPTags  = 200_000
@@ -59,7 +59,7 @@ func parsePacket(data []byte) (*packet, error) {
 	}
 	p := &packet{doc: etree.NewDocument(), encoding: f, scopes: map[*etree.Element]map[string]string{}}
 	p.doc.ReadSettings = etree.ReadSettings{PreserveCData: true, PreserveDuplicateAttrs: true, MaxDepth: maxXMPDepth}
-	// Escape characters that a reader would take for white space.
+	// Escape characters that readers would normalise as white space.
 	p.doc.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true}
 	if err := p.doc.ReadFromBytes(text); err != nil {
 		return nil, fmt.Errorf("its XML is damaged: %w", err)
@@ -117,7 +117,8 @@ func (p *packet) is(e *etree.Element, ns, name string) bool {
 	return e.Tag == name && p.uri(e, e.Space) == ns
 }
 
-// attr finds an attribute by namespace. Attributes without a prefix have none.
+// attr finds an attribute by namespace. Attributes without a prefix have no
+// namespace.
 func (p *packet) attr(e *etree.Element, ns, name string) (int, bool) {
 	for i, a := range e.Attr {
 		if a.Key == name && a.Space != "" && a.Space != "xmlns" && p.uri(e, a.Space) == ns {
@@ -158,7 +159,7 @@ func (p *packet) members(list *etree.Element) []*etree.Element {
 }
 
 func (p *packet) text(e *etree.Element) string {
-	for range 3 { // rdf:Description/rdf:value
+	for range 3 { // rdf:value may be nested
 		for _, name := range []string{"resource", "value"} {
 			if i, ok := p.attr(e, nsRDF, name); ok {
 				return strings.TrimSpace(e.Attr[i].Value)
@@ -201,14 +202,14 @@ func (p *packet) bytes() ([]byte, error) {
 	return p.encoding.NewEncoder().Bytes(text)
 }
 
-// A form is an encoding of packets, recognised by the first bytes.
+// A form is an encoding of packets and the first bytes that identify it.
 type form struct {
 	start string
 	encoding.Encoding
 }
 
-// forms end with the default. An encoding with a byte order mark removes and
-// writes it.
+// forms end with the default. Encodings with a byte order mark remove it and
+// write it again.
 var forms = []form{
 	{"\xef\xbb\xbf", unicode.UTF8BOM},
 	{"\xff\xfe\x00\x00", nil}, // UTF-32
@@ -231,7 +232,7 @@ func decodeForm(data []byte) ([]byte, encoding.Encoding, error) {
 			return nil, f, errors.New("it is not UTF-8")
 		}
 	default:
-		// The padding removed earlier may include the last zero byte of UTF-16
+		// Removing the padding may have removed the last zero byte of UTF-16
 		// text.
 		if len(data)%2 == 1 {
 			data = append(slices.Clip(data), 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/beevik/etree"
 )
 
-// A property is a list that this program writes.
+// A property identifies a list in XMP that this program writes.
 type property struct{ ns, prefix, name, kind string }
 
 var (
@@ -117,8 +117,8 @@ func (p *packet) append(pr property, values ...string) (added []string) {
 	return added
 }
 
-// ensureList returns the container of a property and converts a single value to
-// a list.
+// ensureList returns the list of a property. It converts a single value to a
+// list.
 func (p *packet) ensureList(pr property) *etree.Element {
 	elements, attributes := p.find(pr)
 	for _, e := range elements {
@@ -128,7 +128,7 @@ func (p *packet) ensureList(pr property) *etree.Element {
 	}
 	rdf := p.rdf.Space + ":"
 	list := etree.NewElement(rdf + pr.kind)
-	if len(elements) > 0 { // a single value becomes the first element and keeps its qualifiers
+	if len(elements) > 0 { // the single value becomes the first element and keeps its qualifiers
 		e := elements[0]
 		li := etree.NewElement(rdf + "li")
 		for _, a := range e.Attr {
@@ -159,8 +159,9 @@ func (p *packet) ensureList(pr property) *etree.Element {
 	return list
 }
 
-// descriptionFor returns the description for a new property: one that has it as
-// an attribute, otherwise the first, otherwise a new one.
+// descriptionFor returns the description for a new property: the first that has
+// the property as an attribute, otherwise the first, otherwise a new
+// description.
 func (p *packet) descriptionFor(pr property, attributes []*etree.Element) *etree.Element {
 	if len(attributes) > 0 {
 		return attributes[0]
@@ -174,8 +175,8 @@ func (p *packet) descriptionFor(pr property, attributes []*etree.Element) *etree
 	return d
 }
 
-// prefix returns the prefix of the property's namespace in the scope of d. It
-// declares one if necessary.
+// prefix returns the prefix of the property's namespace in the scope of d, and
+// declares it if necessary.
 func (p *packet) prefix(d *etree.Element, pr property) string {
 	for e := d; e != nil; e = e.Parent() {
 		for _, a := range e.Attr {

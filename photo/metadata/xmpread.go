@@ -77,8 +77,8 @@ func (p *packet) read() source {
 	return s
 }
 
-// faces collects the names of face regions. Regions of other types, such as
-// barcodes and pets, are not persons.
+// faces collects the names of face regions. It ignores regions of other types,
+// such as barcodes and pets.
 func (p *packet) faces(e *etree.Element, ns, name string, s *source) {
 	if n := p.field(e, ns, name); n != "" {
 		if t := p.field(e, ns, "Type"); t == "" || strings.EqualFold(t, "face") {
@@ -112,7 +112,7 @@ func acdseeCategories(text string) []path {
 	doc := etree.NewDocument()
 	doc.ReadSettings.MaxDepth = maxXMPDepth
 	if doc.ReadFromString(text) != nil || doc.Root() == nil {
-		return nil // digiKam's copy, whose words are also in the other lists
+		return nil // digiKam's form, whose words are also in the other lists
 	}
 	var found []path
 	var walk func(e *etree.Element, above []string)

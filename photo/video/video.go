@@ -1,10 +1,10 @@
-// Package video takes frames out of videos.
+// Package video extracts frames from videos.
 //
 //	a video ─▶ ffmpeg, seeking ─▶ a pipe ─▶ PNG files in memory
 //
-// ffmpeg is a program of the user's, found on the path. It receives the name of
-// the video and no key, opens only this file, and writes frames to a pipe, never
-// to disk.
+// ffmpeg is a program that the user has installed. It receives the name of the
+// video and no key, opens only this file, and writes frames to a pipe, never to
+// disk.
 package video
 
 import (
@@ -30,28 +30,28 @@ import (
 )
 
 const (
-	// perVideo is the number of frames of a video. More frames cost as many
-	// requests and rarely show anything new.
+	// perVideo is the number of frames of a video. Each takes a request, and
+	// more frames rarely show anything new.
 	perVideo = 5
 	// maxSide is the largest width of a frame. No feature needs more pixels.
 	maxSide = 1024
-	// maxFrame and patience bound what a hostile video or a stuck drive costs.
+	// maxFrame and patience bound memory and time for a hostile video or a
+	// stuck drive.
 	maxFrame = 64 << 20
 	patience = time.Minute
 	// containers are the demultiplexers for the extensions of photo.IsVideo.
-	// Others could follow links to further files.
+	// Other demultiplexers could open further files.
 	containers = "mov,mp4,matroska,webm,avi"
 )
 
-// Available reports whether ffmpeg is on the path.
 func Available() bool {
 	_, err := exec.LookPath("ffmpeg")
 	return err == nil
 }
 
-// Frames returns frames of a video as PNG files, in order and evenly spaced: of
-// five, the first is at a tenth of its length. A video of unknown length has
-// one frame.
+// Frames returns frames of a video as PNG files, in order and evenly spaced.
+// The first of five is at a tenth of the length. For a video of unknown length,
+// it returns one frame.
 func Frames(ctx context.Context, path string) ([][]byte, error) {
 	frames, err := frames(ctx, path)
 	if err != nil {
@@ -79,14 +79,14 @@ func frames(ctx context.Context, path string) (all [][]byte, err error) {
 	for i, at := range append(times, 0) {
 		switch start := i == len(times); {
 		case length == 0 && !start, start && len(all) > 0:
-			continue // the start serves videos without a length, or with one frame
+			continue // use the start only for videos of unknown length or with one frame
 		}
 		png, said, err := run(ctx, abs, []string{"-ss", fmt.Sprintf("%.3f", at.Seconds())},
 			"-map", "0:V:0", "-frames:v", "1", "-vf", fmt.Sprintf("scale='min(%d,iw)':-2", maxSide), "-c:v", "png", "-f", "image2pipe", "pipe:1")
 		if err != nil {
 			return nil, failure(abs, said, err)
 		}
-		if len(png) > 0 { // the stated length may exceed the last frame
+		if len(png) > 0 { // empty if the stated length exceeds the last frame
 			all = append(all, png)
 		}
 	}
@@ -98,8 +98,8 @@ func frames(ctx context.Context, path string) (all [][]byte, err error) {
 
 var duration = regexp.MustCompile(`Duration: (\d+):(\d\d):(\d\d)\.(\d\d)`)
 
-// lengthOf returns the length of a video, 0 if it is not known. ffmpeg prints
-// it and exits with an error, because no output was named.
+// lengthOf returns the length of a video, or 0 if it is unknown. ffmpeg prints
+// the length and exits with an error, because the command names no output.
 func lengthOf(ctx context.Context, path string) (time.Duration, error) {
 	_, said, err := run(ctx, path, nil)
 	if ctx.Err() != nil {
@@ -114,7 +114,7 @@ func lengthOf(ctx context.Context, path string) (time.Duration, error) {
 	}
 	var n [4]int
 	for i := range n {
-		n[i], _ = strconv.Atoi(string(m[i+1])) // digits
+		n[i], _ = strconv.Atoi(string(m[i+1])) // m holds digits
 	}
 	return time.Duration(((n[0]*60+n[1])*60+n[2])*100+n[3]) * 10 * time.Millisecond, nil
 }
@@ -125,7 +125,7 @@ func run(ctx context.Context, path string, before []string, after ...string) (ou
 	defer cancel()
 	args := append([]string{"-hide_banner", "-nostdin", "-threads", "1", "-protocol_whitelist", "file", "-format_whitelist", containers}, before...)
 	cmd := exec.CommandContext(ctx, "ffmpeg", append(append(args, "-i", "file:"+path), after...)...)
-	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")} // no token of the environment
+	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")} // passes no token of the environment
 	stdout, stderr := &bounded{left: maxFrame}, &bounded{left: 1 << 20}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = time.Second
@@ -136,7 +136,7 @@ func run(ctx context.Context, path string, before []string, after ...string) (ou
 	return stdout.all, stderr.all, err
 }
 
-// bounded is a buffer that refuses to grow beyond a bound.
+// bounded is a buffer of limited size.
 type bounded struct {
 	all  []byte
 	left int
@@ -151,7 +151,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // failure returns the last line of ffmpeg's messages as an error, without the
-// path, which results name.
+// path, because results name it.
 func failure(path string, said []byte, err error) error {
 	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
 	if last := lines[len(lines)-1]; len(last) > 0 && !errors.Is(err, context.DeadlineExceeded) {
@@ -160,9 +160,9 @@ func failure(path string, said []byte, err error) error {
 	return err
 }
 
-// Digest returns a digest of a video by its size and samples of its bytes,
-// because reading gigabytes takes minutes. It identifies a video that was moved
-// and does not prove that two videos are equal.
+// Digest returns a digest of a video's size and of samples of its bytes,
+// because reading gigabytes takes minutes. An equal digest identifies a moved
+// video but does not prove that two videos are equal.
 func Digest(path string) (digest [32]byte, err error) {
 	const samples, sample = 16, 64 << 10
 	f, err := os.Open(path)

@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// constants is a table in the kernels' file, each value repeated in all lanes.
+// constants is a table in the assembly file, with each value repeated in all
+// lanes.
 type constants struct {
 	known map[uint32]Mem
 	next  int
@@ -45,7 +46,7 @@ func (k kernels) horner(x reg.VecVirtual, coefficients ...float32) reg.VecVirtua
 	return sum
 }
 
-// functions emits the functions of f32/functions.go, which explains the
+// functions emits the functions of f32/functions.go. That file explains the
 // constants.
 func (k kernels) functions() {
 	k.function("exp", k.exp)

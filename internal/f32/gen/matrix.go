@@ -12,8 +12,8 @@ func (l level) tileName(rows, vectors int) string {
 }
 
 // tile multiplies packed a (k×rows) by packed b (k×vectors·lanes) and keeps the
-// sums in registers. 6 rows of 2 registers take 8 loads in the 6 cycles of 12
-// operations, which keeps the multipliers busy.
+// sums in registers. 6 rows of 2 registers take 8 loads in the 6 cycles of
+// their 12 multiply-adds, which keep the multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	p := k.Begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
 		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step "+
@@ -98,8 +98,8 @@ func (k kernels) packRows(vectors int) {
 	k.End()
 }
 
-// taps is a depthwise convolution of a channel laid out so that each tap reads
-// a contiguous run. A sum stays in its register until it is complete.
+// taps emits a depthwise convolution of one channel, laid out so that each tap
+// reads a contiguous run. A sum stays in its register until it is complete.
 func (k kernels) taps() {
 	p := k.Begin("taps"+k.name, "func(out, x *float32, offsets *int, weights *float32, taps, vectors int, bias, lo, hi float32)", fmt.Sprintf(
 		"sets out, of vectors·%d values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.", k.lanes), "out", "x", "vectors")
@@ -146,8 +146,8 @@ func (l level) wideName(rows int) string {
 
 const wideVectors = 3
 
-// wide adds a float64 tile to c: 4 rows of 3 registers take 7 loads for 12
-// operations.
+// wide emits the kernel for a float64 tile: 4 rows of 3 registers take 7 loads
+// for 12 operations.
 func (k kernels) wide(rows int) {
 	width := wideVectors * k.lanes / 2
 	p := k.Begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", fmt.Sprintf(

@@ -42,8 +42,8 @@ func (k kernels) axpy() {
 	k.End()
 }
 
-// four emits step for registers 0 to 3 while at least four remain, then for one
-// at a time. n counts them, and pointers advance.
+// four emits step for four registers at a time, then for one at a time. n
+// counts registers. The loops advance the pointers.
 func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtual) {
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {
@@ -81,8 +81,8 @@ func (k kernels) times() {
 	k.End()
 }
 
-// larger takes the maximum in both operand orders and combines the bits,
-// because the instruction returns the second source if an operand is NaN.
+// larger computes the maximum in both operand orders and combines the bits,
+// because VMAXPS returns the second source if an operand is NaN.
 func (k kernels) larger() {
 	p := k.Begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.", "out", "x", "y", "vectors")
 	k.four(p[3], func(i int) {
@@ -101,7 +101,7 @@ func (k kernels) largest() {
 	for i := range acc {
 		acc[i] = k.load(k.float(float32(math.Inf(-1))))
 	}
-	// NaN in the first source is skipped in favour of the second.
+	// If x is NaN, VMAXPS returns its second source, the maximum so far.
 	k.four(p[1], func(i int) { k.VMAXPS(acc[i], k.load(at(p[0], i*k.bytes())), acc[i]) }, p[0])
 	k.VMAXPS(acc[1], acc[0], acc[0])
 	k.VMAXPS(acc[3], acc[2], acc[2])
@@ -123,7 +123,7 @@ func (k kernels) largest() {
 	k.End()
 }
 
-// widen adds float32 to float64, half a register at a time.
+// widen adds float32 to float64 values, half a register at a time.
 func (k kernels) widen() {
 	p := k.Begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 over whole registers.", "sum", "x", "vectors")
 	k.Count("one", p[2], func() {

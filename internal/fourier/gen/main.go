@@ -2,8 +2,8 @@
 //
 //	go generate cpar/internal/fourier
 //
-// A register holds two complex values, of two adjacent lanes. The steps are the
-// same as in the plain passes.
+// A register holds two complex values, of two adjacent lanes. The steps are
+// those of pass3Plain and pass4Plain.
 package main
 
 import (
@@ -38,7 +38,7 @@ func (k kernels) load(m Mem) reg.VecVirtual {
 	return v
 }
 
-// factor is a complex number with each part in all lanes.
+// factor is a complex number, each part repeated in all lanes.
 type factor struct{ re, im reg.VecVirtual }
 
 func (k kernels) factors(n int, p reg.GPVirtual) (out []factor) {
@@ -84,7 +84,7 @@ func (k kernels) turned(x, y reg.VecVirtual) reg.VecVirtual {
 }
 
 // pass emits the loops of a pass over blocks of radix·stride values, with
-// pointers to each input and output of a block. body returns the outputs.
+// pointers to each input and output of a block. body computes the outputs.
 func (k kernels) pass(radix int, body func(in []reg.VecVirtual, w []factor) []reg.VecVirtual) {
 	p := k.Params("x", "y", "twiddles", "done", "stride")
 	x, y, twiddles, n, stride := p[0], p[1], p[2], p[3], p[4]
@@ -170,7 +170,7 @@ func (k kernels) pass3() {
 	})
 }
 
-// scale takes four values of each row.
+// scale handles four values of each row.
 func (k kernels) scale() {
 	p := k.Begin("scaleAVX2", "func(dst, src *complex128, by *float64, rows, ld int)", "is ScaleLanes.", "dst", "src", "by", "rows", "ld")
 	dst, src, by, rows, ld := p[0], p[1], p[2], p[3], p[4]

@@ -5,15 +5,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// AVX2 multiplies half words, four at once. With a = a₀ + 2²⁴·a₁, and likewise
-// b, three products suffice (Karatsuba):
+// AVX2 multiplies only 32-bit numbers. With a = a₀ + 2²⁴·a₁ and b = b₀ +
+// 2²⁴·b₁, three products suffice (Karatsuba):
 //
 //	a₀b₁ + a₁b₀ = (a₀+a₁)(b₀+b₁) − a₀b₀ − a₁b₁
 //
 // No product exceeds 50 bits, so sums of 2,048 fit in a word. VPMULUDQ ignores
-// the upper halves of lanes. The operand stores b₀ and b₁ of eight words in the
-// halves of eight lanes, and the sums b₀+b₁ of two groups of four in the halves
-// of four more lanes. Upper halves are read at an offset of four bytes.
+// upper halves of lanes. The operand therefore stores b₀ and b₁ of eight words
+// in the halves of eight lanes, and the sums b₀+b₁ of two groups of four words
+// in the halves of four more. Upper halves are loaded at an offset of four
+// bytes.
 
 func (k kernels) avx2() {
 	k.foursAVX2()
@@ -43,8 +44,8 @@ func (k kernels) foursAVX2() {
 			}
 		}
 		k.Count("fours", k.Part(blocks, 0, 0), func() {
-			// Four words are 24 bytes. The last four are read with the eight
-			// bytes before.
+			// Four words are 24 bytes. The last read of 32 bytes begins eight
+			// bytes early.
 			for i, off := range [...]int{0, 24, 48, 64} {
 				for q := range r {
 					if i%2 == 0 {
@@ -68,8 +69,8 @@ func (k kernels) foursAVX2() {
 	k.End()
 }
 
-// fmaAVX2 adds the products of the four packed words at m, unpacked by places,
-// with b₀, b₀+b₁ and b₁.
+// fmaAVX2 unpacks the four packed words at m with permutation places and adds
+// their products with b₀, b₀+b₁ and b₁ to s.
 func (k kernels) fmaAVX2(s [3]reg.VecVirtual, m, places Mem, c reg.GPVirtual, b func(what int) Mem) {
 	word, low, product := k.YMM(), k.YMM(), k.YMM()
 	k.VMOVDQU(places, product)
@@ -85,11 +86,12 @@ func (k kernels) fmaAVX2(s [3]reg.VecVirtual, m, places Mem, c reg.GPVirtual, b 
 	k.VPADDQ(word, s[2], s[2])
 }
 
-// closeAVX2 reduces four rows' sums modulo q, where 2^bits = q + excess. With
+// closeAVX2 reduces the sums s of four rows modulo q, where 2^bits = q +
+// excess. With
 //
 //	s₀ + 2²⁴·(s₁ − s₀ − s₂) + 2⁴⁸·s₂ = l + 2^bits·(h₀ + 2³²·h₁)
 //
-// the result is l + h₀·excess + 2³²·h₁·excess, whose last term exceeds 2^bits
+// the result is l + h₀·excess + 2³²·h₁·excess. The last term exceeds 2^bits
 // again.
 func (k kernels) closeAVX2(c reg.GPVirtual, s [3]reg.VecVirtual) reg.VecVirtual {
 	l, t := k.YMM(), k.YMM()
@@ -126,8 +128,8 @@ func (k kernels) foldFourAVX2(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 	return k.joinAVX2(k.foldTwoAVX2(a, b), k.foldTwoAVX2(c, d))
 }
 
-// foldTwoAVX2 adds pairs of lanes of two registers. joinAVX2 combines two such
-// results.
+// foldTwoAVX2 adds pairs of lanes of two registers. joinAVX2 combines two
+// results of foldTwoAVX2.
 func (k kernels) foldTwoAVX2(a, b reg.VecVirtual) reg.VecVirtual {
 	even, odd := k.YMM(), k.YMM()
 	k.VPUNPCKLQDQ(b, a, even)

@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels for AVX-512 with IFMA and VBMI. VPERMB unpacks words. VPMADD52
+// These kernels use AVX-512 with IFMA and VBMI. VPERMB unpacks words. VPMADD52
 // adds the low 52 bits of eight products to one sum and the high bits to
-// another. Sums of up to 2,048 products fit, even after adding up eight lanes.
+// another. Sums of up to 2,048 products do not overflow, even over eight lanes.
 
 func (k kernels) ifma() {
 	k.foursIFMA()
@@ -46,8 +46,8 @@ func (k kernels) fma(s sum, a, b reg.VecVirtual) {
 	k.VPMADD52HUQ(a, b, s.high)
 }
 
-// A spreader unpacks sixteen words into two registers. It reads exactly their
-// 96 bytes: the first 64 and the last 64.
+// A spreader unpacks sixteen words into two registers. It reads the first 64
+// and the last 64 of their 96 bytes.
 type spreader struct {
 	words [2]reg.VecVirtual
 	mask  reg.Register
@@ -71,7 +71,7 @@ func (k kernels) spread(s spreader, p reg.GPVirtual, i int) reg.VecVirtual {
 	return out
 }
 
-// foldFour returns the lane sums of four registers in the lanes of one.
+// foldFour returns the sums of the lanes of four registers in one.
 func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 	pair := func(a, b reg.VecVirtual) reg.VecVirtual {
 		even, odd := k.ZMM(), k.ZMM()
@@ -92,14 +92,15 @@ func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 }
 
 // close reduces a sum modulo q, where 2^bits = q + excess. It overwrites the
-// sum's registers, which may have any width. With
+// sum's registers. They may have any width. With
 //
 //	low + 2⁵²·high = l + 2^bits·(h + 2^bits·t)   l and h below 2^bits
 //
-// the result is l + h·excess + t·excess², where h·excess exceeds 2⁵².
+// the result is l + h·excess + t·excess², where h·excess can exceed 2⁵².
 //
-// carry is a scratch register: avo counts clearing a register as a use of its
-// previous value, and would keep a new one for every call.
+// The scratch register carry is a parameter, because avo counts clearing a
+// register as a use of its previous value and would keep a new one for every
+// call.
 func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtual {
 	mask, excess := k.constant(c, atMask, s.low), k.constant(c, atExcess, s.low)
 	l, rest, h := s.low, s.high, k.like(mask)
@@ -157,9 +158,8 @@ func (k kernels) foursIFMA() {
 const tileRows = 6
 
 // tileIFMA multiplies six rows by groups of eight interleaved requests. Each
-// lane sums one request, so nothing is added across lanes. The rows' words are
-// unpacked sixteen at a time into memory (room) and broadcast from there one by
-// one.
+// lane sums one request, so lanes are never added up. Words of the rows are
+// unpacked sixteen at a time into memory (room) and broadcast one by one.
 func (k kernels) tileIFMA(name string, groups int) {
 	p := k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
 		fmt.Sprintf("multiplies six rows of blocks·16 words, beginning at byte from, by %d requests.", 8*groups), "c", "room", "rows", "ahead", "x", "blocks", "from")

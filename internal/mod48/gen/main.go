@@ -3,8 +3,8 @@
 //
 //	go generate cpar/internal/mod48
 //
-// As in package modq, no kernel branches on the words it multiplies, uses them
-// as addresses, calls a function, or has a stack frame.
+// No kernel calls a function, has a stack frame, or uses the words that it
+// multiplies in branches or addresses.
 package main
 
 import (
@@ -27,7 +27,8 @@ func generate() (map[string][]byte, error) {
 type kernels struct{ kernelgen.Kernels }
 
 const (
-	// rowsAhead is the prefetch distance of rows in bytes. 2 to 3 KB are best.
+	// rowsAhead is the prefetch distance of rows in bytes. Distances of 2 to 3
+	// KB measured best.
 	rowsAhead  = 2560
 	blockBytes = 96
 )

@@ -40,8 +40,8 @@ func (k kernels) fieldsAVX2() {
 	}
 	k.Count("fields", blocks, func() {
 		k.PREFETCHT0(at(b, rowsAhead))
-		// Four are 13 bytes. The last four are read with the three bytes
-		// before.
+		// Four fields are 13 bytes. The last read of 16 bytes begins three
+		// bytes early.
 		for i, off := range [...]int{0, 13, 26, 36} {
 			x := k.YMM()
 			k.VBROADCASTI128(at(b, off), x)
@@ -57,17 +57,15 @@ func (k kernels) fieldsAVX2() {
 	k.End()
 }
 
-// Transforms use float64, four words at once. All values are integers, and all
-// operations but one are exact. With |y| ≤ 7q, |w| ≤ q/2 and q below 2⁴⁸
+// Transforms use float64, four words at once. All values are integers, and only
+// y·(w/q) is inexact. With |y| ≤ 7q, |w| ≤ q/2 and q below 2⁴⁸, let
 //
 //	h = y·w rounded     l = y·w − h     n = y·(w/q) rounded to an integer     z = (h − n·q) + l
 //
-// n differs from y·w/q by less than 1/2 plus two roundings of a number of at
-// most 2⁵⁰, so
-// |z| < 3q/4 and z = y·w − n·q. l is exact because fused multiplication gives the exact error of
-// a product, and h − n·q is an integer below 2⁵³. A level adds at most 3q/4 to
-// values that begin below q, which makes at most 7q after eight levels. No
-// number is subnormal, so time does not depend on words.
+// n differs from y·w/q by less than 1/2 plus two roundings of a number of at most 2⁵⁰, so |z| < 3q/4 and z = y·w − n·q.
+// l is exact because fused multiplication gives the exact error of a product, and h − n·q is an integer below 2⁵³.
+// Values begin below q and grow by at most 3q/4 in each of eight levels, to at most 7q. No number is subnormal, so time
+// does not depend on words.
 
 // wordsAVX2 emits a loop over sixteens·16 words at p, four at a time.
 func (k kernels) wordsAVX2(p, sixteens reg.GPVirtual, body func(x reg.VecVirtual)) {
@@ -83,15 +81,15 @@ func (k kernels) wordsAVX2(p, sixteens reg.GPVirtual, body func(x reg.VecVirtual
 	k.End()
 }
 
-// float broadcasts the number at an offset of the constants into every lane.
+// float broadcasts the float64 constant at offset off into every lane.
 func (k kernels) float(p reg.GPVirtual, off int) reg.VecVirtual {
 	out := k.YMM()
 	k.VBROADCASTSD(at(p, off), out)
 	return out
 }
 
-// floatsAVX2 converts words to float64: the bits of a word are the mantissa of
-// 2⁵² plus the word.
+// floatsAVX2 converts words to float64. The bits of a word become the mantissa
+// of 2⁵² plus the word.
 func (k kernels) floatsAVX2() {
 	a := k.Begin("floatsAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"converts sixteens·16 words to float64, all below 2⁵².", "c", "p", "sixteens")
@@ -102,7 +100,7 @@ func (k kernels) floatsAVX2() {
 	})
 }
 
-// reduceAVX2 inverts floatsAVX2 modulo q.
+// reduceAVX2 converts float64 values to words below q.
 func (k kernels) reduceAVX2() {
 	a := k.Begin("reduceAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"converts sixteens·16 float64 integers of up to 7q to words below q.", "c", "p", "sixteens")
@@ -150,7 +148,6 @@ func (k kernels) levelAVX2() {
 			k.Advance(128, p, other)
 		})
 		k.Advance(40, roots)
-		// The next block begins at the end of this one's second half.
 		span := k.Part(other, 0, 0)
 		k.SUBQ(p, span)
 		k.ADDQ(span, p)
@@ -159,8 +156,7 @@ func (k kernels) levelAVX2() {
 	k.End()
 }
 
-// productsAVX2 multiplies half words like foursAVX2, two rows at once, in two
-// turns.
+// productsAVX2 multiplies half words like foursAVX2, two of four rows at once.
 func (k kernels) productsAVX2() {
 	p := k.Begin("productsAVX2", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
 		"is Products of fours·4 rows of vectors·4 words.", "c", "dst", "fours", "a", "b", "vectors")

@@ -5,7 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// cutIFMA cuts eight words at once. q − 1 − x is negative if x is too large.
+// cutIFMA cuts eight words at once. It computes q − 1 − x, which is negative if
+// x is too large.
 func (k kernels) cutIFMA() {
 	p := k.Begin("cutIFMA", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
 		"is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.", "c", "dst", "b", "sixteens", "over")
@@ -29,8 +30,8 @@ func (k kernels) cutIFMA() {
 	k.End()
 }
 
-// fieldsIFMA reads eight fields at once: a byte shuffle moves each to its own
-// word.
+// fieldsIFMA reads eight fields at once. A byte shuffle moves each field to a
+// word of its own.
 func (k kernels) fieldsIFMA() {
 	p := k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
 		"is Fields of blocks·16 numbers.", "c", "dst", "b", "blocks")
@@ -104,7 +105,6 @@ func (k kernels) levelIFMA() {
 			k.Advance(128, p, other)
 		})
 		k.Advance(40, roots)
-		// The next block begins at the end of this one's second half.
 		span := k.Part(other, 0, 0)
 		k.SUBQ(p, span)
 		k.ADDQ(span, p)
@@ -164,8 +164,8 @@ func (k kernels) productsIFMA() {
 	k.End()
 }
 
-// rowOf returns the address of row i of four at p, where row is the length of a
-// row in bytes and rows the length of three.
+// rowOf returns the address of row i of the four rows at p. row is the length
+// of one row in bytes, and rows the length of three.
 func rowOf(p, row, rows reg.GPVirtual, i int) Mem {
 	return [4]Mem{
 		{Base: p}, {Base: p, Index: row, Scale: 1}, {Base: p, Index: row, Scale: 2}, {Base: p, Index: rows, Scale: 1},

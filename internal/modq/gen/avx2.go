@@ -5,12 +5,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// AVX2 multiplies only half words. Modulo 2⁶⁴
+// AVX2 multiplies only 32-bit halves of words. Modulo 2⁶⁴
 //
 //	a·b = a₀b₀ + 2³²·(a₁b₀ + a₀b₁)   where a = a₀ + 2³²·a₁, b = b₀ + 2³²·b₁
 //
 // The low and the high products are summed separately and combined once at the
-// end. Tails of fewer than four words use the scalar multiplier.
+// end. The last one to three words use the scalar multiplier.
 
 func (k kernels) avx2() {
 	k.dot2()
@@ -22,7 +22,7 @@ func (k kernels) avx2() {
 	k.tile2()
 }
 
-// A wide is a sum of products in four lanes: lo + 2³²·hi.
+// A wide holds sums of products in four lanes, of value lo + 2³²·hi.
 type wide struct{ lo, hi reg.VecVirtual }
 
 func (k kernels) wides(n int) []wide {
@@ -59,7 +59,7 @@ func (k kernels) load2(m Mem) reg.VecVirtual {
 }
 
 // product2 emits Σ a[i]·b[i] over n words into a general register. It advances
-// a, b and, unless nil, next.
+// the pointers a, b and, unless nil, next.
 func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off int), next reg.GPVirtual) reg.GPVirtual {
 	moving := []reg.GPVirtual{a, b}
 	if next != nil {
@@ -217,8 +217,8 @@ func (k kernels) lanes2() {
 	k.End()
 }
 
-// tile2 is tile512 for eight vectors, two rows at a time because there are only
-// sixteen registers.
+// tile2 is the counterpart of tile512 for eight vectors. It takes two rows at a
+// time, because AVX2 has only sixteen registers.
 func (k kernels) tile2() {
 	k.Begin("tile8AVX2", "func(dst *[4][8]uint64, r0, r1, r2, r3, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)",
 		"is Tile for 8 vectors.")

@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations, the addition
-// is a fourth, and two ports share them: two cycles for eight products. Tails
+// VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations, and the
+// addition is a fourth. Two ports execute them in two cycles. The last words
 // are loaded under a mask, which reads nothing beyond the slice.
 
 func (k kernels) avx512() {
@@ -67,8 +67,8 @@ func (k kernels) foldY(y reg.VecVirtual) reg.Register {
 	return x
 }
 
-// product512 emits Σ a[i]·b[i] over n words. It advances a, b and, unless nil,
-// next, the address of a prefetch.
+// product512 emits Σ a[i]·b[i] over n words. It advances the pointers a, b and,
+// unless nil, next, which is the address to prefetch.
 func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVirtual, mask reg.Register, ahead func(off int), next reg.GPVirtual) {
 	moving := []reg.GPVirtual{a, b}
 	if next != nil {
@@ -145,7 +145,7 @@ func (k kernels) axpy512() {
 	k.End()
 }
 
-// axpyRows512 reads and writes y once for four rows. It prefetches as much data
+// axpyRows512 reads and writes y once for four rows and prefetches as much data
 // as it reads.
 func (k kernels) axpyRows512() {
 	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
@@ -184,8 +184,7 @@ func (k kernels) axpyRows512() {
 	k.End()
 }
 
-// Summing several pages side by side uses more memory bandwidth than one page
-// after another.
+// Reading several pages at once uses more memory bandwidth than one at a time.
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {
@@ -217,7 +216,7 @@ func (k kernels) sum512() {
 	k.End()
 }
 
-// sumFour512 reads in the order of quarters512.
+// sumFour512 reads memory in the order of quarters512.
 func (k kernels) sumFour512() {
 	p := k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "is Sum of 4·n words, n from each quarter at once, a multiple of 16.", "x", "n")
 	n, r, acc := p[1], []reg.GPVirtual{p[0], k.GP64(), k.GP64(), k.GP64()}, k.zeros(8)
@@ -239,8 +238,9 @@ func (k kernels) sumFour512() {
 	k.End()
 }
 
-// fourRows emits the inner products of four rows and x, advances x, the rows
-// and more, and stores the products at out. Each row prefetches from ahead.
+// fourRows emits the inner products of four rows and x, advances the pointers
+// x, r and more, and stores the products at out. For each row it prefetches
+// from ahead.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
 	ahead func(q, off int) Mem, out func(q int) Mem, more ...reg.GPVirtual) {
 	moving := append(append([]reg.GPVirtual{x}, r...), more...)
@@ -291,8 +291,8 @@ func (k kernels) rows512() {
 
 const quartersAhead = 2048
 
-// quarters512 takes one row from each quarter of the matrix, as four continuous
-// memory streams, and loads x once for all.
+// quarters512 multiplies one row from each quarter of the matrix at a time, as
+// four memory streams, and loads x once for all.
 func (k kernels) quarters512() {
 	p := k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"is Rows for 4·rows rows of n words, one from each quarter at once.", "dst", "rows", "matrix", "n")
@@ -373,8 +373,8 @@ func (k kernels) lanes512() {
 	k.End()
 }
 
-// tile512 writes the product of four rows and groups of eight interleaved
-// vectors by Winograd's identity (see Tile).
+// tile512 emits the kernel for the product of four rows and groups of eight
+// interleaved vectors by Winograd's identity (see modq.Tile).
 func (k kernels) tile512(name string, groups int) {
 	dstOf, vectors, pairsOf := "[4][8]uint64", "x0", "p0"
 	if groups == 2 {
@@ -408,7 +408,8 @@ func (k kernels) tile512(name string, groups int) {
 				k.VPMULLQ(a, b, a)
 				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
 			}
-			// The row's own pairs use the otherwise idle scalar multiplier.
+			// The scalar multiplier, otherwise idle, multiplies the row's
+			// pairs.
 			pair := k.GP64()
 			k.MOVQ(at(r[q], 0), pair)
 			k.IMULQ(at(r[q], 8), pair)

@@ -3,9 +3,9 @@
 //
 //	go generate cpar/internal/modq
 //
-// No kernel branches on the words it multiplies or uses them as addresses,
-// calls a function, or has a stack frame. A prefetch may name an address beyond
-// a slice, because prefetches never fault.
+// No kernel calls a function, has a stack frame, or uses the words that it
+// multiplies in branches or addresses. A prefetch may name an address beyond a
+// slice, because prefetches never fault.
 package main
 
 import (
@@ -28,8 +28,8 @@ func generate() (map[string][]byte, error) {
 
 type kernels struct{ kernelgen.Kernels }
 
-// gather emits the row loop of Gather. product emits one row, with the address
-// of the next row, or of the last row itself.
+// gather emits the row loop of Gather. product emits the product of one row.
+// Its argument ahead is the next row, or for the last row itself.
 func (k kernels) gather(product func(a, x, n, ahead reg.GPVirtual, dst operand.Mem)) {
 	p := k.Params("dst", "matrix", "index", "rows", "n")
 	dst, matrix, index, rows, n := p[0], p[1], p[2], p[3], p[4]

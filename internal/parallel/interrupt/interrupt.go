@@ -22,9 +22,9 @@ func (c *counting) Err() error {
 	return nil
 }
 
-// Everywhere counts how often work checks its context and then interrupts it at
-// some checks, including the first and the last. It fails if there are too few
-// checks or work still returns a result.
+// Everywhere counts how often work checks its context, then interrupts it at
+// some checks, including the first and the last. The test fails if work checks
+// less often than least or does not return context.Canceled.
 func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	t.Helper()
 	whole := &counting{Context: t.Context()}
@@ -43,7 +43,8 @@ func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 		if err := work(c); !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted at %d of %d places: %v", i*(asks-1)/(places-1), asks, err)
 		}
-		// Workers that were active at the end may each check a few more times.
+		// Workers that run when the context ends may each check it a few more
+		// times.
 		if more := -c.left.Load(); more > 64 {
 			t.Errorf("after the interruption it checks %d more times", more)
 		}

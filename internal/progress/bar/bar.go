@@ -15,8 +15,8 @@ import (
 
 const showAfter = 2 * time.Second
 
-// On returns a Func that shows rate and remaining time of every stage longer
-// than showAfter. It returns nil if w is not a terminal.
+// On returns a Func that shows rate and remaining time of stages longer than
+// showAfter. It returns nil if w is not a terminal.
 func On(w io.Writer) progress.Func {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -34,8 +34,8 @@ func On(w io.Writer) progress.Func {
 			if bar != nil {
 				bar.Clear()
 			}
-			// Measure the rate from the start of the stage, before the bar is
-			// visible.
+			// Create the invisible bar now, because it measures the rate from
+			// its creation.
 			stage = name
 			bar = progressbar.NewOptions(total,
 				progressbar.OptionSetWriter(&late{w: w, from: time.Now().Add(showAfter)}),

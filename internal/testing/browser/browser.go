@@ -5,8 +5,8 @@
 //	             ├ Strangers: requests that left the page's origin
 //	             └ Broken: accessibility rules of axe-core that the page breaks
 //
-// Tests skip without a browser unless CPAR_CHROMIUM=required. CPAR_AXE names
-// the file of axe-core, which CPAR_AXE_TEST=required makes mandatory.
+// Without a browser, tests skip, or fail if CPAR_CHROMIUM=required. CPAR_AXE
+// names the file of axe-core, and CPAR_AXE_TEST=required requires it.
 package browser
 
 import (
@@ -53,7 +53,6 @@ func Program(t testing.TB) string {
 	return ""
 }
 
-// A Page is one tab.
 type Page struct {
 	t         testing.TB
 	ctx       context.Context
@@ -65,8 +64,8 @@ type Page struct {
 	strangers  []string
 }
 
-// profile returns a folder for the browser's profile. The browser's last
-// processes may still write to it during its removal.
+// profile returns a temporary folder for the browser. Its removal is repeated,
+// because the last processes may still write to it.
 func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cpar-browser-")
@@ -92,7 +91,7 @@ func New(t testing.TB) *Page {
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("lang", "en-GB"))
 	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // unknown events
+	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // ignore unknown events
 	t.Cleanup(cancel)
 	p := &Page{t: t, ctx: ctx, downloads: t.TempDir()}
 	chromedp.ListenTarget(ctx, p.hear)
@@ -108,7 +107,6 @@ func (p *Page) Open(address string) {
 	p.Do(chromedp.Navigate(address))
 }
 
-// Downloaded waits for a downloaded file and returns it.
 func (p *Page) Downloaded(name string) []byte {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -148,21 +146,18 @@ func (p *Page) hear(event any) {
 	}
 }
 
-// Complaints returns the messages of the page and the browser.
 func (p *Page) Complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.complaints...)
 }
 
-// Strangers returns the requests to other origins.
 func (p *Page) Strangers() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.strangers...)
 }
 
-// Do runs chromedp actions and ends the test on failure.
 func (p *Page) Do(actions ...chromedp.Action) {
 	p.t.Helper()
 	done := make(chan error, 1)
@@ -185,7 +180,8 @@ var named = map[string]struct {
 	code int64
 }{"Enter": {"\r", 13}, "Escape": {"", 27}, "ArrowLeft": {"", 37}, "ArrowUp": {"", 38}, "ArrowRight": {"", 39}, "ArrowDown": {"", 40}}
 
-// Press presses keys in order. A key that the page intercepts writes no letter.
+// Press presses keys in order. A key whose event the page intercepts enters no
+// letter.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -206,7 +202,6 @@ func (p *Page) Await(expression string) {
 	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience)))
 }
 
-// Text returns an expression's value as a string.
 func (p *Page) Text(expression string) (text string) {
 	p.t.Helper()
 	p.Do(chromedp.Evaluate(fmt.Sprintf("String(%s)", expression), &text))
@@ -230,7 +225,6 @@ func (p *Page) Window(theme string, width, height int64) {
 		emulation.SetDeviceMetricsOverride(width, height, 1, width < 600))
 }
 
-// Picture returns a screenshot as a PNG file.
 func (p *Page) Picture() []byte {
 	p.t.Helper()
 	return p.screenshot(page.CaptureScreenshot())

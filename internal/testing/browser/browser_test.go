@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every fault of a page is detected. Otherwise a passing page test would mean
-// nothing.
+// TestFaultsOfAPageAreDetected checks that package browser detects faults,
+// without which passing page tests would mean nothing.
 func TestFaultsOfAPageAreDetected(t *testing.T) {
 	const good = `<!doctype html><html lang="en"><head><title>a page</title><link rel="icon" href="data:,"></head><body><main><h1>a page</h1>FAULT</main></body></html>`
 	for _, c := range []struct{ fault, where string }{
@@ -19,7 +19,7 @@ func TestFaultsOfAPageAreDetected(t *testing.T) {
 		{`<script>nothing.there()</script>`, "complaints"},
 		{`<script>Promise.reject(new Error("oh"))</script>`, "complaints"},
 		{`<script src="/missing.js"></script>`, "complaints"},
-		{`<style>h1 { color: red }</style>`, "complaints"}, // the policy
+		{`<style>h1 { color: red }</style>`, "complaints"}, // violates the content security policy
 		{`<script>fetch("http://127.0.0.1:9/").catch(() => {})</script>`, "strangers"},
 		{`<form><input type="text"></form>`, "broken"},
 	} {

@@ -10,17 +10,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A Task is what a page computes without a pause: scripts, styles, layout. A
-// frame cannot appear before its task ends.
+// A Task is a computation of the page without a pause. No frame appears before
+// it ends.
 type Task struct {
-	// CPU is its processor time, which other programs do not prolong.
+	// CPU is processor time, which other programs do not prolong.
 	CPU, Wall time.Duration
-	// Parts are its longest parts, for reports.
-	Parts []string
+	Parts     []string
 }
 
-// LongestTask runs f and returns the task of the page that took most processor
-// time meanwhile.
+// LongestTask runs f and returns the task of the page that took the most
+// processor time during f.
 func (p *Page) LongestTask(f func()) (longest Task) {
 	p.t.Helper()
 	var mu sync.Mutex

@@ -20,9 +20,9 @@ type Process struct {
 	output  string
 }
 
-// Versity starts versitygw over an empty folder, with one bucket.
-// CPAR_VERSITYGW names the program, which CPAR_VERSITYGW_TEST=required makes
-// mandatory.
+// Versity starts versitygw, an S3 server, on an empty folder with one bucket.
+// CPAR_VERSITYGW names the program, and CPAR_VERSITYGW_TEST=required requires
+// it.
 func Versity(t testing.TB) *Process {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_VERSITYGW")
@@ -43,7 +43,7 @@ func Versity(t testing.TB) *Process {
 	return p
 }
 
-// Azurite starts Microsoft's Azure emulator, if CPAR_AZURITE names its
+// Azurite starts Microsoft's Azure emulator, if CPAR_AZURITE names
 // azurite-blob.
 func Azurite(t testing.TB) *Process {
 	t.Helper()
@@ -61,7 +61,6 @@ func Azurite(t testing.TB) *Process {
 	return p
 }
 
-// Start starts or restarts the server and waits until it listens.
 func (p *Process) Start() {
 	p.t.Helper()
 	p.running = p.command()

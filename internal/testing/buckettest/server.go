@@ -4,7 +4,7 @@
 //	Versity    versitygw, a real S3 server, as a process on loopback
 //	Azurite    Microsoft's Azure emulator, likewise
 //
-// A process can be killed and restarted on its port with its stored objects.
+// A process can be killed and restarted on the same port with the same objects.
 package buckettest
 
 import (
@@ -25,7 +25,6 @@ import (
 	"time"
 )
 
-// An Endpoint is an address of object storage with credentials.
 type Endpoint struct {
 	Address    string
 	Credential func(name string) string
@@ -35,11 +34,12 @@ func credentials(pairs map[string]string) func(string) string {
 	return func(name string) string { return pairs[name] }
 }
 
-// A Memory is a server that keeps one bucket in memory.
+// A Memory is a storage server that keeps one bucket in memory.
 type Memory struct {
 	Google bool // accepts only Google's signatures and conditions
-	Page   int  // names per page of a list, 0 means 1000
-	// Before, if set, sees every request first. It answers or returns false.
+	Page   int  // names per page of a list (0 means 1000)
+	// Before, if set, receives every request first, and answers it or returns
+	// false.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	mu      sync.Mutex
@@ -72,8 +72,8 @@ func (m *Memory) Age(by time.Duration) {
 	}
 }
 
-// Change replaces an object's bytes behind the client's back, or removes it if
-// b is nil.
+// Change replaces an object's bytes without the client's knowledge, or removes
+// the object if b is nil.
 func (m *Memory) Change(name string, b []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,6 @@ func (m *Memory) set(name string, o object) {
 	m.objects[name] = o
 }
 
-// Names returns the names of all objects, in order.
 func (m *Memory) Names() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +127,8 @@ func (m *Memory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unsigned describes what is wrong with a request's signature, or returns "".
+// unsigned returns the error code for a request with an invalid signature, or
+// "".
 func (m *Memory) unsigned(r *http.Request) string {
 	house, other, algorithm := "X-Amz-", "X-Goog-", "AWS4-HMAC-SHA256"
 	if m.Google {

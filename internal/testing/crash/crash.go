@@ -1,18 +1,18 @@
 // Package crash stops a program after any of its file operations, for tests.
 //
-// An FS passes operations on to the real file system below a root folder, and
-// stops after a given number: that operation and all later ones fail, as if the
-// process had ended. Settle then leaves the folder in the state that the next
-// process finds:
+// An FS passes operations on to the real file system below a root folder. After
+// a given number of operations, all further ones fail, as if the process had
+// ended. Settle then brings the folder into the state that the next process
+// finds:
 //
 //	Killed    everything done so far is there, and a cut write left half its bytes
 //	PowerLoss only synced data are there: bytes by Sync of the file, names
 //	          by SyncDir of the folder, and unsynced files are empty
 //
-// A real disk ends up between the two. Code that survives both at every step
-// orders its syncs and renames correctly.
+// The state of a real disk is between the two. Code that survives both at every
+// step orders its syncs and renames correctly.
 //
-// A Full is a disk with a given number of bytes left.
+// A Full simulates a disk with a given number of free bytes.
 package crash
 
 import (
@@ -32,7 +32,6 @@ import (
 
 var ErrCrash = errors.New("the process is gone")
 
-// A Mode determines which data survive.
 type Mode int
 
 const (
@@ -42,7 +41,6 @@ const (
 
 func (m Mode) String() string { return [...]string{"killed", "power loss"}[m] }
 
-// An FS stops after a number of operations.
 type FS struct {
 	mu    sync.Mutex
 	root  string
@@ -53,15 +51,16 @@ type FS struct {
 	top   *node
 }
 
-// A node is a file or folder, as programs see it now and as the disk has it.
+// A node is a file or folder. It holds the state that programs see and the
+// state that is durable.
 type node struct {
 	dir          bool
 	synced       []byte           // a file's durable bytes
 	now, durable map[string]*node // a folder's names
 }
 
-// New wraps the folder root, whose contents count as durable. The cut comes at
-// operation number steps, from 0.
+// New returns an FS below root, whose contents count as durable. Operation
+// number steps, counted from 0, is the first that fails.
 func New(root string, mode Mode, steps int) (*FS, error) {
 	top, err := load(root)
 	return &FS{root: root, mode: mode, left: steps, top: top}, err
@@ -102,8 +101,8 @@ func (f *FS) step() error {
 	return nil
 }
 
-// find returns the folder that holds path, and path's name in it. A folder
-// created outside the FS counts as durable.
+// find returns the folder that holds path, and the name of path in this folder.
+// A folder created outside the FS counts as durable.
 func (f *FS) find(path string) (*node, string) {
 	rel, err := filepath.Rel(f.root, path)
 	if err != nil || strings.HasPrefix(rel, "..") {
@@ -139,7 +138,7 @@ func (f *FS) do(operation func() error, effect func()) error {
 	return err
 }
 
-// link gives a node a name, or removes the name if n is nil.
+// link gives node n the name path, or removes this name if n is nil.
 func (f *FS) link(path string, n *node) {
 	if parent, name := f.find(path); n != nil {
 		parent.now[name] = n
@@ -220,7 +219,6 @@ func (w *file) Close() error {
 	return w.fs.do(nothing, func() {})
 }
 
-// Settle leaves the root in the state that the next process finds.
 func (f *FS) Settle() error {
 	if f.mode == Killed {
 		return nil
@@ -252,9 +250,9 @@ func (n *node) write(path string) error {
 	return nil
 }
 
-// Each runs a program once for every step, cut off there in both modes, and
-// once to the end. done reports whether run finished before the cut. run must
-// close its files even on failure.
+// Each calls run for both modes with an FS that stops at every step, until run
+// completes, and check after each run. done reports whether run finished. run
+// must close its files even on failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {
@@ -283,8 +281,8 @@ func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, roo
 	}
 }
 
-// A Full is a disk with room for Left bytes. Further writes fail with ENOSPC
-// after writing the bytes that fit.
+// A Full simulates a disk with room for Left bytes. Further writes fail with
+// ENOSPC after writing the bytes that fit.
 type Full struct {
 	durable.FS
 	mu   sync.Mutex

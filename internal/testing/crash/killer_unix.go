@@ -15,7 +15,7 @@ import (
 // A Killer kills its process with SIGKILL before a given operation.
 type Killer struct {
 	durable.FS
-	// Left is the number of the operation, from 1, or 0 for never.
+	// Left is the number of the operation, from 1, or 0 to kill nothing.
 	Left atomic.Int64
 }
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Examples maps the name of each example of a page to its bytes. An example is
-// a fenced block that starts with "```hex NAME". Each line has bytes and a
-// remark.
+// Examples returns the bytes of each example of a page by name. An example is a
+// fenced block that starts with "```hex NAME". Each of its lines consists of
+// bytes and a remark.
 func Examples(t testing.TB, page string) map[string][]byte {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -12,8 +12,7 @@ import (
 )
 
 // Bytes returns n bytes that end just before an inaccessible page, or begin
-// just after one. Beginnings are aligned to eight bytes if n is a multiple of
-// eight.
+// just after one. They are aligned to eight bytes if n is a multiple of eight.
 func Bytes(t testing.TB, n int, atEnd bool) []byte {
 	t.Helper()
 	page := unix.Getpagesize()

@@ -23,7 +23,7 @@ type Photo struct {
 	Type               string // empty means IMAGE
 	Taken              time.Time
 	Album              string
-	Foreign            bool // a partner's
+	Foreign            bool // owned by a partner account
 	Trashed            bool
 	Preview            []byte // nil gives status 404
 	Tags               []string
@@ -31,15 +31,15 @@ type Photo struct {
 
 type tag struct{ id, value, parent string }
 
-// A Server is a library. Its fields may be changed under Lock.
+// A Server is a library in memory. Tests may change its fields under Lock.
 type Server struct {
 	sync.Mutex
 	Photos []*Photo
-	// May are the key's permissions.
+	// May lists the permissions of the API key.
 	May []string
 	// Page is the maximum number of photos per page.
 	Page int
-	// Before, if not nil, may answer a call itself.
+	// Before, if not nil, receives every call first and may answer it.
 	Before func(w http.ResponseWriter, r *http.Request) (answered bool)
 	// Calls records the method and path of every call.
 	Calls []string
@@ -53,12 +53,10 @@ func New(photos ...*Photo) *Server {
 	return &Server{Photos: photos, Page: 1000, May: []string{"asset.read", "asset.view", "tag.read", "tag.create", "tag.asset", "tag.delete"}}
 }
 
-// ID returns a UUID that contains a number.
 func ID(kind, n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", kind, n) }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// Tags returns the values of all tags, sorted.
 func (s *Server) Tags() (values []string) {
 	s.Lock()
 	defer s.Unlock()
@@ -69,7 +67,6 @@ func (s *Server) Tags() (values []string) {
 	return values
 }
 
-// Make makes a tag as a person would.
 func (s *Server) Make(value string) {
 	s.Lock()
 	defer s.Unlock()
@@ -187,8 +184,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 			len(q.AlbumIDs) > 0 && !slices.Contains(q.AlbumIDs, p.Album) || !s.tagged(p, q.TagIDs) {
 			continue
 		}
-		// Answer as a real server does, with many fields that the client did
-		// not ask for.
+		// Include fields that the client does not use, as a real server does.
 		found = append(found, map[string]any{"id": p.ID, "type": kind, "originalFileName": p.Name, "checksum": p.Checksum,
 			"originalPath": "/data/" + p.Name, "isTrashed": p.Trashed, "thumbhash": nil, "duration": "0:00:00.00000"})
 	}

@@ -1,5 +1,5 @@
-// Package indexsample makes small indexes for tests: valid manifests, matching
-// sizes, random bytes. Searches in them are meaningless.
+// Package indexsample makes small indexes for tests: valid manifests, and
+// random bytes of matching sizes, in which searches are meaningless.
 package indexsample
 
 import (
@@ -10,8 +10,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Manifest returns a manifest of scheme cpar without segments, with an ID from
-// seed.
+// Manifest returns a manifest of scheme cpar without segments, with an ID
+// derived from seed.
 func Manifest(seed uint64) *cpar.Manifest {
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Records: 5, Dim: 7, Shift: 10, Trees: 2, Place: cpar.PlaceNode,
 		PlaneShift: 10, OrderBytes: 2, Fields: 3, Planes: 4, KeywordBytes: 16}
@@ -19,7 +19,7 @@ func Manifest(seed uint64) *cpar.Manifest {
 	return m
 }
 
-// Segments returns random bytes for m's segments in order, with two vectors
+// Segments returns random bytes for the segments of m, with two vectors
 // segments. Different seeds give different bytes.
 func Segments(m *cpar.Manifest, seed uint64) (kinds []cpar.SegmentKind, segments [][]byte) {
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -53,7 +53,6 @@ func fill(rng *rand.Rand, b []byte) {
 	}
 }
 
-// Write writes the segments of m through w and activates m.
 func Write(w *indexdir.Writer, m *cpar.Manifest, seed uint64) error {
 	kinds, segments := Segments(m, seed)
 	m.Segments = nil
@@ -75,8 +74,8 @@ func Write(w *indexdir.Writer, m *cpar.Manifest, seed uint64) error {
 	return w.Activate(m)
 }
 
-// Build makes an index in folder and returns its manifest. id seeds the ID,
-// bytes the contents of the segments.
+// Build makes an index in folder and returns its manifest. id is the seed of
+// its ID, bytes that of its contents.
 func Build(folder string, id, bytes uint64) (*cpar.Manifest, error) {
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package natstest starts stock NATS servers on loopback, set up as for a
-// cluster, with TLS and nkeys.
+// Package natstest starts unmodified NATS servers on loopback, configured as
+// for a cluster, with TLS and nkeys (NATS keys).
 package natstest
 
 import (
@@ -30,14 +30,14 @@ type Servers struct {
 	ports   []int // for clients
 	cluster []int // between servers
 	running []*exec.Cmd
-	// Seed is the file of the nodes' nkey. CA is the file of the authority that
-	// signed the servers' certificates.
+	// Seed is the path of the nodes' nkey. CA is the file of the servers'
+	// certificate authority.
 	Seed, CA string
 	user     string
 }
 
-// Start starts n servers. CPAR_NATS names nats-server, which
-// CPAR_NATS_TEST=required makes mandatory.
+// Start starts n servers. CPAR_NATS names nats-server, and
+// CPAR_NATS_TEST=required requires it.
 func Start(t testing.TB, n int) *Servers {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_NATS")
@@ -58,7 +58,8 @@ func Start(t testing.TB, n int) *Servers {
 	return s
 }
 
-// Key makes an nkey and returns the file of its seed and its public half.
+// Key creates an nkey. It returns the path of its seed file, and its public
+// key.
 func (s *Servers) Key(name string) (file, public string) {
 	s.t.Helper()
 	pair, err := nkeys.CreateUser()
@@ -79,7 +80,7 @@ func (s *Servers) Key(name string) (file, public string) {
 	return file, public
 }
 
-// Addresses returns the servers in the form of --nats.
+// Addresses returns the servers' addresses as --nats takes them.
 func (s *Servers) Addresses() string {
 	var list []string
 	for _, p := range s.ports {
@@ -99,7 +100,7 @@ func (s *Servers) Run(i int) {
 	oracle.Serve(s.t, s.running[i], fmt.Sprintf("127.0.0.1:%d", s.ports[i]), filepath.Join(s.folder, fmt.Sprintf("%d.log", i)))
 }
 
-// Kill ends server i at once and keeps its disk.
+// Kill kills server i and keeps its data.
 func (s *Servers) Kill(i int) {
 	if c := s.running[i]; c != nil && c.Process != nil {
 		c.Process.Kill()
@@ -119,7 +120,7 @@ func (s *Servers) Wipe(i int) {
 
 func (s *Servers) store(i int) string { return filepath.Join(s.folder, fmt.Sprintf("store%d", i)) }
 
-// config returns the configuration in docs/operating.md.
+// config returns the configuration that docs/operating.md recommends.
 func (s *Servers) config(i int) string {
 	var routes []string
 	for j, p := range s.cluster {
@@ -147,7 +148,6 @@ jetstream { store_dir: %q, sync_interval: always }
 `, i, s.ports[i], tls, s.store(i), cluster, s.user)
 }
 
-// certificates writes a certificate that signs itself, for servers and clients.
 func (s *Servers) certificates() {
 	s.CA = filepath.Join(s.folder, "ca.pem")
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "nats"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Proto is a protocol buffers message being written.
+// Proto is an encoded protocol buffers message.
 type Proto []byte
 
 func (p Proto) Varint(number int, v int64) Proto {
@@ -39,7 +39,7 @@ type File struct {
 }
 
 // New returns a file without nodes whose input "image" has shape 1×3×H×W, where
-// -1 is an open size.
+// a size of -1 is left open.
 func New(opset int64, height, width int) *File {
 	return Empty(opset).Input("image", Float, 1, 3, int64(height), int64(width))
 }
@@ -121,7 +121,6 @@ const (
 	kindInts   = 7
 )
 
-// Node adds an operator with one output.
 func (f *File) Node(op string, in []string, out string, a Attributes) *File {
 	return f.NodeOf(op, in, []string{out}, a)
 }
@@ -167,7 +166,6 @@ func (f *File) NodeOf(op string, in, out []string, a Attributes) *File {
 	return f
 }
 
-// Tensor returns a TensorProto with raw data.
 func Tensor(name string, elements int64, raw []byte, dims ...int64) Proto {
 	t := Proto{}
 	for _, d := range dims {
@@ -206,7 +204,6 @@ func (f *File) Output(name string, dims ...int64) *File {
 	return f.OutputOf(name, Float, dims...)
 }
 
-// OutputOf adds an output of any type.
 func (f *File) OutputOf(name string, elements int64, dims ...int64) *File {
 	f.Outputs = append(f.Outputs, valueInfo(name, elements, dims))
 	return f

@@ -1,5 +1,5 @@
-// Package oracle locates external test inputs: golden vectors made by other
-// people's code, real photographs, programs and files.
+// Package oracle locates external test inputs: golden vectors from independent
+// implementations, real photographs, programs and files.
 //
 // A test skips if its input is missing, and fails if the environment marks it
 // as required, as CI does.
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Named returns the path in an environment variable, or skips the test. With
-// variable_TEST=required the test fails.
+// Named returns the path in an environment variable, or skips the test. It
+// fails the test if variable_TEST=required.
 func Named(t testing.TB, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -80,7 +80,8 @@ func Path(t testing.TB, name string) string {
 	return path
 }
 
-// moduleRoot returns the nearest folder with a go.mod, from the test's upwards.
+// moduleRoot returns the nearest folder with a go.mod, from the test's folder
+// upwards.
 func moduleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

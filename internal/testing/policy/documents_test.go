@@ -37,7 +37,7 @@ func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
 var (
 	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)\(`)
-	// identifier is file:identifier in backticks.
+	// identifier matches file:identifier in backticks.
 	identifier = regexp.MustCompile("`([a-z0-9_/]+\\.go):([A-Za-z0-9_.]+)`")
 	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
@@ -130,7 +130,7 @@ func checkLink(t *testing.T, doc, target string) {
 	t.Errorf("%s links to %s: no such heading", doc, target)
 }
 
-// anchor turns a heading into its link target: lower case, hyphens for spaces,
+// anchor returns the link target of a heading: lower case, hyphens for spaces,
 // no punctuation.
 func anchor(heading string) string {
 	keep := func(r rune) rune {
@@ -145,8 +145,8 @@ func anchor(heading string) string {
 	return strings.Map(keep, strings.ToLower(strings.TrimSpace(heading)))
 }
 
-// Every figure, box, table, equation and line of Algorithm 1 in
-// testdata/paper.txt has a row in PAPER.md that names code.
+// TestPaperIsComplete requires a row in PAPER.md that names code for every
+// figure, box, table, equation and line of Algorithm 1 in testdata/paper.txt.
 func TestPaperIsComplete(t *testing.T) {
 	list, err := os.ReadFile("internal/testing/policy/testdata/paper.txt")
 	if err != nil {

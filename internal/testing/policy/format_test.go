@@ -70,7 +70,7 @@ func TestFormatExamples(t *testing.T) {
 		}
 	}
 	for name := range got {
-		// Packages lattice and keyword check these.
+		// Tests of lattice and keyword check these.
 		if want[name] == nil && !strings.HasPrefix(name, "sealed-") {
 			t.Errorf("docs/FORMAT.md has an example %q that is not checked", name)
 		}
@@ -87,7 +87,7 @@ func marshal(t *testing.T, v encoding.BinaryMarshaler) []byte {
 }
 
 // exampleDerivation follows docs/FORMAT.md to the letter. A test of package
-// seed has the same bytes.
+// seed checks the same bytes.
 func exampleDerivation(t *testing.T) []byte {
 	var secret [32]byte
 	for i := range secret {

@@ -23,13 +23,14 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// A limit bounds one figure of the module. A commit that needs more raises the
-// number here and changes the reason beside it.
+// A limit bounds one figure of the module. A commit that needs more must raise
+// the limit and change the reason.
 type limit struct {
 	what     string
 	min, max float64
 	reason   string
-	// measure returns the figure and the worst offenders, worst first.
+	// measure returns the figure and the files with the worst figures, worst
+	// first.
 	measure func(t *testing.T) (figure float64, worst []string)
 }
 
@@ -88,8 +89,8 @@ func rootEntries(t *testing.T) (float64, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The README's first command writes cpar-demo.html here before the second
-	// one runs this test.
+	// The first command in README.md writes cpar-demo.html here, and the second
+	// runs this test.
 	ignored := func(name string) bool {
 		return slices.ContainsFunc(strings.Fields(string(ignore)), func(pattern string) bool {
 			match, _ := filepath.Match(strings.Trim(pattern, "/"), name)
@@ -295,12 +296,12 @@ func binarySize(t *testing.T) (float64, []string) {
 	return float64(info.Size()), []string{"go tool nm -size -sort size lists what is large"}
 }
 
-// maxProse bounds the words of comments and documents: 150,000, and 8,000 for
-// review by word, vocabularies, watch, videos and releases.
+// maxProse bounds the number of words in comments and documents: 150,000, and
+// 8,000 for review by word, vocabularies, watch, videos and releases.
 const maxProse = 158_000
 
-// TestProse counts the habits that STYLE.md warns of. The tool lies beside the
-// checkout.
+// TestProse counts habits that the style guide discourages. The tool is in
+// ../shared, beside the checkout.
 func TestProse(t *testing.T) {
 	tool := oracle.Path(t, "tools/prose")
 	python, err := exec.LookPath("python3")

@@ -2,27 +2,28 @@ package policy
 
 import "slices"
 
-// A room is a set of packages. They, and everything they import within the
-// module, must obey its lists.
+// A room is a set of packages. They and the packages of the module that they
+// import must obey its lists.
 type room struct {
 	name string
 	in   func(pkg string) bool
 	// except is a file that the room's rules do not cover.
 	except string
 	// may lists the allowed imports. A trailing slash includes all packages
-	// below. A room with such a list is closed: it also refuses code that links
-	// or runs without an import. A room without one may import anything that
-	// never does not ban.
+	// below. A room with this list is closed: it also refuses code that is
+	// linked or run without an import. Other rooms may import everything except
+	// the packages in never.
 	may   []string
 	never []ban
 }
 
 // A ban refuses a package and all packages below it. A closed room repeats some
-// bans to give the reason, and because only bans apply to imports of other
+// bans to state their reasons, and because only bans apply to imports of other
 // modules.
 type ban struct{ pkg, why string }
 
-// open packages see no key and no plaintext. Every room may use them.
+// open lists the packages that handle neither keys nor plaintext. Every room
+// may use them.
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/mod48", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
@@ -59,9 +60,9 @@ var cloudMay = []string{
 	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
 	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
 	"github.com/spf13/pflag",
-	// object storage, by clients that run no other program, and request
-	// signatures. The operator's credentials open the storage but decrypt
-	// nothing in it
+	// object storage, with clients that run no other program, and request
+	// signatures. The operator's credentials give access to the storage but
+	// cannot decrypt its contents
 	"crypto/hmac",
 	"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4",
 	"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
@@ -70,8 +71,8 @@ var cloudMay = []string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming", "github.com/Azure/azure-sdk-for-go/sdk/azcore/to",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
-	// clients of the cluster's brokers, and the nodes' nkey. The broker itself,
-	// which runs other programs, is not linked
+	// clients of the cluster's NATS brokers, and the nodes' nkey. The broker
+	// itself, which runs other programs, is not linked
 	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nkeys",
 	// placement of shards
 	"golang.org/x/crypto/blake2b",
@@ -112,7 +113,8 @@ var cloudRoom = room{
 	},
 }
 
-// boxes are the paper's constructions as printed, and distances in the clear.
+// boxes lists the packages of the paper's literal constructions and of
+// unencrypted distances.
 var boxes = []string{module + "/letter", module + "/eval/distance"}
 
 var evaluation = []string{module + "/eval", module + "/cmd/cpar-eval"}
@@ -140,11 +142,12 @@ func bansOf(pkgs []string, why string) (bans []ban) {
 	return bans
 }
 
-// plaintextRooms handle photos, networks and learning: plaintext, but no keys.
+// plaintextRooms handle photos, networks and learning. They use plaintext but
+// no keys.
 var plaintextRooms = []string{module + "/photo", module + "/encoder", module + "/model"}
 
-// testPackages serve tests only. The second is a package of user/, because it
-// needs the internal packages there.
+// testPackages are used only by tests. The second is below user/, because it
+// imports internal packages of user/.
 var testPackages = []string{module + "/internal/testing", module + "/user/internal/fixtures"}
 
 var rooms = []room{

@@ -9,8 +9,8 @@ import (
 )
 
 // schemesNamed lists the places outside this package that may name a scheme's
-// constant. All other code uses a table, so that a scheme is one row in each
-// table.
+// constant. All other code uses their tables, so that adding a scheme takes one
+// row in each table.
 var schemesNamed = []struct{ file, why string }{
 	{"cloud/index.go", "the cloud's table: a type for each kind of index"},
 	{"internal/leakage/reveal.go", "what a cloud learns under each, worded once"},
@@ -23,7 +23,7 @@ var schemesNamed = []struct{ file, why string }{
 var schemeConstant = regexp.MustCompile(`^Scheme[A-Z]`)
 
 // schemesNamed returns the places that name a scheme without permission, and
-// the permitted places that do.
+// the permitted places that name one.
 func (t *tree) schemesNamed() (bad []string, seen map[string]bool) {
 	seen = map[string]bool{}
 	for _, list := range t.packages {

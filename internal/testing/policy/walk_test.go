@@ -28,11 +28,11 @@ func (v violation) String() string {
 
 func under(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
 
-// A tree holds the module's files as the wall sees them.
+// A tree holds the module's files as the wall reads them.
 type tree struct {
 	name     string               // of the module, in go.mod
 	packages map[string][]source  // Go files by package path
-	foreign  map[string][]foreign // neither Go files nor kernels, by package path
+	foreign  map[string][]foreign // files other than Go files and kernels, by package path
 	diverted []violation          // files that make the go command build others
 }
 
@@ -53,7 +53,7 @@ type source struct {
 type name struct{ pkg, ident string }
 
 // readModule parses every non-test Go file of fsys. It skips testdata, results
-// and hidden folders, from which walk refuses imports.
+// and hidden folders. walk refuses imports from them.
 func readModule(fsys fs.FS) (*tree, error) {
 	t := &tree{packages: map[string][]source{}, foreign: map[string][]foreign{}}
 	err := fs.WalkDir(fsys, ".", func(file string, d fs.DirEntry, err error) error {
@@ -125,8 +125,8 @@ var (
 )
 
 // notArithmetic returns the first line of a kernel that is not a function's
-// head, a label, an arithmetic instruction or a comment, or "". It refuses
-// anything it cannot read.
+// head, a label, an arithmetic instruction or a comment, or "". It also returns
+// lines that it cannot parse.
 func notArithmetic(text string) string {
 	labels := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -211,7 +211,7 @@ func (t *tree) check() []violation {
 }
 
 // walk follows the imports of a room's packages within the module and applies
-// the room's lists to every file on the way, inside the room or not.
+// the room's lists to every file that it reaches, inside and outside the room.
 func (t *tree) walk(r room) (out []violation) {
 	seen := map[string]bool{}
 	var visit func(pkg string, chain []string)
@@ -278,8 +278,8 @@ func (r room) bans(imp string) string {
 	return ""
 }
 
-// hides returns links and calls of a closed room's file that its imports do not
-// show.
+// hides returns violations in a file of a closed room that its imports do not
+// show, such as linked functions.
 func (s source) hides(chain []string) (out []violation) {
 	for _, p := range s.dots {
 		out = append(out, violation{s.name, "dot import of " + p + ": it hides which names are used", chain})
@@ -298,7 +298,7 @@ func (s source) hides(chain []string) (out []violation) {
 }
 
 // daemonLinks asks the go command for the packages that the daemon links,
-// including other modules'. It maps each to its importers.
+// including packages of other modules. It maps each package to its importers.
 func daemonLinks(flags ...string) (map[string][]string, error) {
 	args := append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`}, flags...)
 	b, err := exec.Command("go", append(args, "./cmd/cpard")...).Output()

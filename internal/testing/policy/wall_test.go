@@ -43,22 +43,22 @@ var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartSer
 // without an import.
 var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
-// kernelFiles are the only assembly files in closed rooms. Generators beside
-// them write them, and tests compare the output. They are safe because
-// notArithmetic accepts only arithmetic on words.
+// kernelFiles are the only assembly files in closed rooms. The generators in
+// their gen folders write them, and tests compare the output. They are safe
+// because notArithmetic accepts only arithmetic on words.
 var kernelFiles = []string{
 	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s",
 	"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s",
 }
 
 // arithmetic matches the instructions that kernels may use. None of them calls,
-// traps or inserts raw bytes. Jumps go to nearby labels and serve only to count
-// a length or handle a tail.
+// traps or inserts raw bytes. Jumps only go to labels in the same kernel, to
+// count a length or handle a tail.
 var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
 
-// foreignSuffixes are files that the go command builds besides Go files. A
-// closed room has only kernelFiles.
+// foreignSuffixes are files other than Go files that the go command builds.
+// Closed rooms have only kernelFiles.
 var foreignSuffixes = []string{
 	".s", ".S", ".sx", ".syso", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx",
 	".m", ".f", ".F", ".for", ".f90", ".swig", ".swigcxx",
@@ -86,7 +86,7 @@ func TestWall(t *testing.T) {
 	for _, v := range tree.check() {
 		t.Error(v)
 	}
-	// By now the test has read every file that go list reads, so the test cache
+	// The test has read every file that go list reads, so the test cache
 	// notices every change.
 	t.Run("as the go command links", func(t *testing.T) {
 		needGo(t)
@@ -112,8 +112,8 @@ func needGo(t *testing.T) {
 	}
 }
 
-// bystanders are added with every plant. They are violations only if a room
-// imports them.
+// bystanders are added with every plant (planted file). They are violations
+// only if a room imports them.
 var bystanders = map[string]string{
 	"plant/plant.go":                    "package plant\nimport _ \"cpar/model/rank\"\n",
 	"internal/plant/plant.go":           "package plant\nimport _ \"cpar/cloud/store\"\n",
@@ -273,8 +273,8 @@ var plants = []struct{ name, file, text, want string }{
 		"package store\nimport \"github.com/edsrzf/mmap-go\"\nvar _ = mmap.Decrypt\n", "mmap-go.Decrypt"},
 }
 
-// Each kind of violation, planted in the real module, is found with its chain
-// of imports.
+// TestWallPlants checks that each kind of violation, planted in the real
+// module, is found with its chain of imports.
 func TestWallPlants(t *testing.T) {
 	clean, err := readModule(os.DirFS("."))
 	if err != nil {
@@ -340,7 +340,7 @@ func TestWallPlants(t *testing.T) {
 		for _, v := range checkLinks(by, cloudRoom) {
 			got = append(got, v.what)
 		}
-		// Only the other module links image/color.
+		// Only golang.org/x/image imports image/color.
 		for _, want := range []string{"links golang.org/x/image/webp", "links image/color", "links os/exec"} {
 			if !strings.Contains(strings.Join(got, "\n"), want) {
 				t.Errorf("planted %q; found only %q, not %q", text, got, want)

@@ -1,5 +1,5 @@
-// Package syntheticphotos generates the features of photos of a few kinds for
-// tests that need no photographs. Only tests import it.
+// Package syntheticphotos generates features as of photos of a few kinds, for
+// tests that need no real photos. Only tests import it.
 package syntheticphotos
 
 import (
@@ -24,8 +24,8 @@ func Photos(n int, seed uint64) []feature.Photo {
 	return photos
 }
 
-// Embedded returns Photos with embeddings of 40 values that identify their
-// kind.
+// Embedded returns Photos with embeddings of 40 values that identify each
+// photo's kind.
 func Embedded(n int, seed uint64) []feature.Photo {
 	photos := Photos(n, seed)
 	rng := rand.New(rand.NewPCG(seed, 8))
@@ -76,8 +76,8 @@ func vectors(rng *rand.Rand, kind int) *feature.Vectors {
 	return v
 }
 
-// Stuck is a source of random numbers that repeats itself, as in a cloned
-// virtual machine.
+// Stuck is a source of random bytes that repeats itself, as on cloned virtual
+// machines.
 type Stuck struct{}
 
 func (Stuck) Read(p []byte) (int, error) {

@@ -5,13 +5,13 @@
 //	          └ bounded memory, no files, no clock, two minutes
 //
 // HEVC is too complex to reimplement, and a photo could exploit vulnerabilities
-// of a decoder. In the sandbox it reaches only memory that is discarded
-// afterwards.
+// of a decoder. In the sandbox, a compromised decoder can access only memory
+// that is discarded afterwards.
 //
-// heif.wasm.gz is the file of github.com/gen2brain/heic v0.4.5, built from
+// heif.wasm.gz is a file of github.com/gen2brain/heic v0.4.5, built from
 // libheif 1.18.2 and libde265 1.0.15. Only tests use that module's Go code,
-// which gives the decoder four gigabytes and unlimited time and prefers the
-// system's libheif.so, outside any sandbox.
+// because it gives the decoder four gigabytes and unlimited time, and prefers
+// libheif.so outside a sandbox.
 package heif
 
 import (
@@ -36,11 +36,10 @@ import (
 //go:embed heif.wasm.gz
 var compressed []byte
 
-// decodeTimeout allows for the slowest processors. A 12-megapixel photo takes
-// about a second, or ten where wazero has no compiler.
+// decodeTimeout suffices for the slowest processors. A 12-megapixel photo takes
+// about a second, or ten seconds where wazero (WebAssembly) has no compiler.
 const decodeTimeout = 2 * time.Minute
 
-// ErrDamaged reports that libheif could not decode a file.
 var ErrDamaged = errors.New("libheif cannot decode it")
 
 type compiledDecoder struct {
@@ -48,7 +47,7 @@ type compiledDecoder struct {
 	code    wazero.CompiledModule
 }
 
-// compile runs at the first photo and takes half a second.
+// compile compiles the decoder at the first photo, in half a second.
 var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 	ctx := context.Background()
 	unpacked, err := gzip.NewReader(bytes.NewReader(compressed))
@@ -70,9 +69,9 @@ var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 	return &compiledDecoder{r, code}, nil
 })
 
-// Decode decodes a photo in at most `memory` bytes beyond those of the program
-// and calls use with the image, whose pixels are valid until use returns. YCbCr
-// is as stored, and the caller applies the range declared in the file.
+// Decode decodes a photo with at most `memory` bytes for the sandbox and calls
+// use with the image. The pixels are valid until use returns. YCbCr values are
+// as stored, so the caller must apply the range that the file declares.
 func Decode(data []byte, memory int64, use func(image.Image) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), decodeTimeout)
 	defer cancel()
@@ -91,8 +90,8 @@ func decode(ctx context.Context, data []byte, memory int64, use func(image.Image
 	}
 	defer room.Free()
 	ctx = experimental.WithMemoryAllocator(ctx, room)
-	// Instances without a name do not collide. The default configuration has no
-	// files, arguments, environment or standard streams.
+	// Unnamed instances can run concurrently. The default configuration gives
+	// the decoder no files, arguments, environment or standard streams.
 	instance, err := m.runtime.InstantiateModule(ctx, m.code, wazero.NewModuleConfig().WithName(""))
 	if err != nil {
 		return fmt.Errorf("%w (%w)", ErrDamaged, err)
@@ -151,8 +150,8 @@ const (
 	headWords
 )
 
-// picture calls `int decode(in, size, config_only, &width, …, &premultiplied,
-// out)` twice, for the header and for the pixels.
+// picture calls the module's `int decode(in, size, config_only, &width, …,
+// &premultiplied, out)` twice, for the header and for the pixels.
 func (d *decoder) picture(data []byte) (image.Image, error) {
 	in, err := d.alloc(int64(len(data)))
 	if err != nil {

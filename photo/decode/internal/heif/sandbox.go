@@ -20,11 +20,11 @@ const (
 	chroma444 = 3
 )
 
-// maxSide is HEVC's limit at level 8.5. Products of two fit in an int64.
+// maxSide is HEVC's limit at level 8.5. Products of two sides fit in an int64.
 const maxSide = 1 << 16
 
-// layout returns the number of bytes that the decoder writes and a constructor
-// of the image: consecutive planes with padded rows.
+// layout returns the size of the decoder's output, consecutive planes with
+// padded rows, and a constructor of the image.
 func layout(head [headWords]uint32) (img func(pixels []byte) image.Image, size int64, err error) {
 	w, h := int64(head[width]), int64(head[height])
 	if w < 1 || h < 1 || w > maxSide || h > maxSide {
@@ -75,17 +75,18 @@ func yCbCr(rect image.Rectangle, chroma uint32) (func([]byte) image.Image, int64
 	}, end, nil
 }
 
-// padded returns the row length of libheif, which is at least 64 pixels.
+// padded returns the length of a row in libheif's memory, which is at least 64
+// pixels.
 func padded(pixels, bytes int64) int64 {
 	return (max((pixels+1)&^1, 64)*bytes + 15) &^ 15
 }
 
 // A region is the sandbox's memory, mapped outside Go's heap. It grows without
-// copying and is released when the photo is done.
+// copying and is released when the photo has been decoded.
 type region struct{ mapped mmap.MMap }
 
-// newRegion reserves the maximum size. wazero panics if that is less than the
-// decoder's initial memory.
+// newRegion reserves the maximum size. It rejects less than the decoder's
+// initial memory, for which wazero panics.
 func newRegion(size, least int64) (*region, error) {
 	if size < least {
 		return nil, fmt.Errorf("%w in %d bytes of memory", ErrDamaged, size)
@@ -114,15 +115,16 @@ func (r *region) Free() {
 	}
 }
 
-// Go can neither preempt compiled WebAssembly nor collect garbage meanwhile, so
-// one photo would block all others. wazero's own remedy checks the deadline at
-// every loop iteration and takes 2.3 times as long. Here the check is at the
-// entry of all functions except the most frequent, which are short.
+// Go can neither preempt compiled WebAssembly nor collect garbage while it
+// runs, so one photo could block all others. wazero can check the deadline at
+// every loop iteration, but decoding then takes 2.3 times as long. This file
+// checks it at the entry of all functions except the most frequent, which are
+// short.
 
 // hotFunctions are the functions of heif.wasm.gz that a 12-megapixel photo
-// calls more than 100,000 times, up to 22 million: bits, coefficients, samples,
-// malloc and free. Checking all others adds 200,000 calls, some tens of
-// milliseconds.
+// calls between 100,000 and 22 million times. They read bits, coefficients and
+// samples, or are malloc and free. Checking all others adds 200,000 calls, some
+// tens of milliseconds.
 var hotFunctions = map[uint32]bool{
 	681: true, 692: true, 694: true, 695: true, 697: true, 742: true, 752: true, 830: true, 843: true,
 	850: true, 864: true, 865: true, 866: true, 867: true, 883: true, 1282: true, 1284: true,
@@ -137,7 +139,7 @@ func watching(f api.FunctionDefinition) experimental.FunctionListener {
 
 type watch struct{}
 
-// Before panics once the deadline has passed. wazero turns the panic into an
+// Before panics if the deadline has passed. wazero turns the panic into an
 // error.
 func (watch) Before(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
 	if err := ctx.Err(); err != nil {
