@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// silentAfter is the silence of a server after which Client.Silent is called.
+// silentAfter is the length of a server's silence after which the client calls
+// Client.Silent.
 const silentAfter = 3 * time.Second
 
-// A silence reports how long the server has not been heard during one attempt.
+// A silence measures the time since the server last made progress in one attempt,
+// by sending a response or accepting bytes, and reports it with tell.
 type silence struct {
 	tell func(time.Duration)
 
 	mu    sync.Mutex
-	last  time.Time // when something was last heard
-	told  bool
+	last  time.Time // the time of the last progress
+	told  bool      // whether tell was called since last
 	ended bool
 }
 
-// listen calls Client.Silent every second while the server is silent for longer
-// than silentAfter, until stop is called.
+// listen calls Client.Silent every second while the server has been silent for
+// longer than silentAfter. It does so until the caller calls stop.
 func (c *Client) listen(ctx context.Context) (s *silence, stop func()) {
 	s = &silence{tell: c.Silent, last: time.Now()}
 	if s.tell == nil {
@@ -54,7 +56,7 @@ func (s *silence) tick(now time.Time) {
 	}
 }
 
-// heard restarts the count.
+// heard records progress, which ends the silence.
 func (s *silence) heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +67,9 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls. After an interrupt, what was shown stays.
+// end prevents further calls of tell. If clear is set, it first reports the end of
+// a silence. After an interrupt, clear is false, so that the last report remains
+// visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()
