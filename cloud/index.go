@@ -14,8 +14,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A scheme lists the operations in which the schemes differ on the server. A
-// nil operation means that the scheme answers no requests.
+// A scheme lists the operations in which the schemes differ on the server. All
+// but load are nil if the server answers no requests of the scheme.
 type scheme struct {
 	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
 	// join merges the replies of all shards, in order, into one reply.
@@ -53,12 +53,12 @@ var schemes = map[cpar.Scheme]scheme{
 			}
 			return uint64(m.Records), touched
 		},
-		// A record takes one word, at most 40 bits in the reply, and as many in
-		// its encoding.
+		// A record takes a word of 8 bytes, at most 5 bytes in the reply, and as
+		// many in its encoding.
 		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
 		batch:      sealed.BatchSize,
 	},
-	// The server only serves the segments.
+	// The server only stores and sends segments.
 	cpar.SchemeLocal: {
 		load: func(m *cpar.Manifest, _ shard.Range, _ [][]byte) (loadedIndex, error) {
 			return func(_ context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -93,9 +93,9 @@ func entry(s cpar.Scheme) scheme {
 	return scored
 }
 
-// MaxBatchWeight is the maximum weight of a batch, which shares one scan.
-// Sixteen scans together take two to three times as long as one. More would
-// gain little and delay other requests.
+// MaxBatchWeight is the maximum weight of a batch, whose requests share one
+// scan. A batch of sixteen requests takes two to three times as long as one
+// request. Larger batches would gain little and delay other requests.
 const MaxBatchWeight = 16
 
 // Weight returns the share of MaxBatchWeight that a request takes in a batch.
@@ -116,7 +116,7 @@ func ReplyBytes(m *cpar.Manifest, requests []*cpar.Request) (sum int64) {
 	return sum
 }
 
-// Answers reports whether r has the index and the encoding that q calls for.
+// Answers reports whether r has the index and the encoding of q.
 func Answers(r *cpar.Reply, q *cpar.Request) bool {
 	return r.Index == q.Index && (r.Opaque != nil) == q.Params.Scheme.Opaque()
 }
@@ -141,14 +141,13 @@ func joinSealed(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 	return &cpar.Reply{Index: q.Index, Opaque: b}, err
 }
 
-// A loadedIndex answers all requests or none. Replies are in the order of the
-// requests.
+// A loadedIndex answers all requests, in order, or returns an error.
 type loadedIndex func(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 	e, ok := schemes[m.Scheme]
 	if !ok {
-		e = scored // which refuses m
+		e = scored // whose load operation rejects m
 	}
 	x, err := e.load(m, p, segments)
 	if err != nil {
@@ -158,7 +157,7 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, erro
 }
 
 // annotateScored answers requests to an index of scheme cpar, capia or ivf. The
-// server sees the scores and returns the records with the smallest ones.
+// server can read the scores and returns the records with the smallest scores.
 func annotateScored(ctx context.Context, x *score.Index, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF); err != nil {
 		return nil, err
@@ -167,7 +166,8 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	if err != nil {
 		return nil, err
 	}
-	// Keywords alias the index, which may be unloaded before the reply is sent.
+	// Copy the keywords, which alias the index, because the index may be
+	// unloaded before the reply is sent.
 	for _, r := range replies {
 		for i, m := range r.Matches {
 			r.Matches[i].Keywords = append([]byte(nil), m.Keywords...)
@@ -176,7 +176,7 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	return replies, nil
 }
 
-// checkSchemes refuses requests unless the index answers all their schemes.
+// checkSchemes returns an error unless every request has a scheme in answered.
 func checkSchemes(requests []*cpar.Request, index string, answered ...cpar.Scheme) error {
 	for i, q := range requests {
 		if slices.Contains(answered, q.Params.Scheme) {

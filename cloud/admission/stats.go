@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// Stats contains current gauges of a Gate and counters since the start.
+// Stats contains the current state of a Gate and counters since its start.
 type Stats struct {
 	Bodies, Replies QueueStats
 	Turns           QueueStats
 	Checks, Builds  QueueStats // turns for reading and loading
-	// Strangers counts connections without a token. Answers counts the bytes of
-	// answers being sent to them. Refused and Expired count closed connections.
+	// Strangers counts connections without a token, and its Refused and Expired
+	// count closed connections. Answers counts the bytes of answers being sent
+	// to strangers.
 	Strangers, Answers QueueStats
 	// Limited counts requests beyond their tenant's rate or concurrency.
 	Limited uint64
@@ -40,8 +41,8 @@ func (g *Gate) ObserveBatch(requests int) {
 type QueueStats struct {
 	Size, Used int64
 	Waiting    int64 // requests
-	// Granted, Refused (queue full) and Expired (wait too long) count requests
-	// and batches.
+	// Granted, Refused (the queue was full) and Expired (the wait was too long)
+	// count single requests and batches.
 	Granted, Refused, Expired uint64
 	Waited                    time.Duration
 }
