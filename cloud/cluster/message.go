@@ -14,8 +14,9 @@ import (
 	"cpar/internal/wire"
 )
 
-// A shardQuery asks a node to answer requests on a shard, or, with a manifest
-// and no requests, to load the shard.
+// A shardQuery asks a node to answer requests with a shard. Without requests it
+// asks the node to load the shard, and then contains the manifest. Its encoding
+// and the encoding of an answer have these fields, with their sizes in bytes:
 //
 //	query   version (1)  tenant (1 + length)  index (16)  digest of the manifest (32)
 //	        shard (4 + 4)  manifest (4 + length)  requests, a batch of package wire, or nothing
@@ -137,7 +138,8 @@ func encodeAnswer(replies []*cpar.Reply, err error) []byte {
 	return appendCounted(appendCounted(b, err.Error()), hint.Of(err))
 }
 
-// errNonsense reports a malformed answer of a node. Clients cannot cause one.
+// errNonsense returns the error for a malformed answer of a node, which clients
+// cannot cause.
 func errNonsense(err error) error {
 	return fmt.Errorf("reading answer of a node: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
 }
