@@ -12,8 +12,9 @@ import (
 	"cpar/cloud/telemetry"
 )
 
-// join returns the store and the annotator that serve requests: this machine's,
-// the cluster's, or nil on a node. leave ends the membership.
+// join joins the cluster, if one is configured. It returns the store and the
+// annotator that serve requests, which are nil on a node. The caller calls leave to
+// leave the cluster.
 func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil

@@ -21,15 +21,16 @@ import (
 	"cpar/internal/hint"
 )
 
-// ACME configures automatic certificates (RFC 8555), issued by autocert with the
-// challenge tls-alpn-01 (RFC 8737), for which the directory connects to port 443
-// of the name. certmagic supports more but brings a logger and DNS libraries.
+// ACME configures automatic certificates (RFC 8555). Package autocert requests them
+// from an ACME directory with the challenge tls-alpn-01 (RFC 8737), for which the
+// directory connects to port 443 of the domain. Package certmagic supports more
+// challenges but adds a logger and DNS libraries.
 type ACME struct {
 	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string
-	// Directory is the URL of the ACME directory, by default Let's Encrypt's.
+	// Directory is the URL of the ACME directory. The default is Let's Encrypt.
 	Directory string
-	// CA is a PEM file with authorities for the directory's certificate.
+	// CA is a PEM file with authorities for the directory's own certificate.
 	CA string
 	// Email is an optional contact for the directory.
 	Email string
@@ -37,8 +38,8 @@ type ACME struct {
 	Cache string
 }
 
-// An issuer issues and renews certificates. Only the method issue requests any,
-// because clients' handshakes could use up the directory's rate limit.
+// An issuer requests and renews certificates. Only method issue requests new
+// certificates, because clients' handshakes could use up the directory's rate limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
@@ -73,7 +74,7 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	return &issuer{
 		manager: &autocert.Manager{
 			Prompt:     autocert.AcceptTOS,
-			Cache:      autocert.DirCache(o.Cache), // created with mode 0700, files with 0600
+			Cache:      autocert.DirCache(o.Cache), // creates the folder with mode 0700 and files with 0600
 			HostPolicy: autocert.HostWhitelist(domains...),
 			Client:     client,
 			Email:      o.Email,
@@ -85,7 +86,8 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	}, nil
 }
 
-// modern describes a current client, for which autocert selects ECDSA.
+// modern returns the ClientHello of a current client, for which autocert selects
+// ECDSA.
 func modern(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName:       domain,
@@ -95,8 +97,8 @@ func modern(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// issue requests missing certificates, with growing pauses after failures.
-// autocert renews a month before expiry.
+// issue requests missing certificates, with growing pauses after failures. Package
+// autocert renews certificates a month before they expire.
 func (i *issuer) issue(done <-chan struct{}) {
 	wait := time.Minute
 	tried := sync.OnceFunc(func() { close(i.first) })
@@ -109,7 +111,7 @@ func (i *issuer) issue(done <-chan struct{}) {
 			}
 		}
 		tried()
-		pause := time.Hour // to learn the expiry of renewed certificates
+		pause := time.Hour // then get reads the expiry of renewed certificates
 		if missing {
 			pause, wait = wait, min(2*wait, time.Hour)
 		} else {
@@ -143,14 +145,14 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate returns the certificate for the name in hello, by default the
-// first domain's.
+// certificate returns the certificate for the name in hello, or for the first domain
+// if hello has no name.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
 		return nil, errors.New("this server does not serve that name")
 	}
-	// At startup, the first certificates are still being read or issued.
+	// Wait at startup, while the first certificates are being read or issued.
 	select {
 	case <-i.first:
 	case <-time.After(headerTime / 2):
@@ -164,12 +166,12 @@ func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	return i.manager.GetCertificate(modern(name))
 }
 
-// prove answers the directory's challenge and issues nothing.
+// prove returns the certificate that answers the directory's challenge.
 func (i *issuer) prove(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.manager.GetCertificate(hello)
 }
 
-// end returns the earliest expiry, or zero if a certificate is missing.
+// end returns the earliest expiry, or the zero time if a certificate is missing.
 func (i *issuer) end() (first time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
