@@ -19,8 +19,9 @@ type OrderCiphertext uint64
 type Request struct {
 	Index  IndexID
 	Params Params
-	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, the product SᵀS_s·C(V_s). The inner
-	// product ⟨C(V), t⟩ is the score Comp times 2^Manifest.Shift, plus noise.
+	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, the product SᵀS_s·C(V_s). The
+	// inner product ⟨C(V), t⟩ is the score Comp times 2^Manifest.Shift, plus
+	// noise.
 	Vector []uint64
 	// Order has |SF| elements, one per split field. It is empty in a request of
 	// scheme capia.
@@ -36,8 +37,9 @@ type Request struct {
 // A PlaneRequest lets the cloud compute the signed distance from the request to
 // each plane and compare it with a record's score.
 type PlaneRequest struct {
-	// Vector is the encryption of [r_p·(V_s[f] − centre_f) for every f, r_p] and
-	// has |SF|+1 words. Its product with a plane's row is r_p·(V_s[f] − split).
+	// Vector is the encryption of [r_p·(V_s[f] − centre_f) for every f, r_p]
+	// and has |SF|+1 words. Its product with a plane's row is r_p·(V_s[f] −
+	// split).
 	Vector []uint64
 	// A plane with score p is as distant as a record with score (|p|·Scale)/2¹⁶
 	// − Offset. Scale and Offset include a factor of 0.75 on the plane's

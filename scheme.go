@@ -24,8 +24,8 @@ const (
 	// the index once and searches it on the device.
 	SchemeLocal Scheme = 4
 	// SchemeIVF searches an encrypted inverted file and visits X % of the
-	// records. The scheme is not in the paper. It encrypts records as SchemeCPAR
-	// does.
+	// records. The scheme is not in the paper. It encrypts records as
+	// SchemeCPAR does.
 	SchemeIVF Scheme = 5
 )
 

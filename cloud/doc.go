@@ -4,8 +4,8 @@
 //	encrypted index (manifest, segments) ─▶ store ─▶ loaded index
 //	encrypted Request + loaded index     ─▶ score, search, sealed ─▶ Reply
 //
-// No package in cloud/ has a key or a photo. None of them may link user/, photo/,
-// encoder/ or model/, start a program, or load code. TestWall in
+// No package in cloud/ has a key or a photo. None of them may link user/,
+// photo/, encoder/ or model/, start a program, or load code. TestWall in
 // internal/testing/policy enforces this rule.
 //
 // Serving one request, from the network inward:

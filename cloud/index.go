@@ -53,8 +53,8 @@ var schemes = map[cpar.Scheme]scheme{
 			}
 			return uint64(m.Records), touched
 		},
-		// A record takes a word of 8 bytes, at most 5 bytes in the reply, and as
-		// many in its encoding.
+		// A record takes a word of 8 bytes, at most 5 bytes in the reply, and
+		// as many in its encoding.
 		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
 		batch:      sealed.BatchSize,
 	},

@@ -22,14 +22,14 @@ const attempts = 3
 
 // A Client sends requests to one untrusted server. It bounds and checks
 // responses. Errors name the server. They wrap cpar.ErrCloud if the server is
-// unreachable or violates the protocol, and otherwise the sentinel error for the
-// response (Problem).
+// unreachable or violates the protocol, and otherwise the sentinel error for
+// the response (Problem).
 type Client struct {
 	// Patience is the longest time without progress after which a call fails.
 	// New sets it to a minute.
 	Patience time.Duration
-	// Busy bounds the total time that a call waits when a busy server asks it to
-	// retry later. New sets it to two minutes.
+	// Busy bounds the total time that a call waits when a busy server asks it
+	// to retry later. New sets it to two minutes.
 	Busy time.Duration
 	// Silent, if not nil, is called once a second after three seconds without
 	// progress, with the length of the silence, and with 0 when it ends.
@@ -40,8 +40,8 @@ type Client struct {
 	http       *http.Client
 	retryDelay time.Duration
 
-	// opaque[id] bounds the bytes of a sealed reply from index id. It is computed
-	// from the manifest.
+	// opaque[id] bounds the bytes of a sealed reply from index id. It is
+	// computed from the manifest.
 	mu     sync.Mutex
 	opaque map[cpar.IndexID]int64
 }
@@ -83,7 +83,8 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 }
 
 // SetToken adds t to every later request. It returns cpar.ErrInput if the token
-// would travel unencrypted to another machine. Call it before the first request.
+// would travel unencrypted to another machine. Call it before the first
+// request.
 func (c *Client) SetToken(t bearer.Token) error {
 	if !t.IsZero() && c.base.Scheme != "https" && !IsLoopback(c.base.Hostname()) {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: a token is not sent over plain HTTP to another machine", c.base, cpar.ErrInput),
@@ -150,8 +151,8 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 
 var errTake = errors.New("passing on")
 
-// Segment fetches a segment of an index into w. The bytes in w are valid only if
-// Segment returns nil, because it checks the digest last.
+// Segment fetches a segment of an index into w. The bytes in w are valid only
+// if Segment returns nil, because it checks the digest last.
 func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w io.Writer) error {
 	k := call{method: http.MethodGet, path: route(PathSegment, id, s.Digest), want: TypeBinary}
 	k.take = func(r io.Reader) error {
@@ -280,8 +281,8 @@ func checkReply(q *cpar.Request, a *cpar.Reply) error {
 	return nil
 }
 
-// cloudFault converts cpar.ErrCorrupt into cpar.ErrCloud, because the server sent
-// the damaged bytes. Other errors keep their kind.
+// cloudFault converts cpar.ErrCorrupt into cpar.ErrCloud, because the server
+// sent the damaged bytes. Other errors keep their kind.
 func (c *Client) cloudFault(err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) {
 		return fmt.Errorf("cloud at %s: %w: %v", c.base, cpar.ErrCloud, err)

@@ -19,9 +19,9 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A call is a request to the server. It is repeated if the connection fails. This
-// is safe because uploads, activation and deletion are idempotent and the server
-// learns nothing from a repeated annotation request.
+// A call is a request to the server. It is repeated if the connection fails.
+// This is safe because uploads, activation and deletion are idempotent and the
+// server learns nothing from a repeated annotation request.
 type call struct {
 	method, path string
 	body         []byte

@@ -71,14 +71,15 @@ var Codes = []struct{ Code, Title, Advice string }{
 // that wrap ErrNotFound also wrap cpar.ErrInput.
 var ErrNotFound = errors.New("the cloud does not have it")
 
-// ErrToken means that the server refuses the token or its scope. Errors that wrap
-// ErrToken also wrap cpar.ErrCloud, because all other photos would fail too.
+// ErrToken means that the server refuses the token or its scope. Errors that
+// wrap ErrToken also wrap cpar.ErrCloud, because all other photos would fail
+// too.
 var ErrToken = errors.New("the cloud does not accept the token")
 
 var errIncomplete = errors.New("the cloud lacks segments")
 
-// err returns an error that wraps the sentinel error for the problem's code. Its
-// text includes the server's, shortened and without control characters.
+// err returns an error that wraps the sentinel error for the problem's code.
+// Its text includes the server's, shortened and without control characters.
 func (p *Problem) err() error {
 	says := fmt.Sprintf("it says %q", sanitize.Short(p.Detail))
 	switch p.Code {

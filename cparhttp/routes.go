@@ -15,9 +15,9 @@
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
 //
-// A device fetches the segments of an index of scheme local one by one. To update
-// an index, a device uploads the missing segments under the same id. Activation
-// then atomically replaces the index.
+// A device fetches the segments of an index of scheme local one by one. To
+// update an index, a device uploads the missing segments under the same id.
+// Activation then atomically replaces the index.
 //
 // Bodies are the canonical encoding of package cpar, a batch of package wire,
 // or a segment's bytes, as application/octet-stream, unless marked JSON. Errors

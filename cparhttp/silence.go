@@ -10,8 +10,8 @@ import (
 // Client.Silent.
 const silentAfter = 3 * time.Second
 
-// A silence measures the time since the server last made progress in one attempt,
-// by sending a response or accepting bytes, and reports it with tell.
+// A silence measures the time since the server last made progress in one
+// attempt, by sending a response or accepting bytes, and reports it with tell.
 type silence struct {
 	tell func(time.Duration)
 
@@ -67,9 +67,9 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls of tell. If clear is set, it first reports the end of
-// a silence. After an interrupt, clear is false, so that the last report remains
-// visible.
+// end prevents further calls of tell. If clear is set, it first reports the end
+// of a silence. After an interrupt, clear is false, so that the last report
+// remains visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()

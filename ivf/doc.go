@@ -25,5 +25,6 @@
 // the scores of all centroids, but no vectors.
 //
 // As in kdforest, scores are signed, a smaller score is nearer, and only the
-// order of scores matters. A centroid's score is never compared with a record's.
+// order of scores matters. A centroid's score is never compared with a
+// record's.
 package ivf

@@ -13,9 +13,9 @@ import (
 // centroid. The score of a row must not change during a search. Search calls a
 // Scorer from one goroutine.
 type Scorer interface {
-	// Run sets scores[i] to the score of row first+i. A smaller score is nearer.
-	// The caller owns and reuses the slice. The score of a row must not depend
-	// on the other rows of the run.
+	// Run sets scores[i] to the score of row first+i. A smaller score is
+	// nearer. The caller owns and reuses the slice. The score of a row must not
+	// depend on the other rows of the run.
 	Run(first uint32, scores []int64)
 }
 
@@ -51,9 +51,9 @@ type Stats struct {
 // by (score, record), with the cost. l must be valid. Errors wrap
 // kdforest.ErrInput.
 //
-// Search reads the cells in order of (centroid score, cell), each from its first
-// record on, and may read only part of the last cell. If opt.Visits is at least
-// the number of records, the result is the same as from kdforest.Scan.
+// Search reads the cells in order of (centroid score, cell), each from its
+// first record on, and may read only part of the last cell. If opt.Visits is at
+// least the number of records, the result is the same as from kdforest.Scan.
 func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:

@@ -68,8 +68,8 @@ func (f *OverloadError) Error() string { return f.kind.Error() + ": " + f.what }
 
 func (f *OverloadError) Unwrap() error { return f.kind }
 
-// RetryAfter returns the time after which the client should retry, from a second
-// to a minute.
+// RetryAfter returns the time after which the client should retry, from a
+// second to a minute.
 func (f *OverloadError) RetryAfter() time.Duration {
 	return min(max(f.after, time.Second), time.Minute)
 }
@@ -147,8 +147,9 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 	return g.builds.take(ctx, tenant, Light, 1)
 }
 
-// QueueTurn queues for turns to search requests of total weight weight. Argument
-// most is the maximum weight per turn. Ticket.Yield queues for the next turn.
+// QueueTurn queues for turns to search requests of total weight weight.
+// Argument most is the maximum weight per turn. Ticket.Yield queues for the
+// next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }

@@ -9,7 +9,8 @@ import (
 
 // A Door limits the connections and unread answers of strangers (clients that
 // have not shown a token). Opening a connection costs a client little, and an
-// HTTP/2 client with a closed window leaves every answer in the server's memory.
+// HTTP/2 client with a closed window leaves every answer in the server's
+// memory.
 type Door struct {
 	connections, answers int           // limits for all strangers together
 	patience             time.Duration // until the first token of a connection
@@ -24,8 +25,8 @@ const (
 	// answerBytes is the memory of an answer being sent: a goroutine with its
 	// stack, the request and its headers, and a buffer.
 	answerBytes = 16 << 10
-	// answersEach is the maximum number of unread answers per connection without
-	// a token.
+	// answersEach is the maximum number of unread answers per connection
+	// without a token.
 	answersEach = 8
 	// maxStrangers allows many devices to connect at the same time.
 	maxStrangers = 128
@@ -46,10 +47,10 @@ type Visitor struct {
 	sending int
 }
 
-// Enter registers a connection as a stranger until Leave is called. If there are
-// too many strangers, Enter closes the oldest connection of the network that has
-// the most. If the new connection comes from such a network, Enter returns nil
-// instead. A stranger that shows no token in time is also closed.
+// Enter registers a connection as a stranger until Leave is called. If there
+// are too many strangers, Enter closes the oldest connection of the network
+// that has the most. If the new connection comes from such a network, Enter
+// returns nil instead. A stranger that shows no token in time is also closed.
 func (d *Door) Enter(from netip.Prefix, close func()) *Visitor {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,8 +119,8 @@ func (v *Visitor) Leave() {
 	}
 }
 
-// Answer reports whether an answer to a request without a token may be sent. The
-// answer counts until the caller calls done. The Visitor may be nil.
+// Answer reports whether an answer to a request without a token may be sent.
+// The answer counts until the caller calls done. The Visitor may be nil.
 func (v *Visitor) Answer() (done func(), ok bool) {
 	if v == nil {
 		return func() {}, true

@@ -26,8 +26,8 @@ const (
 )
 
 // A queue grants units by start-time fair queueing over tenants, and over
-// classes within a tenant. A ticket takes units, such as bytes or turns, and has
-// a weight, the number of requests that it stands for.
+// classes within a tenant. A ticket takes units, such as bytes or turns, and
+// has a weight, the number of requests that it stands for.
 type queue struct {
 	what       string // error text when full
 	size       int64  // in units
@@ -234,8 +234,8 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 }
 
 // next returns the waiting tenant that has received the least among tenants
-// below their limits, and its class that has received the least. If tenants have
-// received equally little, the earlier arrival comes first.
+// below their limits, and its class that has received the least. If tenants
+// have received equally little, the earlier arrival comes first.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
@@ -263,8 +263,8 @@ func (f *flow) next() (first *Ticket, class Class) {
 // Granted returns a channel that is closed on grant.
 func (t *Ticket) Granted() <-chan struct{} { return t.granted }
 
-// Wait waits for the grant. On error the ticket loses its position. The error is
-// an OverloadError or ctx.Err().
+// Wait waits for the grant. On error the ticket loses its position. The error
+// is an OverloadError or ctx.Err().
 func (t *Ticket) Wait(ctx context.Context) error {
 	select {
 	case <-t.granted: // an immediate grant needs no timer
@@ -298,8 +298,8 @@ func (t *Ticket) Expired() *OverloadError {
 	return &OverloadError{ErrBusy, q.what, after}
 }
 
-// Grow adds weight, which may be negative, to the ticket's waiting weight. If it
-// returns an OverloadError, the ticket is unchanged.
+// Grow adds weight, which may be negative, to the ticket's waiting weight. If
+// it returns an OverloadError, the ticket is unchanged.
 func (t *Ticket) Grow(weight int64) error {
 	q := t.q
 	q.mu.Lock()
@@ -338,8 +338,8 @@ func (t *Ticket) Done() {
 	q.forget(t.tenant, f)
 }
 
-// Yield ends the turn and queues the ticket again, at the front of its class, with
-// weight left.
+// Yield ends the turn and queues the ticket again, at the front of its class,
+// with weight left.
 func (t *Ticket) Yield(left int64) {
 	q := t.q
 	q.mu.Lock()
@@ -389,8 +389,8 @@ func (q *queue) forget(tenant string, f *flow) {
 	}
 }
 
-// idle reports whether no ticket of f waits. It does not check f.waiting, because
-// a waiting ticket may have weight 0.
+// idle reports whether no ticket of f waits. It does not check f.waiting,
+// because a waiting ticket may have weight 0.
 func (f *flow) idle() bool {
 	for _, c := range f.classes {
 		if len(c.line) > 0 {

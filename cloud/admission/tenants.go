@@ -80,8 +80,8 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.PerSecond), cmp.Or(r.Burst, int(math.Ceil(r.PerSecond))))
 }
 
-// prune makes room in a full table. It drops idle tenants whose limiter allows a
-// full burst, as a new limiter would. If more than half of the table remains,
+// prune makes room in a full table. It drops idle tenants whose limiter allows
+// a full burst, as a new limiter would. If more than half of the table remains,
 // prune drops any tenants without running requests.
 func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {

@@ -19,7 +19,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// times is the memory of an encoded and decoded request, in multiples of its size.
+// times is the memory of an encoded and decoded request, in multiples of its
+// size.
 const times = 2
 
 type batchReply struct {

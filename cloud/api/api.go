@@ -63,15 +63,16 @@ type Options struct {
 	// AnnotateTimeout bounds the time for a request or batch, including its
 	// wait. The default is one minute.
 	AnnotateTimeout time.Duration
-	// StallTimeout bounds the time without progress while a body is transferred.
-	// The default is twenty seconds.
+	// StallTimeout bounds the time without progress while a body is
+	// transferred. The default is twenty seconds.
 	StallTimeout time.Duration
 	// Observe, if not nil, receives every request.
 	Observe Observer
 	// Ready determines the response to PathReadyz. Nil means always ready.
 	Ready func(context.Context) bool
 	// Host reports whether clients may address the server by a host name. The
-	// name has no port. If Host is nil, only names of this machine are accepted.
+	// name has no port. If Host is nil, only names of this machine are
+	// accepted.
 	Host func(name string) bool
 	// LogClients adds client addresses to the log.
 	LogClients bool

@@ -87,9 +87,9 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 // readBody reads a body of at most limit bytes. For n bytes it acquires times·n
-// bytes of memory until the response is sent: at once for a small body, otherwise
-// in steps as bytes arrive, because a client may announce a large body and send
-// it slowly.
+// bytes of memory until the response is sent: at once for a small body,
+// otherwise in steps as bytes arrive, because a client may announce a large
+// body and send it slowly.
 func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]byte, error) {
 	if b.length > limit {
 		return nil, tooLarge(limit)
@@ -144,8 +144,8 @@ func (s *server) hold(ctx context.Context, acquire func(context.Context, string,
 	return err
 }
 
-// drain discards the rest of a body. Otherwise a client that sends the whole body
-// before it reads would see a broken connection instead of the response.
+// drain discards the rest of a body. Otherwise a client that sends the whole
+// body before it reads would see a broken connection instead of the response.
 func (b *body) drain(stall time.Duration) {
 	left := min(b.length-b.read, drainBytes)
 	if b.length < 0 {

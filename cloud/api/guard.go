@@ -27,8 +27,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		} else {
 			w.control.SetWriteDeadline(time.Time{}) // remove the deadline of the previous request
 		}
-		// Replace r, because the mux writes the pattern into the request that it
-		// receives.
+		// Replace r, because the mux writes the pattern into the request that
+		// it receives.
 		r = r.WithContext(context.WithValue(rec.NewContext(r.Context()), recorderKey{}, w))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
@@ -95,8 +95,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// plainPath returns false for paths that http.ServeMux would redirect, because a
-// redirect would echo the path.
+// plainPath returns false for paths that http.ServeMux would redirect, because
+// a redirect would echo the path.
 func plainPath(r *http.Request) bool {
 	p := r.URL.EscapedPath() // like the mux, which does not separate at %2f
 	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect

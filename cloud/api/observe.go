@@ -24,12 +24,12 @@ type Observer interface {
 	End(*trace.Request)
 }
 
-// methods are the methods of the routes. Other methods are logged as "-", because
-// they are untrusted text.
+// methods are the methods of the routes. Other methods are logged as "-",
+// because they are untrusted text.
 var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "POST": true, "DELETE": true}
 
-// begin opens the trace of a request with a new random id. An id from the client
-// could inject text into the log.
+// begin opens the trace of a request with a new random id. An id from the
+// client could inject text into the log.
 func (s *server) begin(r *http.Request) *trace.Request {
 	rec := &trace.Request{ID: newRequestID(), Method: "-", Start: time.Now()}
 	if methods[r.Method] {

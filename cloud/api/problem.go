@@ -38,8 +38,8 @@ func (p *problem) GetHeaders() http.Header {
 	return h
 }
 
-// problems maps kinds of errors to responses. The first row applies to errors that
-// wrap several kinds.
+// problems maps kinds of errors to responses. The first row applies to errors
+// that wrap several kinds.
 var problems = []struct {
 	kind   error
 	status int
@@ -75,8 +75,8 @@ const busyFor = time.Second
 
 const awayFor = 5 * time.Second
 
-// problem converts an error into the response for the client. It logs details that
-// may contain paths instead of sending them.
+// problem converts an error into the response for the client. It logs details
+// that may contain paths instead of sending them.
 func (s *server) problem(err error) *problem {
 	for _, row := range problems {
 		if !errors.Is(err, row.kind) {

@@ -76,8 +76,8 @@ const securityName = "token"
 
 var binaryContent = map[string]*huma.MediaType{cparhttp.TypeBinary: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
 
-// handle registers an operation for tokens with one of these scopes. A token with
-// scope admin may call all operations.
+// handle registers an operation for tokens with one of these scopes. A token
+// with scope admin may call all operations.
 func handle[I, O any](s *server, h huma.API, scopes tenant.Scopes, o operation, f func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{OperationID: o.name, Method: o.method, Path: o.path, Summary: o.summary,
 		Security: []map[string][]string{}, Responses: map[string]*huma.Response{"default": {

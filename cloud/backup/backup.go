@@ -80,9 +80,9 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 	return done, nil
 }
 
-// RestoreTo copies missing indexes into object storage, even while a server uses
-// it. It copies the registry of tenants into folder data if this folder has none.
-// If data is empty, it skips the registry.
+// RestoreTo copies missing indexes into object storage, even while a server
+// uses it. It copies the registry of tenants into folder data if this folder
+// has none. If data is empty, it skips the registry.
 func RestoreTo(ctx context.Context, from string, to store.Backend, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -130,9 +130,9 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 	return done, registry(from, to, o.Prune)
 }
 
-// registry copies the registry of tenants unless it is damaged. If folder from has
-// none, the copy in folder to may be the last. It is removed only if prune is set
-// and no tenant has data.
+// registry copies the registry of tenants unless it is damaged. If folder from
+// has none, the copy in folder to may be the last. It is removed only if prune
+// is set and no tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)
@@ -164,8 +164,8 @@ func apart(a, b string) error {
 }
 
 // equal reports whether folder data has exactly the indexes and the registry of
-// the backup. A restore that was killed after it removed its marker leaves such a
-// folder.
+// the backup. A restore that was killed after it removed its marker leaves such
+// a folder.
 func equal(ctx context.Context, src store.Backend, from, data string, progress func(done, total int)) (store.Copied, bool) {
 	dst, err := store.OpenBeside(data)
 	if err != nil {

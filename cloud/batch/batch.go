@@ -5,9 +5,9 @@
 //
 // If a turn is free, a request starts at once, alone. A client may send several
 // requests in one call, a client batch. Each index has two queues, for single
-// requests and for client batches. Each queue runs one batch at a time. A client
-// batch heavier than MaxWeight is split, and other requests get turns in between.
-// A request gets the same reply as if it ran alone.
+// requests and for client batches. Each queue runs one batch at a time. A
+// client batch heavier than MaxWeight is split, and other requests get turns in
+// between. A request gets the same reply as if it ran alone.
 package batch
 
 import (
@@ -20,8 +20,8 @@ import (
 	"cpar/cloud/admission"
 )
 
-// Options configures a Runner. K is the type of an index's key, Q of a request and
-// R of a reply.
+// Options configures a Runner. K is the type of an index's key, Q of a request
+// and R of a reply.
 type Options[K comparable, Q, R any] struct {
 	// Run answers all requests to one index, in order, or returns an error.
 	Run func(ctx context.Context, key K, requests []Q) ([]R, error)
@@ -72,9 +72,10 @@ func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runn
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers all requests of a tenant to one index, or returns an error from
-// Run or ctx, or an OverloadError. Even if ctx ends, it waits until no goroutine
-// reads the requests. If Run panics, Answer panics with the same value.
+// Answer answers all requests of a tenant to one index, or returns an error
+// from Run or ctx, or an OverloadError. Even if ctx ends, it waits until no
+// goroutine reads the requests. If Run panics, Answer panics with the same
+// value.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -96,8 +97,8 @@ func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requ
 		}
 	case <-ctx.Done():
 	}
-	// Either ctx has ended, or requests of the call are in a batch, so that only
-	// ctx can end the call early.
+	// Either ctx has ended, or requests of the call are in a batch, so that
+	// only ctx can end the call early.
 	select {
 	case <-m.done:
 	case <-ctx.Done():
@@ -151,8 +152,8 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 }
 
 // leave removes call m from the queue and discards the replies to its running
-// requests. If onlyIfUntaken is set, it leaves a call with taken requests in the
-// queue. It reports whether the call was removed or is done.
+// requests. If onlyIfUntaken is set, it leaves a call with taken requests in
+// the queue. It reports whether the call was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -286,8 +287,8 @@ func (p *Runner[K, Q, R]) execute(ctx context.Context, key K, requests []Q) (ans
 	return answers, nil, err
 }
 
-// end passes results to the calls, gives the turn back, and reports whether calls
-// remain.
+// end passes results to the calls, gives the turn back, and reports whether
+// calls remain.
 func (p *Runner[K, Q, R]) end(k queueKey[K], l *queue[Q, R], parts []*portion[Q, R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

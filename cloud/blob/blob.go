@@ -60,8 +60,8 @@ type driver interface {
 	// returns ErrExists if ifAbsent is set.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
 	// list returns a page of objects. If folders is set, it returns names up to
-	// the next '/' instead. The string next is the token of the next page, or ""
-	// after the last page.
+	// the next '/' instead. The string next is the token of the next page, or
+	// "" after the last page.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
 	// remove deletes an object. If it is missing, remove returns nil or
 	// ErrNotFound.
@@ -83,8 +83,8 @@ type Options struct {
 	Wait time.Duration
 }
 
-// A Bucket gives access to the objects of a bucket or container, or to the objects
-// under a prefix in it. It is safe for concurrent use.
+// A Bucket gives access to the objects of a bucket or container, or to the
+// objects under a prefix in it. It is safe for concurrent use.
 type Bucket struct {
 	driver driver
 	prefix string // "" or ends in '/'
@@ -107,8 +107,9 @@ func (b *Bucket) Stats() Stats {
 	return Stats{c.requests.Load(), c.retries.Load(), c.errors.Load(), c.in.Load(), c.out.Load(), b.away.Load()}
 }
 
-// Put stores an object of size bytes with digest sum. The storage makes the object
-// visible only when it is complete, and checks the digest if the provider can.
+// Put stores an object of size bytes with digest sum. The storage makes the
+// object visible only when it is complete, and checks the digest if the
+// provider can.
 func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	return b.put(ctx, name, body, size, sum, false)
 }
@@ -157,8 +158,8 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, er
 	return io.ReadAll(r)
 }
 
-// List yields the objects whose names start with prefix, in order. It stops after
-// the first error.
+// List yields the objects whose names start with prefix, in order. It stops
+// after the first error.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return b.pages(ctx, prefix, false)
 }

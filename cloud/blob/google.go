@@ -23,8 +23,9 @@ import (
 )
 
 // Google's XML interface accepts S3 requests, but it has its own header for
-// conditions and refuses to combine this header with x-amz headers. Requests are
-// therefore signed with GOOG4-HMAC-SHA256, the method of S3 with other names.
+// conditions and refuses to combine this header with x-amz headers. Requests
+// are therefore signed with GOOG4-HMAC-SHA256, the method of S3 with other
+// names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
 	ifGenerationZero = "X-Goog-If-Generation-Match" // with value 0, a put fails if the object exists
@@ -68,8 +69,8 @@ func (googleSigner) SignHTTP(_ context.Context, c aws.Credentials, r *http.Reque
 	r.Header.Set("X-Goog-Content-Sha256", payloadHash)
 	r.Header.Del("Authorization")
 
-	// Accept-Encoding is not signed, because Google's front end rewrites it before
-	// it checks the signature.
+	// Accept-Encoding is not signed, because Google's front end rewrites it
+	// before it checks the signature.
 	signed := map[string]string{"host": r.URL.Host}
 	for name, values := range r.Header {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-goog-") || lower == "content-type" || lower == "range" {

@@ -168,8 +168,8 @@ func statusError(status int, code string) error {
 	return refused("status %d %s", status, code)
 }
 
-// connectionError returns the error for a request without response. It omits the
-// request's address, which may be signed.
+// connectionError returns the error for a request without response. It omits
+// the request's address, which may be signed.
 func connectionError(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err

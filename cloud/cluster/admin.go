@@ -81,9 +81,9 @@ func (x *Operator) Drain(ctx context.Context, node string) error {
 	return hint.Add(fmt.Errorf("draining node %s: %w: it is not in the cluster", node, cpar.ErrInput), "cpard cluster status lists the nodes")
 }
 
-// Rebuild makes the pointers in JetStream match the active generations in storage
-// b and returns their number. It changes only wrong pointers, so it may run at any
-// time.
+// Rebuild makes the pointers in JetStream match the active generations in
+// storage b and returns their number. It changes only wrong pointers, so it may
+// run at any time.
 func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err error) {
 	if err := x.pointers.wait(ctx); err != nil {
 		return 0, err

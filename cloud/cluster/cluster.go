@@ -8,10 +8,10 @@
 //
 // Each node sends a heartbeat every two seconds, and the set of live nodes
 // determines the nodes for each shard (package placement). A node refuses a
-// request for a shard that is not loaded, and starts to load the shard. A pointer
-// (an entry in NATS JetStream) names the active generation of an index. It is set
-// after the storage has the manifest and the nodes have the shards. Pointers can
-// be rebuilt from the storage.
+// request for a shard that is not loaded, and starts to load the shard. A
+// pointer (an entry in NATS JetStream) names the active generation of an index.
+// It is set after the storage has the manifest and the nodes have the shards.
+// Pointers can be rebuilt from the storage.
 //
 // A reply is always complete and from a single generation, because requests to
 // nodes contain the digest of the generation's manifest.
@@ -36,13 +36,13 @@ import (
 	"cpar/internal/hint"
 )
 
-// MinShardBytes is the minimum size of a shard. Reading a shard of this size takes
-// a hundred times as long as the message that requests it.
+// MinShardBytes is the minimum size of a shard. Reading a shard of this size
+// takes a hundred times as long as the message that requests it.
 const MinShardBytes = 200 << 20
 
-// holdEvery is the longest interval between two reconciliations. A reconciliation
-// loads assigned shards, and keeps them loaded even while other replicas serve all
-// queries.
+// holdEvery is the longest interval between two reconciliations. A
+// reconciliation loads assigned shards, and keeps them loaded even while other
+// replicas serve all queries.
 const holdEvery = 5 * time.Minute
 
 // A Role states whether a machine is a router, a node or both.
@@ -62,8 +62,8 @@ func ParseRole(name string) (Role, error) {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
-// CheckName returns an error for names that cannot be part of a NATS subject, such
-// as names with dots.
+// CheckName returns an error for names that cannot be part of a NATS subject,
+// such as names with dots.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return hint.Add(fmt.Errorf("%w: a machine of a cluster cannot be called %q", cpar.ErrInput, name), "pass --node-name with up to 63 letters, digits, - and _")
@@ -105,8 +105,8 @@ type Config struct {
 	Idle time.Duration
 }
 
-// Open connects c to the NATS servers, at least one of which must be running. The
-// caller closes c after the Member.
+// Open connects c to the NATS servers, at least one of which must be running.
+// The caller closes c after the Member.
 func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	b, err := connect(o.Options)
@@ -154,8 +154,8 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	return nil
 }
 
-// answerWithin is the time to wait for heartbeats after a message to whoSubject,
-// which asks for them.
+// answerWithin is the time to wait for heartbeats after a message to
+// whoSubject, which asks for them.
 const answerWithin = 300 * time.Millisecond
 
 // hear processes a heartbeat and detects another machine with the same name.
@@ -313,7 +313,8 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-// Close announces that the node leaves, stops all work and closes the connections.
+// Close announces that the node leaves, stops all work and closes the
+// connections.
 func (m *Member) Close() {
 	if m.node != nil {
 		m.mu.Lock()
@@ -330,8 +331,8 @@ func (m *Member) Close() {
 	m.broker.close()
 }
 
-// A Routed is the store of a router. It implements api.Store. It keeps indexes in
-// object storage, and nodes search them.
+// A Routed is the store of a router. It implements api.Store. It keeps indexes
+// in object storage, and nodes search them.
 type Routed struct {
 	*cloud.Cloud
 	router *Router

@@ -17,8 +17,9 @@ import (
 	"cpar/internal/parallel"
 )
 
-// kv keeps the pointers in a JetStream bucket with up to three replicas. Reads go
-// to the leading server, because one in ten answers of other servers was outdated.
+// kv keeps the pointers in a JetStream bucket with up to three replicas. Reads
+// go to the leading server, because one in ten answers of other servers was
+// outdated.
 type kv struct {
 	broker *broker
 

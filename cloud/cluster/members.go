@@ -22,8 +22,8 @@ const (
 type Beat struct {
 	Node string `json:"node"`
 	Rack string `json:"rack,omitempty"`
-	// Leaving means that the node serves its shards but takes no new shards. Gone
-	// means that it stops now.
+	// Leaving means that the node serves its shards but takes no new shards.
+	// Gone means that it stops now.
 	Leaving bool `json:"leaving,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
 	Shards  int  `json:"parts"`

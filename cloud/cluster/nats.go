@@ -46,9 +46,9 @@ type broker struct {
 type line struct {
 	*nats.Conn
 	server string // configured host and port, as part of a subject
-	// up is the connection state last reported by the library. IsConnected would
-	// wait for a lock, which the library holds for seconds while it tries a
-	// hanging server.
+	// up is the connection state last reported by the library. IsConnected
+	// would wait for a lock, which the library holds for seconds while it tries
+	// a hanging server.
 	up atomic.Bool
 	// pong is the time of the last answer to a ping, in Unix nanoseconds.
 	pong atomic.Int64
@@ -201,7 +201,8 @@ func (b *broker) pick() (l *line) {
 }
 
 // subject returns the NATS subject for queries to a node over line l. Subjects
-// differ by server, so that a hanging server cannot delay queries over other lines.
+// differ by server, so that a hanging server cannot delay queries over other
+// lines.
 func (l *line) subject(node string) string { return "cpar.node." + node + "." + l.server }
 
 const (

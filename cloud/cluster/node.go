@@ -51,8 +51,8 @@ type attempt struct {
 
 const remembered = time.Minute
 
-// NewNode returns a node that loads its shards in c. The caller closes c after the
-// node.
+// NewNode returns a node that loads its shards in c. The caller closes c after
+// the node.
 func NewNode(c *cloud.Cloud, log *slog.Logger) *Node {
 	n := &Node{cloud: c, log: log, loads: make(chan struct{}, 2), attempts: map[shardRef]*attempt{}}
 	n.running, n.stop = context.WithCancel(context.Background())
@@ -132,8 +132,8 @@ func (n *Node) get(ctx context.Context, q *shardQuery) error {
 	return err
 }
 
-// manifest returns a function that returns the manifest of the queried generation,
-// from the query or else from the storage.
+// manifest returns a function that returns the manifest of the queried
+// generation, from the query or else from the storage.
 func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manifest, error) {
 	return func() (*cpar.Manifest, error) {
 		b := q.manifest

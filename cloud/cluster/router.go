@@ -93,8 +93,8 @@ func (r *Router) searchAll(ctx context.Context, k store.IndexRef, s *indexVersio
 	return out, nil
 }
 
-// damaged marks corruption found by nodes as store.ErrDamaged, so that it does not
-// count as damage to the client's request.
+// damaged marks corruption found by nodes as store.ErrDamaged, so that it does
+// not count as damage to the client's request.
 func damaged(k store.IndexRef, err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrInput) {
 		return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err), "push the index again")
@@ -199,8 +199,9 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 	}
 }
 
-// loadedBy asks the nodes of a slot (a shard's position in package placement) to
-// load the shard. The result cold reports whether any node has not loaded it yet.
+// loadedBy asks the nodes of a slot (a shard's position in package placement)
+// to load the shard. The result cold reports whether any node has not loaded it
+// yet.
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {

@@ -12,8 +12,8 @@ import (
 	"cpar/cloud/store"
 )
 
-// pointers stores a pointer to the active generation of each index. All machines
-// see a new pointer at once.
+// pointers stores a pointer to the active generation of each index. All
+// machines see a new pointer at once.
 type pointers interface {
 	// get returns the pointer of index k, or a zero pointer if the index has
 	// none. If patient is set, get waits longer for the leading NATS server.
@@ -28,8 +28,8 @@ var errChanged = errors.New("it was changed concurrently")
 type pointer struct {
 	digest cpar.Digest // of the manifest; zero if no generation is active
 	// changing means that an activation or deletion is running or was
-	// interrupted. The digest then names the previous generation, which is valid
-	// until the client gets a response.
+	// interrupted. The digest then names the previous generation, which is
+	// valid until the client gets a response.
 	changing bool
 	revision uint64
 	since    time.Time
@@ -80,8 +80,8 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 		v.forget(k)
 		return nil, err
 	}
-	// Repair the pointer. Its revision was read before the storage, so set fails
-	// after a concurrent change.
+	// Repair the pointer. Its revision was read before the storage, so set
+	// fails after a concurrent change.
 	if away == nil && (broken || !p.changing && p.digest != found) {
 		_ = v.pointers.set(ctx, k, pointer{digest: found}, p.revision)
 	}
@@ -107,8 +107,8 @@ func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.D
 	return b, sha256.Sum256(b), nil
 }
 
-// last returns the last known generation, which may be outdated. If none is known,
-// it returns the active generation.
+// last returns the last known generation, which may be outdated. If none is
+// known, it returns the active generation.
 func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -134,8 +134,8 @@ func (v *versions) forget(k store.IndexRef) {
 	delete(v.known, k)
 }
 
-// changing announces an activation or a deletion. If this machine stops before it
-// calls settled, other machines check the storage.
+// changing announces an activation or a deletion. If this machine stops before
+// it calls settled, other machines check the storage.
 func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
 	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
 		return pointer{digest: p.digest, changing: true}, false, nil
@@ -150,8 +150,8 @@ func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// point replaces the current pointer p by next(p). It retries if another machine
-// changes the pointer meanwhile.
+// point replaces the current pointer p by next(p). It retries if another
+// machine changes the pointer meanwhile.
 func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged
 	for try := 0; try < races && errors.Is(err, errChanged); try++ {

@@ -13,8 +13,8 @@ import (
 )
 
 // join joins the cluster, if one is configured. It returns the store and the
-// annotator that serve requests, which are nil on a node. The caller calls leave to
-// leave the cluster.
+// annotator that serve requests, which are nil on a node. The caller calls
+// leave to leave the cluster.
 func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil

@@ -1,6 +1,6 @@
 // Package daemon runs a server. It opens the data folder, listens, serves until
-// stopped, lets running requests finish, and closes the folder. It notifies systemd
-// when the server is ready, reloads and stops.
+// stopped, lets running requests finish, and closes the folder. It notifies
+// systemd when the server is ready, reloads and stops.
 package daemon
 
 import (

@@ -73,8 +73,8 @@ func (o Options) watchdog(ctx context.Context, handler http.Handler) {
 	}
 }
 
-// alive reports whether the handler answers. It calls the handler directly, because
-// clients may occupy all connections.
+// alive reports whether the handler answers. It calls the handler directly,
+// because clients may occupy all connections.
 func alive(ctx context.Context, handler http.Handler) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+cparhttp.PathHealth, nil)
 	if err != nil {

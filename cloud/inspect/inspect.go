@@ -1,10 +1,10 @@
-// Package inspect reports everything that a server can record about one request. It
-// answers the request and observes the server.
+// Package inspect reports everything that a server can record about one
+// request. It answers the request and observes the server.
 //
 //	body of a request ─▶ handler of package api over the same data folder ─▶ Report
 //
-// A Report contains the actual log line, the metrics that changed, and the spans
-// that a trace would contain.
+// A Report contains the actual log line, the metrics that changed, and the
+// spans that a trace would contain.
 package inspect
 
 import (
@@ -61,8 +61,8 @@ type Attribute struct {
 	Only string `json:"only,omitempty"`
 }
 
-// besides is the same for every request, because a request file does not contain
-// these data.
+// besides is the same for every request, because a request file does not
+// contain these data.
 var besides = []string{
 	"the client's address and port, the time, and the interval between two requests",
 	"the versions of TLS and HTTP, the ciphers, the requested host name, and with mutual TLS the client's certificate",
@@ -74,8 +74,8 @@ var besides = []string{
 const client = "(the client's address)"
 
 // Request answers the request in body from folder data, which may be in use and
-// stays unchanged. If several tenants have an index with the request's id, owner
-// selects the tenant.
+// stays unchanged. If several tenants have an index with the request's id,
+// owner selects the tenant.
 func Request(ctx context.Context, data, owner string, body []byte) (*Report, error) {
 	q, err := cpar.DecodeRequest(body)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// A listener limits open connections, in total and per client network, and counts
-// errors. The operating system queues connections beyond the total limit.
+// A listener limits open connections, in total and per client network, and
+// counts errors. The operating system queues connections beyond the total
+// limit.
 type listener struct {
 	net.Listener
 	slots  chan struct{}
@@ -53,8 +54,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite lets a client read a response that was sent before the whole request
-// had arrived.
+// CloseWrite lets a client read a response that was sent before the whole
+// request had arrived.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -63,9 +64,9 @@ func (c *conn) CloseWrite() error {
 }
 
 // Accept returns the next connection. It closes connections beyond the limit of
-// their network, because otherwise one client without a token could occupy all. It
-// returns errors to net/http, which retries temporary errors such as too many open
-// files.
+// their network, because otherwise one client without a token could occupy all.
+// It returns errors to net/http, which retries temporary errors such as too
+// many open files.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		select {
@@ -123,8 +124,8 @@ func (l *listener) leave(from netip.Prefix) {
 	}
 }
 
-// failed counts an error of Accept. It logs errors at most once a minute, so that
-// failing connections cannot fill the log.
+// failed counts an error of Accept. It logs errors at most once a minute, so
+// that failing connections cannot fill the log.
 func (l *listener) failed(err error) {
 	l.errors.Add(1)
 	l.mu.Lock()

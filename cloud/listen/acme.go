@@ -21,10 +21,10 @@ import (
 	"cpar/internal/hint"
 )
 
-// ACME configures automatic certificates (RFC 8555). Package autocert requests them
-// from an ACME directory with the challenge tls-alpn-01 (RFC 8737), for which the
-// directory connects to port 443 of the domain. Package certmagic supports more
-// challenges but adds a logger and DNS libraries.
+// ACME configures automatic certificates (RFC 8555). Package autocert requests
+// them from an ACME directory with the challenge tls-alpn-01 (RFC 8737), for
+// which the directory connects to port 443 of the domain. Package certmagic
+// supports more challenges but adds a logger and DNS libraries.
 type ACME struct {
 	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string
@@ -39,7 +39,8 @@ type ACME struct {
 }
 
 // An issuer requests and renews certificates. Only method issue requests new
-// certificates, because clients' handshakes could use up the directory's rate limit.
+// certificates, because clients' handshakes could use up the directory's rate
+// limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
@@ -86,8 +87,8 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	}, nil
 }
 
-// modern returns the ClientHello of a current client, for which autocert selects
-// ECDSA.
+// modern returns the ClientHello of a current client, for which autocert
+// selects ECDSA.
 func modern(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName:       domain,
@@ -97,8 +98,8 @@ func modern(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// issue requests missing certificates, with growing pauses after failures. Package
-// autocert renews certificates a month before they expire.
+// issue requests missing certificates, with growing pauses after failures.
+// Package autocert renews certificates a month before they expire.
 func (i *issuer) issue(done <-chan struct{}) {
 	wait := time.Minute
 	tried := sync.OnceFunc(func() { close(i.first) })
@@ -145,8 +146,8 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate returns the certificate for the name in hello, or for the first domain
-// if hello has no name.
+// certificate returns the certificate for the name in hello, or for the first
+// domain if hello has no name.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
@@ -171,7 +172,8 @@ func (i *issuer) prove(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.manager.GetCertificate(hello)
 }
 
-// end returns the earliest expiry, or the zero time if a certificate is missing.
+// end returns the earliest expiry, or the zero time if a certificate is
+// missing.
 func (i *issuer) end() (first time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

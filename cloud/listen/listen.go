@@ -48,10 +48,10 @@ type Options struct {
 	InsecureHTTP bool
 	// Hosts lists names of this server in addition to those in its certificate.
 	Hosts []string
-	// MaxConnections bounds open connections. Further connections wait. A client
-	// network (tenant.ClientNetwork) may have a quarter of them, and its further
-	// connections are closed. The default is the smaller of DefaultConnections
-	// and half of the file descriptors.
+	// MaxConnections bounds open connections. Further connections wait. A
+	// client network (tenant.ClientNetwork) may have a quarter of them, and its
+	// further connections are closed. The default is the smaller of
+	// DefaultConnections and half of the file descriptors.
 	MaxConnections int
 	// Door limits TLS connections whose clients have shown no token. Nil means
 	// no limit.
@@ -124,8 +124,8 @@ func (o *Options) limitConnections() {
 	}
 }
 
-// bind listens at the address or uses the socket passed by systemd, and checks the
-// actual address against the policy.
+// bind listens at the address or uses the socket passed by systemd, and checks
+// the actual address against the policy.
 func (o Options) bind() (net.Listener, error) {
 	passed, err := activation.Listeners()
 	if err != nil {
@@ -176,8 +176,8 @@ func (s *Server) URL() string {
 }
 
 // Host reports whether clients may address the server by name. Other names are
-// refused, because the owner of a web page can make its name resolve to any address.
-// Without tenants only loopback names are allowed.
+// refused, because the owner of a web page can make its name resolve to any
+// address. Without tenants only loopback names are allowed.
 func (s *Server) Host(name string) bool {
 	if cparhttp.IsLoopback(name) {
 		return true
@@ -193,7 +193,8 @@ func (s *Server) Host(name string) bool {
 	return s.transport != nil && s.transport.names(name)
 }
 
-// Reload reads the TLS files again. On error it keeps the previous configuration.
+// Reload reads the TLS files again. On error it keeps the previous
+// configuration.
 func (s *Server) Reload() error {
 	if s.transport == nil {
 		return nil

@@ -17,8 +17,8 @@ const (
 	// tenant's default limit. To stop rapid resets, Go closes a connection on
 	// which 4·streams requests wait for a handler.
 	streams = 16
-	// unread bounds the bytes of HTTP/2 bodies buffered over all connections. An
-	// HTTP/1.1 connection buffers only 4 KiB.
+	// unread bounds the bytes of HTTP/2 bodies buffered over all connections.
+	// An HTTP/1.1 connection buffers only 4 KiB.
 	unread = 64 << 20
 	// window and frameSize are the minimum sizes that HTTP/2 allows.
 	window, frameSize = 64 << 10, 16 << 10
@@ -50,8 +50,8 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve answers requests until ctx is done. It then waits for running requests, for
-// at most the duration grace.
+// Serve answers requests until ctx is done. It then waits for running requests,
+// for at most the duration grace.
 func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Duration) error {
 	defer s.Close()
 	s.http.Handler = handler

@@ -17,8 +17,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// pollTime is the interval at which certificate files are read and compared. File
-// times and symbolic links do not reveal every change.
+// pollTime is the interval at which certificate files are read and compared.
+// File times and symbolic links do not reveal every change.
 const pollTime = 30 * time.Second
 
 // expirySoon is the remaining lifetime at which an unrenewed certificate is

@@ -4,12 +4,12 @@
 //	slot, nodes ─rendezvous─▶ nodes, best first; the first R hold the slot
 //
 // The method is rendezvous hashing (Thaler and Ravishankar, "Using name-based
-// mappings to increase hit rates", IEEE/ACM Transactions on Networking 6, 1998).
-// A hash gives every node a number for each slot, and the nodes with the largest
-// numbers hold the slot. Machines that know the same nodes compute the same
-// assignment without coordination. A joining node takes slots evenly from all
-// others, and a leaving node gives its slots evenly to all others. No slot moves
-// between two remaining nodes.
+// mappings to increase hit rates", IEEE/ACM Transactions on Networking 6,
+// 1998). A hash gives every node a number for each slot, and the nodes with the
+// largest numbers hold the slot. Machines that know the same nodes compute the
+// same assignment without coordination. A joining node takes slots evenly from
+// all others, and a leaving node gives its slots evenly to all others. No slot
+// moves between two remaining nodes.
 package placement
 
 import (
@@ -34,8 +34,8 @@ func SlotOf(tenant string, index cpar.IndexID, shard int) Slot {
 	return Slot(hash(binary.BigEndian.AppendUint64(b, uint64(shard))) % Slots)
 }
 
-// hash must mix well. With FNV, when names differed only in the last letter, one
-// node got all slots.
+// hash must mix well. With FNV, when names differed only in the last letter,
+// one node got all slots.
 func hash(b []byte) uint64 {
 	h := blake2b.Sum256(b)
 	return binary.BigEndian.Uint64(h[:])
@@ -105,10 +105,10 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Candidates returns the nodes to ask for a slot. The Map stay contains the nodes that
-// are not leaving, and all contains every node. The nodes that should hold the slot
-// come first, then the holders among all nodes, then two more nodes, which may have
-// held the slot before others joined.
+// Candidates returns the nodes to ask for a slot. The Map stay contains the
+// nodes that are not leaving, and all contains every node. The nodes that
+// should hold the slot come first, then the holders among all nodes, then two
+// more nodes, which may have held the slot before others joined.
 func Candidates(stay, all *Map, s Slot, holders int) []string {
 	var out []string
 	add := func(m *Map, of []int) {

@@ -25,9 +25,10 @@ const (
 	fileMode   = 0o600
 )
 
-// A cache keeps segments on the local disk. Each index has its own folder, in the
-// layout of package indexdir, so that a digest never gives access to the data of
-// another index. Files are not synced, because every reader checks the digest.
+// A cache keeps segments on the local disk. Each index has its own folder, in
+// the layout of package indexdir, so that a digest never gives access to the
+// data of another index. Files are not synced, because every reader checks the
+// digest.
 type cache struct {
 	dir   string
 	limit int64
@@ -68,8 +69,8 @@ func openCache(data string, limit int64) (*cache, error) {
 	return c, nil
 }
 
-// scan adds the files of an earlier process to the cache, in the order of their last
-// use, and removes its unfinished files.
+// scan adds the files of an earlier process to the cache, in the order of their
+// last use, and removes its unfinished files.
 func (c *cache) scan() error {
 	type file struct {
 		segment
@@ -129,8 +130,8 @@ func (c *cache) fill(s *Stats) {
 	s.CacheBytes, s.CacheLimit, s.Hits, s.Misses, s.Evictions = c.used, c.limit, c.hits, c.misses, c.evicted
 }
 
-// evict makes room for n bytes by removing the least recently used segments, and
-// reports success. The caller holds mu.
+// evict makes room for n bytes by removing the least recently used segments,
+// and reports success. The caller holds mu.
 func (c *cache) evict(n int64) bool {
 	if n > c.limit {
 		return false
@@ -266,8 +267,8 @@ func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	}
 }
 
-// drop removes a segment that the storage no longer has, at once or with the last
-// unpin.
+// drop removes a segment that the storage no longer has, at once or with the
+// last unpin.
 func (c *cache) drop(k store.IndexRef, d cpar.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,10 +10,10 @@
 //	Open     ─▶ seg/… ─▶ files of the cache, digest checked ─▶ memory map (package indexdir)
 //	Delete   ─▶ v/<N+1>, empty (a tombstone), then removes earlier objects
 //
-// The storage holds all durable data. The bounded cache evicts the least recently
-// used segments, except those of open indexes. Several processes may share a
-// prefix. If two processes activate at the same time, one writes version N+1 and
-// the other N+2. Versions are removed in ascending order.
+// The storage holds all durable data. The bounded cache evicts the least
+// recently used segments, except those of open indexes. Several processes may
+// share a prefix. If two processes activate at the same time, one writes
+// version N+1 and the other N+2. Versions are removed in ascending order.
 package remote
 
 import (
@@ -122,8 +122,8 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// Reach returns an error if the storage is unreachable. It sends a request only if
-// the last request failed.
+// Reach returns an error if the storage is unreachable. It sends a request only
+// if the last request failed.
 func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil
@@ -244,8 +244,8 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress returns the store in the bucket at an address. The argument credentials
-// names a file with credentials, or is "" for the environment.
+// OpenAddress returns the store in the bucket at an address. The argument
+// credentials names a file with credentials, or is "" for the environment.
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)
 	if err != nil {

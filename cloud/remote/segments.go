@@ -66,8 +66,8 @@ func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Di
 	return nil
 }
 
-// removeUnnamed removes a segment unless it is in the active manifest, which another
-// process may have changed. Activations of this process wait meanwhile.
+// removeUnnamed removes a segment unless it is in the active manifest, which
+// another process may have changed. Activations of this process wait meanwhile.
 func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Digest) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()

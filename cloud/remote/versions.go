@@ -45,9 +45,9 @@ func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
-// commit writes b as the next version despite concurrent writers. It calls prepare
-// with the current objects before each attempt. If prepare returns errDone, commit
-// writes nothing.
+// commit writes b as the next version despite concurrent writers. It calls
+// prepare with the current objects before each attempt. If prepare returns
+// errDone, commit writes nothing.
 func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
 	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
@@ -76,8 +76,9 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 
 var errDone = errors.New("nothing is left to do")
 
-// checkConditionalWrites refuses a storage that ignores conditions, because one of
-// two concurrent activations would be lost. It tests the storage once per process.
+// checkConditionalWrites refuses a storage that ignores conditions, because one
+// of two concurrent activations would be lost. It tests the storage once per
+// process.
 func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	s.probe.Lock()
 	defer s.probe.Unlock()
@@ -181,8 +182,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	}); err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
-	// The index is deleted for all clients now. If a removal below fails, a later
-	// collection removes the remaining objects.
+	// The index is deleted for all clients now. If a removal below fails, a
+	// later collection removes the remaining objects.
 	var digests []cpar.Digest
 	for _, seg := range before.segments {
 		digests = append(digests, seg.Digest)
@@ -190,8 +191,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	if s.Remove(ctx, k, digests...) != nil {
 		return nil
 	}
-	// Keep the tombstone until Sweep, because otherwise a delayed activation with
-	// the same number would restore the index.
+	// Keep the tombstone until Sweep, because otherwise a delayed activation
+	// with the same number would restore the index.
 	covered := before.versions
 	if n := len(covered); n > 0 && !before.active() {
 		covered = covered[:n-1]

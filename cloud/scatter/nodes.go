@@ -17,8 +17,8 @@ type NodeLoad struct {
 
 const slowFor = 2 * time.Second
 
-// MarkSlow records that a node has not answered within the hedging delay and may
-// hang.
+// MarkSlow records that a node has not answered within the hedging delay and
+// may hang.
 func (b *NodeLoad) MarkSlow(node string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +55,8 @@ func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	return places
 }
 
-// Latencies computes the hedging delay, after which a second node is asked, from
-// recent response times. It is safe for concurrent use.
+// Latencies computes the hedging delay, after which a second node is asked,
+// from recent response times. It is safe for concurrent use.
 type Latencies struct {
 	mu    sync.Mutex
 	times [512]time.Duration
@@ -94,8 +94,8 @@ func (r *Latencies) Spent(hedges int) {
 	r.spare -= float64(hedges)
 }
 
-// Hedge returns the hedging delay, or the constant never if the allowance is used
-// up.
+// Hedge returns the hedging delay, or the constant never if the allowance is
+// used up.
 func (r *Latencies) Hedge() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package scatter decides which nodes to ask for the shards of an index, when to ask
-// a second node, and when to stop. A reply is complete or an error.
+// Package scatter decides which nodes to ask for the shards of an index, when
+// to ask a second node, and when to stop. A reply is complete or an error.
 //
 //	Query.Step(now) ─▶ messages to send now, and when to call again
 //	Query.Answered, Failed, Refused ◀─ outcomes of the messages
@@ -51,8 +51,8 @@ type Send struct {
 // goroutine.
 type Query struct {
 	o Options
-	// places returns the nodes that should hold a shard, then nodes that may have
-	// held it before.
+	// places returns the nodes that should hold a shard, then nodes that may
+	// have held it before.
 	places func(shard int) []string
 	shards []shardProgress
 	left   int
@@ -96,8 +96,8 @@ func (q *Query) Answered(number int) bool {
 // Failed records that a node is absent or has not loaded the shard.
 func (q *Query) Failed(number int, node string) { q.Refused(number, node, nil) }
 
-// Refused records that a node cannot answer. The query ends at once if the request
-// is invalid. Otherwise it ends when all nodes of a shard have refused.
+// Refused records that a node cannot answer. The query ends at once if the
+// request is invalid. Otherwise it ends when all nodes of a shard have refused.
 func (q *Query) Refused(number int, node string, why error) {
 	for i, a := range q.shards[number].asked {
 		if a.node == node {

@@ -1,12 +1,13 @@
-// Package score computes the scores of an encrypted index's records and planes for a
-// request.
+// Package score computes the scores of an encrypted index's records and planes
+// for a request.
 //
 //	C(V) of a record, t of the request ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
 //	C(H) of a plane, t of the request  ─▶ r_p·(V_s[f] − split), signed, exact
 //
-// The values r_s, r and r_p are the owner's secrets. Scores of one request preserve
-// the order of distances, except for differences smaller than the noise. The server
-// therefore learns distances up to a scale and an offset. See SECURITY.md.
+// The values r_s, r and r_p are the owner's secrets. Scores of one request
+// preserve the order of distances, except for differences smaller than the
+// noise. The server therefore learns distances up to a scale and an offset. See
+// SECURITY.md.
 package score
 
 import (
@@ -40,14 +41,15 @@ type Index struct {
 	Ballots func() *kdforest.Ballots
 }
 
-// Load prepares an index for search. The slice segments has the bytes of all segments
-// in the order of the manifest, with verified digests. Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. The slice segments has the bytes of all
+// segments in the order of the manifest, with verified digests. Errors wrap
+// cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard prepares shard p like Load. Segments that the shard does not need are
-// nil.
+// LoadShard prepares shard p like Load. Segments that the shard does not need
+// are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	if err := p.CheckSegments(m, segments); err != nil {
 		return nil, err

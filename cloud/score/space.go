@@ -16,14 +16,15 @@ import (
 	"cpar/kdforest"
 )
 
-// A Space combines a request and an index for packages kdforest and ivf. It serves a
-// single search. Run and Score are safe for concurrent use. Only one goroutine may
-// call the other methods.
+// A Space combines a request and an index for packages kdforest and ivf. It
+// serves a single search. Run and Score are safe for concurrent use. Only one
+// goroutine may call the other methods.
 type Space struct {
 	index *Index
 	q     *cpar.Request
 	// planeScore caches |r_p·(V_s[f] − split)| + 1 of each plane, or 0 if it is
-	// not computed yet. Most values are needed often, because nodes share planes.
+	// not computed yet. Most values are needed often, because nodes share
+	// planes.
 	planeScore []uint64
 	fields     []kdforest.Field // set by the first call of Fields
 	touched    atomic.Uint64
@@ -101,8 +102,8 @@ func (x *Index) offers() string {
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
-// touch counts the bytes of rows read. Centroids and planes, which every shard reads,
-// count only in the first shard.
+// touch counts the bytes of rows read. Centroids and planes, which every shard
+// reads, count only in the first shard.
 func (s *Space) touch(t *table, rows int) {
 	if t == &s.index.vectors || s.index.First == 0 {
 		s.touched.Add(t.bytes(rows))
@@ -112,16 +113,16 @@ func (s *Space) touch(t *table, rows int) {
 // Touched returns the number of ciphertext bytes read.
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request is on the left side of a plane: OPE(V_s[s]) ≤
-// OPE(V[s]) in the paper (Algorithm 1). Equal values are on the left side, as when
-// the trees are built.
+// Left reports whether the request is on the left side of a plane: OPE(V_s[s])
+// ≤ OPE(V[s]) in the paper (Algorithm 1). Equal values are on the left side, as
+// when the trees are built.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Fields returns the planes of every field, and the number of them that the request
-// is beyond.
+// Fields returns the planes of every field, and the number of them that the
+// request is beyond.
 func (s *Space) Fields() []kdforest.Field {
 	if len(s.fields) > 0 {
 		return s.fields
@@ -150,9 +151,10 @@ func (s *Space) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether all records beyond a plane are farther away than a record
-// with score worst (the paper's type 2 comparison). A plane counts with 0.75 of its
-// distance, because a projected distance can be below the L1 distance.
+// Beyond reports whether all records beyond a plane are farther away than a
+// record with score worst (the paper's type 2 comparison). A plane counts with
+// 0.75 of its distance, because a projected distance can be below the L1
+// distance.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	// Use 128 bits, so that the product cannot overflow.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)
@@ -188,8 +190,8 @@ func (s *Space) planeDistance(plane uint32) uint64 {
 	return s.planeScore[plane] - 1
 }
 
-// PlaneScores returns the signed scores of all planes, which a server can compute if
-// the request contains a plane vector. Errors wrap cpar.ErrInput.
+// PlaneScores returns the signed scores of all planes, which a server can
+// compute if the request contains a plane vector. Errors wrap cpar.ErrInput.
 func (x *Index) PlaneScores(q *cpar.Request) ([]int64, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)

@@ -50,8 +50,8 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 	t.gatherSorted(dst, index, x)
 }
 
-// maxSorted is the number of rows sorted by chunk at once. It exceeds the rows of a
-// round of depth-first search and is small enough for insertion sort.
+// maxSorted is the number of rows sorted by chunk at once. It exceeds the rows
+// of a round of depth-first search and is small enough for insertion sort.
 const maxSorted = 32
 
 // gatherSorted processes the rows of each chunk together, which allows
@@ -80,7 +80,8 @@ func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// add appends a chunk, or extends the last chunk if both are adjacent in memory.
+// add appends a chunk, or extends the last chunk if both are adjacent in
+// memory.
 func (t *table) add(rows []uint64) {
 	if n := len(t.chunks); n > 0 {
 		last := t.chunks[n-1]
@@ -92,8 +93,8 @@ func (t *table) add(rows []uint64) {
 	t.chunks = append(t.chunks, rows)
 }
 
-// close sets per. It reports whether all chunks but the last have the same size, so
-// that one division finds any row.
+// close sets per. It reports whether all chunks but the last have the same
+// size, so that one division finds any row.
 func (t *table) close() bool {
 	if len(t.chunks) == 0 {
 		return true

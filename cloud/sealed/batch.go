@@ -8,8 +8,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// operandWords is the maximum number of words prepared per request at a time. It
-// lets the words of sixteen requests fit in the L2 cache.
+// operandWords is the maximum number of words prepared per request at a time.
+// It lets the words of sixteen requests fit in the L2 cache.
 const operandWords = 2048
 
 type workspace struct {
@@ -18,8 +18,8 @@ type workspace struct {
 }
 
 // evaluateBatch computes the same result as evaluateSingly for up to sixteen
-// requests. It multiplies a few rows of all requests at a time by the same rows of
-// all groups (sets of encrypted records, package lattice).
+// requests. It multiplies a few rows of all requests at a time by the same rows
+// of all groups (sets of encrypted records, package lattice).
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	for group := first; group < last; group++ {

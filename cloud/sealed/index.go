@@ -13,20 +13,21 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Load prepares an index for search. The slice segments has the bytes of all segments
-// in the order of the manifest, with verified digests. They must stay in memory.
-// Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. The slice segments has the bytes of all
+// segments in the order of the manifest, with verified digests. They must stay
+// in memory. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard prepares shard some like Load. Segments that the shard does not need are
-// nil.
+// LoadShard prepares shard some like Load. Segments that the shard does not
+// need are nil.
 func LoadShard(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	if err := some.CheckSegments(m, segments); err != nil {
 		return nil, err
 	}
-	// Find the parameters first, because the manifest lists them after the vectors.
+	// Find the parameters first, because the manifest lists them after the
+	// vectors.
 	i := slices.IndexFunc(m.Segments, func(s cpar.Segment) bool { return s.Kind == cpar.SegmentParams })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: an index of scheme %v has no sealed parameters", cpar.ErrCorrupt, m.Scheme)
@@ -57,8 +58,9 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 	return groups, nil
 }
 
-// Annotate answers all requests of scheme sealed, in order, or returns an error. It
-// uses this number of workers (goroutines), or one per core if workers is 0.
+// Annotate answers all requests of scheme sealed, in order, or returns an
+// error. It uses this number of workers (goroutines), or one per core if
+// workers is 0.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	// Decode all requests first, because one bad request fails the batch.
@@ -87,8 +89,8 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	return replies, nil
 }
 
-// decode decodes a request. If the request is damaged or does not fit the index, the
-// error wraps cpar.ErrInput, because the client sent it.
+// decode decodes a request. If the request is damaged or does not fit the
+// index, the error wraps cpar.ErrInput, because the client sent it.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	var params []lattice.Params
 	for _, part := range x.parts() {

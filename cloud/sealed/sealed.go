@@ -1,5 +1,5 @@
-// Package sealed implements scheme sealed on the server. It multiplies encrypted
-// records by an encrypted request and cannot read the products.
+// Package sealed implements scheme sealed on the server. It multiplies
+// encrypted records by an encrypted request and cannot read the products.
 //
 //	groups (stored), request ──▶ one encrypted number per record
 //
@@ -15,8 +15,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// An Index holds the groups of an index (sets of encrypted records, package lattice)
-// in their original order. It is safe for concurrent use.
+// An Index holds the groups of an index (sets of encrypted records, package
+// lattice) in their original order. It is safe for concurrent use.
 type Index struct {
 	params  lattice.Params
 	modulus *mod48.Modulus
@@ -31,8 +31,8 @@ type Index struct {
 	inClusters int
 }
 
-// NewIndex returns an Index of the groups after checking that they belong to it. The
-// first group has number first, which is above 0 in a later shard.
+// NewIndex returns an Index of the groups after checking that they belong to
+// it. The first group has number first, which is above 0 in a later shard.
 func NewIndex(p lattice.Params, id cpar.IndexID, first int, groups []*lattice.Group) (*Index, error) {
 	roll, err := lattice.NewRoll(p, id, first)
 	if err != nil {

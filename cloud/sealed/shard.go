@@ -9,8 +9,9 @@ import (
 	"cpar/internal/lattice"
 )
 
-// newParts opens an index or a shard. An index has an open section, to which records
-// can be added, and may have a clustered section of records in hidden cells.
+// newParts opens an index or a shard. An index has an open section, to which
+// records can be added, and may have a clustered section of records in hidden
+// cells.
 func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {
@@ -72,8 +73,8 @@ func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
 	return nil
 }
 
-// parts returns the sections that have groups, in this shard or others, in their
-// order in requests and replies.
+// parts returns the sections that have groups, in this shard or others, in
+// their order in requests and replies.
 func (x *Index) parts() (parts []*Index) {
 	for _, part := range []*Index{x.clustered, x} {
 		if part != nil && part.asked {

@@ -14,9 +14,10 @@ import (
 	"cpar/kdforest"
 )
 
-// lists answers requests to the inverted file. Package ivf first plans the visits
-// from the scores of centroids. Then all workers score the planned records in memory
-// order and read each piece of a cell once for all requests that visit it.
+// lists answers requests to the inverted file. Package ivf first plans the
+// visits from the scores of centroids. Then all workers score the planned
+// records in memory order and read each piece of a cell once for all requests
+// that visit it.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)
 	defer plans.Put(plan)
@@ -35,8 +36,8 @@ type piece struct {
 	request int
 }
 
-// longestPiece is a number of records that fit in a core's cache, where the next
-// request finds them: 1.4 MB for profile paper.
+// longestPiece is a number of records that fit in a core's cache, where the
+// next request finds them: 1.4 MB for profile paper.
 const longestPiece = 128
 
 type plan struct {
@@ -97,9 +98,9 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A planner implements ivf.Scorer. It records the visits of a request to this shard
-// and computes no scores. It counts pieces from the first record of a cell, so that
-// pieces of different requests coincide.
+// A planner implements ivf.Scorer. It records the visits of a request to this
+// shard and computes no scores. It counts pieces from the first record of a
+// cell, so that pieces of different requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index
@@ -117,8 +118,8 @@ func (w planner) Run(first uint32, scores []int64) {
 	}
 }
 
-// readPieces scores the records of each piece and pushes them to the queue of the
-// piece's request.
+// readPieces scores the records of each piece and pushes them to the queue of
+// the piece's request.
 func readPieces(ctx context.Context, t task, pieces []piece, queues []*topk.Queue) error {
 	var scores [longestPiece]int64
 	for _, p := range pieces {

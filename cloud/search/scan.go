@@ -12,8 +12,9 @@ import (
 	"cpar/internal/topk"
 )
 
-// stride is the number of records scored between two checks of the context, and the
-// minimum for a goroutine. Scoring this many takes a fifth of a millisecond.
+// stride is the number of records scored between two checks of the context, and
+// the minimum for a goroutine. Scoring this many takes a fifth of a
+// millisecond.
 const stride = 256
 
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
@@ -28,10 +29,10 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	})
 }
 
-// share divides n pieces of work among the workers, at least minLen for each, and
-// returns the replies. It calls do for each worker with pieces first to last−1 and
-// the worker's queues, one per request. Function do pushes hits to the queues in any
-// order. For request i, visited[i] records are scored.
+// share divides n pieces of work among the workers, at least minLen for each,
+// and returns the replies. It calls do for each worker with pieces first to
+// last−1 and the worker's queues, one per request. Function do pushes hits to
+// the queues in any order. For request i, visited[i] records are scored.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
 	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {
@@ -64,7 +65,8 @@ func (t *task) queues() []*topk.Queue {
 	return out
 }
 
-// pause yields the processor, which a search would otherwise occupy for milliseconds.
+// pause yields the processor, which a search would otherwise occupy for
+// milliseconds.
 func pause(ctx context.Context) error {
 	runtime.Gosched()
 	return ctx.Err()

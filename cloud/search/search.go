@@ -3,11 +3,11 @@
 //	Index, Request ─▶ forest (cpar, AP-X), inverted file (ivf, AP-X)
 //	                  or scan (capia) ─▶ Reply
 //
-// For a forest or an inverted file, one goroutine per request plans the visits and
-// all cores score the records. The forest is searched by the corrected Algorithm 1 or
-// in another order of package kdforest. A search at AP-100 (all records) returns the
-// same reply as a scan. The number of workers and other requests of a batch do not
-// affect a reply.
+// For a forest or an inverted file, one goroutine per request plans the visits
+// and all cores score the records. The forest is searched by the corrected
+// Algorithm 1 or in another order of package kdforest. A search at AP-100 (all
+// records) returns the same reply as a scan. The number of workers and other
+// requests of a batch do not affect a reply.
 package search
 
 import (
@@ -122,8 +122,9 @@ func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	return r
 }
 
-// Order returns the order of package kdforest for p. A best-bin search at AP-100
-// becomes depth-first, because it visits all records and needs no planes.
+// Order returns the order of package kdforest for p. A best-bin search at
+// AP-100 becomes depth-first, because it visits all records and needs no
+// planes.
 func Order(p cpar.Params) kdforest.Order {
 	switch {
 	case p.Search == cpar.SearchByRank:

@@ -8,7 +8,7 @@ import (
 )
 
 // An IndexRef names an index of a tenant. Two tenants may have indexes with the
-// same id, and neither can notice.
+// same id, and neither can learn this fact.
 type IndexRef struct {
 	// Tenant is 16 lower-case hexadecimal digits, or "" on a server without
 	// tenants.

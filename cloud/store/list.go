@@ -14,14 +14,15 @@ type Info struct {
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64
-	// Pending means that the index was never activated. Only Bytes is set.
+	// Pending means that the index was never activated. Of the numbers, only
+	// Bytes is set then.
 	Pending bool
-	// Err describes known damage. The fields above, except the names, are then 0.
+	// Err describes known damage. Only Tenant and ID are set then.
 	Err error
 }
 
-// List describes the indexes of all tenants, including pending ones, ordered by
-// tenant and id. The backend may be in use.
+// List describes the indexes of all tenants, ordered by tenant and id. It
+// includes pending indexes. The backend may be in use.
 func List(ctx context.Context, b Backend) ([]Info, error) {
 	all, err := b.Tenants(ctx)
 	if err != nil {

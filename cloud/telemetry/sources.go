@@ -14,7 +14,7 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// poll calls put with current statistics at each collection.
+// poll calls put at each collection, with the statistics that stats returns.
 func poll[S any](m *Metrics, stats func() S, put func(sink, S)) {
 	m.addSource(func(s sink) { put(s, stats()) })
 }
@@ -36,7 +36,7 @@ func (m *Metrics) Gate(stats func() admission.Stats) {
 		}
 		s.put(shedTotal, float64(st.Limited), "tenant", "limit")
 		sizes := st.Batches.Sizes[:]
-		bounds := make([]float64, len(sizes)-1) // the last count has no bound
+		bounds := make([]float64, len(sizes)-1) // the last count has no upper bound
 		for i := range bounds {
 			bounds[i] = float64(int(1) << i)
 		}
@@ -112,7 +112,7 @@ func (m *Metrics) Store(stats func() store.Stats) {
 		s.put(scrubOf, float64(st.ScrubOf))
 		s.put(collectedTotal, float64(st.Collected))
 		s.put(collectedBytes, float64(st.CollectedBytes))
-		stored := map[string]int64{} // tenants with label other are added up
+		stored := map[string]int64{} // by label, which many tenants share in the case of other
 		for tenant, u := range st.Tenants {
 			label := m.tenants.label(tenant)
 			if label == "" {
@@ -129,7 +129,8 @@ func (m *Metrics) Store(stats func() store.Stats) {
 	})
 }
 
-// DamageCheck checks that no index is damaged. The log and cpard check name them.
+// DamageCheck checks that no index is damaged. The log and cpard check name the
+// damaged indexes.
 func DamageCheck(stats func() store.Stats) Check {
 	return Check{Name: "damage", Run: func(context.Context) error {
 		if n := stats().Damaged; n > 0 {
@@ -151,7 +152,7 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 		if now := [2]uint64{st.ScrubRounds, st.ScrubBytes}; now != last {
 			last, since = now, time.Now()
 		}
-		// Scrubbing that never progressed is disabled.
+		// Scrubbing is disabled if it never made progress.
 		if stood := time.Since(since); stood > still && last != [2]uint64{} {
 			return fmt.Errorf("scrubbing has made no progress for %v", stood.Round(time.Minute))
 		}

@@ -26,9 +26,9 @@ import (
 // Traces sends a span per request, with child spans for its stages, to an
 // OpenTelemetry collector, as OTLP over HTTP in JSON.
 //
-// It is written by hand because OpenTelemetry's SDK links os/exec on darwin and
-// freebsd, which the wall bans, and its exporter links 66 packages of gRPC.
-// Both would add 12 MB to the server.
+// This package does not use OpenTelemetry's SDK, because on darwin and freebsd
+// the SDK links os/exec, which TestWall forbids in the server. Its exporter
+// also links 66 packages of gRPC. Both would add 12 MB to the server.
 type Traces struct {
 	endpoint string
 	log      *slog.Logger
@@ -40,14 +40,14 @@ type Traces struct {
 
 const (
 	tracesPath   = "/v1/traces"
-	tracesQueued = 2048            // requests waiting to be sent; further ones are dropped
+	tracesQueued = 2048            // requests waiting to be sent; further requests are dropped
 	tracesBatch  = 256             // requests per message
-	tracesEvery  = 5 * time.Second // longest wait
+	tracesEvery  = 5 * time.Second // longest wait before a message
 	tracesWait   = 10 * time.Second
 )
 
-// NewTraces returns traces for a collector such as http://127.0.0.1:4318, or
-// nil for "".
+// NewTraces returns a Traces for a collector such as http://127.0.0.1:4318. It
+// returns nil if endpoint is "".
 func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -65,7 +65,8 @@ func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	}}, nil
 }
 
-// The used part of OTLP's messages. In JSON, 64-bit numbers are strings.
+// Types for those fields of OTLP messages that Traces sends. In JSON, 64-bit
+// numbers are strings.
 type (
 	span struct {
 		TraceID string      `json:"traceId"`
@@ -111,7 +112,8 @@ func number(key string, v int64) attribute {
 	return attribute{key, map[string]any{"intValue": strconv.FormatInt(v, 10)}}
 }
 
-// spans returns the spans of a request and its stages, without index or tenant.
+// spans returns the spans of a request and its stages. They contain neither
+// index nor tenant.
 func spans(r *trace.Request) []span {
 	nano := func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 	traceID, parent := randomHex(16), randomHex(8)
@@ -143,8 +145,8 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// add queues the spans of a request. A slow collector loses spans and delays no
-// request.
+// add queues the spans of a request. If the queue is full, it drops them, so
+// that a slow collector delays no request.
 func (t *Traces) add(r *trace.Request) {
 	select {
 	case t.queue <- spans(r):
@@ -160,7 +162,7 @@ func (t *Traces) run(ctx context.Context) {
 	n := 0
 	flush := func() {
 		if n > 0 {
-			// The client's timeout bounds the last message.
+			// Send even if ctx is done. The client's timeout bounds the time.
 			t.send(context.WithoutCancel(ctx), batch, n)
 		}
 		batch, n = nil, 0
@@ -175,7 +177,7 @@ func (t *Traces) run(ctx context.Context) {
 		case <-tick.C:
 			flush()
 		case <-ctx.Done():
-			for len(t.queue) > 0 { // there is no other receiver
+			for len(t.queue) > 0 { // does not block, because run is the only receiver
 				batch, n = append(batch, <-t.queue...), n+1
 			}
 			flush()
@@ -219,7 +221,8 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace sends traces of observed requests, from the first, until stop is called.
+// Trace makes m send the traces of all requests to t, until the caller calls
+// stop. It must be called before the first request.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

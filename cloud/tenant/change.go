@@ -20,20 +20,21 @@ import (
 	"cpar/internal/hint"
 )
 
-// lockName is locked during changes of the registry.
+// lockName is the file that is locked during changes of the registry.
 const lockName = "tenants.lock"
 
 // FileNames lists the entries of a data folder that this package creates.
 var FileNames = []string{FileName, lockName, Folder}
 
-// An Issued contains a new token, which is never available again.
+// An Issued contains a new token, which cannot be shown again.
 type Issued struct {
 	Tenant Tenant
 	Label  string
 	Token  bearer.Token
-	// New means that the tenant was created too.
+	// New means that the tenant was created with the token.
 	New bool
-	// Until is when the replaced token expires, zero if it has expired.
+	// Until is the time at which the replaced token expires. It is zero if the
+	// token is already invalid.
 	Until time.Time
 }
 
@@ -54,13 +55,13 @@ type Editor struct {
 	Data string
 	// DryRun checks a change without making it. The Issued then has no token.
 	DryRun bool
-	// Keep, if set, receives a new token before the registry does. If it fails,
-	// nothing changes.
+	// Keep, if set, is called with a new token before the registry is written.
+	// If Keep fails, the registry does not change.
 	Keep func(bearer.Token) error
 }
 
-// Add creates a token, and the tenant if necessary. Only a new tenant accepts
-// limits.
+// Add creates a token, and the tenant if necessary. It sets limits only for a
+// new tenant, and returns an error if limits are given for an existing one.
 func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, limits Limits) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -82,8 +83,8 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 	return made, err
 }
 
-// Rotate replaces a token, which expires after grace. label may be "" if the
-// tenant has one token.
+// Rotate replaces a token. The old token expires after grace. The label may be
+// "" if the tenant has only one token.
 func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -125,8 +126,8 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 	return changed, err
 }
 
-// Remove removes a tenant, or one of its tokens if label is not "". The
-// tenant's data stays.
+// Remove removes a tenant, or if label is not "", one of the tenant's tokens.
+// It keeps the tenant's data.
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {
@@ -207,7 +208,8 @@ func (f *file) known(name string) (*Tenant, error) {
 	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows all tenants")
 }
 
-// token returns the live token with this label, or the only one if label is "".
+// token returns the token with this label, or if label is "", the only token.
+// It ignores tokens that have been rotated.
 func (t *Tenant) token(label string) (*Token, error) {
 	var labels []string
 	for i, k := range t.Tokens {
@@ -248,7 +250,8 @@ func DataSize(data, id string) (files int, bytes int64, err error) {
 	return files, bytes, nil
 }
 
-// Discard removes the data of a removed tenant, even while a daemon runs.
+// Discard removes the data of a removed tenant, even while a server uses the
+// folder.
 func Discard(data, id string) error {
 	if err := checkID(id); err != nil {
 		return err

@@ -21,8 +21,8 @@ type Stage uint8
 const (
 	Body   Stage = iota // reading the body
 	Queue               // waiting for memory or a turn
-	Load                // opening the index
-	Search              // searching it
+	Load                // loading the index
+	Search              // searching the index
 	Encode              // encoding the reply
 	Send                // sending the response
 	numStages
@@ -32,8 +32,8 @@ var names = [numStages]string{"body", "queue", "load", "search", "encode", "send
 
 func (s Stage) String() string { return names[s] }
 
-// A Time contains the start, end and duration of a stage, which may have been
-// interrupted.
+// A Time contains the start, the end and the total duration of a stage, which
+// may have been interrupted.
 type Time struct {
 	First, Last time.Time
 	Took        time.Duration
@@ -42,12 +42,12 @@ type Time struct {
 // A Request is the trace of one request.
 type Request struct {
 	ID     string // a random UUID drawn by the server
-	Method string // from a closed list, otherwise "-"
-	Route  string // the pattern, not the path
+	Method string // a known method, or "-"
+	Route  string // the route's pattern, without the values of the path
 	Start  time.Time
 	Took   time.Duration
 	Status int // 0 without a response
-	// Panicked means a bug, or a disk that failed under a memory map.
+	// Panicked means that a bug or an unreadable memory map ended the request.
 	Panicked bool
 	// Received and Sent count bytes of bodies.
 	Received, Sent int64
@@ -57,11 +57,12 @@ type Request struct {
 	outcome Outcome
 }
 
-// An Outcome contains what handlers find out about a request.
+// An Outcome contains the facts about a request that handlers add to its trace.
 type Outcome struct {
-	Code   string // of the problem returned, or ""
-	Tenant string // opaque id, or ""
-	// Annotations is the number of annotations. All have this Scheme.
+	Code   string // code of the returned problem, or ""
+	Tenant string // random id of the tenant, or ""
+	// Annotations is the number of annotation requests, which all have this
+	// Scheme.
 	Scheme      cpar.Scheme
 	Annotations int
 	// Visited and Touched count records scored and bytes of the index read.
@@ -81,13 +82,14 @@ func from(ctx context.Context) *Request {
 	return new(Request)
 }
 
-// Enter starts a stage of ctx's request, and leave ends it.
+// Enter starts a stage of the request in ctx. The caller calls leave to end the
+// stage.
 func Enter(ctx context.Context, s Stage) (leave func()) {
 	r, start := from(ctx), time.Now()
 	return func() { r.Add(s, start, time.Now()) }
 }
 
-// Add adds the time from start to end to a stage of ctx's request.
+// Add adds the time from start to end to a stage of the request in ctx.
 func Add(ctx context.Context, s Stage, start, end time.Time) { from(ctx).Add(s, start, end) }
 
 // Add adds the time from start to end to a stage.
@@ -104,8 +106,7 @@ func (r *Request) Add(s Stage, start, end time.Time) {
 	t.Took += end.Sub(start)
 }
 
-// SetAnnotations records the scheme of an annotation and its number of
-// requests.
+// SetAnnotations records the number of annotation requests and their scheme.
 func SetAnnotations(ctx context.Context, scheme cpar.Scheme, requests int) {
 	from(ctx).update(func(o *Outcome) { o.Scheme, o.Annotations = scheme, requests })
 }
@@ -119,8 +120,8 @@ func SetTenant(ctx context.Context, tenant string) {
 	from(ctx).update(func(o *Outcome) { o.Tenant = tenant })
 }
 
-// SetProblem records the code of the problem returned. instance identifies the
-// request to the client and in the log.
+// SetProblem records the code of the returned problem. The result instance
+// identifies the request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.update(func(o *Outcome) { o.Code = code })
@@ -133,7 +134,7 @@ func (r *Request) update(f func(*Outcome)) {
 	f(&r.outcome)
 }
 
-// Outcome returns what is recorded so far.
+// Outcome returns the facts recorded so far.
 func (r *Request) Outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
