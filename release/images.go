@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the customary user ID without privileges.
+// user is the customary ID of a user without privileges.
 const user = 65532
 
 // An image describes a container that holds one program and no shell or
@@ -25,21 +25,21 @@ const user = 65532
 type image struct {
 	program string
 	env     []string
-	data    string // the only folder that the program writes, besides /tmp
+	data    string // the only folder besides /tmp that the program writes
 	ports   map[string]struct{}
 	command []string
 }
 
 var allImages = []image{
-	// The port is unprivileged. OCI images have no health check. Query /healthz
-	// and /readyz from outside.
+	// The port is unprivileged. OCI images have no health checks, so these must
+	// query /healthz and /readyz from outside.
 	{"cpard", []string{"CPARD_DATA=/var/lib/cpard", "CPARD_LISTEN=:8443", "CPARD_CONFIG=none"}, "/var/lib/cpard", map[string]struct{}{"8443/tcp": {}}, []string{"serve"}},
-	// It has no port, because vision-serve listens on loopback. It shares the
-	// network of PhotoPrism's container (compose/photoprism.yml).
+	// This image has no port, because vision-serve listens on loopback. Its
+	// container shares the network of PhotoPrism's (compose/photoprism.yml).
 	{"cpar", []string{"HOME=/var/lib/cpar"}, "/var/lib/cpar", nil, []string{"vision-serve"}},
 }
 
-// images writes an archive for each image, with all architectures.
+// images writes an archive for each image. It contains all architectures.
 func (r *release) images(stages []stage) error {
 	if len(stages) == 0 {
 		return nil
@@ -70,13 +70,13 @@ type layout struct {
 	order []digest.Digest
 }
 
-// add stores a blob: bytes as they are, and other values as JSON.
+// add stores a blob. It encodes values other than bytes as JSON.
 func (l *layout) add(mediaType string, v any) oci.Descriptor {
 	b, raw := v.([]byte)
 	if !raw {
 		var err error
 		if b, err = json.Marshal(v); err != nil {
-			panic("release: " + err.Error()) // the types of the specification always encode
+			panic("release: " + err.Error()) // impossible for the types of the specification
 		}
 	}
 	d := digest.FromBytes(b)
@@ -125,11 +125,11 @@ func (r *release) rootfs(x image, s stage) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Mozilla's certificates, for ACME and object storage.
+	// Add Mozilla's root certificates for ACME and object storage.
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {
-			continue // PEM files cannot express constraints
+			continue // a PEM file cannot express the constraint
 		}
 		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
 			return nil, err

@@ -110,7 +110,8 @@ Tokens that were removed after the backup are valid again: restore names them.`,
 	return c
 }
 
-// copied runs backup or restore and prints the result.
+// copied contains the options of a backup or restore. Method run runs it and
+// prints the result.
 type copied struct {
 	did, would string
 	store.CopyOptions
@@ -119,7 +120,7 @@ type copied struct {
 	tokens string
 }
 
-// withTokens notes the data folder unless it has a registry already.
+// withTokens sets tokens to data unless this folder already has a registry.
 func (x copied) withTokens(data string) copied {
 	if _, err := os.Lstat(filepath.Join(data, tenant.FileName)); data != "" && errors.Is(err, fs.ErrNotExist) {
 		x.tokens = data
@@ -127,7 +128,8 @@ func (x copied) withTokens(data string) copied {
 	return x
 }
 
-// warn names the tokens that a restored registry admits again.
+// warn prints the tokens that are valid again because the registry was
+// restored.
 func (x copied) warn(w io.Writer) error {
 	all, err := tenant.List(x.tokens)
 	for _, t := range all {

@@ -2,7 +2,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// clockSynchronised asks the kernel whether the clock is synchronised.
+// clockSynchronised reports whether the kernel's clock is synchronised.
 func clockSynchronised() (yes, known bool) {
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil {

@@ -37,7 +37,8 @@ described at /openapi.json. The environment and a file can also set flags: cpard
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// A command with its own hook must call table.Apply.
+		// A command that sets PersistentPreRunE replaces this function, and
+		// must call table.Apply itself if it needs settings.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return table.Apply(c, config) },
 	}
 	root.SuggestionsMinimumDistance = 2

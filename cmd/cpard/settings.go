@@ -26,18 +26,18 @@ type options struct {
 	minShardBytes int64
 }
 
-// A setting is a row of the table below: a flag of serve and of the commands
-// that name it.
+// A setting is a row of the table below. It describes a flag of serve and of
+// other commands that pass its name to addFlags.
 type setting struct {
 	name, what string
 	none       string // the default in words, or "" for the value itself
 	to         any    // a pointer to the value, or a pflag.Value
-	initial    any    // the default, if to is a pointer
+	initial    any    // the default, if field to is a pointer
 	completion
 }
 
-// A completion lists what the shell offers: values, files with these endings,
-// or folders.
+// A completion selects the completions that the shell offers: values, files
+// with these endings, or folders.
 type completion struct {
 	values       []string
 	path, folder bool
@@ -49,8 +49,8 @@ func oneOf(values ...string) completion { return completion{values: values} }
 
 func file(endings ...string) completion { return completion{values: endings, path: true} }
 
-// settings returns the settings of cpard, in the order of the help. A setting
-// never holds a secret, only the name of a file that holds it.
+// settings returns the settings of cpard in the order of the help. No setting
+// contains a secret. Some name a file with a secret.
 func (o *options) settings() []setting {
 	return []setting{
 		{"data", "data folder", "none", &o.Data, "", folder},
@@ -116,7 +116,7 @@ func (s setting) add(f *pflag.FlagSet) {
 	}
 }
 
-// table describes the settings without their flags.
+// table describes the settings for package settings.
 var table = settings.Table{Program: "cpard", Places: configPlaces, Settings: describe()}
 
 func describe() (out []settings.Setting) {
@@ -130,8 +130,8 @@ func describe() (out []settings.Setting) {
 	return out
 }
 
-// configPlaces returns candidate paths of the configuration file. A user's own
-// file replaces the machine's.
+// configPlaces returns candidate paths of the configuration file. The first
+// that exists is used, so a file of the user replaces the file of the machine.
 func configPlaces() (out []string) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		out = append(out, filepath.Join(dir, "cpard", "cpard.toml"))
@@ -139,7 +139,8 @@ func configPlaces() (out []string) {
 	return append(out, "/etc/cpard/cpard.toml")
 }
 
-// addFlags adds the flags of the named settings, or of all.
+// addFlags adds the flags of the settings in names, or of all settings without
+// names.
 func addFlags(c *cobra.Command, o *options, names ...string) {
 	for _, s := range o.settings() {
 		if len(names) == 0 || slices.Contains(names, s.name) {
@@ -164,7 +165,7 @@ func complete(c *cobra.Command) {
 			err = c.RegisterFlagCompletionFunc(s.name, cobra.FixedCompletions(s.values, cobra.ShellCompDirectiveNoFileComp))
 		}
 		if err != nil {
-			panic("cpard: " + err.Error()) // the flag was just looked up
+			panic("cpard: " + err.Error()) // impossible, because the flag exists
 		}
 	}
 	for _, sub := range c.Commands() {
@@ -202,8 +203,8 @@ name the files that hold them.
 			path, _ := table.File(*file)
 			return table.Print(c.OutOrStdout(), path, found, asJSON)
 		},
-		// Show must distinguish flags on the command line from applied
-		// settings.
+		// Do not apply the settings before the command runs, because Show must
+		// distinguish flags on the command line from applied settings.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
 	addFlags(c, &o)

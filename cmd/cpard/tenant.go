@@ -92,7 +92,8 @@ func (f *tenantFlags) tokenFileExists() error {
 	return hint.Add(fmt.Errorf("keeping the token: %w: %s exists already", cpar.ErrInput, f.tokenFile), "name another file")
 }
 
-// keep writes a token into the named file, readable only by its owner.
+// keep writes a token into the file of --token-file, which only the user can
+// read.
 func (f *tenantFlags) keep(token bearer.Token) error {
 	err := durable.WriteNew(durable.OS, f.tokenFile, []byte(token.Reveal()+"\n"), 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -108,8 +109,8 @@ func (f *tenantFlags) tokenFileFlag(c *cobra.Command) {
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "write the token into this new `file`, readable only by you (default: print it)")
 }
 
-// limitFlags adds the limits of a tenant. Limits not named keep their value or
-// default.
+// limitFlags adds flags for the limits of a tenant. A limit without its flag
+// keeps its value or default.
 func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	fs.Var(limit(settings.Size(&f.limits.StorageBytes, "0"), &f.limits.StorageBytes), "storage", "maximum storage, such as 10GB, or none")
 	fs.Var(limit(settings.Parsed("0", "number", func(s string) (err error) {
@@ -130,7 +131,8 @@ func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// limit is a flag for a number above 0, or none.
+// limit returns a flag for a number above 0, which v parses into *to, or for
+// the word none, which sets *to to tenant.Unlimited.
 func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
 	set := func(s string) error {
 		if s == "none" {
@@ -280,7 +282,7 @@ func (f *tenantFlags) would() string {
 type shownTenant struct {
 	ID     string        `json:"id"`
 	Name   string        `json:"name"`
-	Limits tenant.Limits `json:"limits"` // absent if there are none
+	Limits tenant.Limits `json:"limits"` // has only members for actual limits
 	Stored int64         `json:"stored_bytes"`
 	Tokens []shownToken  `json:"tokens"`
 }
@@ -300,8 +302,8 @@ func shown(t tenant.Tenant, stored int64) shownTenant {
 	return s
 }
 
-// printToken prints the result of add and rotate: only the token on standard
-// output, notes on standard error.
+// printToken prints the result of add or rotate. Standard output gets only the
+// token, and standard error gets notes.
 func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 	out := struct {
 		shownTenant
