@@ -12,7 +12,7 @@
 //
 // This package cannot encrypt or decrypt, and its types hold no secrets. Only
 // package user holds keys and plaintext. The tests in internal/testing/policy
-// check that the cloud does not link package user.
+// check that the cloud does not link it.
 //
 // The source is Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving Image
 // Annotation with Randomized KD-Forest". docs/PAPER.md maps its symbols to
@@ -24,7 +24,7 @@ import (
 )
 
 // Kinds of failure that a caller can act on. Every error that a user may see
-// wraps one of these errors, and commands map each to an exit code.
+// wraps one of them, and commands map each to an exit code.
 var (
 	// ErrInput reports an unusable image, collection or parameter.
 	ErrInput = errors.New("unusable input")

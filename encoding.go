@@ -26,8 +26,8 @@ const (
 // SealedVersion is the format version of all data of scheme sealed.
 const SealedVersion = 3
 
-// opaqueHeader is the length in bytes of the header of an opaque message (one
-// that this package does not parse): the common header and the index ID.
+// opaqueHeader is the length of the header of an opaque message, which this
+// package does not parse: the common header and the index ID.
 const opaqueHeader = 8 + len(IndexID{})
 
 var kindNames = map[kind]string{
@@ -43,9 +43,9 @@ func appendHeader(b []byte, k kind) []byte {
 	return binary.LittleEndian.AppendUint16(b, Version)
 }
 
-// readHeader checks the first eight bytes of b. It returns ErrVersion for
-// another format version and ErrCorrupt for damage, because the advice to the
-// user differs.
+// readHeader checks the first eight bytes. It tells another version
+// (ErrVersion) from damage (ErrCorrupt), because the advice to the user
+// differs.
 func readHeader(b []byte, k kind) (*wire.Reader, error) { return readVersion(b, k, Version) }
 
 func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {

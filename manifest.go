@@ -36,8 +36,8 @@ type Manifest struct {
 	Planes     uint32
 	// Lists is the number of cells in the inverted file, or 0.
 	Lists uint32
-	// KeywordBytes is the size of a record's keyword block. In an index that
-	// can be updated, KeywordBytes is the size of a page (KeywordPageBytes).
+	// KeywordBytes is the size of a record's keyword block, or in an index that
+	// can be updated, of a page (KeywordPageBytes).
 	KeywordBytes uint32
 	Segments     []Segment
 }
@@ -74,8 +74,8 @@ const (
 	nodeSize        = 16
 )
 
-// AppendBinary appends the canonical encoding of m to b. The encoding ends with
-// the SHA-256 of its other bytes.
+// AppendBinary appends the canonical encoding of m, which ends with the SHA-256
+// of its other bytes.
 func (m *Manifest) AppendBinary(b []byte) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("writing index manifest: %w", err)
@@ -100,8 +100,7 @@ func (m *Manifest) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) 
 
 // DecodeManifest reads a manifest. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeManifest(b []byte) (*Manifest, error) {
-	// Check the version before the checksum, because a later version may end
-	// without a checksum.
+	// Check the version first, because a later version may have no checksum.
 	r, err := readHeader(b, kindManifest)
 	if errors.Is(err, ErrVersion) {
 		return nil, hint.Add(err, hint.Rebuild)
@@ -206,8 +205,8 @@ const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
 func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) error) error {
 	want := m.requiredSegments(form)
 	count, parts := map[SegmentKind]int{}, map[SegmentKind]uint64{}
-	// A digest may occur only once, because a file listed many times would be
-	// read and mapped many times.
+	// Refuse duplicates, because a file listed many times would be read and
+	// mapped many times.
 	sizes := map[Digest]uint64{}
 	for i, s := range m.Segments {
 		size, belongs := want[s.Kind]
@@ -297,10 +296,9 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// OpaqueReplyBytes returns an upper bound on the size of an opaque reply. A
-// reply has about 80 bytes and one word per row of encrypted vectors. Each row
-// has at least Dim words. The bound is doubled because the index may have grown
-// since the caller fetched m.
+// OpaqueReplyBytes returns an upper bound on the size of an opaque reply: about
+// 80 bytes, and one word per row of encrypted vectors. Each row has at least
+// Dim words. The bound is doubled because the index may have grown.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {
@@ -327,10 +325,9 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the default search for ten neighbours. An index with a
-// forest uses Algorithm 1 of the paper, and an index with only an inverted file
-// uses its cells, both at AP-10 (visiting 10 % of the records). Any other index
-// is scanned completely.
+// DefaultParams returns the default search for ten neighbours: Algorithm 1 with
+// a forest or else the cells of an inverted file, both at AP-10 (10 % of the
+// records), or else a full scan.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {

@@ -29,7 +29,7 @@ type Request struct {
 	// Planes is set only if Params.UsesPlanes.
 	Planes *PlaneRequest
 	// Opaque is the complete message of a scheme with its own encoding
-	// (internal/lattice). The other fields, even L, are not sent then, and
+	// (internal/lattice). Other fields, even L, are not sent then, and
 	// DecodeRequest sets only Index, Params.Scheme and Opaque.
 	Opaque []byte
 }
@@ -159,8 +159,8 @@ func orderWidth(list []OrderCiphertext) uint8 {
 }
 
 // MaxReplyBytes returns an upper bound on the size of a valid reply to q: 44
-// bytes, then a record, a score and at most 64 KiB of keywords per match. If
-// the scheme of q is opaque, MaxReplyBytes returns its argument.
+// bytes, then a record, a score and at most 64 KiB of keywords per match. For
+// an opaque scheme it returns its argument.
 func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
 		return opaque
@@ -184,8 +184,8 @@ type Reply struct {
 // A Match is one record of a reply.
 type Match struct {
 	Record uint32
-	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner can convert
-	// a score into a distance, because only the owner knows r_s and r.
+	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner, who knows
+	// r_s and r, can convert it into a distance.
 	Score int64
 	// Keywords is the record's keyword block as stored in the index.
 	Keywords []byte

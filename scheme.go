@@ -24,8 +24,7 @@ const (
 	// the index once and searches it on the device.
 	SchemeLocal Scheme = 4
 	// SchemeIVF searches an encrypted inverted file and visits X % of the
-	// records. The scheme is not in the paper. It encrypts records as
-	// SchemeCPAR does.
+	// records. It is not in the paper. It encrypts records as SchemeCPAR does.
 	SchemeIVF Scheme = 5
 )
 
@@ -56,8 +55,7 @@ type schemeSpec struct {
 	// index that may have trees or lists must have at least one of them.
 	trees, lists bool
 	// clusters reports whether the index may group its records into hidden
-	// cells. Such an index has a segment (SegmentCells) that assigns records to
-	// cells.
+	// cells, which it lists in SegmentCells.
 	clusters bool
 	// grows reports whether records can be added later. Such an index stores an
 	// identity for each photo.
@@ -93,15 +91,15 @@ var wordRows = schemeSpec{
 
 var schemeSpecs = map[Scheme]schemeSpec{
 	// Earlier versions of CPAR wrote indexes of scheme cpar with cells, with or
-	// without a forest. Owners can still search these indexes.
+	// without a forest. Owners can still search them.
 	SchemeCPAR: {unit: wordRows.unit, fits: wordRows.fits, trees: true, lists: true,
 		searches: searches.All(), accepts: []Scheme{SchemeCPAR, SchemeIVF, SchemeCAPIA}},
 	SchemeIVF: {unit: wordRows.unit, fits: wordRows.fits, lists: true,
 		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
 	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
-		// Only a multiple of the word size is checked, because the size of a
-		// group of records depends on parameters that this package cannot read.
+		// Check only the word size, because the size of a group of records
+		// depends on parameters that this package cannot read.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,

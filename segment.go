@@ -72,8 +72,8 @@ const (
 	// SegmentParams holds the public constants of scheme sealed.
 	SegmentParams SegmentKind = 8
 	// SegmentHints holds data that the owner needs to decrypt replies of scheme
-	// sealed. Each vectors segment has one, in the same order. The cloud only
-	// stores it.
+	// sealed, one segment per vectors segment, in the same order. The cloud
+	// only stores it.
 	SegmentHints SegmentKind = 9
 	// SegmentProfile holds the encrypted profile (the conversion from features
 	// to vectors) and keyword list of the collection. It is large, and updates
@@ -110,7 +110,7 @@ const (
 // page. There are only three, because the cloud learns the budget of an index.
 var keywordBudgets = []int{8, 16, 31}
 
-// KeywordBudgets lists the budgets in ascending order. The last one fits any
+// KeywordBudgets lists the budgets in ascending order. The last fits any
 // collection.
 func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
 
@@ -163,9 +163,9 @@ type Forest struct {
 	Cuts []Plane
 }
 
-// AppendBinary appends two parts to b: first the field and the order ciphertext
-// (orderBytes long) of every plane, then 16 bytes for every node, namely its
-// record, plane, left child and right child.
+// AppendBinary appends the field and the order ciphertext (orderBytes long) of
+// every plane, then 16 bytes for every node: record, plane, left child and
+// right child.
 func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	for i, c := range f.Cuts {
 		if orderBytes == 2 && c.Order > 1<<16-1 {

@@ -19,7 +19,7 @@ type Cloud struct {
 	Workers int
 }
 
-// New opens the folder data. No other process may have this folder open.
+// New opens the folder data, which no other process may have open.
 func New(data string, o store.Options) (*Cloud, error) {
 	s, err := store.Open(data, load, o)
 	if err != nil {
@@ -37,8 +37,7 @@ func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done fu
 	if c.Loaded(k) {
 		return nil
 	}
-	// Check first that the index exists, so that a request to a missing index
-	// takes no turn.
+	// Check first that the index exists, because a missing index takes no turn.
 	if _, err := c.Active(ctx, k); err != nil {
 		return err
 	}
@@ -63,8 +62,7 @@ func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// Retry once, because the store unloads an index whose memory map fails and
-	// loads it again.
+	// Retry once, because the store unloads an index whose memory map fails.
 	replies, err := c.annotate(ctx, k, requests)
 	if errors.Is(err, store.ErrDamaged) {
 		replies, err = c.annotate(ctx, k, requests)

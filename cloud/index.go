@@ -18,9 +18,8 @@ import (
 // but load are nil if the server answers no requests of the scheme.
 type scheme struct {
 	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
-	// join merges the replies of all shards, in order, into one reply.
+	// join merges the replies of all shards, in order.
 	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
-	// work returns the number of records scored for a reply and the bytes read.
 	work func(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64)
 	// replyBytes bounds the memory of a reply, excluding a fixed overhead.
 	replyBytes func(m *cpar.Manifest, q *cpar.Request) int64
@@ -53,8 +52,8 @@ var schemes = map[cpar.Scheme]scheme{
 			}
 			return uint64(m.Records), touched
 		},
-		// A record takes a word of 8 bytes, at most 5 bytes in the reply, and
-		// as many in its encoding.
+		// A record takes a word of 8 bytes, 5 bytes in the reply, and 5 in its
+		// encoding.
 		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
 		batch:      sealed.BatchSize,
 	},
@@ -94,8 +93,8 @@ func entry(s cpar.Scheme) scheme {
 }
 
 // MaxBatchWeight is the maximum weight of a batch, whose requests share one
-// scan. A batch of sixteen requests takes two to three times as long as one
-// request. Larger batches would gain little and delay other requests.
+// scan. Sixteen requests together take two to three times as long as one. More
+// would gain little and delay other requests.
 const MaxBatchWeight = 16
 
 // Weight returns the share of MaxBatchWeight that a request takes in a batch.
@@ -121,8 +120,8 @@ func Answers(r *cpar.Reply, q *cpar.Request) bool {
 	return r.Index == q.Index && (r.Opaque != nil) == q.Params.Scheme.Opaque()
 }
 
-// Join merges the replies of all shards of an index to one request, in the
-// order of the shards, into the reply of the whole index.
+// Join merges the replies of all shards to one request, in order, into one
+// reply.
 func Join(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 	for _, r := range shards {
 		if !Answers(r, q) {
@@ -166,8 +165,8 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	if err != nil {
 		return nil, err
 	}
-	// Copy the keywords, which alias the index, because the index may be
-	// unloaded before the reply is sent.
+	// Copy the keywords, which alias the index, because it may be unloaded
+	// before the reply is sent.
 	for _, r := range replies {
 		for i, m := range r.Matches {
 			r.Matches[i].Keywords = append([]byte(nil), m.Keywords...)

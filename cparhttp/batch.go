@@ -18,9 +18,9 @@ const (
 )
 
 // AnnotateBatch sends requests to one index together and returns the replies in
-// order, each checked as in Annotate. stats[i] belongs to request i. If the
-// server cannot answer one request, the batch fails. If the server has no such
-// route or no such index, the error wraps ErrNotFound.
+// order, each checked as in Annotate. stats[i] belongs to request i. If one
+// request fails, the batch fails. Without such a route or index, the error
+// wraps ErrNotFound.
 func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (replies []*cpar.Reply, stats []Stats, err error) {
 	fail := func(err error) ([]*cpar.Reply, []Stats, error) {
 		return nil, nil, fmt.Errorf("annotating %d: %w", len(requests), err)

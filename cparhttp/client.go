@@ -20,7 +20,7 @@ import (
 
 const attempts = 3
 
-// A Client sends requests to one untrusted server. It bounds and checks
+// A Client sends requests to one untrusted server, and bounds and checks
 // responses. Errors name the server. They wrap cpar.ErrCloud if the server is
 // unreachable or violates the protocol, and otherwise the sentinel error for
 // the response (Problem).
@@ -32,7 +32,7 @@ type Client struct {
 	// to retry later. New sets it to two minutes.
 	Busy time.Duration
 	// Silent, if not nil, is called once a second after three seconds without
-	// progress, with the length of the silence, and with 0 when it ends.
+	// progress with the length of the silence, and with 0 when it ends.
 	Silent func(time.Duration)
 
 	base       *url.URL
@@ -40,8 +40,8 @@ type Client struct {
 	http       *http.Client
 	retryDelay time.Duration
 
-	// opaque[id] bounds the bytes of a sealed reply from index id. It is
-	// computed from the manifest.
+	// opaque[id] bounds the bytes of a sealed reply from index id, as computed
+	// from the manifest.
 	mu     sync.Mutex
 	opaque map[cpar.IndexID]int64
 }
@@ -82,9 +82,8 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, opaque: map[cpar.IndexID]int64{}}, nil
 }
 
-// SetToken adds t to every later request. It returns cpar.ErrInput if the token
-// would travel unencrypted to another machine. Call it before the first
-// request.
+// SetToken adds t to all requests. It returns cpar.ErrInput if the token would
+// travel unencrypted to another machine. Call it before the first request.
 func (c *Client) SetToken(t bearer.Token) error {
 	if !t.IsZero() && c.base.Scheme != "https" && !IsLoopback(c.base.Hostname()) {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: a token is not sent over plain HTTP to another machine", c.base, cpar.ErrInput),
@@ -96,14 +95,12 @@ func (c *Client) SetToken(t bearer.Token) error {
 
 func (c *Client) URL() string { return c.base.String() }
 
-// Health returns the version of the server's formats.
 func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h)
 	h.Status = sanitize.Text(c.token.Redact(h.Status))
 	return h, err
 }
 
-// Token returns the scopes of the client's token.
 func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathToken}, &info)
 	for i, s := range info.Scopes {
@@ -130,7 +127,6 @@ func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	return list.Indexes, err
 }
 
-// Manifest fetches the active manifest of an index.
 func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest, error) {
 	b, err := c.do(ctx, call{method: http.MethodGet, path: route(PathManifest, id), want: TypeBinary, limit: MaxManifestBytes})
 	if err != nil {
@@ -208,8 +204,7 @@ type Stats struct {
 }
 
 // Annotate sends a request and returns the reply. It checks that the reply
-// belongs to the index and has at most the requested number of matches, all
-// distinct.
+// belongs to the index and has no more matches than requested, all distinct.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, limit, err := c.encode(ctx, q)
@@ -228,9 +223,9 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	return reply, stats, nil
 }
 
-// encode encodes a request and returns a bound on the size of its reply. The
-// size of an opaque reply grows with the index, so encode fetches the manifest
-// for its first request to an index of such a scheme.
+// encode encodes a request and returns a bound on the size of its reply. An
+// opaque reply grows with the index, so encode fetches the manifest if it is
+// unknown.
 func (c *Client) encode(ctx context.Context, q *cpar.Request) (b []byte, limit int64, err error) {
 	if b, err = q.MarshalBinary(); err != nil {
 		return nil, 0, err

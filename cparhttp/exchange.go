@@ -19,9 +19,9 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A call is a request to the server. It is repeated if the connection fails.
-// This is safe because uploads, activation and deletion are idempotent and the
-// server learns nothing from a repeated annotation request.
+// A call is a request to the server, repeated if the connection fails. Uploads,
+// activation and deletion are idempotent, and the server learns nothing from a
+// repeated annotation request.
 type call struct {
 	method, path string
 	body         []byte
@@ -36,14 +36,13 @@ type call struct {
 
 var (
 	errSilence = errors.New("nothing was heard for too long")
-	// errTaken means that the connection failed after the caller had received
-	// bytes, so the call cannot be repeated.
+	// errTaken means that the caller has received bytes, so the call cannot be
+	// repeated.
 	errTaken = errors.New("the connection broke half way")
 )
 
-// do makes the call and returns the body of the response. It retries a limited
-// number of times after failed connections, and for at most c.Busy when a busy
-// server asks it to retry later.
+// do makes the call and returns the body of the response. It retries, within
+// limits, after failed connections and when a busy server asks for a retry.
 func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	waited := time.Duration(0)
 	for failed, asked := 0, 1; ; asked++ {
@@ -121,8 +120,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 			k.sent(n)
 		}
 	}}
-	// Stop the upload, because a transport may read the body even after the
-	// response, when the caller may have unmapped the memory.
+	// Stop the upload, because a transport may read it even after the response,
+	// when the caller may have unmapped it.
 	defer func() {
 		if sent := up.stop(); err != nil && k.sent != nil {
 			k.sent(-sent)

@@ -21,13 +21,13 @@ const (
 	CodeCorrupt      = "corrupt"      // the stored index is damaged
 	CodeVersion      = "version"      // a body in another format version
 	CodeStorage      = "storage"      // the server cannot read or write its disk
-	CodeQuota        = "quota"        // the tenant has used its storage, or has too many uploads without activation
+	CodeQuota        = "quota"        // the tenant's storage is full, or too many uploads are not activated
 	CodeNotFound     = "not_found"    // unknown index, segment or route
 	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
 	CodeTooLarge     = "too_large"    // a body over its limit
-	CodeUnauthorized = "unauthorized" // the token is missing or unknown, or too many wrong tokens were sent
+	CodeUnauthorized = "unauthorized" // no known token, or too many wrong tokens
 	CodeScope        = "scope"        // the token lacks the scope
-	CodeForbidden    = "forbidden"    // sent by a web page, or with a host name that the server does not accept
+	CodeForbidden    = "forbidden"    // sent by a web page, or with an unknown host name
 	CodeBusy         = "busy"         // the request timed out in the queue
 	CodeAway         = "away"         // the storage behind the server is unreachable
 	CodeInternal     = "internal"     // a bug in the server
@@ -67,19 +67,18 @@ var Codes = []struct{ Code, Title, Advice string }{
 	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, which identifies the request in the log."},
 }
 
-// ErrNotFound means that the server has no such index, segment or route. Errors
-// that wrap ErrNotFound also wrap cpar.ErrInput.
+// ErrNotFound means that the server has no such index, segment or route. Such
+// errors also wrap cpar.ErrInput.
 var ErrNotFound = errors.New("the cloud does not have it")
 
-// ErrToken means that the server refuses the token or its scope. Errors that
-// wrap ErrToken also wrap cpar.ErrCloud, because all other photos would fail
-// too.
+// ErrToken means that the server refuses the token or its scope. Such errors
+// also wrap cpar.ErrCloud, because all other photos would fail too.
 var ErrToken = errors.New("the cloud does not accept the token")
 
 var errIncomplete = errors.New("the cloud lacks segments")
 
-// err returns an error that wraps the sentinel error for the problem's code.
-// Its text includes the server's, shortened and without control characters.
+// err returns an error that wraps the sentinel error for the code. It includes
+// the server's text, shortened and without control characters.
 func (p *Problem) err() error {
 	says := fmt.Sprintf("it says %q", sanitize.Short(p.Detail))
 	switch p.Code {

@@ -15,9 +15,9 @@
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
 //
-// A device fetches the segments of an index of scheme local one by one. To
-// update an index, a device uploads the missing segments under the same id.
-// Activation then atomically replaces the index.
+// A device fetches an index of scheme local segment by segment. To update an
+// index, a device uploads the missing segments under the same id, and
+// activation replaces the index atomically.
 //
 // Bodies are the canonical encoding of package cpar, a batch of package wire,
 // or a segment's bytes, as application/octet-stream, unless marked JSON. Errors
@@ -68,20 +68,17 @@ const (
 	maxProblemBytes  = 64 << 10
 )
 
-// Health is the response to PathHealth.
 type Health struct {
 	Status string `json:"status" doc:"ok"`
-	// Format is cpar.Version, the version of every binary body.
-	Format int `json:"format" doc:"The version of the binary formats that the cloud reads and writes"`
+	Format int    `json:"format" doc:"The version of the binary formats that the cloud reads and writes"`
 }
 
-// TokenInfo is the response to PathToken.
 type TokenInfo struct {
 	Needed bool     `json:"needed" doc:"Whether this cloud requires a token"`
 	Scopes []string `json:"scopes" nullable:"false" doc:"The scopes of the token, from: annotate, push, delete, admin"`
 }
 
-// UsageInfo is the response to PathUsage. A limit of zero means unlimited.
+// UsageInfo has limits, where zero means unlimited.
 type UsageInfo struct {
 	Indexes int   `json:"indexes" doc:"The number of active indexes"`
 	Bytes   int64 `json:"bytes" doc:"The total size of the segments of active indexes, in bytes"`
@@ -93,22 +90,18 @@ type UsageInfo struct {
 	Concurrent        int     `json:"concurrent" doc:"The maximum number of requests that the cloud processes at the same time, or 0 if there is no limit"`
 }
 
-// IndexInfo describes an index in an IndexList.
 type IndexInfo struct {
 	ID      cpar.IndexID `json:"id" doc:"32 lower-case hexadecimal digits"`
 	Scheme  string       `json:"scheme" doc:"cpar, capia, sealed, local or ivf"`
 	Records uint32       `json:"records"`
 	Bytes   uint64       `json:"bytes" doc:"The size of all segments"`
-	// Damaged describes damage to the index, or is empty.
-	Damaged string `json:"damaged,omitempty" doc:"A description of the damage to the index. The member is absent if the index is intact."`
+	Damaged string       `json:"damaged,omitempty" doc:"A description of the damage to the index. The member is absent if the index is intact."`
 }
 
-// IndexList is the response to PathIndexes.
 type IndexList struct {
 	Indexes []IndexInfo `json:"indexes" nullable:"false"`
 }
 
-// MissingList is the response to PathMissing.
 type MissingList struct {
 	Missing []string `json:"missing" nullable:"false" doc:"The digests of the segments to upload, each with 64 lower-case hexadecimal digits"`
 }

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// silentAfter is the length of a server's silence after which the client calls
-// Client.Silent.
+// silentAfter is the silence of a server after which Client.Silent is called.
 const silentAfter = 3 * time.Second
 
-// A silence measures the time since the server last made progress in one
-// attempt, by sending a response or accepting bytes, and reports it with tell.
+// A silence measures the time since the server's last progress in one attempt,
+// and reports it with tell.
 type silence struct {
 	tell func(time.Duration)
 
 	mu    sync.Mutex
-	last  time.Time // the time of the last progress
+	last  time.Time // last progress
 	told  bool      // whether tell was called since last
 	ended bool
 }
 
 // listen calls Client.Silent every second while the server has been silent for
-// longer than silentAfter. It does so until the caller calls stop.
+// longer than silentAfter, until stop is called.
 func (c *Client) listen(ctx context.Context) (s *silence, stop func()) {
 	s = &silence{tell: c.Silent, last: time.Now()}
 	if s.tell == nil {
@@ -67,9 +66,8 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls of tell. If clear is set, it first reports the end
-// of a silence. After an interrupt, clear is false, so that the last report
-// remains visible.
+// end prevents further calls of tell. With clear it first reports the end of a
+// silence. After an interrupt, the last report remains visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()

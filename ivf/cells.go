@@ -10,8 +10,8 @@ import (
 // First[i+1]−1. A Cells contains no vectors. It is immutable and safe for
 // concurrent use.
 type Cells struct {
-	// First has k+1 elements. It starts with 0, strictly ascends, so that no
-	// cell is empty, and ends with the number of records.
+	// First has k+1 elements. It ascends strictly from 0 to the number of
+	// records, so no cell is empty.
 	First []uint32
 }
 
@@ -27,9 +27,9 @@ func (l *Cells) Records() int {
 }
 
 // Validate checks that untrusted cells are safe for Search: every record from 0
-// to Records−1 belongs to exactly one cell, and no cell is empty. It does not
-// check whether records of a cell are neighbours, because a wrong assignment
-// only makes Search find wrong records. Errors wrap kdforest.ErrCorrupt.
+// to Records−1 is in exactly one cell, and no cell is empty. Other wrong
+// assignments only make Search find wrong records. Errors wrap
+// kdforest.ErrCorrupt.
 func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: cells do not begin with record 0", kdforest.ErrCorrupt)

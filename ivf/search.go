@@ -9,13 +9,12 @@ import (
 	"cpar/kdforest"
 )
 
-// Scorer computes the scores of rows for one request. A row is a record or a
-// centroid. The score of a row must not change during a search. Search calls a
-// Scorer from one goroutine.
+// Scorer computes the scores of rows (records or centroids) for one request. A
+// row's score must not change during a search. Search uses one goroutine.
 type Scorer interface {
 	// Run sets scores[i] to the score of row first+i. A smaller score is
-	// nearer. The caller owns and reuses the slice. The score of a row must not
-	// depend on the other rows of the run.
+	// nearer. The caller owns and reuses the slice. A row's score must not
+	// depend on the run.
 	Run(first uint32, scores []int64)
 }
 
@@ -42,7 +41,7 @@ type Visit struct {
 // Stats is the cost of a search.
 type Stats struct {
 	Centroids int // all centroids are scored
-	Cells     int // cells of which at least one record was scored
+	Cells     int // cells read, at least in part
 	Visited   int // records scored
 	Runs      int // calls of Run for records
 }
@@ -52,8 +51,8 @@ type Stats struct {
 // kdforest.ErrInput.
 //
 // Search reads the cells in order of (centroid score, cell), each from its
-// first record on, and may read only part of the last cell. If opt.Visits is at
-// least the number of records, the result is the same as from kdforest.Scan.
+// first record, and may read the last in part. If opt.Visits is at least the
+// number of records, the result is the same as from kdforest.Scan.
 func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:

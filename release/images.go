@@ -31,15 +31,15 @@ type image struct {
 }
 
 var allImages = []image{
-	// The port is unprivileged. OCI images have no health checks, so these must
-	// query /healthz and /readyz from outside.
+	// The port is unprivileged. OCI images have no health checks. Query
+	// /healthz and /readyz from outside.
 	{"cpard", []string{"CPARD_DATA=/var/lib/cpard", "CPARD_LISTEN=:8443", "CPARD_CONFIG=none"}, "/var/lib/cpard", map[string]struct{}{"8443/tcp": {}}, []string{"serve"}},
 	// This image has no port, because vision-serve listens on loopback. Its
 	// container shares the network of PhotoPrism's (compose/photoprism.yml).
 	{"cpar", []string{"HOME=/var/lib/cpar"}, "/var/lib/cpar", nil, []string{"vision-serve"}},
 }
 
-// images writes an archive for each image. It contains all architectures.
+// images writes an archive for each image, with all architectures.
 func (r *release) images(stages []stage) error {
 	if len(stages) == 0 {
 		return nil
@@ -63,7 +63,6 @@ func (r *release) images(stages []stage) error {
 	return nil
 }
 
-// A layout collects the blobs of an OCI image layout.
 type layout struct {
 	r     *release
 	blobs map[digest.Digest][]byte
@@ -86,7 +85,6 @@ func (l *layout) add(mediaType string, v any) oci.Descriptor {
 	return oci.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(b))}
 }
 
-// platform adds the image of one architecture.
 func (l *layout) platform(x image, s stage) (oci.Descriptor, error) {
 	files, err := l.r.rootfs(x, s)
 	if err != nil {
@@ -154,7 +152,6 @@ func (r *release) rootfs(x image, s stage) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// write writes the layout with the given index as a tar file.
 func (l *layout) write(w io.Writer, index oci.Descriptor) error {
 	t := tar.NewWriter(w)
 	top, err := json.Marshal(oci.Index{Versioned: specs.Versioned{SchemaVersion: 2}, Manifests: []oci.Descriptor{index}})

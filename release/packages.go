@@ -21,8 +21,7 @@ import (
 
 // packages writes the deb, rpm and apk packages of both programs.
 func (r *release) packages(s stage) error {
-	// Change to the stage's folder, because paths in the YAML files are
-	// relative to it.
+	// Paths in the YAML files are relative to the stage.
 	before, err := os.Getwd()
 	if err != nil {
 		return err

@@ -28,7 +28,6 @@ type stage struct {
 	static string
 }
 
-// program returns the path of a program in the stage.
 func (s stage) program(name string) string {
 	if s.os == "windows" {
 		name += ".exe"
@@ -36,9 +35,9 @@ func (s stage) program(name string) string {
 	return filepath.Join(s.folder, name)
 }
 
-// compile builds the programs of a target into the stage. It adds version,
-// revision and date itself, because those of the go command also depend on the
-// tags in the checkout.
+// compile builds the programs of a target. It stamps version, revision and date
+// itself, because stamps of the go command also depend on the tags in the
+// checkout.
 func (r *release) compile(s stage, tags string) error {
 	of := r.module + "/internal/version."
 	stamps := fmt.Sprintf("-s -w -X %snumber=v%s -X %srevision=%s -X %sdate=%s", of, r.version, of, r.revision, of, r.date.Format("2006-01-02T15:04:05Z"))
@@ -198,7 +197,6 @@ func (r *release) put(t *tar.Writer, h tar.Header, content []byte) error {
 	return err
 }
 
-// write creates a file in the output folder.
 func (r *release) write(name string, content func(io.Writer) error) error {
 	f, err := os.Create(filepath.Join(r.out, name))
 	if err != nil {
@@ -211,8 +209,8 @@ func (r *release) write(name string, content func(io.Writer) error) error {
 	return f.Close()
 }
 
-// materials writes the bill of materials of a program, which lists the modules
-// that the go command recorded in the program.
+// materials writes the bill of materials of a program: the modules that the go
+// command recorded in it.
 func (r *release) materials(program, name string) error {
 	g, err := bin.NewGenerator(program, bin.WithIncludeStdlib(true), bin.WithVersionOverride("v"+r.version), bin.WithLogger(zerolog.Nop()))
 	if err != nil {

@@ -31,31 +31,31 @@ import (
 
 // Limits configures a Gate. Zero fields select defaults.
 type Limits struct {
-	// Memory bounds all bodies, decoded requests and replies held at once, in
-	// bytes. The default is 256 MB. A quarter is reserved for replies, because
-	// requests that hold bodies must not wait for each other. An eighth of this
-	// quarter is for answers to clients without a token. A sixteenth of Memory
-	// is only for small bodies.
+	// Memory bounds the bytes of all bodies, decoded requests and replies. The
+	// default is 256 MB. A quarter is reserved for replies, because requests
+	// that hold bodies must not wait for each other. An eighth of this quarter
+	// is for answers to clients without a token. A sixteenth of Memory is only
+	// for small bodies.
 	Memory int64
 	// Turns is the number of batches searched at once. The default is the
 	// number of cores.
 	Turns int
-	// Queue is the number of requests that may wait in each queue, including
-	// each request of a batch. The default is 16,384.
+	// Queue is the number of requests, single or in batches, that may wait in
+	// each queue. The default is 16,384.
 	Queue int64
 	// Wait is the longest wait in each queue. The default is ten seconds.
 	Wait time.Duration
 }
 
 // An OverloadError wraps ErrBusy when the server is full and ErrTooMany when
-// the tenant has reached its own limits. Both ask the client to retry.
+// the tenant has reached its limits. Both ask the client to retry.
 var (
 	ErrBusy    = errors.New("the cloud is busy")
 	ErrTooMany = errors.New("too many requests")
 )
 
-// ErrExceedsCapacity means that a request exceeds the server's capacity, so that
-// retrying does not help.
+// ErrExceedsCapacity means that a retry cannot succeed, because a request
+// exceeds the server's capacity.
 var ErrExceedsCapacity = errors.New("more than this cloud accepts at once")
 
 type OverloadError struct {
@@ -74,8 +74,7 @@ func (f *OverloadError) RetryAfter() time.Duration {
 	return min(max(f.after, time.Second), time.Minute)
 }
 
-// A Gate holds the queues and budgets of one server. It is safe for concurrent
-// use.
+// A Gate holds the queues of one server. It is safe for concurrent use.
 type Gate struct {
 	limits Limits
 	// Door limits clients without a token.
@@ -118,11 +117,10 @@ func New(l Limits) *Gate {
 	return g
 }
 
-// Limits returns the limits with defaults filled in.
 func (g *Gate) Limits() Limits { return g.limits }
 
 // AcquireBody takes n bytes of request memory for a small body. The caller may
-// call release more than once.
+// call release several times.
 func (g *Gate) AcquireBody(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.bodies.take(ctx, tenant, Light, n)
 }
@@ -147,9 +145,8 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 	return g.builds.take(ctx, tenant, Light, 1)
 }
 
-// QueueTurn queues for turns to search requests of total weight weight.
-// Argument most is the maximum weight per turn. Ticket.Yield queues for the
-// next turn.
+// QueueTurn queues for turns to search requests of this total weight, at most
+// the weight most per turn. Ticket.Yield queues for the next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }

@@ -25,8 +25,7 @@ const (
 	// answerBytes is the memory of an answer being sent: a goroutine with its
 	// stack, the request and its headers, and a buffer.
 	answerBytes = 16 << 10
-	// answersEach is the maximum number of unread answers per connection
-	// without a token.
+	// answersEach is the maximum number of unread answers per connection.
 	answersEach = 8
 	// maxStrangers allows many devices to connect at the same time.
 	maxStrangers = 128
@@ -48,9 +47,9 @@ type Visitor struct {
 }
 
 // Enter registers a connection as a stranger until Leave is called. If there
-// are too many strangers, Enter closes the oldest connection of the network
-// that has the most. If the new connection comes from such a network, Enter
-// returns nil instead. A stranger that shows no token in time is also closed.
+// are too many, Enter closes the oldest connection of the network with the most
+// strangers, or returns nil if the new connection comes from such a network. A
+// stranger that shows no token in time is also closed.
 func (d *Door) Enter(from netip.Prefix, close func()) *Visitor {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +119,7 @@ func (v *Visitor) Leave() {
 }
 
 // Answer reports whether an answer to a request without a token may be sent.
-// The answer counts until the caller calls done. The Visitor may be nil.
+// The answer counts until done is called. The Visitor may be nil.
 func (v *Visitor) Answer() (done func(), ok bool) {
 	if v == nil {
 		return func() {}, true
@@ -142,8 +141,7 @@ func (v *Visitor) Answer() (done func(), ok bool) {
 	}), true
 }
 
-// crowded reports whether strangers have more than a quarter of the connections
-// allowed.
+// crowded reports whether strangers have over a quarter of their connections.
 func (d *Door) crowded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

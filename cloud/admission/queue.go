@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Class is Light for a tenant's single requests and Heavy for its batches, so
-// that single requests do not wait behind batches.
+// A Class is Light for a tenant's single requests and Heavy for its batches.
+// Single requests do not wait behind batches.
 type Class uint8
 
 const (
@@ -22,12 +22,12 @@ type charge uint8
 
 const (
 	byUnits charge = iota // the number of units taken
-	byTime                // the time for which units are held, estimated until their release
+	byTime                // the time that units are held, estimated until their release
 )
 
-// A queue grants units by start-time fair queueing over tenants, and over
-// classes within a tenant. A ticket takes units, such as bytes or turns, and
-// has a weight, the number of requests that it stands for.
+// A queue grants units, such as bytes or turns, to tickets. It uses start-time
+// fair queueing over tenants, and over classes within a tenant. The weight of a
+// ticket is the number of its requests.
 type queue struct {
 	what       string // error text when full
 	size       int64  // in units
@@ -40,11 +40,11 @@ type queue struct {
 	mu      sync.Mutex
 	used    int64
 	lent    int64            // units of the reserve in use
-	holders int64            // number of tickets that hold units
+	holders int64            // tickets that hold units
 	waiting int64            // total weight of waiting tickets
 	flows   map[string]*flow // by tenant
 	clock   float64          // flow.spent of the tenant served last, before its grant
-	pace    float64          // recent average of seconds per weight for which units are held
+	pace    float64          // recent average of seconds per weight that units are held
 	grants  uint64
 	shed    uint64
 	expired uint64
@@ -95,7 +95,7 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 }
 
 // share returns the part of n units that one tenant may hold: half, or all on a
-// server without tenants, where the name of the only tenant is empty.
+// server without tenants, whose only tenant has an empty name.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n
@@ -106,8 +106,8 @@ func share(tenant string, n int64) int64 {
 func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (*Ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// Count at least one unit, even for an empty body, because forget removes a
-	// flow that holds no units.
+	// Count at least one unit, because forget removes a flow that holds no
+	// units.
 	units = max(units, 1)
 	if q.charge == byUnits && units > share(tenant, q.size) {
 		return nil, fmt.Errorf("%w: %d bytes are needed, and there are %d in all", ErrExceedsCapacity, units, q.size)
@@ -128,7 +128,7 @@ func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (
 }
 
 // checkRoom returns an OverloadError if a ticket of this weight does not fit in
-// the queue or would expire in it.
+// the queue or would expire.
 func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	left := q.drain(f.waiting + weight)
 	if q.waiting+weight <= q.maxWaiting && f.waiting+weight <= share(tenant, q.maxWaiting) && (left <= q.wait || f.waiting == 0 || q.charge == byUnits) {
@@ -138,8 +138,8 @@ func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	return &OverloadError{ErrBusy, q.what, left}
 }
 
-// drain estimates how long a tenant with this waiting weight will wait, because
-// its turns alternate with the turns of other waiting tenants.
+// drain estimates the wait of a tenant with this waiting weight, whose turns
+// alternate with the turns of other waiting tenants.
 func (q *queue) drain(weight int64) time.Duration {
 	tenants := 0
 	for _, f := range q.flows {
@@ -197,7 +197,7 @@ func (q *queue) advance() {
 	}
 }
 
-// grant grants ticket t, the first in the line of its class.
+// grant grants ticket t, the first of its class.
 func (q *queue) grant(t *Ticket, f *flow) {
 	c := &f.classes[t.class]
 	c.line = slices.Delete(c.line, 0, 1)
@@ -233,9 +233,9 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 	return best, first
 }
 
-// next returns the waiting tenant that has received the least among tenants
-// below their limits, and its class that has received the least. If tenants
-// have received equally little, the earlier arrival comes first.
+// next returns the waiting tenant below its limits that has received the least,
+// and its class that has received the least. Between equals, the earlier
+// arrival comes first.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
@@ -260,7 +260,6 @@ func (f *flow) next() (first *Ticket, class Class) {
 	return first, class
 }
 
-// Granted returns a channel that is closed on grant.
 func (t *Ticket) Granted() <-chan struct{} { return t.granted }
 
 // Wait waits for the grant. On error the ticket loses its position. The error
@@ -338,8 +337,8 @@ func (t *Ticket) Done() {
 	q.forget(t.tenant, f)
 }
 
-// Yield ends the turn and queues the ticket again, at the front of its class,
-// with weight left.
+// Yield ends the turn and queues the ticket at the front of its class with
+// weight left.
 func (t *Ticket) Yield(left int64) {
 	q := t.q
 	q.mu.Lock()

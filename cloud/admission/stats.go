@@ -10,9 +10,8 @@ type Stats struct {
 	Bodies, Replies QueueStats
 	Turns           QueueStats
 	Checks, Builds  QueueStats // turns for reading and loading
-	// Strangers counts connections without a token, and its Refused and Expired
-	// count closed connections. Answers counts the bytes of answers being sent
-	// to strangers.
+	// Strangers counts connections without a token, Refused or Expired if they
+	// were closed. Answers counts bytes of answers being sent to them.
 	Strangers, Answers QueueStats
 	// Limited counts requests beyond their tenant's rate or concurrency.
 	Limited uint64

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Rate limits the requests of one tenant. A field of 0 means no limit, except
-// for Burst.
+// A Rate limits the requests of one tenant. Except for Burst, 0 means no limit.
 type Rate struct {
 	PerSecond  float64
 	Burst      int // requests at once after a pause; 0 means PerSecond, rounded up
@@ -33,9 +32,9 @@ type tenant struct {
 
 func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
 
-// Enter counts a request towards its tenant's rate, and towards the tenant's
-// concurrency until the caller calls leave, once or more often. The error is an
-// OverloadError.
+// Enter counts a request towards its tenant's rate, and until leave is called,
+// towards its concurrency. The caller may call leave several times. The error
+// is an OverloadError.
 func (g *Gate) Enter(name string, r Rate) (leave func(), err error) {
 	if r.PerSecond == 0 && r.Concurrent == 0 {
 		return func() {}, nil

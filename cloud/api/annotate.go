@@ -19,8 +19,6 @@ import (
 	"cpar/internal/wire"
 )
 
-// times is the memory of an encoded and decoded request, in multiples of its
-// size.
 const times = 2
 
 type batchReply struct {
@@ -134,7 +132,7 @@ func encodedSize(r *cpar.Reply) int {
 }
 
 // answer answers requests and sends the encoded replies. AnnotateTimeout bounds
-// the time for waiting and searching together.
+// the time for waiting and searching.
 func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.Request, encode func([]batchReply) ([]byte, error)) (*streamOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
 	defer cancel()
@@ -169,8 +167,8 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 	}}, nil
 }
 
-// load loads an index. It waits for a build turn first, because loading from
-// remote storage may take minutes.
+// load loads an index in a build turn, because loading from remote storage may
+// take minutes.
 func (s *server) load(ctx context.Context, k store.IndexRef) error {
 	return s.annotator.Load(ctx, k, func() (func(), error) {
 		defer trace.Enter(ctx, trace.Queue)()

@@ -1,6 +1,6 @@
-// Package api serves a store of encrypted indexes over HTTP. It implements the
-// routes of package cparhttp and serves an OpenAPI document generated from this
-// code at /openapi.json and /openapi.yaml.
+// Package api serves encrypted indexes over HTTP. It implements the routes of
+// package cparhttp and serves an OpenAPI document generated from this code at
+// /openapi.json and /openapi.yaml.
 //
 //	http.Handler = api.New(store, annotator, options)
 //
@@ -27,7 +27,6 @@ import (
 	"cpar/cparhttp"
 )
 
-// An Annotator answers requests.
 type Annotator interface {
 	// Annotate answers all requests, in order, or returns an error. The error
 	// contains the number of the request that caused it.
@@ -70,9 +69,8 @@ type Options struct {
 	Observe Observer
 	// Ready determines the response to PathReadyz. Nil means always ready.
 	Ready func(context.Context) bool
-	// Host reports whether clients may address the server by a host name. The
-	// name has no port. If Host is nil, only names of this machine are
-	// accepted.
+	// Host reports whether clients may address the server by a name, without
+	// port. If nil, only names of this machine are accepted.
 	Host func(name string) bool
 	// LogClients adds client addresses to the log.
 	LogClients bool
@@ -84,12 +82,11 @@ type server struct {
 	store     Store
 	annotator Annotator
 	o         Options
-	scopes    map[string]tenant.Scopes // allowed scopes, by the pattern of the mux
+	scopes    map[string]tenant.Scopes
 	gate      *admission.Gate
 	batches   *batch.Runner[store.IndexRef, *cpar.Request, batchReply]
 }
 
-// New returns the handler for all routes.
 func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Gate = cmp.Or(o.Gate, admission.New(admission.Limits{}))

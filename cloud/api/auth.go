@@ -101,7 +101,7 @@ func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
 type usageOutput struct{ Body cparhttp.UsageInfo }
 
 func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
-	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // the first call of Usage counts all stored bytes
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // The minimum speeds of a body, in bytes per second. A body held in memory
-// (minHeld) must arrive quickly because other requests wait for that memory. A
-// segment (minStreamed) is written to disk as it arrives.
+// (minHeld) must be fast because other requests wait for that memory. A segment
+// (minStreamed) is written to disk as it arrives.
 const (
 	minHeld     = 16 << 10
 	minStreamed = 4 << 10
@@ -29,12 +29,11 @@ const (
 	wholeBody   = 5 * time.Minute
 	stepBytes   = 64 << 10
 	streamBytes = 128 << 10
-	// drainBytes bounds the number of bytes that drain discards.
-	drainBytes = 64 << 20
+	drainBytes  = 64 << 20
 )
 
-// A body gives a handler the request body as a stream. Without it, huma would
-// read the whole body into memory.
+// A body gives a handler the request body as a stream. Otherwise huma would
+// read it into memory.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
@@ -53,8 +52,8 @@ func (b *body) Resolve(ctx huma.Context) []error {
 var _ huma.Resolver = (*body)(nil)
 
 // stream returns a reader that fails if the body falls behind a speed of least
-// bytes per second by more than the duration stall. A fast body gains no credit
-// beyond this duration.
+// bytes per second by more than stall. A fast body gains credit only up to
+// stall.
 func (b *body) stream(stall time.Duration, least int64) *stream {
 	now := time.Now()
 	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
@@ -144,8 +143,9 @@ func (s *server) hold(ctx context.Context, acquire func(context.Context, string,
 	return err
 }
 
-// drain discards the rest of a body. Otherwise a client that sends the whole
-// body before it reads would see a broken connection instead of the response.
+// drain discards the rest of a body, up to drainBytes. Otherwise a client that
+// sends the whole body before it reads would see a broken connection instead of
+// the response.
 func (b *body) drain(stall time.Duration) {
 	left := min(b.length-b.read, drainBytes)
 	if b.length < 0 {

@@ -34,9 +34,9 @@ func (s *server) guard(next http.Handler) http.Handler {
 			r.Body = &countedBody{r.Body, rec}
 		}
 		// Turn a fault in a memory map (the disk failed or the file was
-		// truncated) into a panic, so that it ends only this request. All reads
-		// of maps run on this goroutine or in parallel.Runs, which repeats the
-		// panics of its goroutines here.
+		// truncated) into a panic, so that it ends only this request. Maps are
+		// read only on this goroutine or in parallel.Runs, which repeats panics
+		// here.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			for _, f := range w.sent {
@@ -77,13 +77,13 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Request-Id", rec.ID)
-		// Probes may use any host name, because load balancers use an address
-		// and the response reveals nothing to a web page.
+		// Probes may use any host name. Load balancers use an address, and the
+		// response reveals nothing to a web page.
 		probe := r.URL.Path == cparhttp.PathHealthz || r.URL.Path == cparhttp.PathReadyz
 		switch {
 		case !probe && !s.o.Host(withoutPort(r.Host)):
-			// The owner of any web page can make its host name resolve to this
-			// machine (DNS rebinding).
+			// Any web page can make its host name resolve to this machine (DNS
+			// rebinding).
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud does not accept the host name of the request; its operator can allow it (cpard serve --allowed-host)")
 		case origin.Check(r) != nil:
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "requests from other sites' pages are refused")

@@ -17,10 +17,8 @@ import (
 	"cpar/cloud/trace"
 )
 
-// An Observer receives every request, for metrics and traces.
 type Observer interface {
 	Begin()
-	// End receives the complete trace of a request.
 	End(*trace.Request)
 }
 
@@ -106,8 +104,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recorder records status and size of the response. It writes the response in
-// pieces, each with its own deadline, so only a stalled response fails.
+// A recorder records status and size of the response. It writes in pieces, each
+// with its own deadline, so only a stalled response fails.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -160,5 +158,4 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is called by http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -63,8 +63,8 @@ func components(c *huma.Components) {
 	}}
 }
 
-// The list everywhere has the codes of all operations. The list withToken has
-// the codes of operations that need a token.
+// The list everywhere has the codes of all operations, and withToken those of
+// operations that need a token.
 var (
 	everywhere = []string{cparhttp.CodeForbidden, cparhttp.CodeBusy, cparhttp.CodeInternal}
 	withToken  = []string{cparhttp.CodeUnauthorized, cparhttp.CodeScope, cparhttp.CodeStorage}
@@ -90,8 +90,7 @@ func statusesOf(code string) []int {
 	return all
 }
 
-// describeProblems adds error responses with these codes and the common codes
-// to an operation.
+// describeProblems adds error responses with these and the common codes.
 func describeProblems(op *huma.Operation, codes []string, needsToken bool) {
 	codes = slices.Concat(codes, everywhere)
 	if needsToken {
@@ -119,8 +118,6 @@ func describeProblems(op *huma.Operation, codes []string, needsToken bool) {
 	}
 }
 
-// serveOpenAPI generates the OpenAPI document once and serves it in three
-// formats.
 func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
 	delete(doc.Components.Schemas.Map(), "ErrorModel")

@@ -62,13 +62,12 @@ var problems = []struct {
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
-	// The client sent the damaged data, because the store reports damage of
-	// stored data as ErrDamaged.
+	// The client sent the damaged data, because damage of stored data is
+	// ErrDamaged.
 	{cpar.ErrCorrupt, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 }
 
-// A retrier is an error with an estimate of when to retry.
 type retrier interface{ RetryAfter() time.Duration }
 
 const busyFor = time.Second

@@ -65,7 +65,6 @@ type sizeOutput struct {
 	Type   string `header:"Content-Type"`
 }
 
-// An operation is a route with its documentation.
 type operation struct {
 	name, method, path, summary string
 	takes, gives                string   // descriptions of the binary bodies, or ""
@@ -76,8 +75,7 @@ const securityName = "token"
 
 var binaryContent = map[string]*huma.MediaType{cparhttp.TypeBinary: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
 
-// handle registers an operation for tokens with one of these scopes. A token
-// with scope admin may call all operations.
+// handle registers an operation for tokens with one of these scopes, or admin.
 func handle[I, O any](s *server, h huma.API, scopes tenant.Scopes, o operation, f func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{OperationID: o.name, Method: o.method, Path: o.path, Summary: o.summary,
 		Security: []map[string][]string{}, Responses: map[string]*huma.Response{"default": {
@@ -119,8 +117,8 @@ func (s *server) register(h huma.API) {
 		"List the active indexes", "", "", storage}, s.list)
 	handle(s, h, tenant.Delete, operation{"delete-index", http.MethodDelete, cparhttp.PathIndex,
 		"Delete an index", "", "", with(index, cparhttp.CodeNotFound)}, s.delete)
-	// Devices that push also read the manifest, so that they do not overwrite
-	// the push of another device.
+	// Devices that push also read the manifest, to avoid overwriting another
+	// push.
 	handle(s, h, anyToken, operation{"get-manifest", get, cparhttp.PathManifest,
 		"Fetch the active manifest", "", "The manifest", stored}, s.manifest)
 	handle(s, h, tenant.Push, operation{"activate-index", put, cparhttp.PathManifest,
@@ -183,7 +181,7 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 	return &binaryOutput{cparhttp.TypeBinary, b}, err
 }
 
-// infoBytes is the memory in bytes of an entry of the list of indexes.
+// infoBytes is the memory of an entry in the list of indexes.
 const infoBytes = 512
 
 // manifestTimes is the memory of a manifest in multiples of its size: encoded,

@@ -24,8 +24,8 @@ import (
 )
 
 // Backup updates the backup in folder to. It copies the indexes of backend from
-// and the registry of tenants in folder data. If o.Prune is set, it deletes
-// indexes that the backend no longer has.
+// and the registry of tenants in folder data. With o.Prune it deletes indexes
+// that the backend no longer has.
 func Backup(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
 	if err := apart(data, to); err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
@@ -81,8 +81,8 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 }
 
 // RestoreTo copies missing indexes into object storage, even while a server
-// uses it. It copies the registry of tenants into folder data if this folder
-// has none. If data is empty, it skips the registry.
+// uses it. It also copies the registry of tenants into folder data if this
+// folder is given and has none.
 func RestoreTo(ctx context.Context, from string, to store.Backend, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -164,8 +164,7 @@ func apart(a, b string) error {
 }
 
 // equal reports whether folder data has exactly the indexes and the registry of
-// the backup. A restore that was killed after it removed its marker leaves such
-// a folder.
+// the backup, as after a restore that was killed after it removed its marker.
 func equal(ctx context.Context, src store.Backend, from, data string, progress func(done, total int)) (store.Copied, bool) {
 	dst, err := store.OpenBeside(data)
 	if err != nil {

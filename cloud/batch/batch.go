@@ -26,7 +26,7 @@ type Options[K comparable, Q, R any] struct {
 	// Run answers all requests to one index, in order, or returns an error.
 	Run func(ctx context.Context, key K, requests []Q) ([]R, error)
 	// RetryAlone reports whether one call of Answer may have caused an error of
-	// Run. The Runner then calls Run for each call separately.
+	// Run. Run is then called for each call separately.
 	RetryAlone func(err error) bool
 	// Weight returns the weight of a request, and MaxWeight bounds the weight
 	// of a batch. A heavier request runs alone.
@@ -50,8 +50,8 @@ type queueKey[K comparable] struct {
 
 type queue[Q, R any] struct {
 	ticket  *admission.Ticket
-	calls   []*call[Q, R] // calls that have requests not yet in a batch
-	running int           // number of calls that wait for replies of the running batch
+	calls   []*call[Q, R] // calls with requests not yet in a batch
+	running int           // calls that wait for replies of the running batch
 	cancel  context.CancelFunc
 	quit    chan struct{} // closed if all calls leave before the first turn
 }
@@ -59,7 +59,7 @@ type queue[Q, R any] struct {
 type call[Q, R any] struct {
 	requests []Q
 	answers  []R
-	taken    int  // number of requests already run or in the running batch
+	taken    int  // requests run or in the running batch
 	inBatch  bool // whether the running batch has requests of this call
 	left     bool // the caller has given up
 	err      error
@@ -67,15 +67,13 @@ type call[Q, R any] struct {
 	done     chan struct{}
 }
 
-// New returns a Runner that takes turns from gate.
 func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runner[K, Q, R] {
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
 // Answer answers all requests of a tenant to one index, or returns an error
 // from Run or ctx, or an OverloadError. Even if ctx ends, it waits until no
-// goroutine reads the requests. If Run panics, Answer panics with the same
-// value.
+// goroutine reads the requests. It repeats a panic of Run.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -152,8 +150,8 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 }
 
 // leave removes call m from the queue and discards the replies to its running
-// requests. If onlyIfUntaken is set, it leaves a call with taken requests in
-// the queue. It reports whether the call was removed or is done.
+// requests. With onlyIfUntaken it does nothing if requests of the call are
+// taken. It reports whether the call was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,9 +187,8 @@ func (p *Runner[K, Q, R]) drop(l *queue[Q, R], m *call[Q, R]) {
 	}
 }
 
-// run answers the calls of a queue, one batch at a time, until it is empty.
 func (p *Runner[K, Q, R]) run(k queueKey[K], l *queue[Q, R]) {
-	// Turn a fault in a memory map into a panic, so that it does not end the
+	// Turn a fault in a memory map into a panic, which does not end the
 	// process.
 	debug.SetPanicOnFault(true)
 	for {
@@ -287,8 +284,8 @@ func (p *Runner[K, Q, R]) execute(ctx context.Context, key K, requests []Q) (ans
 	return answers, nil, err
 }
 
-// end passes results to the calls, gives the turn back, and reports whether
-// calls remain.
+// end passes results to the calls, ends the turn, and reports whether calls
+// remain.
 func (p *Runner[K, Q, R]) end(k queueKey[K], l *queue[Q, R], parts []*portion[Q, R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

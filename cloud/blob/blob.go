@@ -32,15 +32,14 @@ import (
 )
 
 var (
-	// ErrNotFound means that the object does not exist.
 	ErrNotFound = errors.New("no such object")
 	// ErrExists means that another object has the name.
 	ErrExists = errors.New("the object exists already")
 	// ErrAway means that the storage is unreachable, overloaded or broken after
 	// several attempts. Errors that wrap ErrAway also wrap cpar.ErrStorage.
 	ErrAway = store.ErrAway
-	// ErrRefused means that the storage refuses a request, for example because
-	// of its credentials. Such errors also wrap cpar.ErrStorage.
+	// ErrRefused means that the storage refuses a request, for example its
+	// credentials. Such errors also wrap cpar.ErrStorage.
 	ErrRefused = errors.New("the object storage refuses")
 )
 
@@ -50,18 +49,16 @@ type Object struct {
 	Modified time.Time
 }
 
-// A driver sends a request to a storage once. Its errors wrap an error of this
-// package and never contain a credential or a signed address.
+// A driver sends a request once. Its errors wrap an error of this package and
+// never contain a credential or a signed address.
 type driver interface {
-	// get returns an object's bytes from offset from on, and the total size of
-	// the object.
+	// get returns the bytes of an object from byte from on, and its total size.
 	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
-	// put stores an object. If the name is used, put replaces the object, or
-	// returns ErrExists if ifAbsent is set.
+	// put stores an object. If the name is used, it replaces the object, or
+	// with ifAbsent returns ErrExists.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
-	// list returns a page of objects. If folders is set, it returns names up to
-	// the next '/' instead. The string next is the token of the next page, or
-	// "" after the last page.
+	// list returns a page of objects, or with folders, names up to the next
+	// '/'. The string next is the token of the next page, or "" after the last.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
 	// remove deletes an object. If it is missing, remove returns nil or
 	// ErrNotFound.
@@ -78,13 +75,13 @@ type Options struct {
 	// Silence bounds the time without progress during an attempt. The default
 	// is 30 s.
 	Silence time.Duration
-	// Wait bounds the time without progress over all attempts. By default only
-	// Attempts limits this time.
+	// Wait bounds the time without progress over all attempts. The default is
+	// no bound.
 	Wait time.Duration
 }
 
-// A Bucket gives access to the objects of a bucket or container, or to the
-// objects under a prefix in it. It is safe for concurrent use.
+// A Bucket is a bucket or container, or the part under a prefix. It is safe for
+// concurrent use.
 type Bucket struct {
 	driver driver
 	prefix string // "" or ends in '/'
@@ -107,9 +104,8 @@ func (b *Bucket) Stats() Stats {
 	return Stats{c.requests.Load(), c.retries.Load(), c.errors.Load(), c.in.Load(), c.out.Load(), b.away.Load()}
 }
 
-// Put stores an object of size bytes with digest sum. The storage makes the
-// object visible only when it is complete, and checks the digest if the
-// provider can.
+// Put stores an object of size bytes with digest sum. The storage shows only
+// complete objects, and checks the digest if the provider can.
 func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	return b.put(ctx, name, body, size, sum, false)
 }
@@ -117,15 +113,15 @@ func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size in
 func (b *Bucket) put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte, ifAbsent bool) error {
 	return b.do(ctx, "storing", name, func(ctx context.Context, heard func(int)) error {
 		// Each attempt needs a new reader, because the transport may still read
-		// from the old reader after a failure.
+		// the old one after a failure.
 		r := &sent{io.NewSectionReader(body, 0, size), heard, &b.counts.out}
 		return b.driver.put(ctx, b.prefix+name, r, size, sum, ifAbsent)
 	})
 }
 
-// PutIfAbsent stores an object under an unused name. It fails with ErrExists if
-// the name has an object with other bytes. It succeeds if the bytes are equal,
-// because an earlier response may have been lost.
+// PutIfAbsent stores an object under an unused name, and otherwise fails with
+// ErrExists. It succeeds if the stored bytes are equal, because an earlier
+// response may have been lost.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	err := b.put(ctx, name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), true)
 	if !errors.Is(err, ErrExists) {
@@ -207,7 +203,6 @@ func (b *Bucket) pages(ctx context.Context, prefix string, folders bool) iter.Se
 	}
 }
 
-// Delete removes an object if it exists.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return b.do(ctx, "removing", name, func(ctx context.Context, _ func(int)) error {
 		err := b.driver.remove(ctx, b.prefix+name)

@@ -25,9 +25,9 @@ var credentialNames = []string{
 
 const maxCredentials = 64 << 10
 
-// Credentials returns the source of credentials for Options. The source is a
-// file with lines NAME=VALUE, like systemd's EnvironmentFile, or the
-// environment if the argument is "".
+// Credentials returns the source of credentials for Options: a file with lines
+// NAME=VALUE, like systemd's EnvironmentFile, or without a file the
+// environment.
 func Credentials(file string) (func(name string) string, error) {
 	if file == "" {
 		return os.Getenv, nil

@@ -22,10 +22,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Google's XML interface accepts S3 requests, but it has its own header for
-// conditions and refuses to combine this header with x-amz headers. Requests
-// are therefore signed with GOOG4-HMAC-SHA256, the method of S3 with other
-// names.
+// Google's XML interface accepts S3 requests, but not its own header for
+// conditions together with x-amz headers. Requests are therefore signed with
+// GOOG4-HMAC-SHA256, the method of S3 with other names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
 	ifGenerationZero = "X-Goog-If-Generation-Match" // with value 0, a put fails if the object exists

@@ -19,9 +19,9 @@ const (
 
 var errSilence = errors.New("nothing was heard for too long")
 
-// do repeats a request until it succeeds, fails with an error other than
-// ErrAway, or has been tried Options.Attempts times. Waits double from 0.1 s to
-// 6.4 s. If the previous request failed with ErrAway, do tries only once.
+// do repeats a request until it succeeds or fails with an error other than
+// ErrAway, at most Options.Attempts times. Waits double from 0.1 s to 6.4 s. If
+// the previous request failed with ErrAway, do tries only once.
 func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
 	err := b.attempts(ctx, func(p *patience) error {
 		ctx, heard, end := p.listen(ctx)
@@ -75,7 +75,6 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(*patience) error) er
 	return err
 }
 
-// patience bounds the time without progress in the attempts of one request.
 type patience struct {
 	o     Options
 	until atomic.Int64 // in Unix nanoseconds
@@ -83,7 +82,6 @@ type patience struct {
 
 func (p *patience) heard() { p.until.Store(time.Now().Add(p.o.Wait).UnixNano()) }
 
-// left returns the longest silence allowed from now on.
 func (p *patience) left() time.Duration {
 	if p.o.Wait == 0 {
 		return p.o.Silence
@@ -148,7 +146,7 @@ type stream struct {
 	body     io.ReadCloser
 	heard    func(int)
 	done     func()
-	failures int // failures since the last byte
+	failures int
 }
 
 func (s *stream) open() error {

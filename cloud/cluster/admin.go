@@ -15,8 +15,8 @@ import (
 
 type Status struct {
 	Nodes []Beat `json:"nodes"`
-	// Servers is the number of NATS servers that respond, and Named the number
-	// of configured servers.
+	// Servers counts NATS servers that respond, and Named all that are
+	// configured.
 	Servers int `json:"servers"`
 	Named   int `json:"named_servers"`
 	// Indexes is the number of active indexes, or −1 if unknown.
@@ -49,7 +49,7 @@ func Operate(o Options) (*Operator, error) {
 
 func (x *Operator) Close() { x.broker.close() }
 
-// Status collects heartbeats for a fixed time.
+// Status collects heartbeats for one second.
 func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	if err := parallel.Sleep(ctx, listening); err != nil {
 		return nil, err

@@ -40,12 +40,11 @@ import (
 // takes a hundred times as long as the message that requests it.
 const MinShardBytes = 200 << 20
 
-// holdEvery is the longest interval between two reconciliations. A
-// reconciliation loads assigned shards, and keeps them loaded even while other
-// replicas serve all queries.
+// holdEvery is the longest interval between two reconciliations, which load
+// assigned shards and keep them loaded even while other replicas serve all
+// queries.
 const holdEvery = 5 * time.Minute
 
-// A Role states whether a machine is a router, a node or both.
 type Role struct{ Router, Node bool }
 
 func ParseRole(name string) (Role, error) {
@@ -62,8 +61,8 @@ func ParseRole(name string) (Role, error) {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
-// CheckName returns an error for names that cannot be part of a NATS subject,
-// such as names with dots.
+// CheckName returns an error for names, such as with dots, that cannot be part
+// of a NATS subject.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return hint.Add(fmt.Errorf("%w: a machine of a cluster cannot be called %q", cpar.ErrInput, name), "pass --node-name with up to 63 letters, digits, - and _")
@@ -99,14 +98,14 @@ type Config struct {
 	// Name is unique in the cluster. Machines with the same Rack may fail
 	// together.
 	Name, Rack string
-	// MinShardBytes is set to a smaller value than the constant in tests.
+	// MinShardBytes is smaller than the constant only in tests.
 	MinShardBytes uint64
 	// Idle is the time for which an unused shard stays loaded (store.Options).
 	Idle time.Duration
 }
 
-// Open connects c to the NATS servers, at least one of which must be running.
-// The caller closes c after the Member.
+// Open connects c to the NATS servers. At least one must be running. The caller
+// closes c after the Member.
 func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	b, err := connect(o.Options)
@@ -135,7 +134,7 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 		return err
 	}
 	m.broker.tell(whoSubject, nil)
-	time.Sleep(answerWithin) // wait for heartbeats, so that the first requests find live nodes
+	time.Sleep(answerWithin) // wait for heartbeats, so that first requests find live nodes
 	if o.Node {
 		if m.seen() != 0 {
 			return hint.Add(fmt.Errorf("%w: another machine of the cluster is called %s", cpar.ErrInput, o.Name), "pass another --node-name, or stop that one")
@@ -154,11 +153,11 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	return nil
 }
 
-// answerWithin is the time to wait for heartbeats after a message to
-// whoSubject, which asks for them.
+// answerWithin is the time for heartbeats that a message to whoSubject asks
+// for.
 const answerWithin = 300 * time.Millisecond
 
-// hear processes a heartbeat and detects another machine with the same name.
+// hear also detects another machine with the same name.
 func (m *Member) hear(b []byte) {
 	beat := m.members.hear(b, time.Now())
 	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {
@@ -288,16 +287,16 @@ func (m *Member) holdsSlot(s placement.Slot) bool {
 
 // Stats contains counters since the start, and current values.
 type Stats struct {
-	// Nodes counts live nodes known to this machine. Servers counts responding
+	// Nodes counts live nodes known to this machine, and Servers responding
 	// NATS servers.
 	Nodes, Servers int
 	// Shards counts loaded and loading shards on this machine.
 	Shards int
 	// Moves counts loads of shards by this node.
 	Moves uint64
-	// Hedges and Retries count requests to further nodes for a shard, after a
-	// slow response and after a failure. Cold counts refusals by nodes that had
-	// not loaded the shard.
+	// Hedges and Retries count additional requests for a shard, after a slow
+	// response and after a failure. Cold counts refusals by nodes that had not
+	// loaded the shard.
 	Hedges, Retries, Cold uint64
 }
 
@@ -313,8 +312,7 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-// Close announces that the node leaves, stops all work and closes the
-// connections.
+// Close announces that the node leaves, and stops all work.
 func (m *Member) Close() {
 	if m.node != nil {
 		m.mu.Lock()
@@ -331,19 +329,17 @@ func (m *Member) Close() {
 	m.broker.close()
 }
 
-// A Routed is the store of a router. It implements api.Store. It keeps indexes
-// in object storage, and nodes search them.
+// A Routed is the store of a router, over object storage. It implements
+// api.Store.
 type Routed struct {
 	*cloud.Cloud
 	router *Router
 }
 
-// Routed returns the store of c for a router.
 func (m *Member) Routed(c *cloud.Cloud) *Routed { return &Routed{c, m.Router} }
 
-// PutManifest waits until the assigned nodes have loaded an index and then
-// activates it. Before activation, and on failure, all nodes serve the old
-// generation.
+// PutManifest activates an index after the assigned nodes have loaded it. Until
+// then, and on failure, all nodes serve the old generation.
 func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) error {
 	v, marked := r.router.versions, false
 	err := r.PutManifestWithoutLoading(ctx, k, b, func(m *cpar.Manifest) error {

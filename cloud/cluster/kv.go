@@ -17,8 +17,8 @@ import (
 	"cpar/internal/parallel"
 )
 
-// kv keeps the pointers in a JetStream bucket with up to three replicas. Reads
-// go to the leading server, because one in ten answers of other servers was
+// kv keeps the pointers in a JetStream bucket with up to three replicas. It
+// reads from the leading server, because one in ten answers of others was
 // outdated.
 type kv struct {
 	broker *broker
@@ -116,8 +116,8 @@ func pointerName(k store.IndexRef) string {
 	return cmp.Or(k.Tenant, "_") + "." + k.Index.String()
 }
 
-// get implements pointers. While there seems to be no leader, only one call per
-// second waits for a leader.
+// get implements pointers. While there seems to be no leader, one call per
+// second waits for one.
 func (p *kv) get(ctx context.Context, k store.IndexRef, patient bool) (out pointer, err error) {
 	most := kvWait
 	switch now := time.Now().UnixNano(); {

@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// lease is the time for which a node counts as live after a heartbeat. It
-	// must be longer than the failover to another NATS server, which takes more
-	// than 4 seconds.
+	// lease is the time that a node counts as live after a heartbeat. It must
+	// exceed the failover to another NATS server, which takes over 4 seconds.
 	beatEvery = 2 * time.Second
 	lease     = 15 * time.Second
 )
@@ -22,8 +21,8 @@ const (
 type Beat struct {
 	Node string `json:"node"`
 	Rack string `json:"rack,omitempty"`
-	// Leaving means that the node serves its shards but takes no new shards.
-	// Gone means that it stops now.
+	// Leaving means that the node takes no new shards, and Gone that it stops
+	// now.
 	Leaving bool `json:"leaving,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
 	Shards  int  `json:"parts"`
@@ -31,8 +30,8 @@ type Beat struct {
 	Life uint64 `json:"life"`
 }
 
-// members tracks the live nodes known to this machine. Other machines may know
-// other nodes, because a node refuses requests for shards that it lacks.
+// members tracks the live nodes known to this machine. Machines may disagree,
+// because a node refuses requests for shards that it lacks.
 type members struct {
 	mu      sync.Mutex
 	seen    map[string]heard

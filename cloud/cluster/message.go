@@ -30,8 +30,7 @@ type shardQuery struct {
 	requests []*cpar.Request
 }
 
-// messageVersion is the version of queries and answers. All machines of a
-// cluster must use the same version.
+// messageVersion must be the same on all machines of a cluster.
 const messageVersion = 1
 
 func appendCounted[T string | []byte](b []byte, x T) []byte {

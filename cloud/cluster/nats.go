@@ -28,9 +28,9 @@ type Options struct {
 	// Servers lists addresses of NATS servers, tls://host:port, separated by
 	// commas.
 	Servers string
-	// Seed is a file with the seed of this machine's nkey (a key pair of NATS).
-	// CA is a file with the authorities of the servers' certificates, or "" for
-	// the authorities of the system.
+	// Seed is a file with the seed of this machine's nkey (a NATS key pair). CA
+	// is a file with the authorities of the servers' certificates, or "" for
+	// the system's.
 	Seed, CA string
 	Log      *slog.Logger
 }
@@ -47,8 +47,8 @@ type line struct {
 	*nats.Conn
 	server string // configured host and port, as part of a subject
 	// up is the connection state last reported by the library. IsConnected
-	// would wait for a lock, which the library holds for seconds while it tries
-	// a hanging server.
+	// would wait for a lock that the library holds for seconds while it tries a
+	// hanging server.
 	up atomic.Bool
 	// pong is the time of the last answer to a ping, in Unix nanoseconds.
 	pong atomic.Int64
@@ -56,8 +56,8 @@ type line struct {
 
 const (
 	// pingEvery is the interval of pings. Messages avoid a server that has not
-	// answered for the duration silent. The library itself takes up to two
-	// seconds to notice such a server.
+	// answered for the duration silent. The library alone would take up to two
+	// seconds to avoid it.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
@@ -124,8 +124,8 @@ func (b *broker) lastError() error {
 	return errors.New("no server answers")
 }
 
-// options returns the options of one connection. The library treats a server as
-// disconnected after two missed pings.
+// options returns the options of a connection, which ends after two missed
+// pings.
 func (o Options) options(server string, l *line) ([]nats.Option, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -184,8 +184,8 @@ func (b *broker) there() (n int) {
 	return n
 }
 
-// pick returns the next connected line, preferably to a server that responds to
-// pings, or nil without a connected line.
+// pick returns the next connected line, preferably to a server that answers
+// pings, or nil.
 func (b *broker) pick() (l *line) {
 	least := time.Now().Add(-silent).UnixNano()
 	for range b.lines {
@@ -200,9 +200,8 @@ func (b *broker) pick() (l *line) {
 	return l
 }
 
-// subject returns the NATS subject for queries to a node over line l. Subjects
-// differ by server, so that a hanging server cannot delay queries over other
-// lines.
+// subject returns the NATS subject of a node on line l. Each server has its own
+// subject, so that a hanging server cannot delay queries over other lines.
 func (l *line) subject(node string) string { return "cpar.node." + node + "." + l.server }
 
 const (
@@ -211,8 +210,8 @@ const (
 	drainSubject = "cpar.drain."
 )
 
-// ask implements transport. It splits a query that is too large for one message
-// into two queries.
+// ask implements transport. It splits a query that is too large for one
+// message.
 func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error) {
 	message, err := q.encode()
 	if err != nil {
@@ -274,8 +273,8 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	}
 }
 
-// serve answers queries to a node until the caller calls stop, which waits for
-// running queries.
+// serve answers queries to a node until stop is called. It waits for running
+// queries.
 func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
 	var subs []*nats.Subscription
 	var running sync.WaitGroup

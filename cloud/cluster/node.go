@@ -16,8 +16,7 @@ import (
 )
 
 var (
-	// errNotReady means that the node is loading the shard. Another node may
-	// have loaded it.
+	// errNotReady means that the node is still loading the shard.
 	errNotReady = errors.New("the shard is not loaded yet")
 	// errOtherVersion means that the requested generation is neither loaded nor
 	// in the storage.
@@ -51,15 +50,14 @@ type attempt struct {
 
 const remembered = time.Minute
 
-// NewNode returns a node that loads its shards in c. The caller closes c after
-// the node.
+// NewNode returns a node that loads shards in c. The caller closes c after the
+// node.
 func NewNode(c *cloud.Cloud, log *slog.Logger) *Node {
 	n := &Node{cloud: c, log: log, loads: make(chan struct{}, 2), attempts: map[shardRef]*attempt{}}
 	n.running, n.stop = context.WithCancel(context.Background())
 	return n
 }
 
-// Close cancels running loads of shards.
 func (n *Node) Close() {
 	n.stop()
 	n.loading.Wait()
@@ -78,16 +76,15 @@ func (n *Node) answer(ctx context.Context, q *shardQuery) ([]*cpar.Reply, error)
 	return n.cloud.AnnotateShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q), q.requests)
 }
 
-// startLoad loads a shard in the background unless it is being loaded. After a
-// recent failure it returns the error of this failure, and the next call tries
-// again.
+// startLoad loads a shard in the background, once. After a recent failure it
+// returns the error, and the next call tries again.
 func (n *Node) startLoad(q *shardQuery) error {
 	x := shardRef{q.key, q.version, q.shard}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for other, a := range n.attempts {
 		if a.failed != nil && time.Since(a.at) > remembered {
-			delete(n.attempts, other) // other was not requested again
+			delete(n.attempts, other)
 		}
 	}
 	if a := n.attempts[x]; a != nil {
@@ -133,7 +130,7 @@ func (n *Node) get(ctx context.Context, q *shardQuery) error {
 }
 
 // manifest returns a function that returns the manifest of the queried
-// generation, from the query or else from the storage.
+// generation, from the query or the storage.
 func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manifest, error) {
 	return func() (*cpar.Manifest, error) {
 		b := q.manifest

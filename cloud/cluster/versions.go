@@ -28,7 +28,7 @@ var errChanged = errors.New("it was changed concurrently")
 type pointer struct {
 	digest cpar.Digest // of the manifest; zero if no generation is active
 	// changing means that an activation or deletion is running or was
-	// interrupted. The digest then names the previous generation, which is
+	// interrupted. The digest still names the previous generation, which is
 	// valid until the client gets a response.
 	changing bool
 	revision uint64
@@ -52,16 +52,14 @@ func newVersions(p pointers, manifest func(context.Context, store.IndexRef) ([]b
 const (
 	// maxKnown bounds the number of cached generations, some kilobytes each.
 	maxKnown = 10_000
-	// stopped is the age after which an unfinished change counts as
-	// interrupted.
+	// stopped is the age at which an unfinished change counts as interrupted.
 	stopped = 10 * time.Second
 	// races is the number of attempts to set a pointer.
 	races = 20
 )
 
 // active returns the active generation of an index. If the pointers are
-// unreachable, it returns the last known generation, so that requests are still
-// answered.
+// unreachable, it returns the last known generation.
 func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -107,8 +105,8 @@ func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.D
 	return b, sha256.Sum256(b), nil
 }
 
-// last returns the last known generation, which may be outdated. If none is
-// known, it returns the active generation.
+// last returns the last known generation, which may be outdated, and otherwise
+// the active generation.
 func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -134,8 +132,8 @@ func (v *versions) forget(k store.IndexRef) {
 	delete(v.known, k)
 }
 
-// changing announces an activation or a deletion. If this machine stops before
-// it calls settled, other machines check the storage.
+// changing announces an activation or deletion. If this machine stops before
+// settled, other machines check the storage.
 func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
 	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
 		return pointer{digest: p.digest, changing: true}, false, nil
@@ -150,8 +148,8 @@ func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// point replaces the current pointer p by next(p). It retries if another
-// machine changes the pointer meanwhile.
+// point replaces pointer p by next(p), and retries if another machine
+// interferes.
 func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged
 	for try := 0; try < races && errors.Is(err, errChanged); try++ {

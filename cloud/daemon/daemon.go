@@ -1,6 +1,6 @@
 // Package daemon runs a server. It opens the data folder, listens, serves until
-// stopped, lets running requests finish, and closes the folder. It notifies
-// systemd when the server is ready, reloads and stops.
+// stopped, lets running requests finish, and closes the folder. It also
+// notifies systemd.
 package daemon
 
 import (
@@ -22,12 +22,11 @@ import (
 )
 
 type Options struct {
-	// Data is the data folder. Run creates it if it is missing.
+	// Data is the data folder, created if missing.
 	Data string
 	// Objects selects object storage instead of the data folder.
 	Objects Storage
-	// Cluster configures the cluster. If Cluster.Servers is empty, this machine
-	// is not in a cluster.
+	// Cluster configures the cluster. Without Servers there is none.
 	Cluster cluster.Config
 	// Listen is the address, host:port. Port 0 selects a free port.
 	Listen string
@@ -40,18 +39,15 @@ type Options struct {
 	// fields.
 	Store store.Options
 	// Admit limits memory, waiting and computing.
-	Admit admission.Limits
-	// Log receives events. Nil discards them.
-	Log *slog.Logger
-	// LogClients adds client addresses to the log.
+	Admit      admission.Limits
+	Log        *slog.Logger
 	LogClients bool
-	// Watch configures the listener for metrics and readiness. The zero value
-	// disables it.
+	// Watch configures the listener for metrics and readiness, if any.
 	Watch telemetry.Options
 	// Network configures the listener for clients, except for its address.
 	Network listen.Options
-	// Reload triggers a reload of certificate files, which are also reloaded
-	// when they change.
+	// Reload triggers a reload of certificate files, which changes of the files
+	// also trigger.
 	Reload <-chan os.Signal
 	// Ready is called with the server's URL when requests are accepted.
 	Ready func(url string)

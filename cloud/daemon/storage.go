@@ -26,8 +26,7 @@ const scrubStorageEvery = 24 * time.Hour
 // manyParts is the minimum limit of loaded shards on a machine in a cluster.
 const manyParts = 4096
 
-// open returns the cloud over its storage and the readiness checks of the
-// storage.
+// open returns the cloud over its storage, and the storage's readiness checks.
 func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Check, error) {
 	if o.Objects.Address == "" && o.Cluster.Servers != "" {
 		return nil, nil, hint.Add(fmt.Errorf("%w: a cluster keeps its indexes where all machines can read them", cpar.ErrInput), "name object storage with --store")

@@ -1,10 +1,10 @@
-// Package inspect reports everything that a server can record about one
-// request. It answers the request and observes the server.
+// Package inspect answers a request and reports everything that a server can
+// record about it.
 //
 //	body of a request ─▶ handler of package api over the same data folder ─▶ Report
 //
-// A Report contains the actual log line, the metrics that changed, and the
-// spans that a trace would contain.
+// A Report contains the actual log line, changed metrics, and the spans of a
+// trace.
 package inspect
 
 import (
@@ -40,8 +40,8 @@ type Report struct {
 	Scheme  string `json:"scheme"`
 	Records uint32 `json:"records"`
 	// Log has the attributes of the request's log line at level debug with
-	// --log-clients. Metrics has the series that changed. Spans has the stages
-	// in a trace.
+	// --log-clients. Metrics has the changed series, and Spans the stages in a
+	// trace.
 	Log     []Attribute        `json:"log"`
 	Metrics []telemetry.Change `json:"metrics"`
 	Spans   []string           `json:"spans"`
@@ -53,7 +53,6 @@ type Report struct {
 	Besides []string `json:"besides"`
 }
 
-// An Attribute is an attribute of the log line.
 type Attribute struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -74,8 +73,7 @@ var besides = []string{
 const client = "(the client's address)"
 
 // Request answers the request in body from folder data, which may be in use and
-// stays unchanged. If several tenants have an index with the request's id,
-// owner selects the tenant.
+// stays unchanged. If several tenants have the index, owner selects one.
 func Request(ctx context.Context, data, owner string, body []byte) (*Report, error) {
 	q, err := cpar.DecodeRequest(body)
 	if err != nil {

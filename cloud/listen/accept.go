@@ -16,8 +16,7 @@ import (
 )
 
 // A listener limits open connections, in total and per client network, and
-// counts errors. The operating system queues connections beyond the total
-// limit.
+// counts errors. Connections beyond the total wait in the operating system.
 type listener struct {
 	net.Listener
 	slots  chan struct{}
@@ -54,8 +53,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite lets a client read a response that was sent before the whole
-// request had arrived.
+// CloseWrite lets a client read a response sent before the whole request has
+// arrived.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -64,9 +63,9 @@ func (c *conn) CloseWrite() error {
 }
 
 // Accept returns the next connection. It closes connections beyond the limit of
-// their network, because otherwise one client without a token could occupy all.
-// It returns errors to net/http, which retries temporary errors such as too
-// many open files.
+// their network, because otherwise one client could occupy all. It returns
+// errors to net/http, which retries temporary errors such as too many open
+// files.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		select {
@@ -124,8 +123,8 @@ func (l *listener) leave(from netip.Prefix) {
 	}
 }
 
-// failed counts an error of Accept. It logs errors at most once a minute, so
-// that failing connections cannot fill the log.
+// failed counts an error of Accept. It logs at most one a minute, so that
+// failing connections cannot fill the log.
 func (l *listener) failed(err error) {
 	l.errors.Add(1)
 	l.mu.Lock()

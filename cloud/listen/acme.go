@@ -24,7 +24,7 @@ import (
 // ACME configures automatic certificates (RFC 8555). Package autocert requests
 // them from an ACME directory with the challenge tls-alpn-01 (RFC 8737), for
 // which the directory connects to port 443 of the domain. Package certmagic
-// supports more challenges but adds a logger and DNS libraries.
+// adds more challenges, but also a logger and DNS libraries.
 type ACME struct {
 	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string
@@ -39,8 +39,7 @@ type ACME struct {
 }
 
 // An issuer requests and renews certificates. Only method issue requests new
-// certificates, because clients' handshakes could use up the directory's rate
-// limit.
+// ones, because clients' handshakes could use up the directory's rate limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
@@ -75,7 +74,7 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	return &issuer{
 		manager: &autocert.Manager{
 			Prompt:     autocert.AcceptTOS,
-			Cache:      autocert.DirCache(o.Cache), // creates the folder with mode 0700 and files with 0600
+			Cache:      autocert.DirCache(o.Cache), // with modes 0700 and 0600
 			HostPolicy: autocert.HostWhitelist(domains...),
 			Client:     client,
 			Email:      o.Email,
@@ -87,8 +86,7 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	}, nil
 }
 
-// modern returns the ClientHello of a current client, for which autocert
-// selects ECDSA.
+// modern returns the ClientHello of a client for which autocert selects ECDSA.
 func modern(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName:       domain,
@@ -147,13 +145,13 @@ func (i *issuer) get(domain string) error {
 }
 
 // certificate returns the certificate for the name in hello, or for the first
-// domain if hello has no name.
+// domain.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
 		return nil, errors.New("this server does not serve that name")
 	}
-	// Wait at startup, while the first certificates are being read or issued.
+	// Wait at startup for the first certificates.
 	select {
 	case <-i.first:
 	case <-time.After(headerTime / 2):
@@ -172,8 +170,7 @@ func (i *issuer) prove(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.manager.GetCertificate(hello)
 }
 
-// end returns the earliest expiry, or the zero time if a certificate is
-// missing.
+// end returns the earliest expiry, or zero if a certificate is missing.
 func (i *issuer) end() (first time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

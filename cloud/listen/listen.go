@@ -43,15 +43,14 @@ type Options struct {
 	// ClientCA is a PEM file. Clients must have a certificate from one of its
 	// authorities.
 	ClientCA string
-	// InsecureHTTP allows plain HTTP from other machines, for a proxy that
-	// terminates TLS.
+	// InsecureHTTP allows plain HTTP from a proxy that terminates TLS.
 	InsecureHTTP bool
-	// Hosts lists names of this server in addition to those in its certificate.
+	// Hosts lists names of this server besides those in its certificate.
 	Hosts []string
 	// MaxConnections bounds open connections. Further connections wait. A
-	// client network (tenant.ClientNetwork) may have a quarter of them, and its
-	// further connections are closed. The default is the smaller of
-	// DefaultConnections and half of the file descriptors.
+	// client network (tenant.ClientNetwork) may have a quarter, and its further
+	// connections are closed. The default is DefaultConnections, or half of the
+	// file descriptors if less.
 	MaxConnections int
 	// Door limits TLS connections whose clients have shown no token. Nil means
 	// no limit.
@@ -66,7 +65,7 @@ type Options struct {
 	ConnState func(net.Conn, http.ConnState)
 }
 
-// A Server listens at an address. Serve makes it answer requests.
+// A Server listens at an address, and serves after Serve is called.
 type Server struct {
 	o         Options
 	listener  *listener
@@ -76,7 +75,7 @@ type Server struct {
 	closing   sync.Once
 }
 
-// Open listens at the address. The server accepts no connections before Serve.
+// Open listens at the address but accepts no connections before Serve.
 func Open(o Options) (*Server, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if err := o.Check(); err != nil {
@@ -124,8 +123,8 @@ func (o *Options) limitConnections() {
 	}
 }
 
-// bind listens at the address or uses the socket passed by systemd, and checks
-// the actual address against the policy.
+// bind listens at the address or uses the socket of systemd, and checks the
+// actual address against the policy.
 func (o Options) bind() (net.Listener, error) {
 	passed, err := activation.Listeners()
 	if err != nil {
@@ -176,8 +175,8 @@ func (s *Server) URL() string {
 }
 
 // Host reports whether clients may address the server by name. Other names are
-// refused, because the owner of a web page can make its name resolve to any
-// address. Without tenants only loopback names are allowed.
+// refused, because a web page can make its name resolve to any address. Without
+// tenants only loopback names are allowed.
 func (s *Server) Host(name string) bool {
 	if cparhttp.IsLoopback(name) {
 		return true
@@ -193,8 +192,7 @@ func (s *Server) Host(name string) bool {
 	return s.transport != nil && s.transport.names(name)
 }
 
-// Reload reads the TLS files again. On error it keeps the previous
-// configuration.
+// Reload reads the TLS files again, and on error keeps the old configuration.
 func (s *Server) Reload() error {
 	if s.transport == nil {
 		return nil
@@ -205,8 +203,8 @@ func (s *Server) Reload() error {
 // Stats contains counters since the start.
 type Stats struct {
 	MaxConnections int
-	AcceptErrors   int64     // failures to accept a connection, such as too many open files
-	Refused        int64     // certificates and authorities that could not be read or used
+	AcceptErrors   int64     // such as too many open files
+	Refused        int64     // unreadable or unusable certificates and authorities
 	CertificateTo  time.Time // expiry; zero without TLS or until ACME has issued a certificate
 }
 

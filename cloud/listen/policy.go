@@ -55,9 +55,8 @@ func (o Options) Check() error {
 
 func (o Options) hasTLS() bool { return o.Cert != "" || len(o.ACME.Domains) > 0 }
 
-// allows enforces the policy. A server that other machines can reach must
-// require tokens, and must use TLS to protect the tokens. The parameter beyond
-// means that other machines can reach the address.
+// allows enforces the policy. A server that other machines can reach, which
+// beyond reports, must require tokens and protect them with TLS.
 func (o Options) allows(beyond bool, address string) error {
 	refuse := func(advice, format string, args ...any) error {
 		return hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrInput}, args...)...), "%s", advice)

@@ -50,8 +50,8 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve answers requests until ctx is done. It then waits for running requests,
-// for at most the duration grace.
+// Serve answers requests until ctx is done, and then gives running requests at
+// most the time grace.
 func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Duration) error {
 	defer s.Close()
 	s.http.Handler = handler

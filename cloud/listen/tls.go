@@ -17,12 +17,11 @@ import (
 	"cpar/internal/hint"
 )
 
-// pollTime is the interval at which certificate files are read and compared.
-// File times and symbolic links do not reveal every change.
+// pollTime is the interval at which certificate files are read and compared,
+// because file times and symbolic links do not reveal every change.
 const pollTime = 30 * time.Second
 
-// expirySoon is the remaining lifetime at which an unrenewed certificate is
-// reported.
+// expirySoon is the remaining lifetime at which a certificate is reported.
 const expirySoon = 14 * 24 * time.Hour
 
 type tlsReloader struct {
@@ -127,8 +126,7 @@ func (t *tlsReloader) load(files [3][]byte) (*loaded, error) {
 			return nil, hint.Add(fmt.Errorf("%w: no certificate in %s", cpar.ErrInput, t.caFile), "name certificates of authorities in PEM")
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		// Disable resumption, so that sessions do not outlive the authority of
-		// their client certificate.
+		// Disable resumption, because a session must not outlive its authority.
 		config.SessionTicketsDisabled = true
 	}
 	return next, nil

@@ -1,7 +1,6 @@
 // Package shard divides indexes into shards that are searched separately. A
-// shard is a range of the vector segments, together with all other segments
-// that a search needs. The joined replies of all shards equal the reply of the
-// whole index.
+// shard is a range of the vector segments with all other segments that a search
+// needs. The joined replies of all shards equal the reply of the whole index.
 package shard
 
 import (
@@ -17,8 +16,8 @@ type Range struct{ First, Last int }
 
 func (p Range) Whole() bool { return p == Range{} }
 
-// Check returns an error for a range outside the index. Errors wrap
-// cpar.ErrInput.
+// Check returns an error that wraps cpar.ErrInput for a range outside the
+// index.
 func (p Range) Check(m *cpar.Manifest) error {
 	if n := len(vectors(m)); !p.Whole() && (p.First < 0 || p.Last <= p.First || p.Last > n) {
 		return fmt.Errorf("%w: a shard from %d to %d of %d vector segments", cpar.ErrInput, p.First, p.Last, n)
@@ -36,8 +35,7 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 }
 
 // Split divides an index into shards of at least least bytes, except the last.
-// For a single shard it returns the zero Range. The result depends only on the
-// arguments.
+// A single shard is the zero Range. The result depends only on the arguments.
 func Split(m *cpar.Manifest, least uint64) []Range {
 	var out []Range
 	first, sum := 0, uint64(0)
@@ -54,8 +52,8 @@ func Split(m *cpar.Manifest, least uint64) []Range {
 	return out
 }
 
-// CheckSegments validates m and p, and checks that the segments that p needs
-// are present, in the order of m.
+// CheckSegments validates m and p, and checks that segments has those that p
+// needs, in the order of m.
 func (p Range) CheckSegments(m *cpar.Manifest, segments [][]byte) error {
 	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
 		return err
@@ -71,7 +69,6 @@ func (p Range) CheckSegments(m *cpar.Manifest, segments [][]byte) error {
 	return nil
 }
 
-// searched lists the kinds of segments that a search needs besides vectors.
 var searched = map[cpar.SegmentKind]bool{
 	cpar.SegmentKeywords: true, cpar.SegmentForest: true, cpar.SegmentPlanes: true,
 	cpar.SegmentLists: true, cpar.SegmentCentroids: true, cpar.SegmentParams: true,

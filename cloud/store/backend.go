@@ -20,15 +20,14 @@ import (
 // Errors wrap ErrNotFound (no such index or segment), cpar.ErrCorrupt (bytes
 // that do not match their name) or cpar.ErrStorage.
 type Backend interface {
-	// Tenants lists all tenants that have data, and "" for indexes without a
-	// tenant.
+	// Tenants lists all tenants with data, and "" for indexes without a tenant.
 	Tenants(ctx context.Context) ([]string, error)
 	// Keys lists a tenant's indexes in order, including pending uploads.
 	Keys(ctx context.Context, tenant string) ([]IndexRef, error)
 	// Manifest returns the bytes of the active manifest, unchecked.
 	Manifest(ctx context.Context, k IndexRef) ([]byte, error)
-	// Segments lists the complete segments of an index, even those outside the
-	// active manifest.
+	// Segments lists the complete segments of an index, in the active manifest
+	// or not.
 	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
 	// Read opens a segment, whose bytes the caller checks, and returns its size.
 	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
@@ -44,8 +43,8 @@ type Backend interface {
 	Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error
 	// Delete removes an index. Readers see either all of it or none.
 	Delete(ctx context.Context, k IndexRef) error
-	// Sweep removes data of writes and deletions that were interrupted before
-	// the given time. If dry is set, it only counts the data.
+	// Sweep removes data of writes and deletions interrupted before the given
+	// time. With dry it only counts.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
 	// Open reads the segments in manifest m, active or not, and checks every
 	// digest. A fault wraps an error of package indexdir.
@@ -60,7 +59,6 @@ type Stored struct {
 	Modified time.Time
 }
 
-// Swept counts removed objects.
 type Swept struct {
 	Files int
 	Bytes int64
@@ -71,8 +69,8 @@ func isFault(err error) bool {
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// verify reads a stored segment and returns its size. It calls pace, if not
-// nil, before each read, with the maximum length of the read.
+// verify reads a stored segment and returns its size. Unless pace is nil, it
+// calls pace before each read with the maximum length of the read.
 func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CheckIndex reads an active index and returns the first fault. It calls pace
-// like verify.
+// CheckIndex reads an active index and returns the first fault. See verify for
+// pace.
 func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {
@@ -49,8 +49,7 @@ func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, 
 	return nil
 }
 
-// Check reads all indexes of a backend, which may be in use, and calls report
-// for each.
+// Check reads all indexes of a backend, which may be in use, and reports each.
 func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
 	keys, err := AllKeys(ctx, b)
 	if err != nil {

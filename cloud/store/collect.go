@@ -9,13 +9,11 @@ import (
 	"cpar"
 )
 
-// A Collection counts the removals of Collect.
 type Collection struct {
-	// Segments counts removed segments, and Indexes the indexes that they
-	// belonged to.
+	// Segments counts removed segments, and Indexes their indexes.
 	Segments, Indexes int
-	// Abandoned counts those Indexes that were never activated and now have no
-	// segments.
+	// Abandoned counts those Indexes that were never activated and are now
+	// empty.
 	Abandoned int
 	Bytes     int64
 	// Remains counts removed data of interrupted writes and deletions.
@@ -23,9 +21,9 @@ type Collection struct {
 }
 
 // Collect removes segments outside active manifests that were stored before the
-// time unnamed. It also removes data of writes that were interrupted before the
-// time broken. If dry is set, it only counts. The backend may be in use.
-// Collect continues after an error and joins all errors.
+// time unnamed, and data of writes that were interrupted before the time
+// broken. With dry it only counts. The backend may be in use. Collect continues
+// after errors and joins them.
 func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, broken, dry)
@@ -88,7 +86,6 @@ func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed t
 	return nil
 }
 
-// digestsOf returns the digests in manifest m, which may be nil.
 func digestsOf(m *cpar.Manifest) map[cpar.Digest]bool {
 	named := map[cpar.Digest]bool{}
 	if m != nil {
@@ -99,8 +96,8 @@ func digestsOf(m *cpar.Manifest) map[cpar.Digest]bool {
 	return named
 }
 
-// AllKeys lists the indexes of all tenants. It continues after an error and
-// joins all errors.
+// AllKeys lists the indexes of all tenants. It continues after errors and joins
+// them.
 func AllKeys(ctx context.Context, b Backend) ([]IndexRef, error) {
 	tenants, err := b.Tenants(ctx)
 	faults := []error{err}

@@ -13,9 +13,9 @@ import (
 type CopyOptions struct {
 	// DryRun writes nothing. The destination may be nil.
 	DryRun bool
-	// Prune deletes indexes of the destination that the source does not have.
+	// Prune deletes indexes that the source does not have.
 	Prune bool
-	// Lacking copies only indexes of which the destination has no generation.
+	// Lacking skips indexes of which the destination has any generation.
 	Lacking bool
 	// Verify reads existing segments instead of trusting their size.
 	Verify bool
@@ -24,10 +24,10 @@ type CopyOptions struct {
 }
 
 type Copied struct {
-	Indexes  int // indexes that both backends have now
+	Indexes  int // in both backends afterwards
 	Segments int // copied segments
 	Bytes    int64
-	Kept     int64 // bytes that the destination already had
+	Kept     int64 // bytes already in the destination
 	Pruned   int   // indexes deleted
 	// Damaged lists indexes that could not be copied.
 	Damaged []Info
@@ -75,7 +75,7 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 	for {
 		b, err := c.from.Manifest(ctx, k)
 		if errors.Is(err, ErrNotFound) {
-			return nil // the index was never activated, or was deleted meanwhile
+			return nil // never activated, or deleted meanwhile
 		}
 		if err == nil {
 			err = c.state(ctx, k)
@@ -115,7 +115,7 @@ func (c *copying) state(ctx context.Context, k IndexRef) error {
 		for _, x := range list {
 			there[x.Digest] = x.Bytes
 		}
-		active, _ = readManifest(ctx, c.to, k) // nil if damaged, so that the copy replaces it
+		active, _ = readManifest(ctx, c.to, k) // nil if damaged, so that it is replaced
 	}
 	for _, seg := range m.Segments {
 		size, ok := there[seg.Digest]

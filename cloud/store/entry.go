@@ -40,8 +40,7 @@ type loadedIndex[T any] struct {
 	value    T
 }
 
-// acquire returns the entry of an index. The entry exists at least until
-// release.
+// acquire returns the entry of an index, which exists until release.
 func (s *Store[T]) acquire(x loadRef) (*entry[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,15 +63,14 @@ func (s *Store[T]) release(e *entry[T]) {
 	s.forget(e)
 }
 
-// forget removes an unneeded entry. The caller holds mu.
 func (s *Store[T]) forget(e *entry[T]) {
 	if e.users == 0 && e.open == nil && e.damage == nil {
 		delete(s.entries, e.loadRef)
 	}
 }
 
-// locked returns the entry of an index with its lock work held, and a function
-// that releases lock and entry.
+// locked returns the entry of an index with its lock work held. The function
+// releases both.
 func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {
@@ -100,8 +98,8 @@ func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	return &Handle[T]{open, func(fault error) { s.distrust(e.loadRef, open, fault) }}, nil
 }
 
-// swap makes next the index that Get returns. If next is nil, the next call of
-// Get loads the index. The caller holds e.work.
+// swap makes next the index that Get returns. If next is nil, Get loads the
+// index again. The caller holds e.work.
 func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,14 +121,14 @@ func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 
 // drop unloads an index and forgets its damage. The caller holds e.work.
 func (s *Store[T]) drop(e *entry[T]) {
-	_ = s.swap(e, nil) // unloading cannot fail
+	_ = s.swap(e, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(e)
 }
 
 // damaged unloads an active index and records its damage. Requests then get
-// ErrDamaged until the index is pushed or found intact.
+// ErrDamaged until it is pushed or found intact.
 func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	why := fmt.Sprintf(" (%v)", fault)
 	if errors.Is(fault, cpar.ErrStorage) {
@@ -151,8 +149,7 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	return err
 }
 
-// loadIndex maps the segments of manifest m that the shard needs, and runs the
-// Loader.
+// loadIndex maps the segments of m that the shard needs, and runs the Loader.
 func (s *Store[T]) loadIndex(ctx context.Context, to loadRef, m *cpar.Manifest) (open *loadedIndex[T], err error) {
 	some, k := *m, to.IndexRef
 	some.Segments = nil
@@ -223,8 +220,7 @@ func readManifest(ctx context.Context, b Backend, k IndexRef) (*cpar.Manifest, e
 	}
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
-		// Mark the error as ErrDamaged, because the stored manifest cannot be
-		// the client's fault.
+		// Mark the error as ErrDamaged, because the client did not cause it.
 		return nil, hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, ErrDamaged, err), "push the index again")
 	case err != nil:
 		return nil, fmt.Errorf("index %v: %w", k.Index, err)

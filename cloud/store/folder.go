@@ -24,7 +24,7 @@ import (
 const (
 	indexesName = "indexes"
 	deletedName = "deleted"
-	// gateName is a file that a process locks briefly to activate an index
+	// gateName is a file that processes lock briefly to activate an index
 	// (shared) or to remove segments (exclusive).
 	gateName = "gate"
 	// RestoringName marks a data folder with an unfinished restore.
@@ -33,8 +33,8 @@ const (
 	fileMode      = 0o600
 )
 
-// A Folder is a Backend on the local disk. Even if the process is killed at any
-// instant, every index is complete, in its old or its new generation.
+// A Folder is a Backend on the local disk. Whenever the process is killed,
+// every index is complete in its old or its new generation.
 type Folder struct {
 	data string
 	fsys durable.FS
@@ -43,7 +43,7 @@ type Folder struct {
 
 var _ Backend = (*Folder)(nil)
 
-// OpenFolder creates a data folder if necessary, and locks it.
+// OpenFolder locks a data folder, and creates it if necessary.
 func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
 	if err := CheckOurs(data); err != nil {
 		return nil, fmt.Errorf("opening data folder: %w", err)
@@ -60,8 +60,7 @@ func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
 	return &Folder{data: data, fsys: fsys, lock: lock}, nil
 }
 
-// OpenBeside opens a data folder without locking it. Another process may serve
-// it.
+// OpenBeside opens a data folder that another process may serve.
 func OpenBeside(data string) (*Folder, error) {
 	if _, err := os.Stat(filepath.Join(data, indexesName)); err != nil {
 		return nil, fmt.Errorf("%w: %s is not a data folder of cpard", cpar.ErrInput, data)
@@ -69,8 +68,8 @@ func OpenBeside(data string) (*Folder, error) {
 	return &Folder{data: data, fsys: durable.OS}, nil
 }
 
-// CheckOurs returns an error for a folder that has files of other programs and
-// no indexes. The argument ours lists names that other packages create.
+// CheckOurs returns an error for a folder with files of other programs and no
+// indexes. The argument ours lists names that other packages create.
 func CheckOurs(data string, ours ...string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {
@@ -185,7 +184,7 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the file gateName, exclusively if alone is set. Otherwise a
+// gate locks the file gateName, exclusively if alone is set, because a
 // collection in another process could remove a segment before the commit of an
 // activation.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {

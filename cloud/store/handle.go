@@ -21,8 +21,6 @@ type Handle[T any] struct {
 // Manifest returns the manifest of the whole index, which must not be modified.
 func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.manifest }
 
-// Segments returns the read-only bytes of the segments in the order of the
-// manifest.
 func (h *Handle[T]) Segments() [][]byte { return h.open.index.Segments() }
 
 func (h *Handle[T]) Value() T { return h.open.value }
@@ -34,8 +32,7 @@ func (h *Handle[T]) Release() {
 }
 
 // Reading calls f, which reads the index. If a memory map cannot be read, f
-// ends as if it had panicked, and Reading unloads the index and returns an
-// error that wraps ErrDamaged.
+// ends like a panic, the index is unloaded, and the error wraps ErrDamaged.
 func (h *Handle[T]) Reading(f func() error) error {
 	fault := error(nil)
 	err := catch(&fault, f)
@@ -64,9 +61,9 @@ func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
 	return s.get(ctx, loadRef{IndexRef: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
 }
 
-// GetShard returns shard p of the generation whose manifest has digest version,
-// like Get. It does not record damage, because other machines may have an
-// intact copy.
+// GetShard returns shard p of the generation whose manifest has digest version.
+// Unlike Get it records no damage, because other machines may have an intact
+// copy.
 func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	return s.get(ctx, loadRef{k, version, p}, manifest)
 }
@@ -127,7 +124,6 @@ type SegmentReader struct {
 	release func()
 }
 
-// Size returns the size of the segment in bytes.
 func (r *SegmentReader) Size() int64 { return r.size }
 
 func (r *SegmentReader) Read(p []byte) (int, error) { return r.read(p) }
@@ -140,8 +136,7 @@ func (r *SegmentReader) Close() error {
 	return nil
 }
 
-// OpenStored returns a segment of the active index from the backend, without
-// checking its digest.
+// OpenStored returns a segment of the active index from the backend, unchecked.
 func (s *Store[T]) OpenStored(ctx context.Context, k IndexRef, d cpar.Digest) (*SegmentReader, error) {
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {

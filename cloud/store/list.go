@@ -7,22 +7,20 @@ import (
 	"cpar"
 )
 
-// Info describes a stored index.
 type Info struct {
 	Tenant  string
 	ID      cpar.IndexID
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64
-	// Pending means that the index was never activated. Of the numbers, only
-	// Bytes is set then.
+	// Pending means that the index was never activated. Bytes is set then.
 	Pending bool
 	// Err describes known damage. Only Tenant and ID are set then.
 	Err error
 }
 
-// List describes the indexes of all tenants, ordered by tenant and id. It
-// includes pending indexes. The backend may be in use.
+// List describes the indexes of all tenants, including pending ones, ordered by
+// tenant and id. The backend may be in use.
 func List(ctx context.Context, b Backend) ([]Info, error) {
 	all, err := b.Tenants(ctx)
 	if err != nil {
@@ -61,7 +59,6 @@ func listTenant(ctx context.Context, b Backend, tenant string, pending bool) ([]
 	return list, nil
 }
 
-// pendingInfo describes an index that is not active.
 func pendingInfo(ctx context.Context, b Backend, k IndexRef) (Info, error) {
 	x := Info{Tenant: k.Tenant, ID: k.Index, Pending: true}
 	list, err := b.Segments(ctx, k)
@@ -84,7 +81,6 @@ func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
 	return list, err
 }
 
-// ManifestBytes returns the stored bytes of the active manifest.
 func (s *Store[T]) ManifestBytes(ctx context.Context, k IndexRef) ([]byte, error) {
 	return s.backend.Manifest(ctx, k)
 }

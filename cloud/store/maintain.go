@@ -12,13 +12,13 @@ import (
 const collectEvery = time.Hour
 
 // Maintain collects garbage now and every hour, unloads idle indexes, and
-// scrubs, until the caller calls stop, which waits for running work.
+// scrubs, until stop is called. Then it waits for running work.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		// At the start, all older writes were interrupted, because their
-		// process has ended. Subtract a second, because file times are coarse.
+		// At the start, all older writes have ended with their process. File
+		// times are coarse.
 		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {
 			s.collect(ctx, broken)
@@ -57,8 +57,7 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	}
 }
 
-// recount counts the storage of tenants again, because other processes may
-// change it.
+// recount counts again, because other processes may change the storage.
 func (s *Store[T]) recount(ctx context.Context) {
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)

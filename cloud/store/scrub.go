@@ -16,9 +16,9 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A scrub looks for damage. It reads every active index at a bounded rate, from
-// the backend and then in memory. It also finds indexes that were repaired
-// externally and serves them again.
+// A scrub reads every active index at a bounded rate, from the backend and then
+// in memory, to find damage. It also finds indexes that were repaired
+// externally.
 
 const scrubPiece = 256 << 10
 
@@ -92,8 +92,8 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 	}
 }
 
-// confirmFault checks for the fault again, while the entry's lock keeps pushes
-// out, and records it. The result again means that the fault is gone.
+// confirmFault checks again, while the entry's lock keeps pushes out, and
+// records the fault. The result again means that the fault is gone.
 func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -124,8 +124,8 @@ func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (a
 	return false, nil
 }
 
-// well clears the recorded damage of an index after manifest b and its segments
-// were found intact.
+// well clears the damage of an index after manifest b and its segments were
+// found intact.
 func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
@@ -146,7 +146,7 @@ func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 }
 
 // scrubMemory reads the loaded bytes of an index. If they have changed, it
-// unloads the index, and the next request loads it again from the backend.
+// unloads the index.
 func (s *Store[T]) scrubMemory(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
@@ -181,8 +181,7 @@ var (
 	errMap    = errors.New("its memory map cannot be read")
 )
 
-// digestOf returns the digest of b. It returns an error if b is a memory map
-// that cannot be read.
+// digestOf returns the digest of b, or an error for an unreadable memory map.
 func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) error) (d cpar.Digest, err error) {
 	h := sha256.New()
 	var fault error
@@ -196,8 +195,7 @@ func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) err
 	return cpar.Digest(h.Sum(nil)), errors.Join(err, fault)
 }
 
-// distrust unloads an index that is damaged in memory, unless it has been
-// replaced.
+// distrust unloads an index that is damaged in memory.
 func (s *Store[T]) distrust(x loadRef, open *loadedIndex[T], fault error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,14 +2,13 @@ package store
 
 import "maps"
 
-// A Fault is a kind of damage.
 type Fault string
 
 const (
-	FaultManifest   Fault = "manifest"   // the manifest is malformed or belongs to another index
+	FaultManifest   Fault = "manifest"   // malformed, or of another index
 	FaultMissing    Fault = "missing"    // a segment is missing
 	FaultBytes      Fault = "bytes"      // a segment has other bytes
-	FaultUnreadable Fault = "unreadable" // the disk cannot read a segment
+	FaultUnreadable Fault = "unreadable" // the disk cannot read it
 	FaultMemory     Fault = "memory"     // loaded bytes have changed
 	FaultMap        Fault = "map"        // a memory map could not be read
 	FaultLoader     Fault = "loader"     // the bytes match the manifest but form no index
@@ -29,14 +28,13 @@ type Stats struct {
 
 	ScrubRounds uint64
 	ScrubBytes  uint64
-	// ScrubDone is the number of indexes read in this round, and ScrubOf the
-	// number of indexes to read.
+	// ScrubDone counts indexes read in this round, of ScrubOf.
 	ScrubDone, ScrubOf int
 
-	Collected      uint64 // segments removed because no index needed them
+	Collected      uint64 // removed segments
 	CollectedBytes uint64
 
-	Tenants map[string]Usage // by tenant, for tenants that pushed since the start
+	Tenants map[string]Usage // tenants that pushed since the start
 }
 
 func (s *Store[T]) Stats() Stats {

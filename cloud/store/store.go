@@ -9,11 +9,10 @@
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
-// The store reads only manifests and treats other segments as bytes. A Loader
-// builds the data for searches at activation or at the first request to an
-// index. An index that is replaced or deleted during a search stays in memory
-// until the last Handle is released. Requests to a damaged index get ErrDamaged
-// until it is pushed again.
+// The store reads only manifests. A Loader builds the data for searches at
+// activation or at the first request to an index. An index that is replaced or
+// deleted during a search stays in memory until the last Handle is released.
+// Requests to a damaged index get ErrDamaged until it is pushed again.
 package store
 
 import (
@@ -33,22 +32,21 @@ import (
 	"cpar/internal/indexdir"
 )
 
+// Errors of a store also wrap the error of package cpar in parentheses.
 var (
-	// ErrNotFound means that there is no such index or segment. Such errors
-	// also wrap cpar.ErrInput.
+	// ErrNotFound means that there is no such index or segment (cpar.ErrInput).
 	ErrNotFound = errors.New("not found")
-	// ErrIncomplete means that segments of a manifest must be uploaded again.
-	// Such errors also wrap cpar.ErrInput.
+	// ErrIncomplete means that segments of a manifest must be uploaded again
+	// (cpar.ErrInput).
 	ErrIncomplete = errors.New("segments are missing")
-	// ErrTooLarge means that a segment exceeds the store's limit. Such errors
-	// also wrap cpar.ErrInput.
+	// ErrTooLarge means that a segment exceeds the limit (cpar.ErrInput).
 	ErrTooLarge = errors.New("segment is too large")
-	// ErrDamaged means that a stored index is damaged. A push repairs it. Such
-	// errors also wrap cpar.ErrCorrupt, which alone means that the client sent
-	// damaged data.
+	// ErrDamaged means that a stored index is damaged, which a push repairs
+	// (cpar.ErrCorrupt). Without ErrDamaged, cpar.ErrCorrupt means that the
+	// client sent damaged data.
 	ErrDamaged = errors.New("the index is damaged at the cloud")
-	// ErrAway means that the storage behind the backend is unreachable. Loaded
-	// indexes are still served. Such errors also wrap cpar.ErrStorage.
+	// ErrAway means that the storage behind the backend is unreachable
+	// (cpar.ErrStorage). Loaded indexes are still served.
 	ErrAway = errors.New("the cloud's storage cannot be reached")
 	// ErrNoRoom means that the space or the memory maps are all in use.
 	ErrNoRoom = errors.New("there is no room beside the data in use")
@@ -65,29 +63,28 @@ type Options struct {
 	FS durable.FS
 	// MaxSegmentBytes bounds an upload. The default is cpar.MaxSegmentBytes.
 	MaxSegmentBytes int64
-	// KeepPending is the time for which segments outside active manifests are
-	// kept. The default is a day.
+	// KeepPending is the time that segments outside active manifests are kept.
+	// The default is a day.
 	KeepPending time.Duration
-	// MaxPending bounds the number of a tenant's pending indexes, which were
-	// never activated. A further pending index replaces the one whose last
-	// upload is oldest. The default is 256.
+	// MaxPending bounds the pending indexes of a tenant, which were never
+	// activated. A further one replaces the one whose last upload is oldest.
+	// The default is 256.
 	MaxPending int
-	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. Nil
-	// means no limits.
+	// Quota returns a tenant's storage limit in bytes, or 0 for none. Nil means
+	// no limits.
 	Quota func(tenant string) int64
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory
-	// MaxLoaded bounds the number of indexes in memory. The default is 64.
-	// MaxCopied bounds the bytes of their copies (indexdir.MemoryHuge). The
-	// default is half the memory free at the start. Idle is the time for which
-	// an unused index stays loaded. The default is a quarter of an hour.
+	// MaxLoaded (by default 64) bounds the indexes in memory. MaxCopied (by
+	// default half the memory free at the start) bounds the bytes of their
+	// copies (indexdir.MemoryHuge). Idle (by default a quarter of an hour) is
+	// the time after which an unused index is unloaded.
 	MaxLoaded int
 	MaxCopied int64
 	Idle      time.Duration
-	// ScrubRate is the rate at which scrubs read, in bytes per second. The
-	// default is 16 MiB, and a negative value disables scrubbing. ScrubEvery is
-	// the minimum time between the starts of two rounds. The default is an
-	// hour.
+	// ScrubRate (by default 16 MiB) is the number of bytes that scrubs read per
+	// second. A negative value disables them. ScrubEvery (by default an hour)
+	// is the minimum time between the starts of two rounds.
 	ScrubRate  int64
 	ScrubEvery time.Duration
 	// Log receives events that no error reports. Nil discards them.
@@ -106,7 +103,7 @@ type Store[T any] struct {
 	counts   Stats               // only its counters are used
 	closed   bool
 
-	maps mapBudget // for the maps of loaded indexes
+	maps mapBudget
 }
 
 // Open opens a store in a data folder without reading its contents.
@@ -122,7 +119,7 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	return New(f, load, o), nil
 }
 
-// New returns a store over a backend. Closing the store closes the backend.
+// New returns a store over a backend, which Close closes.
 func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.MaxSegmentBytes = cmp.Or(o.MaxSegmentBytes, cpar.MaxSegmentBytes)
 	o.KeepPending = cmp.Or(o.KeepPending, 24*time.Hour)
@@ -158,8 +155,6 @@ func (s *Store[T]) Close() error {
 	return s.backend.Close()
 }
 
-// NotFound returns the error for a missing index. SegmentNotFound returns the
-// error for a missing segment.
 func NotFound(k IndexRef) error {
 	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, ErrNotFound), "push the index first")
 }

@@ -47,8 +47,8 @@ func (s *sweep) note(err error) {
 	}
 }
 
-// deleted removes the data of interrupted deletions. Their age does not matter,
-// because nothing refers to this data.
+// deleted removes the data of interrupted deletions of any age, because nothing
+// refers to it.
 func (s *sweep) deleted(trash string) {
 	entries, err := os.ReadDir(trash)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -17,33 +17,32 @@ var ErrQuota = errors.New("the storage quota is used up")
 
 // Usage describes a tenant's storage, in bytes of segments.
 type Usage struct {
-	Indexes  int   // number of active indexes
+	Indexes  int   // active indexes
 	Active   int64 // bytes of segments in active manifests
-	Uploads  int   // number of indexes that were never activated
+	Uploads  int   // indexes that were never activated
 	Pending  int64 // bytes of all other segments
 	Reserved int64 // bytes reserved for running uploads
 	Limit    int64 // 0 means no limit
 }
 
-// An account counts a tenant's storage at its first use and then tracks changes
-// by this process. Store.recount finds changes by other processes.
+// An account counts a tenant's storage at its first use and then tracks
+// changes. Store.recount finds changes by other processes.
 type account struct {
 	counting sync.Mutex // held while reading the backend; locked before mu
 
 	mu      sync.Mutex
 	counted bool
-	ended   uint64 // number of ended uploads
+	ended   uint64
 	indexes map[cpar.IndexID]*use
-	sum     Usage // sum over indexes
-	files   int   // number of files of indexes and running uploads
+	sum     Usage
+	files   int // files of indexes and running uploads
 }
 
-// fileBytes is the number of bytes that the quota counts per file in addition
-// to its size, because a disk can run out of files.
+// fileBytes is the number of bytes that the quota adds per file, because a disk
+// can run out of files.
 const fileBytes = 4096
 
-// taken returns the number of bytes that count towards the quota. The caller
-// holds mu.
+// taken returns the bytes that count towards the quota. The caller holds mu.
 func (a *account) taken() int64 {
 	return a.sum.Active + a.sum.Pending + a.sum.Reserved + fileBytes*int64(a.files)
 }
@@ -54,7 +53,7 @@ type use struct {
 	bytes, named int64 // sizes of all segments, and of segments in the active manifest
 	lastUpload   time.Time
 
-	uploads       int                  // number of running uploads
+	uploads       int
 	arrived       map[cpar.Digest]bool // segments stored since uploads was last 0
 	reservedFiles int
 	reservedBytes int64
@@ -149,8 +148,8 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	return nil
 }
 
-// change applies f to the use of an index, and deletes the use if it is empty
-// then. The caller holds mu.
+// change applies f to the use of an index, and deletes an empty use. The caller
+// holds mu.
 func (a *account) change(id cpar.IndexID, f func(u *use)) {
 	u := a.indexes[id]
 	if u == nil {
@@ -187,9 +186,8 @@ func (a *account) uploadsEnded() uint64 {
 }
 
 // reserve reserves space for an upload of at most n bytes in a number of files.
-// The caller calls end after the upload, with the number of files and bytes
-// added. If several uploads store the same segment concurrently, only one
-// counts.
+// The caller calls end with the files and bytes added. Concurrent uploads of
+// one segment count once.
 func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
 	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
@@ -240,12 +238,11 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	}, nil
 }
 
-// evictions bounds the number of indexes that one upload removes.
 const evictions = 8
 
 // makeRoom limits the number of indexes that were never activated, because
-// clients can invent ids. It removes the index whose last upload is oldest,
-// except indexes with running uploads.
+// clients can invent ids. It removes the one whose last upload is oldest,
+// unless an upload runs.
 func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)
@@ -265,7 +262,7 @@ func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 }
 
 // oldestPending reports whether there is no room for id, and returns the index
-// to remove, or nil if all have running uploads.
+// to remove, if any.
 func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID, full bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

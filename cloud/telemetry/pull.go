@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// pulled polls its sources each time that Prometheus collects metrics, so that
-// other packages need not know about metrics.
+// pulled polls its sources whenever Prometheus collects metrics, so that other
+// packages need not know about metrics.
 type pulled struct {
 	rows    map[string]*prometheus.Desc
 	sources []func(sink)
@@ -21,8 +21,8 @@ func newPulled() *pulled {
 	return p
 }
 
-// addSource adds a source to poll at each collection. It must not be called
-// after the first collection.
+// addSource adds a source to poll. It must not be called after the first
+// collection.
 func (m *Metrics) addSource(source func(sink)) { m.pulled.sources = append(m.pulled.sources, source) }
 
 func (p *pulled) Describe(out chan<- *prometheus.Desc) {

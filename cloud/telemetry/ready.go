@@ -15,27 +15,24 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Check detects one kind of fault.
 type Check struct {
 	// Name is a label value from a closed list. It never names an index.
 	Name string
 	// Serving means that no request can be served while the check fails. Other
 	// checks only inform the operator.
 	Serving bool
-	// Run returns the fault, or nil. It must be fast and must not name an
-	// index.
+	// Run returns the fault. It must be fast and must not name an index.
 	Run func(context.Context) error
 }
 
-// A Fault is a failed check.
 type Fault struct {
 	Check   string `json:"check"`
 	Detail  string `json:"detail"`
-	Serving bool   `json:"serving"` // no request can be served
+	Serving bool   `json:"serving"`
 }
 
-// fresh is the time for which results are reused, because any client may ask at
-// any rate.
+// fresh is the time that results are reused, because any client may ask at any
+// rate.
 const fresh = time.Second
 
 const longestCheck = 10 * time.Second
@@ -48,7 +45,6 @@ type Readiness struct {
 	faults []Fault
 }
 
-// NewReadiness returns checks that run on request.
 func NewReadiness(checks ...Check) *Readiness { return &Readiness{checks: checks} }
 
 func (r *Readiness) faultsNow(ctx context.Context) []Fault {
@@ -57,8 +53,7 @@ func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	if !r.at.IsZero() && time.Since(r.at) < fresh {
 		return r.faults
 	}
-	// The check continues if this client leaves, because others reuse its
-	// result.
+	// Continue if this client leaves, because others reuse the result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCheck)
 	defer cancel()
 	r.faults = nil

@@ -23,7 +23,7 @@ type Options struct {
 	// Listen is the address for metrics, host:port, or "".
 	Listen string
 	// InsecureAnywhere allows addresses other than loopback, where everyone can
-	// read the number of requests of each tenant.
+	// read each tenant's number of requests.
 	InsecureAnywhere bool
 	// Traces is the URL of a collector for spans, or "".
 	Traces string
@@ -59,12 +59,11 @@ func (o Options) Open() (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers on l until ctx is done.
 func (o Options) Serve(ctx context.Context, l net.Listener, m *Metrics, ready *Readiness, log *slog.Logger) {
 	srv := &http.Server{
 		Handler:           o.handler(m, ready),
 		ReadHeaderTimeout: 10 * time.Second,
-		WriteTimeout:      5 * time.Minute, // long, because a request for a profile states its duration
+		WriteTimeout:      5 * time.Minute, // a request for a profile states its duration
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          ServerLog(log, false),
@@ -93,8 +92,8 @@ func (o Options) handler(m *Metrics, ready *Readiness) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		// The owner of any web page can make its host name resolve to this
-		// machine (DNS rebinding).
+		// Any web page can make its host name resolve to this machine (DNS
+		// rebinding).
 		if host := r.Host; !o.InsecureAnywhere && !loopback(host) || origin.Check(r) != nil {
 			http.Error(w, "served under loopback names only", http.StatusForbidden)
 			return

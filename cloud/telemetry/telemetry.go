@@ -5,7 +5,7 @@
 //	checks ─▶ Readiness ─▶ /readyz
 //
 // A separate listener serves these routes. Labels contain no token, index or
-// client. They contain the random ids of the first tenantLabels tenants.
+// client, but the random ids of the first tenantLabels tenants.
 package telemetry
 
 import (
@@ -26,8 +26,7 @@ import (
 
 const tenantLabels = 100
 
-// Label values for a missing value, and for values that have no label of their
-// own.
+// Label values for missing values, and for values without a label.
 const (
 	none  = "none"
 	other = "other"
@@ -54,11 +53,10 @@ type Metrics struct {
 	connections connections
 }
 
-// buckets are the bounds of histograms in seconds. A request to a loaded index
-// takes a millisecond, and a large push takes an hour.
+// buckets are bounds in seconds. A request to a loaded index takes a
+// millisecond, and a large push takes an hour.
 var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// New returns Metrics with a private registry.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.tenants.seen, m.connections.state = map[string]bool{}, map[net.Conn]http.ConnState{}
@@ -143,7 +141,6 @@ var routes = func() map[string]string {
 	return m
 }()
 
-// tenantNames bounds the values of label tenant.
 type tenantNames struct {
 	mu   sync.Mutex
 	seen map[string]bool

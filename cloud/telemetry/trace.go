@@ -26,9 +26,9 @@ import (
 // Traces sends a span per request, with child spans for its stages, to an
 // OpenTelemetry collector, as OTLP over HTTP in JSON.
 //
-// This package does not use OpenTelemetry's SDK, because on darwin and freebsd
-// the SDK links os/exec, which TestWall forbids in the server. Its exporter
-// also links 66 packages of gRPC. Both would add 12 MB to the server.
+// OpenTelemetry's SDK is not used, because on darwin and freebsd it links
+// os/exec, which TestWall forbids in the server. Its exporter also links 66
+// packages of gRPC. Both would add 12 MB to the server.
 type Traces struct {
 	endpoint string
 	log      *slog.Logger
@@ -65,8 +65,8 @@ func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	}}, nil
 }
 
-// Types for those fields of OTLP messages that Traces sends. In JSON, 64-bit
-// numbers are strings.
+// The fields of OTLP messages that Traces sends. In JSON, 64-bit numbers are
+// strings.
 type (
 	span struct {
 		TraceID string      `json:"traceId"`
@@ -112,8 +112,7 @@ func number(key string, v int64) attribute {
 	return attribute{key, map[string]any{"intValue": strconv.FormatInt(v, 10)}}
 }
 
-// spans returns the spans of a request and its stages. They contain neither
-// index nor tenant.
+// spans returns the spans of a request and its stages, without index or tenant.
 func spans(r *trace.Request) []span {
 	nano := func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 	traceID, parent := randomHex(16), randomHex(8)
@@ -145,7 +144,7 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// add queues the spans of a request. If the queue is full, it drops them, so
+// add queues the spans of a request. It drops them if the queue is full, so
 // that a slow collector delays no request.
 func (t *Traces) add(r *trace.Request) {
 	select {
@@ -177,7 +176,7 @@ func (t *Traces) run(ctx context.Context) {
 		case <-tick.C:
 			flush()
 		case <-ctx.Done():
-			for len(t.queue) > 0 { // does not block, because run is the only receiver
+			for len(t.queue) > 0 { // no other goroutine receives
 				batch, n = append(batch, <-t.queue...), n+1
 			}
 			flush()
@@ -221,8 +220,8 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace makes m send the traces of all requests to t, until the caller calls
-// stop. It must be called before the first request.
+// Trace makes m send the traces of all requests to t until stop is called. Call
+// it before the first request.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

@@ -20,10 +20,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// lockName is the file that is locked during changes of the registry.
+// lockName is a file that is locked during changes of the registry.
 const lockName = "tenants.lock"
 
-// FileNames lists the entries of a data folder that this package creates.
 var FileNames = []string{FileName, lockName, Folder}
 
 // An Issued contains a new token, which cannot be shown again.
@@ -33,8 +32,8 @@ type Issued struct {
 	Token  bearer.Token
 	// New means that the tenant was created with the token.
 	New bool
-	// Until is the time at which the replaced token expires. It is zero if the
-	// token is already invalid.
+	// Until is the expiry of the replaced token, or zero if it is invalid
+	// already.
 	Until time.Time
 }
 
@@ -55,13 +54,13 @@ type Editor struct {
 	Data string
 	// DryRun checks a change without making it. The Issued then has no token.
 	DryRun bool
-	// Keep, if set, is called with a new token before the registry is written.
-	// If Keep fails, the registry does not change.
+	// Keep, if set, is called with a new token first. If it fails, the registry
+	// does not change.
 	Keep func(bearer.Token) error
 }
 
-// Add creates a token, and the tenant if necessary. It sets limits only for a
-// new tenant, and returns an error if limits are given for an existing one.
+// Add creates a token, and the tenant if necessary. It accepts limits only for
+// a new tenant.
 func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, limits Limits) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -83,8 +82,8 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 	return made, err
 }
 
-// Rotate replaces a token. The old token expires after grace. The label may be
-// "" if the tenant has only one token.
+// Rotate replaces a token. The old one expires after grace. The label may be ""
+// for a tenant with one token.
 func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -126,8 +125,7 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 	return changed, err
 }
 
-// Remove removes a tenant, or if label is not "", one of the tenant's tokens.
-// It keeps the tenant's data.
+// Remove removes a tenant but not its data, or with a label only this token.
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {
@@ -208,8 +206,8 @@ func (f *file) known(name string) (*Tenant, error) {
 	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows all tenants")
 }
 
-// token returns the token with this label, or if label is "", the only token.
-// It ignores tokens that have been rotated.
+// token returns the token with this label, or with label "" the only token. It
+// ignores rotated tokens.
 func (t *Tenant) token(label string) (*Token, error) {
 	var labels []string
 	for i, k := range t.Tokens {
@@ -229,7 +227,7 @@ func (t *Tenant) token(label string) (*Token, error) {
 	return nil, hint.Add(fmt.Errorf("%w: tenant %s has no token %q", cpar.ErrInput, t.Name, label), "its tokens: %s", strings.Join(labels, ", "))
 }
 
-// DataSize returns the number and total size of a tenant's files in a data folder.
+// DataSize counts a tenant's files and their bytes in a data folder.
 func DataSize(data, id string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(filepath.Join(data, Folder, id), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -45,7 +45,7 @@ type Tenant struct {
 	Tokens  []Token   `json:"tokens"`
 }
 
-// A Token is the stored form of a token. The token cannot be recovered from it.
+// A Token is the stored form of a token, which cannot be recovered from it.
 type Token struct {
 	Label   string      `json:"label"`
 	Scopes  []string    `json:"scopes"`
@@ -59,13 +59,13 @@ func (t Token) live(now time.Time) bool { return t.Until.IsZero() || now.Before(
 
 func path(data string) string { return filepath.Join(data, FileName) }
 
-// read reads the registry, and returns it with a description of its file. If
-// the file is missing, the error wraps fs.ErrNotExist.
+// read returns the registry and its file's description. If the file is missing,
+// the error wraps fs.ErrNotExist.
 func read(data string) (l *file, info fs.FileInfo, err error) {
 	fail := func(err error) (*file, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("reading %s: %w", path(data), err)
 	}
-	// Check the file type first, because opening a named pipe would block.
+	// Check the type first, because opening a named pipe would block.
 	if info, err := os.Lstat(path(data)); err == nil && !info.Mode().IsRegular() {
 		return fail(hint.Add(fmt.Errorf("%w: it is not a regular file", cpar.ErrCorrupt), restoring))
 	}

@@ -16,8 +16,7 @@ const (
 	guessBurst       = 10
 	guessesInTotal   = 20 // per second
 	totalBurst       = 200
-	// maxAddresses bounds the table of addresses. An evicted address can make
-	// guessBurst attempts again.
+	// maxAddresses bounds the table. An evicted address starts again.
 	maxAddresses = 4096
 )
 
@@ -27,7 +26,7 @@ type guessLimiter struct {
 	mu               sync.Mutex
 	total            *rate.Limiter
 	by               map[netip.Prefix]*list.Element
-	order            *list.List // elements are *guesser, the most recent first
+	order            *list.List // of *guesser, the most recent first
 	refused, limited int64
 }
 
@@ -41,8 +40,8 @@ func newGuessLimiter(now func() time.Time) *guessLimiter {
 		by: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// failed counts a wrong token. If a limit is exceeded, it returns the time for
-// which the address should wait, and otherwise 0.
+// failed counts a wrong token. Beyond a limit it returns the time that the
+// address should wait, and otherwise 0.
 func (g *guessLimiter) failed(from netip.Prefix) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

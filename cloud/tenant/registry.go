@@ -27,23 +27,21 @@ var (
 	ErrMissing = errors.New("a token is needed")
 )
 
-// A GuessLimitError reports too many wrong tokens from an address.
 type GuessLimitError struct{ After time.Duration }
 
 func (g *GuessLimitError) Error() string {
 	return "too many wrong tokens came from this address, or from all addresses"
 }
 
-// recheck is the longest interval between two checks of the file while requests
-// arrive. ReloadDelay is the time after which a server has applied a change.
+// recheck is the longest interval between checks of the file while requests
+// arrive. After ReloadDelay a server has applied a change.
 const (
 	recheck     = time.Second
 	ReloadDelay = recheck + 100*time.Millisecond
 )
 
 // A Registry holds the tenants of a data folder for a running server. It
-// reloads a changed file, so that a removed token becomes invalid within a
-// second.
+// reloads a changed file, so that a removed token is invalid within a second.
 type Registry struct {
 	data string
 	log  *slog.Logger
@@ -52,12 +50,12 @@ type Registry struct {
 	guesses *guessLimiter
 
 	mu      sync.Mutex
-	looked  time.Time          // time of the last check of the file
+	looked  time.Time          // last check of the file
 	read    fs.FileInfo        // the file that grants come from; nil if missing
 	grants  map[uint64][]grant // by shelf of the token's digest
 	needed  bool               // whether requests need a token; never reset while the server runs
 	damaged error              // error of the last check, with which all requests fail
-	storage map[string]int64   // storage limits by tenant
+	storage map[string]int64   // limits by tenant
 	tenants int
 }
 
@@ -68,16 +66,15 @@ type grant struct {
 }
 
 // Open reads the registry of a data folder. Requests need a token if there is a
-// registry (even without tenants), if there is data of tenants, or if needed is
-// set.
+// registry (even without tenants) or data of tenants, or if needed is set.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	r.reload()
 	if r.damaged != nil {
 		return nil, r.damaged
 	}
-	// If tenants have data but there is no registry, the file was lost. Do not
-	// serve without tokens then.
+	// Tenants' data without a registry means that the file was lost, so tokens
+	// are still needed.
 	if _, err := os.Lstat(filepath.Join(data, Folder)); err == nil {
 		r.needed = true
 	}
@@ -108,7 +105,7 @@ func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 		return Principal{}, damaged
 	}
 	if err == nil && found {
-		// Accept the token even from an address that exceeds a limit, because
+		// Accept the token even from an address beyond a limit, because
 		// otherwise clients behind one proxy could lock each other out. Nobody
 		// can guess 256 random bits.
 		return p, nil
@@ -135,8 +132,8 @@ func (r *Registry) find(d cpar.Digest) (p Principal, found bool, damaged error) 
 }
 
 // shelf returns the map key of a digest, its first eight bytes. The look-up
-// need not take constant time, because an attacker cannot choose the digest of
-// a guess. The comparison of digests takes constant time.
+// need not take constant time, because an attacker cannot choose a guess's
+// digest. Comparing digests does.
 func shelf(d cpar.Digest) uint64 { return binary.BigEndian.Uint64(d[:]) }
 
 func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
@@ -148,8 +145,8 @@ func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
 	return p, found
 }
 
-// refresh reloads the file if it has changed. Unless now is set, it checks the
-// file at most once per recheck. The caller holds mu.
+// refresh reloads the file if it has changed. It checks at most once per
+// recheck unless now is set. The caller holds mu.
 func (r *Registry) refresh(now bool) {
 	t := r.now()
 	if !now && t.Sub(r.looked) < recheck && !t.Before(r.looked) {
@@ -210,11 +207,10 @@ func (r *Registry) Storage(tenant string) int64 {
 	return 1
 }
 
-// Stats counts authentication failures.
 type Stats struct {
 	Tenants int
-	// Refused counts requests without a known token. Limited counts those of
-	// them that exceeded a limit.
+	// Refused counts requests without a known token, and Limited those beyond a
+	// limit.
 	Refused, Limited int64
 }
 
@@ -228,7 +224,7 @@ func (r *Registry) Stats() Stats {
 
 // ClientNetwork returns the network for which guesses and connections are
 // counted: an IPv4 address, or an IPv6 network of 64 bits, which commonly
-// belongs to one customer. The argument has the form host:port.
+// belongs to one customer. The form of remote is host:port.
 func ClientNetwork(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {

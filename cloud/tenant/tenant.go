@@ -4,11 +4,10 @@
 //	tenants.json ─▶ Registry ─▶ Authenticate: Authorization: Bearer cpar_… ─▶ Principal
 //	Principal.NewContext(ctx) ─▶ … ─▶ FromContext(ctx): the tenant of a handler's request
 //
-// A tenant is a customer of a server. It has a random id, a name, limits, and
-// one or more tokens with labels and scopes. The id occurs in folder names and
-// metrics. Only the operator sees the name. The registry, tenants.json in the
-// data folder, contains only SHA-256 digests of tokens. Package bearer explains
-// why a plain hash is enough.
+// A tenant is a customer of a server, with a random id for folders and metrics,
+// a name for the operator, limits, and tokens with labels and scopes. The
+// registry, tenants.json in the data folder, contains only SHA-256 digests of
+// tokens. Package bearer explains why a plain hash is enough.
 //
 // A scope allows these operations on the indexes of the token's tenant:
 //
@@ -34,7 +33,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// Scopes is the set of a token's permissions.
 type Scopes uint8
 
 const (
@@ -58,7 +56,6 @@ func (s Scopes) Names() []string {
 
 func (s Scopes) String() string { return strings.Join(s.Names(), ",") }
 
-// ParseScopes parses one or more names of scopes.
 func ParseScopes(names []string) (Scopes, error) {
 	var set Scopes
 	for _, name := range names {
@@ -83,7 +80,6 @@ type Limits struct {
 	Concurrent        int     `json:"concurrent,omitempty"`
 }
 
-// Unlimited disables a limit in the registry.
 const Unlimited = -1
 
 // Default contains the limits of a tenant for which the operator set none. A
@@ -148,7 +144,6 @@ func FromContext(ctx context.Context) Principal {
 
 var idForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// IsID reports whether a name has the form of a tenant's id.
 func IsID(name string) bool { return idForm.MatchString(name) }
 
 func newID() string {

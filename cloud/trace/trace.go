@@ -15,7 +15,6 @@ import (
 	"cpar"
 )
 
-// A Stage is a phase of processing a request.
 type Stage uint8
 
 const (
@@ -32,18 +31,17 @@ var names = [numStages]string{"body", "queue", "load", "search", "encode", "send
 
 func (s Stage) String() string { return names[s] }
 
-// A Time contains the start, the end and the total duration of a stage, which
-// may have been interrupted.
+// A Time contains the start, end and total duration of a stage, which may have
+// been interrupted.
 type Time struct {
 	First, Last time.Time
 	Took        time.Duration
 }
 
-// A Request is the trace of one request.
 type Request struct {
 	ID     string // a random UUID drawn by the server
-	Method string // a known method, or "-"
-	Route  string // the route's pattern, without the values of the path
+	Method string // or "-" if unknown
+	Route  string // the pattern, without the values of the path
 	Start  time.Time
 	Took   time.Duration
 	Status int // 0 without a response
@@ -57,12 +55,10 @@ type Request struct {
 	outcome Outcome
 }
 
-// An Outcome contains the facts about a request that handlers add to its trace.
 type Outcome struct {
 	Code   string // code of the returned problem, or ""
 	Tenant string // random id of the tenant, or ""
-	// Annotations is the number of annotation requests, which all have this
-	// Scheme.
+	// Annotations is the number of annotation requests, all with this Scheme.
 	Scheme      cpar.Scheme
 	Annotations int
 	// Visited and Touched count records scored and bytes of the index read.
@@ -82,8 +78,7 @@ func from(ctx context.Context) *Request {
 	return new(Request)
 }
 
-// Enter starts a stage of the request in ctx. The caller calls leave to end the
-// stage.
+// Enter starts a stage of the request in ctx, which leave ends.
 func Enter(ctx context.Context, s Stage) (leave func()) {
 	r, start := from(ctx), time.Now()
 	return func() { r.Add(s, start, time.Now()) }
@@ -106,12 +101,10 @@ func (r *Request) Add(s Stage, start, end time.Time) {
 	t.Took += end.Sub(start)
 }
 
-// SetAnnotations records the number of annotation requests and their scheme.
 func SetAnnotations(ctx context.Context, scheme cpar.Scheme, requests int) {
 	from(ctx).update(func(o *Outcome) { o.Scheme, o.Annotations = scheme, requests })
 }
 
-// AddWork adds the number of records scored and bytes of the index read.
 func AddWork(ctx context.Context, visited, touched uint64) {
 	from(ctx).update(func(o *Outcome) { o.Visited, o.Touched = o.Visited+visited, o.Touched+touched })
 }
@@ -120,8 +113,8 @@ func SetTenant(ctx context.Context, tenant string) {
 	from(ctx).update(func(o *Outcome) { o.Tenant = tenant })
 }
 
-// SetProblem records the code of the returned problem. The result instance
-// identifies the request to the client and in the log.
+// SetProblem records the code of the returned problem. The instance identifies
+// the request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.update(func(o *Outcome) { o.Code = code })
@@ -134,7 +127,6 @@ func (r *Request) update(f func(*Outcome)) {
 	f(&r.outcome)
 }
 
-// Outcome returns the facts recorded so far.
 func (r *Request) Outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -110,8 +110,7 @@ Tokens that were removed after the backup are valid again: restore names them.`,
 	return c
 }
 
-// copied contains the options of a backup or restore. Method run runs it and
-// prints the result.
+// copied contains the options of a backup or restore.
 type copied struct {
 	did, would string
 	store.CopyOptions
@@ -128,8 +127,7 @@ func (x copied) withTokens(data string) copied {
 	return x
 }
 
-// warn prints the tokens that are valid again because the registry was
-// restored.
+// warn prints the tokens that the restored registry makes valid again.
 func (x copied) warn(w io.Writer) error {
 	all, err := tenant.List(x.tokens)
 	for _, t := range all {

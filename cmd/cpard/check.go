@@ -24,7 +24,7 @@ type checked struct {
 	ID      cpar.IndexID `json:"id"`
 	Scheme  string       `json:"scheme,omitempty"`
 	Bytes   uint64       `json:"bytes"`
-	Pending bool         `json:"pending,omitempty"` // the index has uploads but was never activated
+	Pending bool         `json:"pending,omitempty"` // has uploads but was never activated
 	Damage  string       `json:"damage,omitempty"`
 }
 
@@ -116,7 +116,7 @@ func printChecked(w io.Writer, list []store.Info, damaged int) error {
 	return err
 }
 
-// named returns the id of an index for display, with its tenant in front.
+// named returns the id of an index with its tenant in front.
 func named(x store.Info) string {
 	if x.Tenant == "" {
 		return x.ID.String()
@@ -142,8 +142,7 @@ func indexBar(c *cobra.Command, stage string) func(done, total int) {
 	return func(done, total int) { b.Report(stage, done, total) }
 }
 
-// stopped adds the exit code for an interrupt (^C) to err if the context of c
-// was cancelled.
+// stopped adds the exit code for an interrupt (^C) to err.
 func stopped(c *cobra.Command, err error) error {
 	if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %w", exitcode.ErrInterrupted, err)

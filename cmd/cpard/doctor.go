@@ -31,8 +31,7 @@ const (
 	renewedBefore     = 14 * 24 * time.Hour
 )
 
-// doctorFlags checks everything that serve needs. Its functions return facts
-// about the machine, and tests replace them.
+// doctorFlags checks everything that serve needs. Tests replace its functions.
 type doctorFlags struct {
 	options
 	doctor.List
@@ -59,8 +58,8 @@ it as the user of serve. The exit code is that of the first failure. Warnings do
   ok    data         /var/lib/cpard
   ok    tenants      2; every request needs a token`,
 		Args: noArguments,
-		// Do not apply the settings before the command runs, because doctor
-		// reports a broken configuration file as a problem.
+		// Do not apply settings first, because doctor reports a broken file as
+		// a problem.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.run(c, *file)
@@ -147,16 +146,14 @@ func (d *doctorFlags) checkData() {
 	}
 }
 
-// checkPrivate warns if other users can read a file, except on Windows, which
-// has no such permissions.
+// checkPrivate warns if other users can read a file. Windows has no such
+// permissions.
 func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		d.Warn(check, "chmod "+mode+" "+sanitize.Text(path), "others may read %s", sanitize.Text(path))
 	}
 }
 
-// checkNetwork checks tenants, the policy on addresses (listen.Options.Check),
-// and certificates.
 func (d *doctorFlags) checkNetwork() {
 	n := d.Network
 	n.Address, n.ACME.Cache = d.Listen, filepath.Join(d.Data, "acme")

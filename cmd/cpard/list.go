@@ -38,8 +38,8 @@ that have uploads but were never activated. It reads only manifests, unlike cpar
 	return c
 }
 
-// listed is the JSON output of list for one index. It has the fields of the
-// HTTP interface, and two that only the operator sees.
+// listed is the JSON output of list for one index: the fields of the HTTP
+// interface, and two for the operator.
 type listed struct {
 	Tenant string `json:"tenant,omitempty"`
 	cparhttp.IndexInfo

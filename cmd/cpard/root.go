@@ -37,8 +37,8 @@ described at /openapi.json. The environment and a file can also set flags: cpard
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// A command that sets PersistentPreRunE replaces this function, and
-		// must call table.Apply itself if it needs settings.
+		// A command with its own PersistentPreRunE must call table.Apply if it
+		// needs settings.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return table.Apply(c, config) },
 	}
 	root.SuggestionsMinimumDistance = 2
@@ -51,7 +51,6 @@ described at /openapi.json. The environment and a file can also set flags: cpard
 	return root
 }
 
-// knownCommand returns a usage error for an unknown command.
 func knownCommand(c *cobra.Command, args []string) error {
 	err := noArguments(c, args)
 	if err == nil {

@@ -81,8 +81,8 @@ being ready, to the operator. At the address of the cloud, everyone may read /he
 					fmt.Fprintf(c.OutOrStdout(), "node %s serves\n", o.Cluster.Name)
 					return
 				}
-				// Write both lines at once, so that a program that waits for
-				// the first line also gets the second.
+				// Write both lines at once for programs that wait for the
+				// first.
 				fmt.Fprintf(c.OutOrStdout(), "listening on %s\nbodies, requests and replies take at most %s\n", url, humanize.IBytes(uint64(o.Admit.Memory)))
 			}
 			hangup := make(chan os.Signal, 1)
@@ -141,7 +141,7 @@ func (o *options) checkCluster() (err error) {
 }
 
 // minMemory is enough for the largest manifest and the largest batch of one
-// tenant, because a tenant may use half of the memory for bodies.
+// tenant, who may use half of the memory for bodies.
 const minMemory = 96 << 20
 
 func needData(data string) error {

@@ -26,8 +26,8 @@ type options struct {
 	minShardBytes int64
 }
 
-// A setting is a row of the table below. It describes a flag of serve and of
-// other commands that pass its name to addFlags.
+// A setting is a row of the table below: a flag of serve and of commands that
+// pass its name to addFlags.
 type setting struct {
 	name, what string
 	none       string // the default in words, or "" for the value itself
@@ -36,8 +36,8 @@ type setting struct {
 	completion
 }
 
-// A completion selects the completions that the shell offers: values, files
-// with these endings, or folders.
+// A completion selects what the shell offers: values, files with these endings,
+// or folders.
 type completion struct {
 	values       []string
 	path, folder bool
@@ -49,8 +49,8 @@ func oneOf(values ...string) completion { return completion{values: values} }
 
 func file(endings ...string) completion { return completion{values: endings, path: true} }
 
-// settings returns the settings of cpard in the order of the help. No setting
-// contains a secret. Some name a file with a secret.
+// settings returns the settings of cpard in the order of the help. They contain
+// no secrets, only names of files with secrets.
 func (o *options) settings() []setting {
 	return []setting{
 		{"data", "data folder", "none", &o.Data, "", folder},
@@ -131,7 +131,7 @@ func describe() (out []settings.Setting) {
 }
 
 // configPlaces returns candidate paths of the configuration file. The first
-// that exists is used, so a file of the user replaces the file of the machine.
+// existing file is used, so a user's file replaces the machine's.
 func configPlaces() (out []string) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		out = append(out, filepath.Join(dir, "cpard", "cpard.toml"))
@@ -139,8 +139,7 @@ func configPlaces() (out []string) {
 	return append(out, "/etc/cpard/cpard.toml")
 }
 
-// addFlags adds the flags of the settings in names, or of all settings without
-// names.
+// addFlags adds the flags of the settings in names, by default all.
 func addFlags(c *cobra.Command, o *options, names ...string) {
 	for _, s := range o.settings() {
 		if len(names) == 0 || slices.Contains(names, s.name) {
@@ -203,8 +202,8 @@ name the files that hold them.
 			path, _ := table.File(*file)
 			return table.Print(c.OutOrStdout(), path, found, asJSON)
 		},
-		// Do not apply the settings before the command runs, because Show must
-		// distinguish flags on the command line from applied settings.
+		// Do not apply settings first, because Show must distinguish them from
+		// flags on the command line.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
 	addFlags(c, &o)

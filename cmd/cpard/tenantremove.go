@@ -106,8 +106,8 @@ func (r *removedTenant) amount() string {
 	return fmt.Sprintf("%d %s, %s", r.Files, files, humanize.Bytes(uint64(r.Bytes)))
 }
 
-// discard waits until no server accepts the tenant's tokens and then deletes
-// the tenant's data.
+// discard deletes a tenant's data after all servers have stopped accepting its
+// tokens.
 func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	select {
 	case <-time.After(tenant.ReloadDelay):
@@ -120,7 +120,6 @@ func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	return f.o.withBackend(func(b store.Backend) error { return deleteAll(ctx, b, id) })
 }
 
-// where returns the location of a tenant's indexes.
 func (f *tenantFlags) where(id string) string {
 	if f.o.Objects.Address != "" {
 		return f.o.Objects.Address + ", under " + id
@@ -128,8 +127,8 @@ func (f *tenantFlags) where(id string) string {
 	return filepath.Join(f.o.Data, tenant.Folder, id)
 }
 
-// stored counts the files and bytes of a tenant in the data folder, or with
-// --store in object storage.
+// stored counts the files and bytes of a tenant in the data folder or in object
+// storage.
 func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes int64, err error) {
 	if f.o.Objects.Address == "" {
 		return tenant.DataSize(f.o.Data, id)
@@ -166,7 +165,7 @@ func deleteAll(ctx context.Context, b store.Backend, id string) error {
 	return err
 }
 
-// ask asks the user on a terminal. It returns nil only if the answer is yes.
+// ask returns nil only if the user, on a terminal, answers yes.
 func ask(c *cobra.Command, what string) error {
 	refused := hint.Add(exitcode.UsageError(fmt.Errorf("%s? not confirmed", what)), "pass --yes to do so without being asked, or --dry-run to see what would be")
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
