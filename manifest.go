@@ -26,8 +26,8 @@ type Manifest struct {
 	// A score is ⟨C(V), t⟩ / 2^Shift, rounded, where 2^Shift is the paper's w².
 	// Shift is 0 for schemes sealed and local.
 	Shift uint8
-	// Trees, Place, PlaneShift, OrderBytes, Fields and Planes describe the
-	// forest and are 0 without one. Fields is |SF|, the number of split fields.
+	// Trees, Place, PlaneShift, OrderBytes, Fields (|SF|, the number of split
+	// fields) and Planes are 0 without a forest.
 	Trees      uint8
 	Place      Place
 	PlaneShift uint8
@@ -56,7 +56,6 @@ var places = enum.Table[Place]{What: "place", Names: []string{"leaf", "node"}}
 
 func (p Place) String() string { return places.String(p) }
 
-// ParsePlace is the inverse of Place.String.
 func ParsePlace(name string) (Place, error) { return places.Parse(name, ErrInput) }
 
 // Limits that are checked before any memory is allocated for a manifest.

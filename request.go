@@ -181,7 +181,6 @@ type Reply struct {
 	Opaque []byte
 }
 
-// A Match is one record of a reply.
 type Match struct {
 	Record uint32
 	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner, who knows

@@ -39,10 +39,8 @@ func (s *Scheme) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Schemes lists the schemes in the order of their constants.
 func Schemes() []Scheme { return schemes.All() }
 
-// ParseScheme is the inverse of Scheme.String.
 func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
 type schemeSpec struct {
@@ -158,9 +156,9 @@ const (
 	// over all trees (see kdforest.ByRank). It is the most accurate forest
 	// search and leaks no more than SearchDepthFirst.
 	SearchByRank Search = 1
-	// SearchBestBin always continues at the nearest unvisited node of any tree,
-	// as FLANN does. It leaks more, because the request contains a plane vector
-	// with which the cloud compares distances of nodes.
+	// SearchBestBin continues at the nearest unvisited node of any tree, as
+	// FLANN does. It leaks more, because the cloud compares distances of nodes
+	// with a plane vector in the request.
 	SearchBestBin Search = 2
 	// SearchIVF scores the encrypted centroids of an inverted file and scans
 	// the nearest cells. The request carries no order ciphertexts.
@@ -171,7 +169,6 @@ var searches = enum.Table[Search]{What: "search", Names: []string{"depth", "rank
 
 func (s Search) String() string { return searches.String(s) }
 
-// ParseSearch is the inverse of Search.String.
 func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrInput) }
 
 // Params are the parameters of one search. They travel in the clear, except for
@@ -190,8 +187,8 @@ type Params struct {
 	// (Manifest.Serves).
 	Search Search
 	// Prune turns on the paper's type-2 pruning, which skips subtrees behind
-	// distant planes and leaks more (SECURITY.md). A search at AP-100 ignores
-	// Prune, because a plane's distance is not always a lower bound.
+	// distant planes and leaks more (SECURITY.md). AP-100 ignores it, because a
+	// plane's distance is not always a lower bound.
 	Prune bool
 }
 

@@ -66,8 +66,8 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls of tell. With clear it first reports the end of a
-// silence. After an interrupt, the last report remains visible.
+// end prevents further calls of tell. With clear it first reports the end of
+// the silence. An interrupt leaves the last report visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()

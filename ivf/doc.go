@@ -11,20 +11,17 @@
 // Records are numbered by cell, so the records of a cell are read sequentially.
 // A search scores all centroids, then reads the cells, nearest centroid first,
 // until it has visited enough records. As in package kdforest, the paper's
-// approximation power AP-X bounds the number of records visited
-// (kdforest.Visits), and AP-100 gives the result of kdforest.Scan. The k
-// centroids do not count as visits.
+// approximation power AP-X bounds the records visited (kdforest.Visits), and
+// AP-100 equals kdforest.Scan. Centroids do not count as visits.
 //
 // The inverted file is not in the paper. It is due to Sivic and Zisserman,
 // "Video Google" (2003), here in the form of Jégou, Douze and Schmid, "Product
-// quantization for nearest neighbor search" (2011). Package model/kmeans
-// documents the recall of cells, and package kdforest the recall of the paper's
-// forest at equal visits.
+// quantization for nearest neighbor search" (2011). Packages model/kmeans and
+// kdforest (the paper's forest) document recall at equal visits.
 //
 // The searcher learns the size of each cell, the records that share a cell, and
 // the scores of all centroids, but no vectors.
 //
-// As in kdforest, scores are signed, a smaller score is nearer, and only the
-// order of scores matters. A centroid's score is never compared with a
-// record's.
+// As in kdforest, scores are signed, a smaller score is nearer, and only their
+// order matters. Scores of centroids and records are never compared.
 package ivf

@@ -24,7 +24,6 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// A target is a system that programs are built for.
 type target struct{ os, arch string }
 
 func (t target) String() string { return t.os + "/" + t.arch }

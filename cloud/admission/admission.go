@@ -102,8 +102,7 @@ func New(l Limits) *Gate {
 		bodies:  newQueue("its memory for requests is in use", l.Memory-replies-small, byUnits, l),
 		replies: newQueue("its memory for replies is in use", replies-answers, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
-		// Only two checks run at once, because a check may read all segments of
-		// a tenant for minutes.
+		// A check may read all segments of a tenant for minutes.
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
 		builds: newQueue("too many activations are waiting", int64(max(2, l.Turns)), byTime, l),
 		// The table is bounded, because every tenant adds an entry.

@@ -25,9 +25,9 @@ const (
 	byTime                // the time that units are held, estimated until their release
 )
 
-// A queue grants units, such as bytes or turns, to tickets. It uses start-time
-// fair queueing over tenants, and over classes within a tenant. The weight of a
-// ticket is the number of its requests.
+// A queue grants units, such as bytes or turns, by start-time fair queueing
+// over tenants, and over classes within a tenant. The weight of a ticket is the
+// number of its requests.
 type queue struct {
 	what       string // error text when full
 	size       int64  // in units
@@ -297,8 +297,8 @@ func (t *Ticket) Expired() *OverloadError {
 	return &OverloadError{ErrBusy, q.what, after}
 }
 
-// Grow adds weight, which may be negative, to the ticket's waiting weight. If
-// it returns an OverloadError, the ticket is unchanged.
+// Grow adds weight, which may be negative, to the waiting weight, unless it
+// returns an OverloadError.
 func (t *Ticket) Grow(weight int64) error {
 	q := t.q
 	q.mu.Lock()
@@ -374,7 +374,7 @@ func (q *queue) release(t *Ticket, f *flow) {
 }
 
 // forget deletes the flow of an idle tenant whose charges do not exceed the
-// clock. Every 1,024 grants, and when the queue is empty, it checks all flows.
+// clock. Sometimes it checks all flows.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)
@@ -388,8 +388,8 @@ func (q *queue) forget(tenant string, f *flow) {
 	}
 }
 
-// idle reports whether no ticket of f waits. It does not check f.waiting,
-// because a waiting ticket may have weight 0.
+// idle reports whether no ticket of f waits. Its waiting weight may be 0 even
+// so.
 func (f *flow) idle() bool {
 	for _, c := range f.classes {
 		if len(c.line) > 0 {

@@ -79,9 +79,9 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.PerSecond), cmp.Or(r.Burst, int(math.Ceil(r.PerSecond))))
 }
 
-// prune makes room in a full table. It drops idle tenants whose limiter allows
-// a full burst, as a new limiter would. If more than half of the table remains,
-// prune drops any tenants without running requests.
+// prune drops idle tenants whose limiter allows a full burst, as a new limiter
+// would, if the table is full. If over half of the table remains, it drops any
+// tenants without running requests.
 func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {
 		return

@@ -150,8 +150,8 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 }
 
 // leave removes call m from the queue and discards the replies to its running
-// requests. With onlyIfUntaken it does nothing if requests of the call are
-// taken. It reports whether the call was removed or is done.
+// requests. With onlyIfUntaken it keeps a call whose requests are taken. It
+// reports whether the call was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

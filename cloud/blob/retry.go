@@ -124,8 +124,8 @@ func (s *sent) Read(p []byte) (int, error) {
 func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 
-// Get opens an object and returns its size. After a broken connection, reading
-// resumes with a new request.
+// Get opens an object and returns its size. Reading resumes after broken
+// connections.
 func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size int64, err error) {
 	return b.get(ctx, name, 0)
 }

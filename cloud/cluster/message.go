@@ -14,9 +14,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// A shardQuery asks a node to answer requests with a shard. Without requests it
-// asks the node to load the shard, and then contains the manifest. Its encoding
-// and the encoding of an answer have these fields, with their sizes in bytes:
+// A shardQuery asks a node to answer requests with a shard, or with a manifest
+// and no requests, to load the shard. Fields, with sizes in bytes:
 //
 //	query   version (1)  tenant (1 + length)  index (16)  digest of the manifest (32)
 //	        shard (4 + 4)  manifest (4 + length)  requests, a batch of package wire, or nothing

@@ -173,8 +173,8 @@ func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, resul
 	}
 }
 
-// waitLoaded asks nodes to load the shards of a generation, until a round in
-// which all shards were loaded and the nodes did not change.
+// waitLoaded asks nodes to load the shards of a generation, until all shards
+// are loaded and the nodes did not change meanwhile.
 func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersion, manifest []byte) error {
 	for {
 		nodes, waits := r.members.current(), atomic.Bool{}

@@ -15,8 +15,8 @@ import (
 // pointers stores a pointer to the active generation of each index. All
 // machines see a new pointer at once.
 type pointers interface {
-	// get returns the pointer of index k, or a zero pointer if the index has
-	// none. If patient is set, get waits longer for the leading NATS server.
+	// get returns the pointer of index k, zero if there is none. With patient
+	// it waits longer for the leading NATS server.
 	get(ctx context.Context, k store.IndexRef, patient bool) (pointer, error)
 	// set replaces the pointer if its revision is still revision, and otherwise
 	// returns errChanged. A zero pointer next removes the pointer.

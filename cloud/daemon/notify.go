@@ -12,8 +12,8 @@ import (
 	"cpar/cparhttp"
 )
 
-// tell notifies systemd that the server is ready, reloads or stops. It also
-// reloads certificates on request and feeds the watchdog, until end is called.
+// tell notifies systemd of start, reload and stop, reloads certificates on
+// request, and feeds the watchdog, until end is called.
 func (o Options) tell(ctx context.Context, server *listen.Server, handler http.Handler) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var steps sync.WaitGroup

@@ -24,7 +24,7 @@ import (
 // ACME configures automatic certificates (RFC 8555). Package autocert requests
 // them from an ACME directory with the challenge tls-alpn-01 (RFC 8737), for
 // which the directory connects to port 443 of the domain. Package certmagic
-// adds more challenges, but also a logger and DNS libraries.
+// supports more but adds a logger and DNS libraries.
 type ACME struct {
 	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string

@@ -5,11 +5,11 @@
 //
 // The method is rendezvous hashing (Thaler and Ravishankar, "Using name-based
 // mappings to increase hit rates", IEEE/ACM Transactions on Networking 6,
-// 1998). A hash gives every node a number for each slot, and the nodes with the
-// largest numbers hold the slot. Machines that know the same nodes compute the
-// same assignment without coordination. A joining node takes slots evenly from
-// all others, and a leaving node gives its slots evenly to all others. No slot
-// moves between two remaining nodes.
+// 1998). A hash gives every node a number for each slot, and the largest
+// numbers win. Machines that know the same nodes compute the same assignment
+// without coordination. A joining node takes slots evenly from all others, and
+// a leaving node gives its slots evenly to all others. No slot moves between
+// two remaining nodes.
 package placement
 
 import (
@@ -105,10 +105,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Candidates returns the nodes to ask for a slot. The Map stay contains the
-// nodes that are not leaving, and all contains every node. The nodes that
-// should hold the slot come first, then the holders among all nodes, then two
-// more nodes, which may have held the slot before others joined.
+// Candidates returns the nodes to ask for a slot: its holders among the nodes
+// of stay, which are not leaving, then its holders among all nodes, then two
+// more, which may have held it before others joined.
 func Candidates(stay, all *Map, s Slot, holders int) []string {
 	var out []string
 	add := func(m *Map, of []int) {

@@ -25,10 +25,10 @@ const (
 	fileMode   = 0o600
 )
 
-// A cache keeps segments on the local disk. Each index has its own folder, in
-// the layout of package indexdir, so that a digest never gives access to the
-// data of another index. Files are not synced, because every reader checks the
-// digest.
+// A cache keeps segments on the local disk, with a folder for each index, so
+// that a digest never gives access to another index's data. Folders have the
+// layout of package indexdir. Files are not synced, because every reader checks
+// the digest.
 type cache struct {
 	dir   string
 	limit int64
@@ -69,8 +69,8 @@ func openCache(data string, limit int64) (*cache, error) {
 	return c, nil
 }
 
-// scan adds the files of an earlier process to the cache, in the order of their
-// last use, and removes its unfinished files.
+// scan adds the files of an earlier process, in order of use, and removes its
+// unfinished files.
 func (c *cache) scan() error {
 	type file struct {
 		segment

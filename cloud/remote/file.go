@@ -30,9 +30,9 @@ type cacheFile struct {
 	pinned   bool // whether pin has reserved the space
 }
 
-// create creates a file and reserves size bytes for it. A negative size means
-// that the segment is pinned and has its space. Bytes beyond size reserve space
-// as they arrive.
+// create creates a file and reserves size bytes. A negative size means that the
+// segment is pinned and has its space. Further bytes reserve space as they
+// arrive.
 func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: size < 0}
 	if !f.pinned {

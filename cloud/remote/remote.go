@@ -61,13 +61,13 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// Activations hold gate shared, and a removal of a segment outside the
-	// active manifest holds it exclusively. Otherwise a segment could disappear
-	// before the commit of an activation.
+	// Activations hold gate shared, and removals of segments hold it
+	// exclusively. Otherwise a segment could disappear before the commit of an
+	// activation.
 	gate sync.RWMutex
 
 	probe  sync.Mutex
-	proven bool // whether the storage has proved that it supports conditional writes
+	proven bool // whether conditional writes are proved to work
 }
 
 var _ store.Backend = (*Store)(nil)
@@ -122,8 +122,7 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// Reach returns an error if the storage is unreachable. It sends a request only
-// if the last request failed.
+// Reach probes the storage if the last request failed, and returns the error.
 func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil

@@ -133,8 +133,8 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	}); err != nil || already {
 		return fail(err)
 	}
-	// Check again, because another process may have removed a segment that was
-	// not in the previous manifest.
+	// Check again, because another process may have removed a new segment
+	// meanwhile.
 	x, err := s.list(ctx, k, segmentsDir)
 	if err != nil {
 		return nil // the manifest is active, and a scrub would report damage
@@ -182,8 +182,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	}); err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
-	// The index is deleted for all clients now. If a removal below fails, a
-	// later collection removes the remaining objects.
+	// The index is deleted for all clients. If a removal fails, a later
+	// collection removes the rest.
 	var digests []cpar.Digest
 	for _, seg := range before.segments {
 		digests = append(digests, seg.Digest)

@@ -30,8 +30,7 @@ type Options struct {
 	// Patience is the time after which a silent node counts as gone.
 	Patience time.Duration
 	// Pause is the first wait after all nodes of a shard have failed.
-	Pause time.Duration
-	// Deadline ends the query.
+	Pause    time.Duration
 	Deadline time.Time
 	// Slow is called with each node that has not answered within Hedge.
 	Slow func(node string)

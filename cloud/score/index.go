@@ -31,8 +31,8 @@ type Index struct {
 	// Forest is nil without a forest, and Cells without an inverted file.
 	Forest *cpar.Forest
 	Cells  *ivf.Cells
-	// vectors holds C(V) of the records, centroids holds C(V) of the cells'
-	// centroids, and planes holds C(H) of the planes.
+	// vectors holds C(V) of the records, centroids C(V) of the cells'
+	// centroids, and planes C(H) of the planes.
 	vectors, centroids, planes table
 	keywords                   []byte
 	// Planes firstCut[f] to firstCut[f+1]−1 cut field f.
@@ -133,7 +133,6 @@ func (x *Index) takeCells(b []byte) error {
 	return nil
 }
 
-// Keywords returns the encrypted keyword block of a record.
 func (x *Index) Keywords(record uint32) []byte {
 	size := int(x.Manifest.KeywordBytes)
 	at := int(record) * size

@@ -38,7 +38,6 @@ type Batch struct {
 	packed []uint64
 }
 
-// NewBatch combines one or more spaces of the same index.
 func NewBatch(spaces []*Space) *Batch {
 	vectors := make([][]uint64, len(spaces))
 	for i, s := range spaces {

@@ -110,12 +110,11 @@ func (s *Space) touch(t *table, rows int) {
 	}
 }
 
-// Touched returns the number of ciphertext bytes read.
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request is on the left side of a plane: OPE(V_s[s])
-// ≤ OPE(V[s]) in the paper (Algorithm 1). Equal values are on the left side, as
-// when the trees are built.
+// Left reports whether the request is left of a plane: OPE(V_s[s]) ≤ OPE(V[s])
+// in the paper (Algorithm 1). Equal values are left, as in the build of the
+// trees.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order

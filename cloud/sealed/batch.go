@@ -19,7 +19,7 @@ type workspace struct {
 
 // evaluateBatch computes the same result as evaluateSingly for up to sixteen
 // requests. It multiplies a few rows of all requests at a time by the same rows
-// of all groups (sets of encrypted records, package lattice).
+// of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	for group := first; group < last; group++ {

@@ -59,8 +59,7 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 }
 
 // Annotate answers all requests of scheme sealed, in order, or returns an
-// error. It uses this number of workers (goroutines), or one per core if
-// workers is 0.
+// error. It uses this number of workers (goroutines), or if 0 one per core.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	// Decode all requests first, because one bad request fails the batch.
@@ -89,8 +88,8 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	return replies, nil
 }
 
-// decode decodes a request. If the request is damaged or does not fit the
-// index, the error wraps cpar.ErrInput, because the client sent it.
+// decode decodes a request. Errors wrap cpar.ErrInput, because the client sent
+// it.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	var params []lattice.Params
 	for _, part := range x.parts() {

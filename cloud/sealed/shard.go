@@ -10,7 +10,7 @@ import (
 )
 
 // newParts opens an index or a shard. An index has an open section, to which
-// records can be added, and may have a clustered section of records in hidden
+// records can be added, and perhaps a clustered section of records in hidden
 // cells.
 func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)

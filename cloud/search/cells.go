@@ -14,10 +14,9 @@ import (
 	"cpar/kdforest"
 )
 
-// lists answers requests to the inverted file. Package ivf first plans the
-// visits from the scores of centroids. Then all workers score the planned
-// records in memory order and read each piece of a cell once for all requests
-// that visit it.
+// lists answers requests to the inverted file. Package ivf plans the visits
+// from the scores of centroids. Then all workers score the planned records in
+// memory order and read each piece of a cell once for all its requests.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)
 	defer plans.Put(plan)
@@ -98,9 +97,9 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A planner implements ivf.Scorer. It records the visits of a request to this
-// shard and computes no scores. It counts pieces from the first record of a
-// cell, so that pieces of different requests coincide.
+// A planner records the visits of a request to this shard and computes no
+// scores. Pieces are counted from the first record of a cell, so that pieces of
+// different requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index
@@ -118,8 +117,8 @@ func (w planner) Run(first uint32, scores []int64) {
 	}
 }
 
-// readPieces scores the records of each piece and pushes them to the queue of
-// the piece's request.
+// readPieces scores the pieces and pushes each record to the queue of its
+// request.
 func readPieces(ctx context.Context, t task, pieces []piece, queues []*topk.Queue) error {
 	var scores [longestPiece]int64
 	for _, p := range pieces {

@@ -43,8 +43,8 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 // plannedBatch answers requests whose visits do not depend on scores. One
 // goroutine per request searches the trees and plans the visits. Then all
 // workers score the planned records in memory order, each with its own queues.
-// The reply is the same as from kdforest.Search, because the order of pushes to
-// a queue has no effect.
+// The reply is the same as from kdforest.Search, because the order of pushes
+// has no effect.
 //
 // The paper searches the trees in parallel with a shared Queue (nearest
 // records) and Vis (visited records). Up to AP-10, one goroutine per tree, with

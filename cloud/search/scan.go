@@ -30,9 +30,9 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 }
 
 // share divides n pieces of work among the workers, at least minLen for each,
-// and returns the replies. It calls do for each worker with pieces first to
-// last−1 and the worker's queues, one per request. Function do pushes hits to
-// the queues in any order. For request i, visited[i] records are scored.
+// and returns the replies. Function do pushes hits of pieces first to last−1 to
+// its worker's queues, one per request, in any order. For request i, visited[i]
+// records are scored.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
 	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {

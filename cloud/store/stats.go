@@ -15,7 +15,7 @@ const (
 )
 
 // Stats describes a store. Loaded, Mapped, Copied, Damaged, ScrubDone and
-// ScrubOf are current values. Other numbers count since the start.
+// ScrubOf are current values, and other numbers count since the start.
 type Stats struct {
 	Loaded   int
 	Mapped   int64

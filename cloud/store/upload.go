@@ -173,7 +173,7 @@ func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b 
 }
 
 // activate activates manifest b. It first calls prepare, whose argument same
-// means that b is already active. If prepare returns done, it does no more.
+// means that b is already active, and stops if prepare returns done.
 func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {

@@ -145,8 +145,8 @@ func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
 	return p, found
 }
 
-// refresh reloads the file if it has changed. It checks at most once per
-// recheck unless now is set. The caller holds mu.
+// refresh reloads a changed file. Unless now is set, it checks at most once per
+// recheck. The caller holds mu.
 func (r *Registry) refresh(now bool) {
 	t := r.now()
 	if !now && t.Sub(r.looked) < recheck && !t.Before(r.looked) {
