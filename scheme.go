@@ -66,8 +66,7 @@ type schemeSpec struct {
 	hints bool
 	// segments maps the extra segments of this scheme to their sizes in bytes.
 	segments map[SegmentKind]uint64
-	// accepts lists the schemes of the requests that the cloud accepts.
-	accepts []Scheme
+	accepts  []Scheme
 	// request and reply identify the scheme's own encodings, which this package
 	// does not parse. Both are zero in a scheme that uses the common encoding.
 	request, reply message

@@ -41,7 +41,6 @@ func ParseDigest(s string) (d Digest, err error) {
 	return d, err
 }
 
-// A SegmentKind is the kind of data in a segment.
 type SegmentKind uint8
 
 // The kinds, in the order of the manifest.
@@ -97,9 +96,8 @@ const (
 	LocalBlockRecords = 32
 	// IdentityBytes is the length of a record's identity. identityOverhead is
 	// the length of the nonce and the tag of a segment of identities.
-	IdentityBytes    = 16
-	identityOverhead = 12 + 16
-	// KeywordPageRecords is the number of records in a page of keywords.
+	IdentityBytes      = 16
+	identityOverhead   = 12 + 16
 	KeywordPageRecords = 256
 	// KeywordAmendmentBytes is the length of the encrypted list of keywords
 	// that changed after their page was written.

@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	// MaxBatch is the largest number of requests in a batch.
 	MaxBatch = wire.MaxBatch
 	// MaxBatchBytes bounds the body of a batch. A request has 11 to 14 KB with
 	// profile paper and 360 KB with scheme sealed.

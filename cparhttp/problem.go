@@ -48,7 +48,6 @@ type Problem struct {
 // ProblemType returns the path, relative to the server, that explains a code.
 func ProblemType(code string) string { return strings.Replace(PathProblem, "{code}", code, 1) }
 
-// Codes lists all codes with a title and advice for clients.
 var Codes = []struct{ Code, Title, Advice string }{
 	{CodeInput, "The request cannot be used", "Correct the request. The same request fails again."},
 	{CodeCorrupt, "The index is damaged at the cloud", "Push the index again, which replaces the damaged data. Until then it cannot be searched."},

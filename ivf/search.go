@@ -22,7 +22,6 @@ type Scorer interface {
 // runs.
 const longestRun = 1 << 14
 
-// Options bound a search.
 type Options struct {
 	Visits int // records to visit, see kdforest.Visits
 	L      int // hits to return
@@ -38,7 +37,6 @@ type Visit struct {
 	kdforest.Hit
 }
 
-// Stats is the cost of a search.
 type Stats struct {
 	Centroids int // all centroids are scored
 	Cells     int // cells read, at least in part

@@ -117,7 +117,6 @@ func (l *layout) platform(x image, s stage) (oci.Descriptor, error) {
 	return d, nil
 }
 
-// rootfs returns the files of an image as a tar file.
 func (r *release) rootfs(x image, s stage) ([]byte, error) {
 	program, err := os.ReadFile(filepath.Join(s.static, x.program))
 	if err != nil {

@@ -28,7 +28,6 @@ type target struct{ os, arch string }
 
 func (t target) String() string { return t.os + "/" + t.arch }
 
-// containers is the operating system of packages and images.
 const containers = "linux"
 
 var targets = []target{

@@ -19,7 +19,6 @@ import (
 	"time"
 )
 
-// packages writes the deb, rpm and apk packages of both programs.
 func (r *release) packages(s stage) error {
 	// Paths in the YAML files are relative to the stage.
 	before, err := os.Getwd()

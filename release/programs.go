@@ -101,7 +101,6 @@ func (r *release) common() (string, error) {
 	return folder, nil
 }
 
-// stage builds a target, its archive and its bills of materials.
 func (r *release) stage(t target, common string) (stage, error) {
 	s := stage{target: t, folder: filepath.Join(r.work, t.os+"-"+t.arch)}
 	if err := os.CopyFS(s.folder, os.DirFS(common)); err != nil {

@@ -20,14 +20,12 @@ func (k *keys) add(f *flag.FlagSet) {
 	f.StringVar(&k.apk, "apk-key", os.Getenv("CPAR_APK_KEY"), "`file` with the RSA key that signs apk packages, in PEM form ($CPAR_APK_KEY)")
 }
 
-// from resolves relative names against a folder.
 func (k *keys) from(folder string) {
 	for _, p := range []*string{&k.minisign, &k.rpm, &k.apk} {
 		*p = absolute(folder, *p)
 	}
 }
 
-// latest is the content of latest.json (docs/RELEASING.md).
 type latest struct {
 	Version string `json:"version"`
 	Date    string `json:"date"`

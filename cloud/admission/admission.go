@@ -76,8 +76,7 @@ func (f *OverloadError) RetryAfter() time.Duration {
 
 // A Gate holds the queues of one server. It is safe for concurrent use.
 type Gate struct {
-	limits Limits
-	// Door limits clients without a token.
+	limits  Limits
 	Door    *Door
 	bodies  *queue
 	replies *queue
@@ -102,7 +101,7 @@ func New(l Limits) *Gate {
 		bodies:  newQueue("its memory for requests is in use", l.Memory-replies-small, byUnits, l),
 		replies: newQueue("its memory for replies is in use", replies-answers, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
-		// A check may read all segments of a tenant for minutes.
+		// Few checks run at once, because each may read for minutes.
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
 		builds: newQueue("too many activations are waiting", int64(max(2, l.Turns)), byTime, l),
 		// The table is bounded, because every tenant adds an entry.
@@ -129,7 +128,6 @@ func (g *Gate) AcquirePart(ctx context.Context, tenant string, n int64) (release
 	return g.bodies.take(ctx, tenant, Heavy, n)
 }
 
-// AcquireReply takes n bytes of reply memory.
 func (g *Gate) AcquireReply(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.replies.take(ctx, tenant, sizeClass(n), n)
 }

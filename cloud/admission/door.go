@@ -36,7 +36,6 @@ func newDoor(bytes int64) *Door {
 	return &Door{connections: maxStrangers, answers: max(answersEach, int(bytes/answerBytes)), patience: tokenTime, strangers: map[netip.Prefix][]*Visitor{}}
 }
 
-// A Visitor is a registered connection.
 type Visitor struct {
 	door    *Door
 	from    netip.Prefix

@@ -197,7 +197,6 @@ func (q *queue) advance() {
 	}
 }
 
-// grant grants ticket t, the first of its class.
 func (q *queue) grant(t *Ticket, f *flow) {
 	c := &f.classes[t.class]
 	c.line = slices.Delete(c.line, 0, 1)

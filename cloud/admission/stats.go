@@ -36,7 +36,6 @@ func (g *Gate) ObserveBatch(requests int) {
 	s.Sizes[min(bits.Len(uint(requests-1)), len(s.Sizes)-1)]++
 }
 
-// QueueStats describes one queue.
 type QueueStats struct {
 	Size, Used int64
 	Waiting    int64 // requests

@@ -46,7 +46,6 @@ func newRequestID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// end closes the trace, passes it to the observer and logs it.
 func (s *server) end(r *http.Request, w *recorder) {
 	rec := w.record
 	rec.Took = time.Since(rec.Start)

@@ -90,7 +90,6 @@ func statusesOf(code string) []int {
 	return all
 }
 
-// describeProblems adds error responses with these and the common codes.
 func describeProblems(op *huma.Operation, codes []string, needsToken bool) {
 	codes = slices.Concat(codes, everywhere)
 	if needsToken {

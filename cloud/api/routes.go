@@ -181,7 +181,6 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 	return &binaryOutput{cparhttp.TypeBinary, b}, err
 }
 
-// infoBytes is the memory of an entry in the list of indexes.
 const infoBytes = 512
 
 // manifestTimes is the memory of a manifest in multiples of its size: encoded,

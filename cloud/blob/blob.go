@@ -92,7 +92,6 @@ type Bucket struct {
 
 type counts struct{ requests, retries, errors, in, out atomic.Int64 }
 
-// Stats contains counters since the start.
 type Stats struct {
 	Requests, Retries, Errors int64 // attempts, repeated attempts, and failed requests
 	BytesIn, BytesOut         int64

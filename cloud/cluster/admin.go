@@ -49,7 +49,6 @@ func Operate(o Options) (*Operator, error) {
 
 func (x *Operator) Close() { x.broker.close() }
 
-// Status collects heartbeats for one second.
 func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	if err := parallel.Sleep(ctx, listening); err != nil {
 		return nil, err

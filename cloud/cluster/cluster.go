@@ -70,7 +70,6 @@ func CheckName(name string) error {
 	return nil
 }
 
-// A Member connects this machine to a cluster.
 type Member struct {
 	Router *Router
 	// node is nil on a router. The heartbeat of this node is me.
@@ -376,7 +375,6 @@ func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	return err
 }
 
-// OpenSegment streams a segment from the storage.
 func (r *Routed) OpenSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (*store.SegmentReader, error) {
 	return r.OpenStored(ctx, k, d)
 }

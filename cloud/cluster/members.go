@@ -17,7 +17,6 @@ const (
 	lease     = 15 * time.Second
 )
 
-// A Beat is the heartbeat of a node.
 type Beat struct {
 	Node string `json:"node"`
 	Rack string `json:"rack,omitempty"`

@@ -23,7 +23,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options configures the connections to the NATS servers.
 type Options struct {
 	// Servers lists addresses of NATS servers, tls://host:port, separated by
 	// commas.

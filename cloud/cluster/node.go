@@ -23,7 +23,6 @@ var (
 	errOtherVersion = errors.New("the storage has another generation of the index")
 )
 
-// A Node holds shards in memory and answers requests with them.
 type Node struct {
 	cloud   *cloud.Cloud
 	log     *slog.Logger

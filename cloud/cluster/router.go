@@ -110,7 +110,6 @@ type result struct {
 	took    time.Duration
 }
 
-// longest bounds the time for a query.
 const longest = 30 * time.Second
 
 func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([][]*cpar.Reply, error) {

@@ -39,8 +39,10 @@ type Options struct {
 	// fields.
 	Store store.Options
 	// Admit limits memory, waiting and computing.
-	Admit      admission.Limits
-	Log        *slog.Logger
+	Admit admission.Limits
+	// Log receives events. Nil discards them.
+	Log *slog.Logger
+	// LogClients adds client addresses to the log.
 	LogClients bool
 	// Watch configures the listener for metrics and readiness, if any.
 	Watch telemetry.Options

@@ -12,7 +12,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// A Storage selects where indexes are kept.
 type Storage struct {
 	Address     string // address of object storage; "" for the data folder
 	Credentials string // file with credentials; "" for the environment

@@ -32,7 +32,6 @@ import (
 	"cpar/internal/leakage"
 )
 
-// A Report contains everything a server can record about a request.
 type Report struct {
 	Status  int    `json:"status"`
 	Index   string `json:"index"`

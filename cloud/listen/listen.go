@@ -200,7 +200,6 @@ func (s *Server) Reload() error {
 	return s.transport.reload()
 }
 
-// Stats contains counters since the start.
 type Stats struct {
 	MaxConnections int
 	AcceptErrors   int64     // such as too many open files

@@ -16,7 +16,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// fetches is the number of segments fetched at once.
 const fetches = 4
 
 // Open implements store.Backend. It fetches missing and damaged segments into

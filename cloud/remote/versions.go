@@ -133,8 +133,8 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	}); err != nil || already {
 		return fail(err)
 	}
-	// Check again, because another process may have removed a new segment
-	// meanwhile.
+	// Check again, because another process may have removed a segment that only
+	// the new manifest has.
 	x, err := s.list(ctx, k, segmentsDir)
 	if err != nil {
 		return nil // the manifest is active, and a scrub would report damage

@@ -108,7 +108,6 @@ func (r *Latencies) Hedge() time.Duration {
 	return min(max(r.hedge, minHedge), maxHedge)
 }
 
-// Patience returns the time after which a silent node counts as gone.
 func (r *Latencies) Patience() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -40,7 +40,6 @@ type Options struct {
 // cpar.ErrCloud.
 var ErrIncomplete = hint.Add(fmt.Errorf("%w: not all shards of the index answered in time", cpar.ErrCloud), "try again in a moment")
 
-// A Send is a message to send to a node for a shard.
 type Send struct {
 	Shard int
 	Node  string

@@ -48,7 +48,6 @@ func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit))
 	return Options{Workers: 1, Trace: trace}.Annotate(context.Background(), x, q)
 }
 
-// Annotate answers q until ctx ends.
 func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	replies, err := o.AnnotateBatch(ctx, x, []*cpar.Request{q})
 	if err != nil {

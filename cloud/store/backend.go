@@ -52,7 +52,6 @@ type Backend interface {
 	Close() error
 }
 
-// A Stored describes a complete segment.
 type Stored struct {
 	Digest   cpar.Digest
 	Bytes    int64

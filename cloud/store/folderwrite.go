@@ -63,8 +63,8 @@ func (f *Folder) create(k IndexRef, d cpar.Digest, size int64) (*indexdir.Segmen
 	}
 }
 
-// removeEmpty removes the empty folders of an index, because clients can invent
-// ids.
+// removeEmpty removes the empty folders of an index. A failed upload must leave
+// none, because clients can invent ids.
 func (f *Folder) removeEmpty(k IndexRef) {
 	if f.fsys.Remove(indexdir.SegmentsFolder(f.folder(k))) == nil {
 		_ = f.fsys.Remove(f.folder(k))

@@ -13,7 +13,8 @@ type Info struct {
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64
-	// Pending means that the index was never activated. Bytes is set then.
+	// Pending means that the index was never activated. Scheme and Records are
+	// 0 then.
 	Pending bool
 	// Err describes known damage. Only Tenant and ID are set then.
 	Err error

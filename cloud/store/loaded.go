@@ -51,7 +51,7 @@ func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	return oldest
 }
 
-// unloadOldest unloads the oldest index, if any.
+// unloadOldest unloads the oldest index and reports whether there was one.
 func (s *Store[T]) unloadOldest(x loadRef, own bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options configures the operator's listener.
 type Options struct {
 	// Listen is the address for metrics, host:port, or "".
 	Listen string

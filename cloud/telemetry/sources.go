@@ -154,7 +154,6 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	}}
 }
 
-// CertificateCheck checks that the certificate does not expire soon.
 func CertificateCheck(stats func() listen.Stats) Check {
 	const soon = 7 * 24 * time.Hour
 	return Check{Name: "certificate", Run: func(context.Context) error {

@@ -49,7 +49,6 @@ func List(data string) ([]Tenant, error) {
 	return f.Tenants, nil
 }
 
-// An Editor changes the registry of a data folder.
 type Editor struct {
 	Data string
 	// DryRun checks a change without making it. The Issued then has no token.

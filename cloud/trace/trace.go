@@ -87,7 +87,6 @@ func Enter(ctx context.Context, s Stage) (leave func()) {
 // Add adds the time from start to end to a stage of the request in ctx.
 func Add(ctx context.Context, s Stage, start, end time.Time) { from(ctx).Add(s, start, end) }
 
-// Add adds the time from start to end to a stage.
 func (r *Request) Add(s Stage, start, end time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

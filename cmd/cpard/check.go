@@ -18,7 +18,6 @@ import (
 	"cpar/internal/progress/bar"
 )
 
-// checked is the JSON output of check for one index.
 type checked struct {
 	Tenant  string       `json:"tenant,omitempty"`
 	ID      cpar.IndexID `json:"id"`

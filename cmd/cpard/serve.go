@@ -96,7 +96,6 @@ being ready, to the operator. At the address of the cloud, everyone may read /he
 	return c
 }
 
-// check returns an error for impossible settings.
 func (o *options) check() error {
 	if err := needData(o.Data); err != nil {
 		return err

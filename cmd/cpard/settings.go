@@ -116,7 +116,6 @@ func (s setting) add(f *pflag.FlagSet) {
 	}
 }
 
-// table describes the settings for package settings.
 var table = settings.Table{Program: "cpard", Places: configPlaces, Settings: describe()}
 
 func describe() (out []settings.Setting) {
@@ -148,7 +147,6 @@ func addFlags(c *cobra.Command, o *options, names ...string) {
 	}
 }
 
-// complete adds shell completion to a command and its subcommands.
 func complete(c *cobra.Command) {
 	for _, s := range new(options).settings() {
 		if c.Flags().Lookup(s.name) == nil {

@@ -20,7 +20,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// removedTenant is the JSON output of remove.
 type removedTenant struct {
 	Tenant  string `json:"tenant"`
 	ID      string `json:"id"`
