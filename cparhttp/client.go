@@ -49,9 +49,10 @@ type Client struct {
 // activationPatience is long because the server reads the whole index first.
 const activationPatience = 30 * time.Minute
 
-// New returns a client for the server at baseURL, http:// or https://. hc may
-// be nil. The client uses a copy of hc without redirects and cookies, and over
-// http:// to loopback also without proxies. Errors wrap cpar.ErrInput.
+// New returns a client for the server at baseURL, http:// or https://. The
+// argument hc may be nil. The client uses a copy of it without redirects and
+// cookies, and over http:// to loopback also without proxies. Errors wrap
+// cpar.ErrInput.
 func New(baseURL string, hc *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {

@@ -373,7 +373,7 @@ func (q *queue) release(t *Ticket, f *flow) {
 }
 
 // forget deletes the flow of an idle tenant whose charges do not exceed the
-// clock. Sometimes it checks all flows.
+// clock. Every 1,024 grants it checks all flows.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)
@@ -387,8 +387,8 @@ func (q *queue) forget(tenant string, f *flow) {
 	}
 }
 
-// idle reports whether no ticket of f waits. Its waiting weight may be 0 even
-// so.
+// idle reports whether no ticket of f waits. A waiting ticket may have weight
+// 0.
 func (f *flow) idle() bool {
 	for _, c := range f.classes {
 		if len(c.line) > 0 {

@@ -39,7 +39,7 @@ type Annotator interface {
 	ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error)
 }
 
-// Every store.Store implements Store.
+// A Store keeps indexes. Every store.Store implements it.
 type Store interface {
 	List(ctx context.Context, tenant string) ([]store.Info, error)
 	Manifest(ctx context.Context, k store.IndexRef) ([]byte, error)

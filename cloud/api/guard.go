@@ -77,7 +77,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Request-Id", rec.ID)
-		// Probes may use any name. Load balancers use an address, and the
+		// Probes may use any host name. Load balancers use an address, and the
 		// response reveals nothing to a web page.
 		probe := r.URL.Path == cparhttp.PathHealthz || r.URL.Path == cparhttp.PathReadyz
 		switch {

@@ -61,8 +61,8 @@ func ParseRole(name string) (Role, error) {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
-// CheckName returns an error for names, such as with dots, that cannot be part
-// of a NATS subject.
+// CheckName returns an error for names that cannot be part of a NATS subject,
+// such as names with dots.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return hint.Add(fmt.Errorf("%w: a machine of a cluster cannot be called %q", cpar.ErrInput, name), "pass --node-name with up to 63 letters, digits, - and _")
@@ -152,8 +152,7 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	return nil
 }
 
-// answerWithin is the time for heartbeats that a message to whoSubject asks
-// for.
+// answerWithin is the time to wait for heartbeats after asking for them.
 const answerWithin = 300 * time.Millisecond
 
 // hear also detects another machine with the same name.

@@ -51,7 +51,7 @@ func (s *Server) newHTTP() *http.Server {
 }
 
 // Serve answers requests until ctx is done, and then gives running requests at
-// most the time grace.
+// most the duration grace to finish.
 func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Duration) error {
 	defer s.Close()
 	s.http.Handler = handler

@@ -33,8 +33,8 @@ func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.R
 // Put implements store.Backend. It writes the segment to the cache first, so that
 // uploads can be retried and only bytes with the right digest are sent.
 func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error {
-	// Reserve one step, because announcing a large size must not empty the
-	// cache.
+	// Reserve at most one step, because announcing a large size must not empty
+	// the cache.
 	f, err := s.cache.create(k, d, min(max(size, 0), step))
 	if err != nil {
 		return err

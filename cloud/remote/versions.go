@@ -113,7 +113,7 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	}
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	var previous []byte // the active manifest; empty, as in a tombstone, without one
+	var previous []byte // the active manifest, or empty (a tombstone)
 	already := false
 	if err := s.commit(ctx, k, b, func(x *indexObjects) error {
 		if err := x.holds(m); err != nil || !x.active() {

@@ -5,10 +5,10 @@ import "maps"
 type Fault string
 
 const (
-	FaultManifest   Fault = "manifest"   // malformed, or of another index
+	FaultManifest   Fault = "manifest"   // the manifest is malformed or of another index
 	FaultMissing    Fault = "missing"    // a segment is missing
 	FaultBytes      Fault = "bytes"      // a segment has other bytes
-	FaultUnreadable Fault = "unreadable" // the disk cannot read it
+	FaultUnreadable Fault = "unreadable" // the disk cannot read a segment
 	FaultMemory     Fault = "memory"     // loaded bytes have changed
 	FaultMap        Fault = "map"        // a memory map could not be read
 	FaultLoader     Fault = "loader"     // the bytes match the manifest but form no index

@@ -54,7 +54,7 @@ type use struct {
 	lastUpload   time.Time
 
 	uploads       int
-	arrived       map[cpar.Digest]bool // segments stored since uploads was last 0
+	arrived       map[cpar.Digest]bool // segments stored since field uploads was last 0
 	reservedFiles int
 	reservedBytes int64
 }
@@ -241,8 +241,8 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 const evictions = 8
 
 // makeRoom limits the number of indexes that were never activated, because
-// clients can invent ids. It removes the one whose last upload is oldest,
-// unless an upload runs.
+// clients can invent ids. It removes the index whose last upload is oldest,
+// except indexes with running uploads.
 func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)

@@ -26,7 +26,7 @@ import (
 
 const tenantLabels = 100
 
-// Label values for missing values and for values beyond a limit.
+// Label values for missing values and for values without a label.
 const (
 	none  = "none"
 	other = "other"

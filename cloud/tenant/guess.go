@@ -10,7 +10,7 @@ import (
 )
 
 // Limits on wrong tokens, per address and in total. A user who mistypes a token
-// needs few attempts.
+// needs few attempts, and no number of guesses finds a token.
 const (
 	guessesPerMinute = 12
 	guessBurst       = 10

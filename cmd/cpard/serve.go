@@ -81,8 +81,8 @@ being ready, to the operator. At the address of the cloud, everyone may read /he
 					fmt.Fprintf(c.OutOrStdout(), "node %s serves\n", o.Cluster.Name)
 					return
 				}
-				// Write both lines at once for programs that wait for the
-				// first.
+				// Write both lines at once, so that a program that waits for
+				// the first also gets the second.
 				fmt.Fprintf(c.OutOrStdout(), "listening on %s\nbodies, requests and replies take at most %s\n", url, humanize.IBytes(uint64(o.Admit.Memory)))
 			}
 			hangup := make(chan os.Signal, 1)
