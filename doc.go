@@ -7,12 +7,12 @@
 //	                                       ║ (cpar/cloud)      ║
 //
 // Requests and replies of scheme sealed have their own encoding
-// (internal/lattice), which this package passes on unread. Order ciphertexts,
-// planes and forests belong to scheme cpar.
+// (internal/lattice), which this package does not parse. Only scheme cpar uses
+// order ciphertexts, planes and forests.
 //
-// Nothing here can encrypt or decrypt, and nothing here is secret. Only package
-// user holds keys and plaintext. The tests in internal/testing/policy keep them
-// out of the cloud.
+// This package cannot encrypt or decrypt, and its types hold no secrets. Only
+// package user holds keys and plaintext. The tests in internal/testing/policy
+// check that the cloud does not link it.
 //
 // The source is Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving Image
 // Annotation with Randomized KD-Forest". docs/PAPER.md maps its symbols to
@@ -23,8 +23,8 @@ import (
 	"errors"
 )
 
-// Kinds of failure that a caller can act on. Every error a user may see wraps
-// one of them, and commands map each to an exit code.
+// Kinds of failure that a caller can act on. Every error that a user may see
+// wraps one of them, and commands map each to an exit code.
 var (
 	// ErrInput reports an unusable image, collection or parameter.
 	ErrInput = errors.New("unusable input")

@@ -8,8 +8,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// magic starts every object. The kind, a zero byte and the format version
-// follow. docs/FORMAT.md draws each object.
+// magic is the first four bytes of every encoded message. The kind, a zero byte
+// and the format version follow. docs/FORMAT.md describes each encoding.
 const magic = "CPAR"
 
 type kind uint8
@@ -18,7 +18,7 @@ const (
 	kindManifest kind = 'M'
 	kindRequest  kind = 'Q'
 	kindReply    kind = 'A'
-	// The messages of scheme sealed, which this package passes on unread.
+	// Messages of scheme sealed, which this package does not parse.
 	kindSealedRequest kind = 'q'
 	kindSealedReply   kind = 'a'
 )
@@ -26,8 +26,8 @@ const (
 // SealedVersion is the format version of all data of scheme sealed.
 const SealedVersion = 3
 
-// opaqueHeader is the length of an opaque message's header: the common header
-// and the index ID.
+// opaqueHeader is the length of the header of an opaque message, which this
+// package does not parse: the common header and the index ID.
 const opaqueHeader = 8 + len(IndexID{})
 
 var kindNames = map[kind]string{
@@ -43,8 +43,9 @@ func appendHeader(b []byte, k kind) []byte {
 	return binary.LittleEndian.AppendUint16(b, Version)
 }
 
-// readHeader checks the first eight bytes. It distinguishes a foreign version
-// from damage because the advice to the user differs.
+// readHeader checks the first eight bytes. It tells another version
+// (ErrVersion) from damage (ErrCorrupt), because the advice to the user
+// differs.
 func readHeader(b []byte, k kind) (*wire.Reader, error) { return readVersion(b, k, Version) }
 
 func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
@@ -66,8 +67,8 @@ func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
 	return r, nil
 }
 
-// schemeOf identifies the scheme of an opaque message by its first bytes. The
-// parameter of is asRequest or asReply.
+// schemeOf identifies the scheme of the opaque message b by its first bytes.
+// The argument of is either asRequest or asReply.
 func schemeOf(b []byte, of func(schemeSpec) message) (Scheme, message, bool) {
 	for s, f := range schemeSpecs {
 		if m := of(f); m != (message{}) && len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == m.kind {
@@ -92,8 +93,8 @@ func readOpaque(b []byte, m message) (id IndexID, err error) {
 	return id, nil
 }
 
-// appendOpaque checks the header and index ID of an opaque message and appends
-// it.
+// appendOpaque checks the header and index ID of the opaque message encoded and
+// appends the message to b.
 func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
 	id, err := readOpaque(encoded, m)
 	if err == nil && id != want {

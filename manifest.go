@@ -19,15 +19,15 @@ import (
 type Manifest struct {
 	Scheme Scheme
 	ID     IndexID
-	// Records is n. Dim is the length of C(V) in words, or in coordinates for
-	// schemes sealed and local.
+	// Records is n, the number of records. Dim is the length of an encrypted
+	// vector C(V) in words, or in coordinates for schemes sealed and local.
 	Records uint32
 	Dim     uint32
 	// A score is ⟨C(V), t⟩ / 2^Shift, rounded, where 2^Shift is the paper's w².
 	// Shift is 0 for schemes sealed and local.
 	Shift uint8
-	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 without a
-	// forest.
+	// Trees, Place, PlaneShift, OrderBytes, Fields (|SF|, the number of split
+	// fields) and Planes are 0 without a forest.
 	Trees      uint8
 	Place      Place
 	PlaneShift uint8
@@ -36,8 +36,8 @@ type Manifest struct {
 	Planes     uint32
 	// Lists is the number of cells in the inverted file, or 0.
 	Lists uint32
-	// KeywordBytes is the size of a record's keyword block. If the index can be
-	// updated, it is the size of a page (KeywordPageBytes).
+	// KeywordBytes is the size of a record's keyword block, or in an index that
+	// can be updated, of a page (KeywordPageBytes).
 	KeywordBytes uint32
 	Segments     []Segment
 }
@@ -48,7 +48,7 @@ type Place uint8
 const (
 	// PlaceLeaf uses leaves only, as FLANN does.
 	PlaceLeaf Place = 0
-	// PlaceNode uses every node, as the paper does (Bentley).
+	// PlaceNode uses every node, as the paper and Bentley's k-d tree do.
 	PlaceNode Place = 1
 )
 
@@ -56,7 +56,6 @@ var places = enum.Table[Place]{What: "place", Names: []string{"leaf", "node"}}
 
 func (p Place) String() string { return places.String(p) }
 
-// ParsePlace is the inverse of Place.String.
 func ParsePlace(name string) (Place, error) { return places.Parse(name, ErrInput) }
 
 // Limits that are checked before any memory is allocated for a manifest.
@@ -75,7 +74,7 @@ const (
 )
 
 // AppendBinary appends the canonical encoding of m, which ends with the SHA-256
-// of the bytes before it.
+// of its other bytes.
 func (m *Manifest) AppendBinary(b []byte) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("writing index manifest: %w", err)
@@ -100,7 +99,7 @@ func (m *Manifest) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) 
 
 // DecodeManifest reads a manifest. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeManifest(b []byte) (*Manifest, error) {
-	// A later version may end differently, so check the version first.
+	// Check the version first, because a later version may have no checksum.
 	r, err := readHeader(b, kindManifest)
 	if errors.Is(err, ErrVersion) {
 		return nil, hint.Add(err, hint.Rebuild)
@@ -205,7 +204,8 @@ const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
 func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) error) error {
 	want := m.requiredSegments(form)
 	count, parts := map[SegmentKind]int{}, map[SegmentKind]uint64{}
-	// A file listed many times would be read and mapped many times.
+	// Refuse duplicates, because a file listed many times would be read and
+	// mapped many times.
 	sizes := map[Digest]uint64{}
 	for i, s := range m.Segments {
 		size, belongs := want[s.Kind]
@@ -255,7 +255,7 @@ func (form schemeSpec) several(k SegmentKind) bool {
 }
 
 // parts returns the number of units in segment i, whose kind may occur several
-// times. whole is false if the size is not a multiple of the unit.
+// times. The result whole is false if the size is not a multiple of the unit.
 func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	s := m.Segments[i]
 	unit, over, least := form.unit(m), uint64(0), uint64(1)
@@ -295,9 +295,9 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// OpaqueReplyBytes is an upper bound on the size of an opaque reply: about 80
-// bytes and one word per row of encrypted vectors, which is at least Dim. The
-// bound is doubled because the index may have grown meanwhile.
+// OpaqueReplyBytes returns an upper bound on the size of an opaque reply: about
+// 80 bytes, and one word per row of encrypted vectors. Each row has at least
+// Dim words. The bound is doubled because the index may have grown.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {
@@ -324,9 +324,9 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the default search for ten neighbours: Algorithm 1 at
-// AP-10 with a forest, cells at AP-10 with only an inverted file, and otherwise
-// a full scan.
+// DefaultParams returns the default search for ten neighbours: Algorithm 1 with
+// a forest or else the cells of an inverted file, both at AP-10 (10 % of the
+// records), or else a full scan.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {

@@ -9,9 +9,9 @@ import (
 // MaxRequestBytes is the size of the largest request that a cloud accepts.
 const MaxRequestBytes = 1 << 20
 
-// An OrderCiphertext reveals only the order of values: it is the dense rank
-// among the split values of a field, or an order-preserving encryption
-// OPE(V[s]). Both are deterministic.
+// An OrderCiphertext reveals only the order of values. It is either the dense
+// rank of a value among the split values of its field, or an order-preserving
+// encryption OPE(V[s]). Both are deterministic.
 type OrderCiphertext uint64
 
 // A Request asks for the records nearest to an encrypted vector. Nothing else
@@ -19,29 +19,31 @@ type OrderCiphertext uint64
 type Request struct {
 	Index  IndexID
 	Params Params
-	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, which is SᵀS_s·C(V_s) multiplied
-	// out. ⟨C(V), t⟩ is the score Comp times 2^Manifest.Shift, plus noise.
+	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, the product SᵀS_s·C(V_s). The
+	// inner product ⟨C(V), t⟩ is the score Comp times 2^Manifest.Shift, plus
+	// noise.
 	Vector []uint64
-	// Order has one order ciphertext per split field, |SF| in all, and is empty
-	// in a capia request.
+	// Order has |SF| elements, one per split field. It is empty in a request of
+	// scheme capia.
 	Order []OrderCiphertext
 	// Planes is set only if Params.UsesPlanes.
 	Planes *PlaneRequest
 	// Opaque is the complete message of a scheme with its own encoding
-	// (internal/lattice). In that case nothing else is sent, not even L, and
-	// DecodeRequest restores only Params.Scheme.
+	// (internal/lattice). Other fields, even L, are not sent then, and
+	// DecodeRequest sets only Index, Params.Scheme and Opaque.
 	Opaque []byte
 }
 
 // A PlaneRequest lets the cloud compute the signed distance from the request to
 // each plane and compare it with a record's score.
 type PlaneRequest struct {
-	// Vector has |SF|+1 words: [r_p·(V_s[f] − centre_f) for every f, r_p],
-	// encrypted. Its product with a plane's row is r_p·(V_s[f] − split).
+	// Vector is the encryption of [r_p·(V_s[f] − centre_f) for every f, r_p]
+	// and has |SF|+1 words. Its product with a plane's row is r_p·(V_s[f] −
+	// split).
 	Vector []uint64
 	// A plane with score p is as distant as a record with score (|p|·Scale)/2¹⁶
-	// − Offset. Scale and Offset count only 0.75 of the plane's distance,
-	// because the projected distance can fall below the L1 distance.
+	// − Offset. Scale and Offset include a factor of 0.75 on the plane's
+	// distance, because a projected distance can be below the L1 distance.
 	Scale  uint64
 	Offset uint64
 }
@@ -156,9 +158,9 @@ func orderWidth(list []OrderCiphertext) uint8 {
 	return 2
 }
 
-// MaxReplyBytes is an upper bound on the size of a valid reply to q: 44 bytes,
-// then a record, a score and at most 64 KiB of keywords per match. For an
-// opaque reply it returns opaque.
+// MaxReplyBytes returns an upper bound on the size of a valid reply to q: 44
+// bytes, then a record, a score and at most 64 KiB of keywords per match. For
+// an opaque scheme it returns its argument.
 func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
 		return opaque
@@ -179,11 +181,10 @@ type Reply struct {
 	Opaque []byte
 }
 
-// A Match is one record of a reply.
 type Match struct {
 	Record uint32
-	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner knows r_s
-	// and r and can turn it into a distance.
+	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner, who knows
+	// r_s and r, can convert it into a distance.
 	Score int64
 	// Keywords is the record's keyword block as stored in the index.
 	Keywords []byte
@@ -218,8 +219,8 @@ func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
 
 func (a *Reply) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 
-// Scheme returns the scheme of an opaque reply. ok is false for the common
-// encoding, which does not carry a scheme.
+// Scheme returns the scheme of an opaque reply. For other replies ok is false,
+// because the common encoding does not contain the scheme.
 func (a *Reply) Scheme() (s Scheme, ok bool) {
 	s, _, ok = schemeOf(a.Opaque, asReply)
 	return s, ok

@@ -11,21 +11,20 @@ import (
 type Scheme uint8
 
 const (
-	// SchemeCPAR searches the paper's encrypted randomized kd-forest and visits
-	// a share of the records (AP-X).
+	// SchemeCPAR searches the paper's encrypted randomized k-d forest and
+	// visits X % of the records (AP-X, the approximation power).
 	SchemeCPAR Scheme = 1
-	// SchemeCAPIA scans every record. It is the paper's predecessor and
-	// baseline.
+	// SchemeCAPIA scans every record. CAPIA is the predecessor of CPAR and the
+	// paper's baseline.
 	SchemeCAPIA Scheme = 2
 	// SchemeSealed scores every record under ring-LWE. The cloud returns all
 	// scores and cannot read any of them.
 	SchemeSealed Scheme = 3
-	// SchemeLocal stores the encrypted index at the cloud. The owner fetches it
-	// once and searches on the device.
+	// SchemeLocal stores the encrypted index at the cloud. The owner fetches
+	// the index once and searches it on the device.
 	SchemeLocal Scheme = 4
-	// SchemeIVF searches an encrypted inverted file and visits a share of the
-	// records. It was designed for this project and encrypts records as
-	// SchemeCPAR does.
+	// SchemeIVF searches an encrypted inverted file and visits X % of the
+	// records. It is not in the paper. It encrypts records as SchemeCPAR does.
 	SchemeIVF Scheme = 5
 )
 
@@ -40,10 +39,8 @@ func (s *Scheme) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Schemes lists the schemes in the order of their constants.
 func Schemes() []Scheme { return schemes.All() }
 
-// ParseScheme is the inverse of Scheme.String.
 func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
 type schemeSpec struct {
@@ -55,25 +52,23 @@ type schemeSpec struct {
 	// trees and lists report whether the index may have trees and lists. An
 	// index that may have trees or lists must have at least one of them.
 	trees, lists bool
-	// clusters reports whether the index may group its records into cells. It
-	// then has a segment that assigns them.
+	// clusters reports whether the index may group its records into hidden
+	// cells, which it lists in SegmentCells.
 	clusters bool
 	// grows reports whether records can be added later. Such an index stores an
 	// identity for each photo.
 	grows bool
-	// searches lists the valid values of Params.Search, the default first. A
-	// scheme with a single search uses 0.
+	// searches lists the valid values of Params.Search, the default first. It
+	// is {0} if the scheme offers no choice.
 	searches []Search
 	// hints reports whether there is one hints segment per vectors segment, in
 	// the same order.
 	hints bool
 	// segments maps the extra segments of this scheme to their sizes in bytes.
 	segments map[SegmentKind]uint64
-	// accepts lists the schemes of the requests that the cloud accepts.
-	accepts []Scheme
+	accepts  []Scheme
 	// request and reply identify the scheme's own encodings, which this package
-	// passes on unread. Both are zero in a scheme that uses the common
-	// encoding.
+	// does not parse. Both are zero in a scheme that uses the common encoding.
 	request, reply message
 }
 
@@ -92,16 +87,16 @@ var wordRows = schemeSpec{
 }
 
 var schemeSpecs = map[Scheme]schemeSpec{
-	// Earlier versions wrote indexes with cells beside the forest or instead of
-	// it, and an owner may still search either.
+	// Earlier versions of CPAR wrote indexes of scheme cpar with cells, with or
+	// without a forest. Owners can still search them.
 	SchemeCPAR: {unit: wordRows.unit, fits: wordRows.fits, trees: true, lists: true,
 		searches: searches.All(), accepts: []Scheme{SchemeCPAR, SchemeIVF, SchemeCAPIA}},
 	SchemeIVF: {unit: wordRows.unit, fits: wordRows.fits, lists: true,
 		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
 	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
-		// The size of a group of records depends on parameters unknown to this
-		// package.
+		// Check only the word size, because the size of a group of records
+		// depends on parameters that this package cannot read.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,
@@ -129,8 +124,8 @@ func (s Scheme) Searches() []Search { return slices.Clone(schemeSpecs[s].searche
 // Grows reports whether records can be added to an index of this scheme later.
 func (s Scheme) Grows() bool { return schemeSpecs[s].grows }
 
-// Scored reports whether the cloud computes scores in the clear, from rows of
-// words.
+// Scored reports whether the cloud computes scores from rows of words and can
+// read them.
 func (s Scheme) Scored() bool { return s.CloudSearches() && !s.Opaque() }
 
 // CloudSearches reports whether the cloud answers requests of this scheme.
@@ -153,16 +148,16 @@ const MaxNeighbours = 1000
 type Search uint8
 
 const (
-	// SearchDepthFirst is the paper's Algorithm 1, corrected, and the default
-	// of scheme cpar.
+	// SearchDepthFirst is Algorithm 1 of the paper with corrections. It is the
+	// default of scheme cpar.
 	SearchDepthFirst Search = 0
-	// SearchByRank visits the records with the smallest rank difference (see
-	// kdforest.ByRank), summed over all trees. It is the most accurate forest
+	// SearchByRank visits the records with the smallest sum of rank differences
+	// over all trees (see kdforest.ByRank). It is the most accurate forest
 	// search and leaks no more than SearchDepthFirst.
 	SearchByRank Search = 1
-	// SearchBestBin continues, as FLANN does, at the nearest node of any tree.
-	// To compare distances of nodes, the request carries a plane vector, which
-	// leaks more.
+	// SearchBestBin continues at the nearest unvisited node of any tree, as
+	// FLANN does. It leaks more, because the cloud compares distances of nodes
+	// with a plane vector in the request.
 	SearchBestBin Search = 2
 	// SearchIVF scores the encrypted centroids of an inverted file and scans
 	// the nearest cells. The request carries no order ciphertexts.
@@ -173,7 +168,6 @@ var searches = enum.Table[Search]{What: "search", Names: []string{"depth", "rank
 
 func (s Search) String() string { return searches.String(s) }
 
-// ParseSearch is the inverse of Search.String.
 func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrInput) }
 
 // Params are the parameters of one search. They travel in the clear, except for
@@ -191,8 +185,9 @@ type Params struct {
 	// Search must be in Scheme.Searches, and the index must serve it
 	// (Manifest.Serves).
 	Search Search
-	// Prune turns on type-2 pruning by planes, which leaks more (SECURITY.md).
-	// AP-100 ignores it, since a plane is not always a lower bound.
+	// Prune turns on the paper's type-2 pruning, which skips subtrees behind
+	// distant planes and leaks more (SECURITY.md). AP-100 ignores it, because a
+	// plane's distance is not always a lower bound.
 	Prune bool
 }
 

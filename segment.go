@@ -24,8 +24,8 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return parseHex(d[:], text, "a digest")
 }
 
-// parseHex reads lower-case hexadecimal digits into id, which it changes only
-// on success.
+// parseHex parses text, lower-case hexadecimal digits, into id. It leaves id
+// unchanged on failure.
 func parseHex(id, text []byte, what string) error {
 	got := make([]byte, len(id))
 	n, err := hex.Decode(got, text[:min(len(text), 2*len(id))])
@@ -41,40 +41,42 @@ func ParseDigest(s string) (d Digest, err error) {
 	return d, err
 }
 
-// A SegmentKind is the kind of data in a segment.
 type SegmentKind uint8
 
 // The kinds, in the order of the manifest.
 const (
-	// SegmentVectors holds the vectors of consecutive records: rows C(V) of Dim
-	// words, groups of scheme sealed (internal/lattice), or blocks of
-	// LocalBlockBytes.
+	// SegmentVectors holds the encrypted vectors of consecutive records: groups
+	// of records in scheme sealed (internal/lattice), blocks of LocalBlockBytes
+	// in scheme local, and otherwise rows C(V) of Dim words.
 	SegmentVectors SegmentKind = 1
 	// SegmentKeywords holds a block of KeywordBytes per record. In an index
-	// that can be updated, the segments hold pages of KeywordPageRecords
-	// records each, followed by a final segment of KeywordTailBytes.
+	// that can be updated, such segments hold pages of KeywordPageRecords
+	// records each, and a final segment has KeywordTailBytes.
 	SegmentKeywords SegmentKind = 2
-	// SegmentForest holds the fields and order ciphertexts of the planes, then
+	// SegmentForest holds the field and order ciphertext of each plane, then
 	// the trees.
 	SegmentForest SegmentKind = 3
-	// SegmentPlanes holds C(H) of each plane, a row of Fields+1 words.
+	// SegmentPlanes holds C(H), the encryption of each plane, as a row of
+	// Fields+1 words.
 	SegmentPlanes SegmentKind = 4
-	// SegmentLists holds the first record of each cell of an inverted file, 4
-	// bytes each.
+	// SegmentLists holds the number of the first record of each cell of an
+	// inverted file, in 4 bytes.
 	SegmentLists SegmentKind = 5
-	// SegmentCentroids holds C(V) of each cell's centroid, a row of Dim words.
+	// SegmentCentroids holds the encrypted centroid C(V) of each cell, a row of
+	// Dim words.
 	SegmentCentroids SegmentKind = 6
-	// SegmentLedger holds the owner's encrypted bookkeeping for one generation
-	// of the index. The cloud only stores it.
+	// SegmentLedger holds the owner's encrypted ledger, which authenticates the
+	// other segments of one generation of the index. The cloud only stores it.
 	SegmentLedger SegmentKind = 7
 	// SegmentParams holds the public constants of scheme sealed.
 	SegmentParams SegmentKind = 8
-	// SegmentHints holds data that the owner needs to read replies of scheme
+	// SegmentHints holds data that the owner needs to decrypt replies of scheme
 	// sealed, one segment per vectors segment, in the same order. The cloud
 	// only stores it.
 	SegmentHints SegmentKind = 9
-	// SegmentProfile holds the encrypted profile and keyword list of the
-	// collection. It is large and updates leave it unchanged.
+	// SegmentProfile holds the encrypted profile (the conversion from features
+	// to vectors) and keyword list of the collection. It is large, and updates
+	// leave it unchanged.
 	SegmentProfile SegmentKind = 10
 	// SegmentIdentities holds the encrypted identities of the photos of
 	// consecutive records, IdentityBytes each. Only updates read it.
@@ -85,29 +87,28 @@ const (
 )
 
 const (
-	// ParamsBytes is the length of the parameters segment. An index with cells
-	// has one of ClusteredParamsBytes instead.
+	// ParamsBytes is the length of the parameters segment of an index without
+	// cells, and ClusteredParamsBytes the length with cells.
 	ParamsBytes          = 36
 	ClusteredParamsBytes = 2*ParamsBytes + 4
 	// LocalBlockRecords is the number of records in a full block of scheme
 	// local.
 	LocalBlockRecords = 32
-	// IdentityBytes is the length of a record's identity. A segment of
-	// identities also has a nonce and a tag.
-	IdentityBytes    = 16
-	identityOverhead = 12 + 16
-	// KeywordPageRecords is the number of records in a page of keywords.
+	// IdentityBytes is the length of a record's identity. identityOverhead is
+	// the length of the nonce and the tag of a segment of identities.
+	IdentityBytes      = 16
+	identityOverhead   = 12 + 16
 	KeywordPageRecords = 256
 	// KeywordAmendmentBytes is the length of the encrypted list of keywords
 	// that changed after their page was written.
 	KeywordAmendmentBytes = 4096
 )
 
-// keywordBudgets are the possible capacities of a page, in keywords per record
-// on average. There are few, because the cloud sees an index's budget.
+// keywordBudgets are the possible average numbers of keywords per record in a
+// page. There are only three, because the cloud learns the budget of an index.
 var keywordBudgets = []int{8, 16, 31}
 
-// KeywordBudgets lists the budgets in ascending order. The last one fits any
+// KeywordBudgets lists the budgets in ascending order. The last fits any
 // collection.
 func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
 
@@ -161,8 +162,8 @@ type Forest struct {
 }
 
 // AppendBinary appends the field and the order ciphertext (orderBytes long) of
-// every plane, then 16 bytes for every node: record, plane, left and right
-// child.
+// every plane, then 16 bytes for every node: record, plane, left child and
+// right child.
 func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	for i, c := range f.Cuts {
 		if orderBytes == 2 && c.Order > 1<<16-1 {

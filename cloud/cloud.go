@@ -14,13 +14,12 @@ import (
 // A Cloud answers requests to the indexes of one data folder.
 type Cloud struct {
 	*store.Store[loadedIndex]
-	// Workers is the number of goroutines that share one request
-	// (search.Options). The default is the number of cores. Set it before the
-	// first request.
+	// Workers is the number of goroutines that compute one batch of requests.
+	// The default is the number of cores. Set it before the first request.
 	Workers int
 }
 
-// New opens the data folder, which no other process may have open.
+// New opens the folder data, which no other process may have open.
 func New(data string, o store.Options) (*Cloud, error) {
 	s, err := store.Open(data, load, o)
 	if err != nil {
@@ -29,7 +28,7 @@ func New(data string, o store.Options) (*Cloud, error) {
 	return &Cloud{Store: s}, nil
 }
 
-// Over is New for any backend. Close closes it.
+// Over returns a Cloud for the indexes of b. Closing the Cloud closes b.
 func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
 // Load loads an active index unless it is loaded already. It calls turn before
@@ -38,7 +37,7 @@ func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done fu
 	if c.Loaded(k) {
 		return nil
 	}
-	// A missing index takes no turn.
+	// Check first that the index exists, because a missing index takes no turn.
 	if _, err := c.Active(ctx, k); err != nil {
 		return err
 	}
@@ -56,14 +55,14 @@ func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done fu
 	return nil
 }
 
-// Annotate answers requests to index k together. Scans share one read of the
-// index (search.Options.AnnotateBatch). Replies own their memory, so they stay
-// valid when the index is replaced.
+// Annotate answers requests to index k together. Requests that scan the whole
+// index share one read of it. Replies own their memory, so they stay valid when
+// the index is replaced.
 func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// Try again, because the store unloads an index whose memory map fails.
+	// Retry once, because the store unloads an index whose memory map fails.
 	replies, err := c.annotate(ctx, k, requests)
 	if errors.Is(err, store.ErrDamaged) {
 		replies, err = c.annotate(ctx, k, requests)
@@ -81,8 +80,8 @@ func (c *Cloud) annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 	return c.answer(ctx, h, requests)
 }
 
-// AnnotateShard answers requests to a shard of index k, in the generation whose
-// manifest has digest version (store.Store.GetShard).
+// AnnotateShard answers requests to shard p of index k. Argument version is the
+// digest of the manifest of the generation to search.
 func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
 	h, err := c.GetShard(ctx, k, version, p, manifest)
 	if err != nil {

@@ -4,29 +4,29 @@
 //	encrypted index (manifest, segments) ─▶ store ─▶ loaded index
 //	encrypted Request + loaded index     ─▶ score, search, sealed ─▶ Reply
 //
-// Nothing in cloud/ holds a key or sees a photo. No package below it may link
-// user/, photo/, encoder/ or model/, start a program, or load code. TestWall in
-// internal/testing/policy enforces this.
+// No package in cloud/ has a key or a photo. None of them may link user/,
+// photo/, encoder/ or model/, start a program, or load code. TestWall in
+// internal/testing/policy enforces this rule.
 //
 // Serving one request, from the network inward:
 //
-//	daemon     runs the server of a data folder: flags in, running server out
+//	daemon     starts the server of a data folder with the given flags
 //	listen     listeners, TLS, ACME, and limits on connections
 //	api        HTTP routes, OpenAPI document, problems
 //	tenant     registry of tenants, tokens, and limits on wrong tokens
 //	admission  fair queues for memory and computing time
 //	batch      joins waiting requests to one index into a batch
 //	cloud      (this package) answers a batch, by scheme
-//	search     forest (cpar), inverted file (ivf) and scan (capia)
-//	score      scores ⟨C(V), t⟩ of records and planes
-//	sealed     inner products that stay encrypted (sealed)
+//	search     searches forests (cpar) and inverted files (ivf), and scans (capia)
+//	score      computes scores ⟨C(V), t⟩ of records and planes
+//	sealed     computes encrypted scores (sealed)
 //
 // Storing indexes:
 //
-//	store      indexes in a data folder, activated atomically
-//	remote     the same in object storage, with a local cache
+//	store      keeps indexes in a data folder and activates them atomically
+//	remote     keeps indexes in object storage, with a local cache
 //	blob       clients of S3, Azure and Google object storage
-//	backup     copies of a data folder
+//	backup     copies a data folder
 //
 // Spreading one index over several nodes:
 //

@@ -14,13 +14,12 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A scheme lists the operations in which the schemes differ on the server. A
-// nil operation means that the scheme answers no requests.
+// A scheme lists the operations in which the schemes differ on the server. All
+// but load are nil if the server answers no requests of the scheme.
 type scheme struct {
 	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
-	// join merges the replies of all shards, in order, into one reply.
+	// join merges the replies of all shards, in order.
 	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
-	// work returns the number of records scored for a reply and the bytes read.
 	work func(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64)
 	// replyBytes bounds the memory of a reply, excluding a fixed overhead.
 	replyBytes func(m *cpar.Manifest, q *cpar.Request) int64
@@ -53,12 +52,12 @@ var schemes = map[cpar.Scheme]scheme{
 			}
 			return uint64(m.Records), touched
 		},
-		// A record takes one word, at most 40 bits in the reply, and as many in
-		// its encoding.
+		// A record takes a word of 8 bytes, 5 bytes in the reply, and 5 in its
+		// encoding.
 		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
 		batch:      sealed.BatchSize,
 	},
-	// The server only serves the segments.
+	// The server only stores and sends segments.
 	cpar.SchemeLocal: {
 		load: func(m *cpar.Manifest, _ shard.Range, _ [][]byte) (loadedIndex, error) {
 			return func(_ context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -93,9 +92,9 @@ func entry(s cpar.Scheme) scheme {
 	return scored
 }
 
-// MaxBatchWeight is the maximum weight of a batch, which shares one scan.
-// Sixteen scans together take two to three times as long as one. More would
-// gain little and delay other requests.
+// MaxBatchWeight is the maximum weight of a batch, whose requests share one
+// scan. Sixteen requests together take two to three times as long as one. More
+// would gain little and delay other requests.
 const MaxBatchWeight = 16
 
 // Weight returns the share of MaxBatchWeight that a request takes in a batch.
@@ -116,13 +115,13 @@ func ReplyBytes(m *cpar.Manifest, requests []*cpar.Request) (sum int64) {
 	return sum
 }
 
-// Answers reports whether r has the index and the encoding that q calls for.
+// Answers reports whether r has the index and the encoding of q.
 func Answers(r *cpar.Reply, q *cpar.Request) bool {
 	return r.Index == q.Index && (r.Opaque != nil) == q.Params.Scheme.Opaque()
 }
 
-// Join merges the replies of all shards of an index to one request, in the
-// order of the shards, into the reply of the whole index.
+// Join merges the replies of all shards to one request, in order, into one
+// reply.
 func Join(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 	for _, r := range shards {
 		if !Answers(r, q) {
@@ -141,14 +140,13 @@ func joinSealed(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 	return &cpar.Reply{Index: q.Index, Opaque: b}, err
 }
 
-// A loadedIndex answers all requests or none. Replies are in the order of the
-// requests.
+// A loadedIndex answers all requests, in order, or returns an error.
 type loadedIndex func(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 	e, ok := schemes[m.Scheme]
 	if !ok {
-		e = scored // which refuses m
+		e = scored // whose load operation rejects m
 	}
 	x, err := e.load(m, p, segments)
 	if err != nil {
@@ -158,7 +156,7 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, erro
 }
 
 // annotateScored answers requests to an index of scheme cpar, capia or ivf. The
-// server sees the scores and returns the records with the smallest ones.
+// server can read the scores and returns the records with the smallest scores.
 func annotateScored(ctx context.Context, x *score.Index, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF); err != nil {
 		return nil, err
@@ -167,7 +165,8 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	if err != nil {
 		return nil, err
 	}
-	// Keywords alias the index, which may be unloaded before the reply is sent.
+	// Copy the keywords, which alias the index, because it may be unloaded
+	// before the reply is sent.
 	for _, r := range replies {
 		for i, m := range r.Matches {
 			r.Matches[i].Keywords = append([]byte(nil), m.Keywords...)
@@ -176,7 +175,7 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	return replies, nil
 }
 
-// checkSchemes refuses requests unless the index answers all their schemes.
+// checkSchemes returns an error unless every request has a scheme in answered.
 func checkSchemes(requests []*cpar.Request, index string, answered ...cpar.Scheme) error {
 	for i, q := range requests {
 		if slices.Contains(answered, q.Params.Scheme) {

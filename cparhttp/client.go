@@ -20,17 +20,19 @@ import (
 
 const attempts = 3
 
-// A Client talks to one server, which it does not trust. Responses are bounded
-// and checked. Errors name the server and wrap cpar.ErrCloud if the server is
-// unreachable or violates the protocol, otherwise the sentinel for its response.
+// A Client sends requests to one untrusted server, and bounds and checks
+// responses. Errors name the server. They wrap cpar.ErrCloud if the server is
+// unreachable or violates the protocol, and otherwise the sentinel error for
+// the response (Problem).
 type Client struct {
-	// Patience is the longest silence to wait through. New sets it to a minute.
+	// Patience is the longest time without progress after which a call fails.
+	// New sets it to a minute.
 	Patience time.Duration
-	// Busy bounds the total wait of a call while the server is busy and says
-	// when to retry. New sets it to two minutes.
+	// Busy bounds the total time that a call waits when a busy server asks it
+	// to retry later. New sets it to two minutes.
 	Busy time.Duration
-	// Silent, if not nil, receives the duration of a silence once a second, from
-	// three seconds on, and 0 when it ends.
+	// Silent, if not nil, is called once a second after three seconds without
+	// progress with the length of the silence, and with 0 when it ends.
 	Silent func(time.Duration)
 
 	base       *url.URL
@@ -38,8 +40,8 @@ type Client struct {
 	http       *http.Client
 	retryDelay time.Duration
 
-	// opaque[id] bounds a sealed reply of an index. It is computed from the
-	// manifest.
+	// opaque[id] bounds the bytes of a sealed reply from index id, as computed
+	// from the manifest.
 	mu     sync.Mutex
 	opaque map[cpar.IndexID]int64
 }
@@ -47,9 +49,10 @@ type Client struct {
 // activationPatience is long because the server reads the whole index first.
 const activationPatience = 30 * time.Minute
 
-// New returns a client for the server at baseURL, http:// or https://. hc may
-// be nil. The client uses a copy of hc without redirects and cookies, and over
-// http:// to loopback also without proxies. Errors wrap cpar.ErrInput.
+// New returns a client for the server at baseURL, http:// or https://. The
+// argument hc may be nil. The client uses a copy of it without redirects and
+// cookies, and over http:// to loopback also without proxies. Errors wrap
+// cpar.ErrInput.
 func New(baseURL string, hc *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -80,8 +83,8 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, opaque: map[cpar.IndexID]int64{}}, nil
 }
 
-// SetToken adds a token to every request, but never unencrypted to another machine
-// (cpar.ErrInput). Set it before the first request.
+// SetToken adds t to all requests. It returns cpar.ErrInput if the token would
+// travel unencrypted to another machine. Call it before the first request.
 func (c *Client) SetToken(t bearer.Token) error {
 	if !t.IsZero() && c.base.Scheme != "https" && !IsLoopback(c.base.Hostname()) {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: a token is not sent over plain HTTP to another machine", c.base, cpar.ErrInput),
@@ -93,14 +96,12 @@ func (c *Client) SetToken(t bearer.Token) error {
 
 func (c *Client) URL() string { return c.base.String() }
 
-// Health returns the version of the server's formats if the server runs.
 func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h)
 	h.Status = sanitize.Text(c.token.Redact(h.Status))
 	return h, err
 }
 
-// Token returns the scopes of the client's token.
 func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathToken}, &info)
 	for i, s := range info.Scopes {
@@ -127,7 +128,6 @@ func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	return list.Indexes, err
 }
 
-// Manifest fetches the active manifest of an index.
 func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest, error) {
 	b, err := c.do(ctx, call{method: http.MethodGet, path: route(PathManifest, id), want: TypeBinary, limit: MaxManifestBytes})
 	if err != nil {
@@ -148,8 +148,8 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 
 var errTake = errors.New("passing on")
 
-// Segment fetches a segment of an index into w. The bytes are valid only if it
-// returns nil, because the digest is checked last.
+// Segment fetches a segment of an index into w. The bytes in w are valid only
+// if Segment returns nil, because it checks the digest last.
 func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w io.Writer) error {
 	k := call{method: http.MethodGet, path: route(PathSegment, id, s.Digest), want: TypeBinary}
 	k.take = func(r io.Reader) error {
@@ -199,14 +199,13 @@ func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// Stats contains the size of an annotation's bodies in bytes.
+// Stats contains the sizes of a request and its reply in bytes.
 type Stats struct {
 	Sent, Received int
 }
 
 // Annotate sends a request and returns the reply. It checks that the reply
-// belongs to the index, has at most as many matches as requested, and no record
-// twice.
+// belongs to the index and has no more matches than requested, all distinct.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, limit, err := c.encode(ctx, q)
@@ -226,8 +225,8 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 }
 
 // encode encodes a request and returns a bound on the size of its reply. An
-// opaque reply grows with the index, so encode fetches the manifest unless it
-// is known.
+// opaque reply grows with the index, so encode fetches the manifest if it is
+// unknown.
 func (c *Client) encode(ctx context.Context, q *cpar.Request) (b []byte, limit int64, err error) {
 	if b, err = q.MarshalBinary(); err != nil {
 		return nil, 0, err
@@ -278,8 +277,8 @@ func checkReply(q *cpar.Request, a *cpar.Reply) error {
 	return nil
 }
 
-// cloudFault attributes damaged bytes to the server that sent them. Version
-// errors stay unchanged.
+// cloudFault converts cpar.ErrCorrupt into cpar.ErrCloud, because the server
+// sent the damaged bytes. Other errors keep their kind.
 func (c *Client) cloudFault(err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) {
 		return fmt.Errorf("cloud at %s: %w: %v", c.base, cpar.ErrCloud, err)

@@ -19,9 +19,9 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A call is an exchange with the server, repeated if the connection fails. Uploads
-// are named by digest, activation and deletion are idempotent, and the server
-// learns nothing from the same annotation again.
+// A call is a request to the server, repeated if the connection fails. Uploads,
+// activation and deletion are idempotent, and the server learns nothing from a
+// repeated annotation request.
 type call struct {
 	method, path string
 	body         []byte
@@ -30,18 +30,19 @@ type call struct {
 	limit        int64
 	patience     time.Duration
 	attempts     *int
-	// take, if set, reads a success as a stream.
+	// take, if set, reads the body of a successful response as a stream.
 	take func(r io.Reader) error
 }
 
 var (
 	errSilence = errors.New("nothing was heard for too long")
-	// errTaken means that bytes were already passed on.
+	// errTaken means that the caller has received bytes, so the call cannot be
+	// repeated.
 	errTaken = errors.New("the connection broke half way")
 )
 
 // do makes the call and returns the body of the response. It retries, within
-// bounds, after failed connections and when a busy server asks for it.
+// limits, after failed connections and when a busy server asks for a retry.
 func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	waited := time.Duration(0)
 	for failed, asked := 0, 1; ; asked++ {
@@ -83,7 +84,8 @@ type later struct {
 
 func (l *later) Unwrap() error { return l.error }
 
-// attempt also reports whether the connection failed, so that a retry may help.
+// attempt makes the call once. The result again reports whether the connection
+// failed, so that a retry may help.
 func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -118,8 +120,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 			k.sent(n)
 		}
 	}}
-	// A transport may read on after the response, when the memory map may be
-	// gone.
+	// Stop the upload, because a transport may read it even after the response,
+	// when the caller may have unmapped it.
 	defer func() {
 		if sent := up.stop(); err != nil && k.sent != nil {
 			k.sent(-sent)
@@ -195,8 +197,8 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	}
 	broken := fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err)
 	if c.base.Scheme == "https" {
-		// In TLS 1.3 that alert arrives after the handshake, and a write may
-		// only see a closed connection.
+		// In TLS 1.3 the alert about a missing client certificate arrives after
+		// the handshake, and a write may see only a closed connection.
 		return hint.Add(broken, "is cpard running at %s? if it wants a client certificate, name one with --cloud-cert and --cloud-cert-key", c.base)
 	}
 	return hint.Add(broken, "is cpard running at %s?", c.base)

@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// IsLoopback reports whether host, without a port, denotes this machine only.
+// IsLoopback reports whether host, without a port, is localhost or a loopback
+// address.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// OnlyLoopback returns a copy of t that reaches this machine only, whatever a
-// proxy or a name server says about "localhost". Unencrypted requests use it.
+// OnlyLoopback returns a copy of t, for unencrypted requests, that connects
+// only to this machine. It uses no proxy, and rejects other addresses even for
+// "localhost".
 func OnlyLoopback(t *http.Transport) *http.Transport {
 	t = t.Clone()
 	t.Proxy = nil

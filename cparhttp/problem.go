@@ -21,34 +21,33 @@ const (
 	CodeCorrupt      = "corrupt"      // the stored index is damaged
 	CodeVersion      = "version"      // a body in another format version
 	CodeStorage      = "storage"      // the server cannot read or write its disk
-	CodeQuota        = "quota"        // no space for the tenant, or too many never activated uploads
-	CodeNotFound     = "not_found"    // no such index, segment or route
+	CodeQuota        = "quota"        // the tenant's storage is full, or too many uploads are not activated
+	CodeNotFound     = "not_found"    // unknown index, segment or route
 	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
 	CodeTooLarge     = "too_large"    // a body over its limit
-	CodeUnauthorized = "unauthorized" // no known token, or too many wrong ones
+	CodeUnauthorized = "unauthorized" // no known token, or too many wrong tokens
 	CodeScope        = "scope"        // the token lacks the scope
-	CodeForbidden    = "forbidden"    // from a browser, or under another host's name
-	CodeBusy         = "busy"         // timed out while waiting
+	CodeForbidden    = "forbidden"    // sent by a web page, or with an unknown host name
+	CodeBusy         = "busy"         // the request timed out in the queue
 	CodeAway         = "away"         // the storage behind the server is unreachable
 	CodeInternal     = "internal"     // a bug in the server
 	CodeUnready      = "unready"      // from PathReadyz: send requests elsewhere
 )
 
 // A Problem is the body of every unsuccessful response: the problem details of
-// RFC 9457 with one more member.
+// RFC 9457 with the additional member code.
 type Problem struct {
-	Type     string `json:"type"`  // ProblemType of the code, the path of an explanation
+	Type     string `json:"type"`  // the path of an explanation (ProblemType)
 	Title    string `json:"title"` // the code in words
 	Status   int    `json:"status"`
 	Detail   string `json:"detail,omitempty"`
-	Instance string `json:"instance,omitempty"` // urn:uuid: and the request's id in the server's log
+	Instance string `json:"instance,omitempty"` // "urn:uuid:", then the request's id in the server's log
 	Code     string `json:"code"`
 }
 
 // ProblemType returns the path, relative to the server, that explains a code.
 func ProblemType(code string) string { return strings.Replace(PathProblem, "{code}", code, 1) }
 
-// Codes lists all codes with a title and advice for clients.
 var Codes = []struct{ Code, Title, Advice string }{
 	{CodeInput, "The request cannot be used", "Correct the request. The same request fails again."},
 	{CodeCorrupt, "The index is damaged at the cloud", "Push the index again, which replaces the damaged data. Until then it cannot be searched."},
@@ -67,18 +66,18 @@ var Codes = []struct{ Code, Title, Advice string }{
 	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, which identifies the request in the log."},
 }
 
-// ErrNotFound means that the server lacks the index. It is wrapped with
-// cpar.ErrInput.
+// ErrNotFound means that the server has no such index, segment or route. Such
+// errors also wrap cpar.ErrInput.
 var ErrNotFound = errors.New("the cloud does not have it")
 
-// ErrToken means that the server refuses the token or its scope. It is wrapped
-// with cpar.ErrCloud, because other photos would fail too.
+// ErrToken means that the server refuses the token or its scope. Such errors
+// also wrap cpar.ErrCloud, because all other photos would fail too.
 var ErrToken = errors.New("the cloud does not accept the token")
 
 var errIncomplete = errors.New("the cloud lacks segments")
 
-// err converts a problem into the sentinel of its code. It includes the
-// server's text, shortened and without control characters.
+// err returns an error that wraps the sentinel error for the code. It includes
+// the server's text, shortened and without control characters.
 func (p *Problem) err() error {
 	says := fmt.Sprintf("it says %q", sanitize.Short(p.Detail))
 	switch p.Code {

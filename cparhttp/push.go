@@ -10,9 +10,10 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Push sends the index in folder to the server and activates it. It skips segments
-// that the server has. progress, if not nil, receives the number of bytes of
-// segments on the server, from another goroutine, one call at a time.
+// Push sends the index in folder to the server and activates it. It skips
+// segments that the server has. It calls progress, if not nil, with the bytes
+// on the server and in total, one call at a time, possibly from another
+// goroutine.
 func (c *Client) Push(ctx context.Context, folder string, progress func(done, total int64)) (*cpar.Manifest, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -24,7 +25,8 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	if err != nil {
 		return nil, fmt.Errorf("pushing: %w", err)
 	}
-	// Another push or a collection may remove segments before activation.
+	// Try twice, because another push or the server's garbage collection may
+	// remove segments before activation.
 	for range 2 {
 		if err = c.pushSegments(ctx, x, b, progress); err != nil {
 			break
@@ -40,7 +42,7 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	return m, nil
 }
 
-// Missing returns the segments that a push would send now.
+// Missing returns the segments of m that the server does not have.
 func (c *Client) Missing(ctx context.Context, m *cpar.Manifest) ([]cpar.Segment, error) {
 	b, err := m.MarshalBinary()
 	if err != nil {

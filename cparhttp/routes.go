@@ -3,7 +3,7 @@
 //
 //	GET    /v1/health                             health and format version
 //	GET    /v1/token                              scopes of the request's token (JSON)
-//	GET    /v1/usage                              storage used and its limit (JSON)
+//	GET    /v1/usage                              used storage and all limits (JSON)
 //	GET    /v1/indexes                            list the indexes (JSON)
 //	DELETE /v1/indexes/{id}
 //	GET    /v1/indexes/{id}/manifest              cpar.Manifest
@@ -15,9 +15,9 @@
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
 //
-// A device fetches an index of scheme local segment by segment. An update is a
-// push under the same id: missing segments are uploaded, then activation
-// atomically replaces the index.
+// A device fetches an index of scheme local segment by segment. To update an
+// index, a device uploads the missing segments under the same id, and
+// activation replaces the index atomically.
 //
 // Bodies are the canonical encoding of package cpar, a batch of package wire,
 // or a segment's bytes, as application/octet-stream, unless marked JSON. Errors
@@ -44,12 +44,12 @@ const (
 	PathAnnotateBatch = "/v1/indexes/{id}/annotate-batch"
 
 	// These need no token and are not in the OpenAPI document.
-	PathHealthz     = "/healthz" // is the process alive
-	PathReadyz      = "/readyz"  // may requests be sent to it
+	PathHealthz     = "/healthz" // reports whether the process is alive
+	PathReadyz      = "/readyz"  // reports whether the process can serve requests
 	PathProblem     = "/problems/{code}"
 	PathOpenAPIJSON = "/openapi.json"
 	PathOpenAPIYAML = "/openapi.yaml"
-	PathOpenAPI30   = "/openapi-3.0.json" // the same for generators without OpenAPI 3.1
+	PathOpenAPI30   = "/openapi-3.0.json" // for client generators without OpenAPI 3.1
 )
 
 var Routes = []string{PathHealth, PathToken, PathUsage, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
@@ -61,56 +61,49 @@ const (
 	TypeProblem = "application/problem+json"
 )
 
-// Limits of bodies read whole, in bytes.
+// Limits in bytes of bodies that are read into memory.
 const (
 	MaxManifestBytes = 4 << 20
 	maxJSONBytes     = 16 << 20
 	maxProblemBytes  = 64 << 10
 )
 
-// Health is the response to PathHealth.
 type Health struct {
 	Status string `json:"status" doc:"ok"`
-	// Format is cpar.Version, the version of every binary body.
-	Format int `json:"format" doc:"The version of the binary formats spoken here"`
+	Format int    `json:"format" doc:"The version of the binary formats that the cloud reads and writes"`
 }
 
-// TokenInfo is the response to PathToken.
 type TokenInfo struct {
-	Needed bool     `json:"needed" doc:"Whether this cloud needs a token at all"`
-	Scopes []string `json:"scopes" nullable:"false" doc:"What the token may do: annotate, push, delete, admin"`
+	Needed bool     `json:"needed" doc:"Whether this cloud requires a token"`
+	Scopes []string `json:"scopes" nullable:"false" doc:"The scopes of the token, from: annotate, push, delete, admin"`
 }
 
-// UsageInfo is the response to PathUsage. A zero limit means none.
+// UsageInfo has limits, where zero means unlimited.
 type UsageInfo struct {
-	Indexes int   `json:"indexes" doc:"How many are active"`
-	Bytes   int64 `json:"bytes" doc:"The size of the segments of active indexes"`
-	Pending int64 `json:"pending_bytes" doc:"The size of segments that no active index names, uploads in progress among them"`
+	Indexes int   `json:"indexes" doc:"The number of active indexes"`
+	Bytes   int64 `json:"bytes" doc:"The total size of the segments of active indexes, in bytes"`
+	Pending int64 `json:"pending_bytes" doc:"The total size of segments outside active indexes, in bytes. It includes uploads in progress."`
 
-	StorageBytes      int64   `json:"storage_bytes" doc:"The most that may be stored, pending bytes included; 0 if there is no limit"`
-	RequestsPerSecond float64 `json:"requests_per_second" doc:"The most on average; 0 if there is no limit"`
-	Burst             int     `json:"burst" doc:"The most at once after a pause; 0 if there is no limit"`
-	Concurrent        int     `json:"concurrent" doc:"The most that are worked on at the same time; 0 if there is no limit"`
+	StorageBytes      int64   `json:"storage_bytes" doc:"The storage limit in bytes, which includes pending bytes, or 0 if there is no limit"`
+	RequestsPerSecond float64 `json:"requests_per_second" doc:"The maximum average number of requests per second, or 0 if there is no limit"`
+	Burst             int     `json:"burst" doc:"The maximum number of requests at once after a pause, or 0 if there is no limit"`
+	Concurrent        int     `json:"concurrent" doc:"The maximum number of requests that the cloud processes at the same time, or 0 if there is no limit"`
 }
 
-// IndexInfo describes an index in an IndexList.
 type IndexInfo struct {
 	ID      cpar.IndexID `json:"id" doc:"32 lower-case hexadecimal digits"`
 	Scheme  string       `json:"scheme" doc:"cpar, capia, sealed, local or ivf"`
 	Records uint32       `json:"records"`
 	Bytes   uint64       `json:"bytes" doc:"The size of all segments"`
-	// Damaged describes damage to the index, or is empty.
-	Damaged string `json:"damaged,omitempty" doc:"What is wrong with the index; absent if nothing"`
+	Damaged string       `json:"damaged,omitempty" doc:"A description of the damage to the index. The member is absent if the index is intact."`
 }
 
-// IndexList is the response to PathIndexes.
 type IndexList struct {
 	Indexes []IndexInfo `json:"indexes" nullable:"false"`
 }
 
-// MissingList is the response to PathMissing.
 type MissingList struct {
-	Missing []string `json:"missing" nullable:"false" doc:"Digests of segments to upload, 64 lower-case hexadecimal digits each"`
+	Missing []string `json:"missing" nullable:"false" doc:"The digests of the segments to upload, each with 64 lower-case hexadecimal digits"`
 }
 
 func route(pattern string, id cpar.IndexID, d ...cpar.Digest) string {

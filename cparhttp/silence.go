@@ -9,18 +9,19 @@ import (
 // silentAfter is the silence of a server after which Client.Silent is called.
 const silentAfter = 3 * time.Second
 
-// A silence reports how long the server has not been heard during one attempt.
+// A silence measures the time since the server's last progress in one attempt,
+// and reports it with tell.
 type silence struct {
 	tell func(time.Duration)
 
 	mu    sync.Mutex
-	last  time.Time // when something was last heard
-	told  bool
+	last  time.Time // last progress
+	told  bool      // whether tell was called since last
 	ended bool
 }
 
-// listen calls Client.Silent every second while the server is silent for longer
-// than silentAfter, until stop is called.
+// listen calls Client.Silent every second while the server has been silent for
+// longer than silentAfter, until stop is called.
 func (c *Client) listen(ctx context.Context) (s *silence, stop func()) {
 	s = &silence{tell: c.Silent, last: time.Now()}
 	if s.tell == nil {
@@ -54,7 +55,7 @@ func (s *silence) tick(now time.Time) {
 	}
 }
 
-// heard restarts the count.
+// heard records progress, which ends the silence.
 func (s *silence) heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,8 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls. After an interrupt, what was shown stays.
+// end prevents further calls of tell. With clear it first reports the end of
+// the silence. An interrupt leaves the last report visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()

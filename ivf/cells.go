@@ -6,12 +6,12 @@ import (
 	"cpar/kdforest"
 )
 
-// Cells assigns records to cells: cell i holds the records First[i] to
-// First[i+1]−1. It holds no values. It is immutable and safe for concurrent
-// use.
+// Cells assigns records to cells. Cell i holds the records First[i] to
+// First[i+1]−1. A Cells contains no vectors. It is immutable and safe for
+// concurrent use.
 type Cells struct {
-	// First has one element more than there are cells. It starts with 0,
-	// ascends, and ends with the number of records. No cell is empty.
+	// First has k+1 elements. It ascends strictly from 0 to the number of
+	// records, so no cell is empty.
 	First []uint32
 }
 
@@ -26,9 +26,10 @@ func (l *Cells) Records() int {
 	return int(l.First[len(l.First)-1])
 }
 
-// Validate checks untrusted cells for Search: they hold every record from 0 to
-// Records−1 exactly once, and none is empty. Values are not checked, but wrong
-// cells only find wrong records. Errors wrap kdforest.ErrCorrupt.
+// Validate checks that untrusted cells are safe for Search: every record from 0
+// to Records−1 is in exactly one cell, and no cell is empty. Other wrong
+// assignments only make Search find wrong records. Errors wrap
+// kdforest.ErrCorrupt.
 func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: cells do not begin with record 0", kdforest.ErrCorrupt)

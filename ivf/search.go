@@ -9,13 +9,12 @@ import (
 	"cpar/kdforest"
 )
 
-// Scorer computes the distance of rows, records or centroids, from one request.
-// Its answers must not change during a search. Search calls it from one
-// goroutine.
+// Scorer computes the scores of rows (records or centroids) for one request. A
+// row's score must not change during a search. Search uses one goroutine.
 type Scorer interface {
-	// Run sets scores[i] to the score of row first+i, smaller being nearer. The
-	// caller owns and reuses the slice. A row's score does not depend on its
-	// run.
+	// Run sets scores[i] to the score of row first+i. A smaller score is
+	// nearer. The caller owns and reuses the slice. A row's score must not
+	// depend on the run.
 	Run(first uint32, scores []int64)
 }
 
@@ -23,7 +22,6 @@ type Scorer interface {
 // runs.
 const longestRun = 1 << 14
 
-// Options bound a search.
 type Options struct {
 	Visits int // records to visit, see kdforest.Visits
 	L      int // hits to return
@@ -35,14 +33,13 @@ type Options struct {
 
 // Visit is one step of a search, for Options.Trace.
 type Visit struct {
-	Cell uint32 // of the record
+	Cell uint32 // the cell of the record
 	kdforest.Hit
 }
 
-// Stats is the cost of a search.
 type Stats struct {
 	Centroids int // all centroids are scored
-	Cells     int // entered
+	Cells     int // cells read, at least in part
 	Visited   int // records scored
 	Runs      int // calls of Run for records
 }
@@ -51,9 +48,9 @@ type Stats struct {
 // by (score, record), with the cost. l must be valid. Errors wrap
 // kdforest.ErrInput.
 //
-// It reads the cells in order of (centroid score, cell), each from its first
-// record on. The final cell may be read in part. With opt.Visits ≥ n the result
-// equals kdforest.Scan.
+// Search reads the cells in order of (centroid score, cell), each from its
+// first record, and may read the last in part. If opt.Visits is at least the
+// number of records, the result is the same as from kdforest.Scan.
 func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:

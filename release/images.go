@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the customary user ID without privileges.
+// user is the customary ID of a user without privileges.
 const user = 65532
 
 // An image describes a container that holds one program and no shell or
@@ -25,17 +25,17 @@ const user = 65532
 type image struct {
 	program string
 	env     []string
-	data    string // the only folder that the program writes, besides /tmp
+	data    string // the only folder besides /tmp that the program writes
 	ports   map[string]struct{}
 	command []string
 }
 
 var allImages = []image{
-	// The port is unprivileged. OCI images have no health check. Query /healthz
-	// and /readyz from outside.
+	// The port is unprivileged. OCI images have no health checks. Query
+	// /healthz and /readyz from outside.
 	{"cpard", []string{"CPARD_DATA=/var/lib/cpard", "CPARD_LISTEN=:8443", "CPARD_CONFIG=none"}, "/var/lib/cpard", map[string]struct{}{"8443/tcp": {}}, []string{"serve"}},
-	// It has no port, because vision-serve listens on loopback. It shares the
-	// network of PhotoPrism's container (compose/photoprism.yml).
+	// This image has no port, because vision-serve listens on loopback. Its
+	// container shares the network of PhotoPrism's (compose/photoprism.yml).
 	{"cpar", []string{"HOME=/var/lib/cpar"}, "/var/lib/cpar", nil, []string{"vision-serve"}},
 }
 
@@ -63,20 +63,19 @@ func (r *release) images(stages []stage) error {
 	return nil
 }
 
-// A layout collects the blobs of an OCI image layout.
 type layout struct {
 	r     *release
 	blobs map[digest.Digest][]byte
 	order []digest.Digest
 }
 
-// add stores a blob: bytes as they are, and other values as JSON.
+// add stores a blob. It encodes values other than bytes as JSON.
 func (l *layout) add(mediaType string, v any) oci.Descriptor {
 	b, raw := v.([]byte)
 	if !raw {
 		var err error
 		if b, err = json.Marshal(v); err != nil {
-			panic("release: " + err.Error()) // the types of the specification always encode
+			panic("release: " + err.Error()) // impossible for the types of the specification
 		}
 	}
 	d := digest.FromBytes(b)
@@ -86,7 +85,6 @@ func (l *layout) add(mediaType string, v any) oci.Descriptor {
 	return oci.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(b))}
 }
 
-// platform adds the image of one architecture.
 func (l *layout) platform(x image, s stage) (oci.Descriptor, error) {
 	files, err := l.r.rootfs(x, s)
 	if err != nil {
@@ -119,17 +117,16 @@ func (l *layout) platform(x image, s stage) (oci.Descriptor, error) {
 	return d, nil
 }
 
-// rootfs returns the files of an image as a tar file.
 func (r *release) rootfs(x image, s stage) ([]byte, error) {
 	program, err := os.ReadFile(filepath.Join(s.static, x.program))
 	if err != nil {
 		return nil, err
 	}
-	// Mozilla's certificates, for ACME and object storage.
+	// Add Mozilla's root certificates for ACME and object storage.
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {
-			continue // PEM files cannot express constraints
+			continue // a PEM file cannot express the constraint
 		}
 		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
 			return nil, err
@@ -154,7 +151,6 @@ func (r *release) rootfs(x image, s stage) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// write writes the layout with the given index as a tar file.
 func (l *layout) write(w io.Writer, index oci.Descriptor) error {
 	t := tar.NewWriter(w)
 	top, err := json.Marshal(oci.Index{Versioned: specs.Versioned{SchemaVersion: 2}, Manifests: []oci.Descriptor{index}})

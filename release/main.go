@@ -24,25 +24,23 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// A target is a system that programs are built for.
 type target struct{ os, arch string }
 
 func (t target) String() string { return t.os + "/" + t.arch }
 
-// containers is the operating system of packages and images.
 const containers = "linux"
 
 var targets = []target{
 	{containers, "amd64"}, {containers, "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
 }
 
-// A release holds everything that the outputs depend on, and the folders.
+// A release holds the folders and everything that the output depends on.
 type release struct {
 	root, out, work string
 	module          string
-	version         string // without v, as in 1.2.3
+	version         string // without v, such as 1.2.3
 	revision        string
-	date            time.Time // of the commit
+	date            time.Time // date of the commit
 	targets         []target
 	keys            keys
 }

@@ -23,12 +23,11 @@ var programs = []string{"cpar", "cpard"}
 type stage struct {
 	target
 	folder string
-	// static holds programs for Linux that need no libc, as on Alpine and in
-	// images. This cpar cannot load ONNX Runtime.
+	// static is the folder of programs for Linux without a libc, such as Alpine
+	// and images. Its cpar cannot load ONNX Runtime.
 	static string
 }
 
-// program returns the path of a program in the stage.
 func (s stage) program(name string) string {
 	if s.os == "windows" {
 		name += ".exe"
@@ -36,9 +35,9 @@ func (s stage) program(name string) string {
 	return filepath.Join(s.folder, name)
 }
 
-// compile builds the programs of a target into a folder. It stamps version,
-// revision and date itself, because the stamps of the go command also depend on
-// the tags that a checkout has.
+// compile builds the programs of a target. It stamps version, revision and date
+// itself, because stamps of the go command also depend on the tags in the
+// checkout.
 func (r *release) compile(s stage, tags string) error {
 	of := r.module + "/internal/version."
 	stamps := fmt.Sprintf("-s -w -X %snumber=v%s -X %srevision=%s -X %sdate=%s", of, r.version, of, r.revision, of, r.date.Format("2006-01-02T15:04:05Z"))
@@ -53,9 +52,9 @@ func (r *release) compile(s stage, tags string) error {
 	return nil
 }
 
-// common makes the folder of files that are the same for all targets: licences,
-// files for packagers, manual pages and completions. Programs built for this
-// machine write the manual pages and completions.
+// common creates the folder of files that are the same for all targets:
+// licences, files for packagers, manual pages and completions. Programs built
+// for this machine write the manual pages and completions.
 func (r *release) common() (string, error) {
 	folder := filepath.Join(r.work, "common")
 	for _, name := range []string{"licences", "release/packaging", "release/compose"} {
@@ -79,7 +78,7 @@ func (r *release) common() (string, error) {
 	for _, name := range programs {
 		run := func(args ...string) ([]byte, error) {
 			cmd := exec.Command(host.program(name), args...)
-			// Settings of this machine must not reach the pages.
+			// Keep the environment of this machine out of the pages.
 			cmd.Env, cmd.Stderr = []string{"HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}, os.Stderr
 			return cmd.Output()
 		}
@@ -102,7 +101,6 @@ func (r *release) common() (string, error) {
 	return folder, nil
 }
 
-// stage builds a target, its archive and its bills of materials.
 func (r *release) stage(t target, common string) (stage, error) {
 	s := stage{target: t, folder: filepath.Join(r.work, t.os+"-"+t.arch)}
 	if err := os.CopyFS(s.folder, os.DirFS(common)); err != nil {
@@ -154,8 +152,8 @@ func (r *release) normalize(folder string) error {
 	})
 }
 
-// archive packs a folder into a .tar.gz file of one folder called base. Windows
-// comes with a tar that unpacks it.
+// archive packs a folder, renamed to base, into a .tar.gz file, which the tar
+// of Windows can unpack too.
 func (r *release) archive(folder, base string) error {
 	return r.write(base+".tar.gz", func(w io.Writer) error {
 		z := gzip.NewWriter(w)
@@ -198,7 +196,6 @@ func (r *release) put(t *tar.Writer, h tar.Header, content []byte) error {
 	return err
 }
 
-// write creates a file in the output folder.
 func (r *release) write(name string, content func(io.Writer) error) error {
 	f, err := os.Create(filepath.Join(r.out, name))
 	if err != nil {
@@ -211,8 +208,8 @@ func (r *release) write(name string, content func(io.Writer) error) error {
 	return f.Close()
 }
 
-// materials writes the bill of materials of a program: the modules that it
-// links, as the go command recorded them.
+// materials writes the bill of materials of a program: the modules that the go
+// command recorded in it.
 func (r *release) materials(program, name string) error {
 	g, err := bin.NewGenerator(program, bin.WithIncludeStdlib(true), bin.WithVersionOverride("v"+r.version), bin.WithLogger(zerolog.Nop()))
 	if err != nil {

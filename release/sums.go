@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// keys are the names of files with the maintainer's private keys, "" for none.
+// keys contains the names of files with the maintainer's private keys, or "".
 type keys struct{ minisign, rpm, apk string }
 
 func (k *keys) add(f *flag.FlagSet) {
@@ -20,14 +20,12 @@ func (k *keys) add(f *flag.FlagSet) {
 	f.StringVar(&k.apk, "apk-key", os.Getenv("CPAR_APK_KEY"), "`file` with the RSA key that signs apk packages, in PEM form ($CPAR_APK_KEY)")
 }
 
-// from resolves relative names against a folder.
 func (k *keys) from(folder string) {
 	for _, p := range []*string{&k.minisign, &k.rpm, &k.apk} {
 		*p = absolute(folder, *p)
 	}
 }
 
-// latest is the content of latest.json, as in docs/RELEASING.md.
 type latest struct {
 	Version string `json:"version"`
 	Date    string `json:"date"`
@@ -69,7 +67,7 @@ func (r *release) sums() error {
 	if r.keys.minisign == "" {
 		return nil
 	}
-	// minisign itself asks for the passphrase of the key.
+	// Program minisign asks for the passphrase of the key.
 	sign := exec.Command("minisign", "-S", "-s", r.keys.minisign, "-m", "SHA256SUMS", "-t", fmt.Sprintf("cpar %s, commit %s", r.version, r.revision))
 	sign.Dir, sign.Stdin, sign.Stdout, sign.Stderr = r.out, os.Stdin, os.Stdout, os.Stderr
 	return sign.Run()

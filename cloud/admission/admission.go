@@ -3,10 +3,10 @@
 //
 //	connection ─▶ Door.Enter until it shows a token
 //	request ─▶ Enter        rate and concurrency of its tenant
-//	        ─▶ AcquireBody  before a small body is read, or AcquirePart as a large
-//	                        one arrives
-//	        ─▶ QueueTurn    before anything is computed
-//	        ─▶ AcquireReply before replies are made
+//	        ─▶ AcquireBody  before a small body is read, or AcquirePart for each
+//	                        part of a large body
+//	        ─▶ AcquireReply memory for the replies
+//	        ─▶ QueueTurn    before the search
 //	        ─▶ all released
 //
 // Each step is a queue of bounded length in which a request waits for a bounded
@@ -14,10 +14,10 @@
 // estimate of when to retry.
 //
 // The queues are fair. The next grant goes to the tenant that has received the
-// least. Within a tenant it goes to the class, light or heavy, that has
-// received the least, and within a class to the first arrival.
-// golang.org/x/sync/semaphore serves all callers in order of arrival, so 64
-// clients of one tenant would delay another tenant's only client.
+// least. Within a tenant it goes to the class, light (single requests) or heavy
+// (batches), that has received the least, and within a class to the first
+// arrival. With golang.org/x/sync/semaphore, which serves callers in order of
+// arrival, 64 clients of one tenant would delay another tenant's only client.
 package admission
 
 import (
@@ -31,31 +31,31 @@ import (
 
 // Limits configures a Gate. Zero fields select defaults.
 type Limits struct {
-	// Memory bounds all bodies, decoded requests and replies held at once, in
-	// bytes. The default is 256 MB. A quarter is reserved for replies, because
-	// requests that hold bodies must not wait for each other. An eighth of this
-	// quarter is for answers to clients without a token. A sixteenth of Memory
-	// is for small bodies only.
+	// Memory bounds the bytes of all bodies, decoded requests and replies. The
+	// default is 256 MB. A quarter is reserved for replies, because requests
+	// that hold bodies must not wait for each other. An eighth of this quarter
+	// is for answers to clients without a token. A sixteenth of Memory is only
+	// for small bodies.
 	Memory int64
-	// Turns is the number of batches computed at once. The default is the
+	// Turns is the number of batches searched at once. The default is the
 	// number of cores.
 	Turns int
-	// Queue is the number of requests that may wait in each queue. The default
-	// is 16,384. Each request of a batch counts.
+	// Queue is the number of requests, single or in batches, that may wait in
+	// each queue. The default is 16,384.
 	Queue int64
 	// Wait is the longest wait in each queue. The default is ten seconds.
 	Wait time.Duration
 }
 
 // An OverloadError wraps ErrBusy when the server is full and ErrTooMany when
-// the tenant has reached its own limits. Both ask the client to retry.
+// the tenant has reached its limits. Both ask the client to retry.
 var (
 	ErrBusy    = errors.New("the cloud is busy")
 	ErrTooMany = errors.New("too many requests")
 )
 
-// ErrExceedsCapacity means that a request exceeds the server's capacity, so that
-// retrying does not help.
+// ErrExceedsCapacity means that a retry cannot succeed, because a request
+// exceeds the server's capacity.
 var ErrExceedsCapacity = errors.New("more than this cloud accepts at once")
 
 type OverloadError struct {
@@ -68,16 +68,15 @@ func (f *OverloadError) Error() string { return f.kind.Error() + ": " + f.what }
 
 func (f *OverloadError) Unwrap() error { return f.kind }
 
-// RetryAfter estimates the time until a retry, from a second to a minute.
+// RetryAfter returns the time after which the client should retry, from a
+// second to a minute.
 func (f *OverloadError) RetryAfter() time.Duration {
 	return min(max(f.after, time.Second), time.Minute)
 }
 
-// A Gate holds the queues and budgets of one server. It is safe for concurrent
-// use.
+// A Gate holds the queues of one server. It is safe for concurrent use.
 type Gate struct {
-	limits Limits
-	// Door limits clients without a token.
+	limits  Limits
 	Door    *Door
 	bodies  *queue
 	replies *queue
@@ -102,40 +101,38 @@ func New(l Limits) *Gate {
 		bodies:  newQueue("its memory for requests is in use", l.Memory-replies-small, byUnits, l),
 		replies: newQueue("its memory for replies is in use", replies-answers, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
-		// Reading all that a tenant has stored may take minutes.
+		// Few checks run at once, because each may read for minutes.
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
 		builds: newQueue("too many activations are waiting", int64(max(2, l.Turns)), byTime, l),
-		// Any valid token creates an entry, so the table is bounded.
+		// The table is bounded, because every tenant adds an entry.
 		tenants: newTenants(4096),
 	}
 	g.bodies.reserve = small
 	g.checks.each = 1
-	// Loading from remote storage takes minutes, so half the turns stay free
-	// for other tenants.
+	// A tenant may use only half the turns, because loading from remote storage
+	// takes minutes.
 	g.builds.each = int64(max(1, l.Turns/2))
 	return g
 }
 
-// Limits returns the limits with defaults filled in.
 func (g *Gate) Limits() Limits { return g.limits }
 
-// AcquireBody takes n bytes of request memory for a small body. release may be
-// called more than once.
+// AcquireBody takes n bytes of request memory for a small body. The caller may
+// call release several times.
 func (g *Gate) AcquireBody(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.bodies.take(ctx, tenant, Light, n)
 }
 
-// AcquirePart is AcquireBody for a part of a body that is not small.
+// AcquirePart takes n bytes of request memory for a part of a large body.
 func (g *Gate) AcquirePart(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.bodies.take(ctx, tenant, Heavy, n)
 }
 
-// AcquireReply takes n bytes of reply memory.
 func (g *Gate) AcquireReply(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.replies.take(ctx, tenant, sizeClass(n), n)
 }
 
-// AcquireCheck takes a turn for reading stored data without searching it.
+// AcquireCheck takes a turn for reading stored data other than for a search.
 func (g *Gate) AcquireCheck(ctx context.Context, tenant string) (release func(), err error) {
 	return g.checks.take(ctx, tenant, Light, 1)
 }
@@ -145,8 +142,8 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 	return g.builds.take(ctx, tenant, Light, 1)
 }
 
-// QueueTurn queues for turns to compute work of this weight, limited to the
-// weight most per turn. Ticket.Yield queues for the next turn.
+// QueueTurn queues for turns to search requests of this total weight, at most
+// the weight most per turn. Ticket.Yield queues for the next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }
@@ -162,8 +159,8 @@ func (q *queue) take(ctx context.Context, tenant string, class Class, n int64) (
 	return t.Done, nil
 }
 
-// SmallBytes exceeds the memory of a single request of any scheme. Few batches
-// stay below it.
+// SmallBytes is the maximum memory of a light request. A single request of any
+// scheme needs less, and most batches need more.
 const SmallBytes = 1 << 20
 
 func sizeClass(n int64) Class {

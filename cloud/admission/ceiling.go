@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// aside is the memory for everything except bodies, replies and loaded indexes:
-// stacks, connection buffers and garbage not yet collected.
+// aside is the number of bytes for stacks, connection buffers and garbage, in
+// addition to bodies, replies and loaded indexes.
 const aside = 40 << 20
 
 const (
-	// crowdedPercent limits garbage while many clients without a token connect.
-	// Then, and for quietAfter seconds longer, memory is returned to the system
-	// every releaseEvery seconds.
+	// crowdedPercent is the garbage collector's percentage (GOGC) while many
+	// clients without a token are connected. Then, and for quietAfter more
+	// seconds, memory is returned to the system every releaseEvery seconds.
 	crowdedPercent = 25
 	releaseEvery   = 5
 	quietAfter     = 15
 )
 
 // Ceiling keeps the process within its memory budget by collecting garbage
-// early, until end is called, and returns memory to the system after a peak. By
+// early, and returns memory to the system after a peak, until end is called. By
 // default Go lets the heap grow to twice its live size, and an idle process
 // keeps the memory of a peak for minutes.
 func (g *Gate) Ceiling(ctx context.Context) (end func()) {
@@ -31,7 +31,8 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		// A ceiling below the live heap would keep the collector running.
+		// Adjust the limit every second, because a limit below the live heap
+		// would keep the collector running.
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		var o others
@@ -63,10 +64,10 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 }
 
 // others estimates the live heap that no gate granted. Bodies released since
-// the last collection inflate a sample, so sample returns the minimum of
-// several.
+// the last collection inflate an estimate, so method sample returns the minimum
+// of the last eight.
 type others struct {
-	last   [8]int64 // one per collection
+	last   [8]int64 // estimates, one per collection
 	cycles uint64
 }
 

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A Door limits the resources of strangers, which are clients that have not
-// shown a token: their connections, and the answers that they do not read.
-// Opening a connection costs a client little, and an HTTP/2 client with a
-// closed window leaves every answer in the server's memory.
+// A Door limits the connections and unread answers of strangers (clients that
+// have not shown a token). Opening a connection costs a client little, and an
+// HTTP/2 client with a closed window leaves every answer in the server's
+// memory.
 type Door struct {
-	connections, answers int           // of all strangers
-	patience             time.Duration // for the first token of a connection
+	connections, answers int           // limits for all strangers together
+	patience             time.Duration // until the first token of a connection
 
 	mu                       sync.Mutex
-	strangers                map[netip.Prefix][]*Visitor // oldest first
-	here, sending            int
+	strangers                map[netip.Prefix][]*Visitor // by network, oldest first
+	here, sending            int                         // current connections and answers
 	evicted, expired, unsent uint64
 }
 
@@ -25,9 +25,9 @@ const (
 	// answerBytes is the memory of an answer being sent: a goroutine with its
 	// stack, the request and its headers, and a buffer.
 	answerBytes = 16 << 10
-	// answersEach bounds the answers of a connection without a token.
+	// answersEach is the maximum number of unread answers per connection.
 	answersEach = 8
-	// maxStrangers leaves room for many devices that connect at once.
+	// maxStrangers allows many devices to connect at the same time.
 	maxStrangers = 128
 	tokenTime    = 20 * time.Second
 )
@@ -36,7 +36,6 @@ func newDoor(bytes int64) *Door {
 	return &Door{connections: maxStrangers, answers: max(answersEach, int(bytes/answerBytes)), patience: tokenTime, strangers: map[netip.Prefix][]*Visitor{}}
 }
 
-// A Visitor is a connection.
 type Visitor struct {
 	door    *Door
 	from    netip.Prefix
@@ -46,9 +45,9 @@ type Visitor struct {
 	sending int
 }
 
-// Enter registers a connection, which counts as a stranger's until Leave. If
-// there are too many, Enter closes the oldest one from the network with the
-// most strangers, or returns nil if the new connection is from that network. A
+// Enter registers a connection as a stranger until Leave is called. If there
+// are too many, Enter closes the oldest connection of the network with the most
+// strangers, or returns nil if the new connection comes from such a network. A
 // stranger that shows no token in time is also closed.
 func (d *Door) Enter(from netip.Prefix, close func()) *Visitor {
 	d.mu.Lock()
@@ -87,7 +86,7 @@ func (d *Door) expire(v *Visitor) {
 	}
 }
 
-// forget removes v from the strangers and reports whether it was one. The
+// forget removes v from the strangers and reports whether v was a stranger. The
 // caller holds mu.
 func (d *Door) forget(v *Visitor) bool {
 	if v.known {
@@ -108,7 +107,8 @@ func (d *Door) forget(v *Visitor) bool {
 	return true
 }
 
-// Leave records that a connection has shown a token or ended. v may be nil.
+// Leave records that a connection has shown a token or has ended. The Visitor
+// may be nil.
 func (v *Visitor) Leave() {
 	if v != nil {
 		v.door.mu.Lock()
@@ -118,7 +118,7 @@ func (v *Visitor) Leave() {
 }
 
 // Answer reports whether an answer to a request without a token may be sent.
-// The answer counts until done is called. v may be nil.
+// The answer counts until done is called. The Visitor may be nil.
 func (v *Visitor) Answer() (done func(), ok bool) {
 	if v == nil {
 		return func() {}, true
@@ -140,7 +140,7 @@ func (v *Visitor) Answer() (done func(), ok bool) {
 	}), true
 }
 
-// crowded reports whether a quarter of the strangers' places is taken.
+// crowded reports whether strangers have over a quarter of their connections.
 func (d *Door) crowded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

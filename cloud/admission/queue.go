@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Class separates a tenant's single requests from its batches, so that the
-// former do not wait behind the latter.
+// A Class is Light for a tenant's single requests and Heavy for its batches.
+// Single requests do not wait behind batches.
 type Class uint8
 
 const (
@@ -22,28 +22,29 @@ type charge uint8
 
 const (
 	byUnits charge = iota // the number of units taken
-	byTime                // the time held, estimated until the release
+	byTime                // the time that units are held, estimated until their release
 )
 
-// A queue grants units by start-time fair queueing over tenants, and over
-// classes within a tenant.
+// A queue grants units, such as bytes or turns, by start-time fair queueing
+// over tenants, and over classes within a tenant. The weight of a ticket is the
+// number of its requests.
 type queue struct {
 	what       string // error text when full
 	size       int64  // in units
 	charge     charge
-	maxWaiting int64 // largest waiting weight
+	maxWaiting int64 // maximum total weight of waiting tickets
 	wait       time.Duration
 	each       int64 // maximum units per tenant; 0 means its share if units are charged, otherwise no limit
 	reserve    int64 // further units, for light tickets only
 
 	mu      sync.Mutex
 	used    int64
-	lent    int64 // units of the reserve in use
-	holders int64
-	waiting int64
-	flows   map[string]*flow
-	clock   float64 // value of spent of the tenant served last, before its grant
-	pace    float64 // recent average of the seconds that a weight of one holds its units
+	lent    int64            // units of the reserve in use
+	holders int64            // tickets that hold units
+	waiting int64            // total weight of waiting tickets
+	flows   map[string]*flow // by tenant
+	clock   float64          // flow.spent of the tenant served last, before its grant
+	pace    float64          // recent average of seconds per weight that units are held
 	grants  uint64
 	shed    uint64
 	expired uint64
@@ -51,8 +52,8 @@ type queue struct {
 }
 
 type flow struct {
-	spent   float64 // units or seconds received; at least clock while the flow waits
-	clock   float64 // as in queue, for its classes
+	spent   float64 // units or seconds received; at least queue.clock while the flow waits
+	clock   float64 // like queue.clock, for the classes of the flow
 	held    int64
 	lent    int64
 	waiting int64
@@ -93,8 +94,8 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 	return &queue{what: what, size: size, charge: c, maxWaiting: l.Queue, wait: l.Wait, flows: map[string]*flow{}}
 }
 
-// share returns the part of n that one tenant may hold: half, or all on a
-// server without tenants, where its name is empty.
+// share returns the part of n units that one tenant may hold: half, or all on a
+// server without tenants, whose only tenant has an empty name.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n
@@ -105,7 +106,8 @@ func share(tenant string, n int64) int64 {
 func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (*Ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// Even an empty body holds a unit, so that its flow stays in the table.
+	// Count at least one unit, because forget removes a flow that holds no
+	// units.
 	units = max(units, 1)
 	if q.charge == byUnits && units > share(tenant, q.size) {
 		return nil, fmt.Errorf("%w: %d bytes are needed, and there are %d in all", ErrExceedsCapacity, units, q.size)
@@ -125,8 +127,8 @@ func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (
 	return t, nil
 }
 
-// checkRoom refuses a weight that does not fit in the queue or would expire
-// there.
+// checkRoom returns an OverloadError if a ticket of this weight does not fit in
+// the queue or would expire.
 func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	left := q.drain(f.waiting + weight)
 	if q.waiting+weight <= q.maxWaiting && f.waiting+weight <= share(tenant, q.maxWaiting) && (left <= q.wait || f.waiting == 0 || q.charge == byUnits) {
@@ -136,8 +138,8 @@ func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	return &OverloadError{ErrBusy, q.what, left}
 }
 
-// drain estimates the wait of a tenant with this waiting weight. The tenant's
-// turns alternate with the turns of other waiting tenants.
+// drain estimates the wait of a tenant with this waiting weight, whose turns
+// alternate with the turns of other waiting tenants.
 func (q *queue) drain(weight int64) time.Duration {
 	tenants := 0
 	for _, f := range q.flows {
@@ -175,7 +177,7 @@ func (q *queue) advance() {
 		}
 		t := f.classes[class].line[0]
 		if q.used+t.units > q.size {
-			// The ticket keeps its position and units accumulate for it.
+			// Stop here, so that released units accumulate for this ticket.
 			// Otherwise a large request could wait forever behind small ones.
 			break
 		}
@@ -195,7 +197,6 @@ func (q *queue) advance() {
 	}
 }
 
-// grant grants the first ticket of its class.
 func (q *queue) grant(t *Ticket, f *flow) {
 	c := &f.classes[t.class]
 	c.line = slices.Delete(c.line, 0, 1)
@@ -215,8 +216,8 @@ func (q *queue) grant(t *Ticket, f *flow) {
 	close(t.granted)
 }
 
-// nextLight returns the waiting tenant that received the least among tenants
-// with a light ticket for which the reserve has room. A tenant may hold a
+// nextLight returns the tenant that has received the least among tenants whose
+// first light ticket fits in the reserve, and this ticket. A tenant may hold a
 // quarter of the reserve.
 func (q *queue) nextLight() (best *flow, first *Ticket) {
 	for tenant, f := range q.flows {
@@ -231,8 +232,9 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 	return best, first
 }
 
-// next returns the waiting tenant that received the least and may have more,
-// and its class that received the least. Ties go to the earlier arrival.
+// next returns the waiting tenant below its limits that has received the least,
+// and its class that has received the least. Between equals, the earlier
+// arrival comes first.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
@@ -257,11 +259,10 @@ func (f *flow) next() (first *Ticket, class Class) {
 	return first, class
 }
 
-// Granted returns a channel that is closed on grant.
 func (t *Ticket) Granted() <-chan struct{} { return t.granted }
 
-// Wait waits for the grant. The error is an OverloadError or comes from ctx.
-// The ticket then loses its position.
+// Wait waits for the grant. On error the ticket loses its position. The error
+// is an OverloadError or ctx.Err().
 func (t *Ticket) Wait(ctx context.Context) error {
 	select {
 	case <-t.granted: // an immediate grant needs no timer
@@ -282,7 +283,7 @@ func (t *Ticket) Wait(ctx context.Context) error {
 	}
 }
 
-// Expired returns the error for a wait that took too long.
+// Expired counts a wait that took too long and returns the error for it.
 func (t *Ticket) Expired() *OverloadError {
 	q := t.q
 	q.mu.Lock()
@@ -295,8 +296,8 @@ func (t *Ticket) Expired() *OverloadError {
 	return &OverloadError{ErrBusy, q.what, after}
 }
 
-// Grow adjusts the waiting weight. An OverloadError means that nothing was
-// added.
+// Grow adds weight, which may be negative, to the waiting weight, unless it
+// returns an OverloadError.
 func (t *Ticket) Grow(weight int64) error {
 	q := t.q
 	q.mu.Lock()
@@ -314,7 +315,7 @@ func (t *Ticket) Grow(weight int64) error {
 	return nil
 }
 
-// Done releases the units of the ticket, or its position.
+// Done releases the units of the ticket, or removes it from the queue.
 func (t *Ticket) Done() {
 	q := t.q
 	q.mu.Lock()
@@ -335,8 +336,8 @@ func (t *Ticket) Done() {
 	q.forget(t.tenant, f)
 }
 
-// Yield ends the turn and queues at the front of the class for the remaining
-// weight.
+// Yield ends the turn and queues the ticket at the front of its class with
+// weight left.
 func (t *Ticket) Yield(left int64) {
 	q := t.q
 	q.mu.Lock()
@@ -371,8 +372,8 @@ func (q *queue) release(t *Ticket, f *flow) {
 	q.pace += (each - q.pace) / 16
 }
 
-// forget drops an idle tenant once its charges no longer exceed the clock, or
-// if no other tenant remains.
+// forget deletes the flow of an idle tenant whose charges do not exceed the
+// clock. Every 1,024 grants it checks all flows.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)
@@ -386,7 +387,8 @@ func (q *queue) forget(tenant string, f *flow) {
 	}
 }
 
-// idle reports whether no ticket waits. A waiting ticket may have weight 0.
+// idle reports whether no ticket of f waits. A waiting ticket may have weight
+// 0.
 func (f *flow) idle() bool {
 	for _, c := range f.classes {
 		if len(c.line) > 0 {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Stats contains current gauges of a Gate and counters since the start.
+// Stats contains the current state of a Gate and counters since its start.
 type Stats struct {
 	Bodies, Replies QueueStats
 	Turns           QueueStats
 	Checks, Builds  QueueStats // turns for reading and loading
-	// Strangers counts connections without a token. Answers counts the bytes of
-	// answers being sent to them. Refused and Expired count closed connections.
+	// Strangers counts connections without a token, Refused or Expired if they
+	// were closed. Answers counts bytes of answers being sent to them.
 	Strangers, Answers QueueStats
 	// Limited counts requests beyond their tenant's rate or concurrency.
 	Limited uint64
@@ -36,12 +36,11 @@ func (g *Gate) ObserveBatch(requests int) {
 	s.Sizes[min(bits.Len(uint(requests-1)), len(s.Sizes)-1)]++
 }
 
-// QueueStats describes one queue.
 type QueueStats struct {
 	Size, Used int64
 	Waiting    int64 // requests
-	// Granted, Refused (queue full) and Expired (wait too long) count requests
-	// and batches.
+	// Granted, Refused (the queue was full) and Expired (the wait was too long)
+	// count single requests and batches.
 	Granted, Refused, Expired uint64
 	Waited                    time.Duration
 }

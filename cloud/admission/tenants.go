@@ -9,11 +9,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Rate limits one tenant independently of all others. A zero field means no
-// limit.
+// A Rate limits the requests of one tenant. Except for Burst, 0 means no limit.
 type Rate struct {
 	PerSecond  float64
-	Burst      int // requests at once after a pause; 0 means one second's worth
+	Burst      int // requests at once after a pause; 0 means PerSecond, rounded up
 	Concurrent int
 }
 
@@ -33,8 +32,9 @@ type tenant struct {
 
 func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
 
-// Enter counts a request against its tenant's rate and concurrency until leave
-// is called. leave may be called more than once. The error is an OverloadError.
+// Enter counts a request towards its tenant's rate, and until leave is called,
+// towards its concurrency. The caller may call leave several times. The error
+// is an OverloadError.
 func (g *Gate) Enter(name string, r Rate) (leave func(), err error) {
 	if r.PerSecond == 0 && r.Concurrent == 0 {
 		return func() {}, nil
@@ -51,7 +51,7 @@ func (s *tenants) enter(name string, r Rate, now time.Time) (leave func(), err e
 		t = new(tenant)
 		s.by[name] = t
 	}
-	if t.limiter == nil || t.rate != r { // the operator may have changed it
+	if t.limiter == nil || t.rate != r { // the operator may change the rate
 		t.rate, t.limiter = r, r.limiter()
 	}
 	if r.Concurrent > 0 && t.running >= r.Concurrent {
@@ -79,9 +79,9 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.PerSecond), cmp.Or(r.Burst, int(math.Ceil(r.PerSecond))))
 }
 
-// prune drops tenants whose limiter is full, because a new limiter would equal
-// it. If that frees less than half of the table, it drops any tenants without
-// running requests.
+// prune drops idle tenants whose limiter allows a full burst, as a new limiter
+// would, if the table is full. If over half of the table remains, it drops any
+// tenants without running requests.
 func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {
 		return

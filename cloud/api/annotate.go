@@ -19,7 +19,6 @@ import (
 	"cpar/internal/wire"
 )
 
-// times is the memory of a request, encoded and decoded, in multiples of its size.
 const times = 2
 
 type batchReply struct {
@@ -48,7 +47,7 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 			}
 			return out, nil
 		},
-		// Other errors are faults of the index or the server, not of a request.
+		// All other errors are faults of the index or the server.
 		RetryAlone: func(err error) bool {
 			return errors.Is(err, cpar.ErrInput) && !errors.Is(err, store.ErrNotFound)
 		},
@@ -133,7 +132,7 @@ func encodedSize(r *cpar.Reply) int {
 }
 
 // answer answers requests and sends the encoded replies. AnnotateTimeout bounds
-// waiting and computing together.
+// the time for waiting and searching.
 func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.Request, encode func([]batchReply) ([]byte, error)) (*streamOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
 	defer cancel()
@@ -168,8 +167,8 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 	}}, nil
 }
 
-// load loads an index in a turn of the builds, because loading from remote
-// storage may take minutes.
+// load loads an index in a build turn, because loading from remote storage may
+// take minutes.
 func (s *server) load(ctx context.Context, k store.IndexRef) error {
 	return s.annotator.Load(ctx, k, func() (func(), error) {
 		defer trace.Enter(ctx, trace.Queue)()

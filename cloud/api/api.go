@@ -1,12 +1,12 @@
-// Package api serves a store of encrypted indexes over HTTP. It implements the
-// routes of package cparhttp and serves an OpenAPI document generated from this
-// code at /openapi.json and /openapi.yaml.
+// Package api serves encrypted indexes over HTTP. It implements the routes of
+// package cparhttp and serves an OpenAPI document generated from this code at
+// /openapi.json and /openapi.yaml.
 //
 //	http.Handler = api.New(store, annotator, options)
 //
-// Segments are streamed. Manifests and requests are read whole, within limits.
-// The log records method, route, index id, status, bytes and duration, and
-// nothing from a body.
+// Segments are streamed. Manifests and requests are read into memory, within
+// limits. The log records method, route, index id, status, bytes and duration,
+// and nothing from a body.
 package api
 
 import (
@@ -27,10 +27,9 @@ import (
 	"cpar/cparhttp"
 )
 
-// An Annotator answers requests.
 type Annotator interface {
-	// Annotate answers all requests or none, in order. An error contains the
-	// number of its request.
+	// Annotate answers all requests, in order, or returns an error. The error
+	// contains the number of the request that caused it.
 	Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
 	// Load loads an active index unless it is loaded. It calls turn before
 	// reading and done afterwards.
@@ -55,20 +54,20 @@ type Store interface {
 
 // Options configures the handler. The zero value suits a daemon on loopback.
 type Options struct {
-	// Log receives a line per request at level debug, and the server's own
-	// errors. Nil discards both.
+	// Log receives a line per request at level debug, and the errors of the
+	// server. Nil discards both.
 	Log *slog.Logger
-	// Gate limits the accepted work. Nil means default limits.
+	// Gate limits memory, waiting and computing. Nil means default limits.
 	Gate *admission.Gate
-	// AnnotateTimeout bounds a request or batch, including its wait. The
-	// default is one minute.
+	// AnnotateTimeout bounds the time for a request or batch, including its
+	// wait. The default is one minute.
 	AnnotateTimeout time.Duration
-	// StallTimeout is the longest time without progress of a body. The default
-	// is twenty seconds.
+	// StallTimeout bounds the time without progress while a body is
+	// transferred. The default is twenty seconds.
 	StallTimeout time.Duration
-	// Observe receives every request unless it is nil.
+	// Observe, if not nil, receives every request.
 	Observe Observer
-	// Ready answers PathReadyz to any client. Nil means always ready.
+	// Ready determines the response to PathReadyz. Nil means always ready.
 	Ready func(context.Context) bool
 	// Host reports whether clients may address the server by a name, without
 	// port. If nil, only names of this machine are accepted.
@@ -83,12 +82,11 @@ type server struct {
 	store     Store
 	annotator Annotator
 	o         Options
-	scopes    map[string]tenant.Scopes // allowed scopes, by the mux's pattern
+	scopes    map[string]tenant.Scopes
 	gate      *admission.Gate
 	batches   *batch.Runner[store.IndexRef, *cpar.Request, batchReply]
 }
 
-// New returns the handler for all routes.
 func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Gate = cmp.Or(o.Gate, admission.New(admission.Limits{}))

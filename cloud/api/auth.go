@@ -15,8 +15,8 @@ import (
 	"cpar/cparhttp"
 )
 
-// An Authenticator finds the tenant of a request from its header. Errors are
-// tenant.ErrToken (401), a *tenant.GuessLimitError (429), or internal.
+// An Authenticator finds the tenant of a request from its header. An error is
+// tenant.ErrToken (status 401), a *tenant.GuessLimitError (429), or internal.
 type Authenticator interface {
 	Authenticate(r *http.Request) (tenant.Principal, error)
 }
@@ -44,7 +44,7 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 		p, err := s.o.Auth.Authenticate(r)
 		if err == nil {
 			admission.VisitorOf(r.Context()).Leave()
-			if p.Tenant != "" { // its own limits apply
+			if p.Tenant != "" { // the tenant's limits apply instead
 				w.(*recorder).stranger = nil
 			}
 		}
@@ -101,7 +101,7 @@ func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
 type usageOutput struct{ Body cparhttp.UsageInfo }
 
 func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
-	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // the first call counts everything stored
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -16,26 +16,24 @@ import (
 	"cpar/cloud/store"
 )
 
-// The minimum speed of a body, in bytes per second. A body held in memory must
-// arrive quickly because other requests wait for that memory. A segment goes
-// straight to disk.
+// The minimum speeds of a body, in bytes per second. A body held in memory
+// (minHeld) must be fast because other requests wait for that memory. A segment
+// (minStreamed) is written to disk as it arrives.
 const (
 	minHeld     = 16 << 10
 	minStreamed = 4 << 10
 )
 
 const (
-	// wholeBody bounds the transfer time of a body held in memory, at any
-	// speed.
+	// wholeBody bounds the transfer time of a body held in memory.
 	wholeBody   = 5 * time.Minute
 	stepBytes   = 64 << 10
 	streamBytes = 128 << 10
-	// drainBytes bounds the discarded part of a body.
-	drainBytes = 64 << 20
+	drainBytes  = 64 << 20
 )
 
-// A body gives a handler the request body as a stream. Huma itself would read
-// it whole.
+// A body gives a handler the request body as a stream. Otherwise huma would
+// read it into memory.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
@@ -53,9 +51,9 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream returns a reader that fails if the body is slower than least bytes per
-// second. A pause may use up the lead over this speed, and the lead never
-// exceeds stall.
+// stream returns a reader that fails if the body falls behind a speed of least
+// bytes per second by more than stall. A fast body gains credit only up to
+// stall.
 func (b *body) stream(stall time.Duration, least int64) *stream {
 	now := time.Now()
 	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
@@ -87,10 +85,10 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads a body of at most limit bytes. Until the response has left, it
-// holds memory for times as many bytes. It acquires this memory at once for a
-// small body, otherwise in steps as bytes arrive, because a client may announce
-// a large body and send it slowly.
+// readBody reads a body of at most limit bytes. For n bytes it acquires times·n
+// bytes of memory until the response is sent: at once for a small body,
+// otherwise in steps as bytes arrive, because a client may announce a large
+// body and send it slowly.
 func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]byte, error) {
 	if b.length > limit {
 		return nil, tooLarge(limit)
@@ -136,7 +134,7 @@ func cut(err error) error {
 	return err
 }
 
-// hold acquires n bytes of memory until the response has left.
+// hold acquires n bytes of memory until the response is sent.
 func (s *server) hold(ctx context.Context, acquire func(context.Context, string, int64) (func(), error), n int64) error {
 	release, err := acquire(ctx, tenantOf(ctx), n)
 	if err == nil {
@@ -145,8 +143,9 @@ func (s *server) hold(ctx context.Context, acquire func(context.Context, string,
 	return err
 }
 
-// drain discards the rest of a body. Without it, a client that sends everything
-// before it reads would see a broken connection instead of the response.
+// drain discards the rest of a body, up to drainBytes. Otherwise a client that
+// sends the whole body before it reads would see a broken connection instead of
+// the response.
 func (b *body) drain(stall time.Duration) {
 	left := min(b.length-b.read, drainBytes)
 	if b.length < 0 {

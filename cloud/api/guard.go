@@ -25,16 +25,18 @@ func (s *server) guard(next http.Handler) http.Handler {
 		if r.ProtoMajor == 2 {
 			w.stranger = admission.VisitorOf(r.Context())
 		} else {
-			w.control.SetWriteDeadline(time.Time{}) // an earlier request left one
+			w.control.SetWriteDeadline(time.Time{}) // remove the deadline of the previous request
 		}
-		// The mux writes the pattern into the request that it gets.
+		// Replace r, because the mux writes the pattern into the request that
+		// it receives.
 		r = r.WithContext(context.WithValue(rec.NewContext(r.Context()), recorderKey{}, w))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
 		}
-		// A fault in a memory map (the disk failed or the file was truncated)
-		// ends this request and not the process. All reads of maps run on this
-		// goroutine or in parallel.Runs, which repeats panics here.
+		// Turn a fault in a memory map (the disk failed or the file was
+		// truncated) into a panic, so that it ends only this request. Maps are
+		// read only on this goroutine or in parallel.Runs, which repeats panics
+		// here.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			for _, f := range w.sent {
@@ -59,12 +61,11 @@ func (s *server) guard(next http.Handler) http.Handler {
 			}
 			switch {
 			case r.ProtoMajor == 1:
-				// net/http has yet to drain the body, and then to send what it
-				// buffers.
+				// net/http still drains the body and sends its buffer.
 				w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
 				w.control.SetWriteDeadline(time.Now().Add(2 * s.o.StallTimeout))
 			case p == nil:
-				// The request runs until its answer has left.
+				// Count the request as running until its response is sent.
 				w.control.SetWriteDeadline(time.Now().Add(s.o.StallTimeout))
 				w.control.Flush()
 			}
@@ -76,12 +77,13 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Request-Id", rec.ID)
-		// Load balancers probe by address, and the response reveals nothing to
-		// a web page.
+		// Probes may use any host name. Load balancers use an address, and the
+		// response reveals nothing to a web page.
 		probe := r.URL.Path == cparhttp.PathHealthz || r.URL.Path == cparhttp.PathReadyz
 		switch {
 		case !probe && !s.o.Host(withoutPort(r.Host)):
-			// Any web page can make its own name resolve to this machine.
+			// Any web page can make its host name resolve to this machine (DNS
+			// rebinding).
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud does not accept the host name of the request; its operator can allow it (cpard serve --allowed-host)")
 		case origin.Check(r) != nil:
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "requests from other sites' pages are refused")
@@ -93,10 +95,10 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// plainPath refuses paths that http.ServeMux would redirect, because a redirect
-// would echo the path.
+// plainPath returns false for paths that http.ServeMux would redirect, because
+// a redirect would echo the path.
 func plainPath(r *http.Request) bool {
-	p := r.URL.EscapedPath() // as the mux does: %2f is no separator
+	p := r.URL.EscapedPath() // like the mux, which does not separate at %2f
 	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect
 }
 

@@ -17,19 +17,17 @@ import (
 	"cpar/cloud/trace"
 )
 
-// An Observer receives every request, for metrics and traces.
 type Observer interface {
 	Begin()
-	// End receives the complete trace of a request.
 	End(*trace.Request)
 }
 
-// methods are the methods of the routes. Any other method is untrusted text and
-// is logged as "-".
+// methods are the methods of the routes. Other methods are logged as "-",
+// because they are untrusted text.
 var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "POST": true, "DELETE": true}
 
-// begin opens the trace of a request. A client's own id could inject text into
-// the log, so the server draws one.
+// begin opens the trace of a request with a new random id. An id from the
+// client could inject text into the log.
 func (s *server) begin(r *http.Request) *trace.Request {
 	rec := &trace.Request{ID: newRequestID(), Method: "-", Start: time.Now()}
 	if methods[r.Method] {
@@ -48,7 +46,6 @@ func newRequestID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// end closes the trace, passes it to the observer and logs it.
 func (s *server) end(r *http.Request, w *recorder) {
 	rec := w.record
 	rec.Took = time.Since(rec.Start)
@@ -106,8 +103,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recorder records status and size of the response. It writes in pieces with
-// deadlines, so a response may take any time if it makes progress.
+// A recorder records status and size of the response. It writes in pieces, each
+// with its own deadline, so only a stalled response fails.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -117,12 +114,12 @@ type recorder struct {
 	bytes   int64
 	// stranger is the connection of an HTTP/2 request without a token.
 	stranger *admission.Visitor
-	sent     []func() // called once the response has left
+	sent     []func() // called after the response is sent
 }
 
 type recorderKey struct{}
 
-// whenSent calls f once the response to ctx's request has left.
+// whenSent calls f after the response to the request of ctx is sent.
 func whenSent(ctx context.Context, f func()) {
 	w := ctx.Value(recorderKey{}).(*recorder)
 	w.sent = append(w.sent, f)
@@ -160,5 +157,4 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap serves http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

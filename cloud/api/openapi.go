@@ -63,15 +63,15 @@ func components(c *huma.Components) {
 	}}
 }
 
-// everywhere lists the codes of all operations. withToken lists the codes of
+// The list everywhere has the codes of all operations, and withToken those of
 // operations that need a token.
 var (
 	everywhere = []string{cparhttp.CodeForbidden, cparhttp.CodeBusy, cparhttp.CodeInternal}
 	withToken  = []string{cparhttp.CodeUnauthorized, cparhttp.CodeScope, cparhttp.CodeStorage}
 )
 
-// statuses lists codes and statuses returned before an operation starts. The
-// table problems has the errors of operations.
+// statuses maps codes to the statuses returned before an operation starts. The
+// table problems contains the errors of operations.
 var statuses = map[string][]int{
 	cparhttp.CodeForbidden:    {http.StatusForbidden},
 	cparhttp.CodeInternal:     {http.StatusInternalServerError},
@@ -90,8 +90,6 @@ func statusesOf(code string) []int {
 	return all
 }
 
-// describeProblems adds the error responses with these codes, and the common
-// ones, to an operation.
 func describeProblems(op *huma.Operation, codes []string, needsToken bool) {
 	codes = slices.Concat(codes, everywhere)
 	if needsToken {
@@ -119,7 +117,6 @@ func describeProblems(op *huma.Operation, codes []string, needsToken bool) {
 	}
 }
 
-// serveOpenAPI generates the document once, even for concurrent requests.
 func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
 	delete(doc.Components.Schemas.Map(), "ErrorModel")

@@ -38,7 +38,8 @@ func (p *problem) GetHeaders() http.Header {
 	return h
 }
 
-// problems is in order of precedence for errors that wrap several kinds.
+// problems maps kinds of errors to responses. The first row applies to errors
+// that wrap several kinds.
 var problems = []struct {
 	kind   error
 	status int
@@ -61,20 +62,20 @@ var problems = []struct {
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
-	// Corruption outside the store lies in the data that the client sent.
+	// The client sent the damaged data, because damage of stored data is
+	// ErrDamaged.
 	{cpar.ErrCorrupt, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 }
 
-// A retrier is an error with an estimate of when to retry.
 type retrier interface{ RetryAfter() time.Duration }
 
 const busyFor = time.Second
 
 const awayFor = 5 * time.Second
 
-// problem converts an error into the response for the client. Details that may
-// contain paths are logged and not sent.
+// problem converts an error into the response for the client. It logs details
+// that may contain paths instead of sending them.
 func (s *server) problem(err error) *problem {
 	for _, row := range problems {
 		if !errors.Is(err, row.kind) {
@@ -127,14 +128,14 @@ func asProblem(m *huma.ErrorModel) *problem {
 		code = cparhttp.CodeInternal
 	}
 	for _, e := range m.Errors {
-		// Name the location of the fault without its untrusted value.
+		// Omit the untrusted value e.Value.
 		detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
 	}
 	return newProblem(m.Status, code, detail)
 }
 
-// transform converts huma's own errors, such as an invalid path parameter, and
-// adds the request id to all.
+// transform converts errors of huma, such as an invalid path parameter, into
+// problems, and adds the request id to every problem.
 func transform(ctx huma.Context, _ string, v any) (any, error) {
 	if m, ok := v.(*huma.ErrorModel); ok {
 		v = asProblem(m)
@@ -175,7 +176,7 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ready answers PathReadyz without the reason, which may concern one tenant.
+// ready answers PathReadyz. It omits the reason, which may name a tenant.
 func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.o.Ready != nil && !s.o.Ready(r.Context()) {
 		writeProblem(w, r, http.StatusServiceUnavailable, cparhttp.CodeUnready, "the cloud cannot serve requests now")

@@ -21,21 +21,21 @@ type none struct{}
 // An IndexPath is the path parameter of an index. It is exported because huma
 // inspects only exported embedded structs.
 type IndexPath struct {
-	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The index: 32 lower-case hexadecimal digits"`
+	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The id of the index, with 32 lower-case hexadecimal digits"`
 }
 
 func (in *IndexPath) index(ctx context.Context) store.IndexRef {
-	id, _ := cpar.ParseIndexID(in.ID) // cannot fail once the pattern has matched
+	id, _ := cpar.ParseIndexID(in.ID) // cannot fail, because the pattern has matched
 	return store.IndexRef{Tenant: tenantOf(ctx), Index: id}
 }
 
 type SegmentPath struct {
 	IndexPath
-	Digest string `path:"digest" pattern:"^[0-9a-f]{64}$" doc:"The segment's SHA-256: 64 lower-case hexadecimal digits"`
+	Digest string `path:"digest" pattern:"^[0-9a-f]{64}$" doc:"The SHA-256 of the segment, with 64 lower-case hexadecimal digits"`
 }
 
 func (in *SegmentPath) digest() cpar.Digest {
-	d, _ := cpar.ParseDigest(in.Digest) // cannot fail once the pattern has matched
+	d, _ := cpar.ParseDigest(in.Digest) // cannot fail, because the pattern has matched
 	return d
 }
 
@@ -65,23 +65,21 @@ type sizeOutput struct {
 	Type   string `header:"Content-Type"`
 }
 
-// An operation is a route with its documentation.
 type operation struct {
 	name, method, path, summary string
-	takes, gives                string   // what the binary bodies are, or ""
-	fails                       []string // codes besides the common ones
+	takes, gives                string   // descriptions of the binary bodies, or ""
+	fails                       []string // problem codes in addition to the common codes
 }
 
 const securityName = "token"
 
 var binaryContent = map[string]*huma.MediaType{cparhttp.TypeBinary: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
 
-// handle registers an operation that tokens with one of these scopes may call.
-// The scope admin may call all.
+// handle registers an operation for tokens with one of these scopes, or admin.
 func handle[I, O any](s *server, h huma.API, scopes tenant.Scopes, o operation, f func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{OperationID: o.name, Method: o.method, Path: o.path, Summary: o.summary,
 		Security: []map[string][]string{}, Responses: map[string]*huma.Response{"default": {
-			Description: "A problem; its member code tells programs which", Content: problemContent,
+			Description: "A problem. The member code identifies its kind for programs.", Content: problemContent,
 		}}}
 	if o.takes != "" {
 		op.RequestBody = &huma.RequestBody{Description: o.takes, Required: true, Content: binaryContent}
@@ -112,33 +110,35 @@ func (s *server) register(h huma.API) {
 	pushed := with(index, cparhttp.CodeTooLarge, cparhttp.CodeVersion)
 	search := with(stored, cparhttp.CodeTooLarge)
 	handle(s, h, anybody, operation{"health", get, cparhttp.PathHealth, "Check that the cloud is running", "", "", nil}, s.health)
-	handle(s, h, anyToken, operation{"token", get, cparhttp.PathToken, "Say what the token of this request may do", "", "", nil}, s.token)
+	handle(s, h, anyToken, operation{"token", get, cparhttp.PathToken, "Show the scopes of the request's token", "", "", nil}, s.token)
 	handle(s, h, tenant.Admin, operation{"usage", get, cparhttp.PathUsage,
-		"Say how much is stored, and what the limits are", "", "", storage}, s.usage)
+		"Show the used storage and the limits", "", "", storage}, s.usage)
 	handle(s, h, tenant.Annotate|tenant.Delete, operation{"list-indexes", get, cparhttp.PathIndexes,
 		"List the active indexes", "", "", storage}, s.list)
 	handle(s, h, tenant.Delete, operation{"delete-index", http.MethodDelete, cparhttp.PathIndex,
 		"Delete an index", "", "", with(index, cparhttp.CodeNotFound)}, s.delete)
-	// A push must not overwrite another device's push, so it reads the manifest.
+	// Devices that push also read the manifest, to avoid overwriting another
+	// push.
 	handle(s, h, anyToken, operation{"get-manifest", get, cparhttp.PathManifest,
 		"Fetch the active manifest", "", "The manifest", stored}, s.manifest)
 	handle(s, h, tenant.Push, operation{"activate-index", put, cparhttp.PathManifest,
-		"Activate an index whose segments are all uploaded", "The manifest", "", with(pushed, cparhttp.CodeIncomplete)}, s.activate)
+		"Activate an index after all its segments are uploaded", "The manifest", "", with(pushed, cparhttp.CodeIncomplete)}, s.activate)
 	handle(s, h, tenant.Push, operation{"missing-segments", post, cparhttp.PathMissing,
-		"List the segments of a manifest that are still to be uploaded", "The manifest", "", pushed}, s.missing)
+		"List the segments of a manifest that are not uploaded yet", "The manifest", "", pushed}, s.missing)
 	handle(s, h, anyToken, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
-		"Check whether a segment is stored, uploaded or active", "", "", with(index, cparhttp.CodeNotFound, cparhttp.CodeVersion)}, s.hasSegment)
-	// Deletion by name reads a segment that contains the index's name.
+		"Check whether a segment is stored, in an active index or as an upload", "", "", with(index, cparhttp.CodeNotFound, cparhttp.CodeVersion)}, s.hasSegment)
+	// The scope delete is enough, because deletion by name reads a segment that
+	// contains the name of the index.
 	handle(s, h, tenant.Annotate|tenant.Delete, operation{"get-segment", get, cparhttp.PathSegment,
 		"Fetch a segment of the active index", "", "The segment's bytes", stored}, s.segment)
 	handle(s, h, tenant.Push, operation{"put-segment", put, cparhttp.PathSegment,
-		"Upload a segment", "The segment's bytes, with the digest that the path names", "", with(index, cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeIncomplete)}, s.upload)
+		"Upload a segment", "The segment's bytes, which must have the digest in the path", "", with(index, cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeIncomplete)}, s.upload)
 	handle(s, h, tenant.Annotate, operation{"annotate", post, cparhttp.PathAnnotate,
 		"Find the records nearest to an encrypted request", "The request", "The reply", search}, s.annotate)
 	handle(s, h, tenant.Annotate, operation{"annotate-batch", post, cparhttp.PathAnnotateBatch,
 		fmt.Sprintf("Answer 1 to %d encrypted requests together", cparhttp.MaxBatch),
-		"Their number (4 bytes), then each request's length (4 bytes) and the request",
-		"The number of replies (4 bytes), then each reply's length (4 bytes) and the reply, in the order of the requests", search}, s.annotateBatch)
+		"The number of requests (4 bytes), then for each request its length (4 bytes) and the request",
+		"The number of replies (4 bytes), then for each reply its length (4 bytes) and the reply, in the order of the requests", search}, s.annotateBatch)
 }
 
 func (s *server) health(context.Context, *none) (*healthOutput, error) {
@@ -181,7 +181,6 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 	return &binaryOutput{cparhttp.TypeBinary, b}, err
 }
 
-// infoBytes is the memory of an entry of the list.
 const infoBytes = 512
 
 // manifestTimes is the memory of a manifest in multiples of its size: encoded,
@@ -263,7 +262,7 @@ func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	}
 	err := s.store.PutSegment(ctx, in.index(ctx), in.digest(), in.length, in.stream(s.o.StallTimeout, minStreamed))
 	if !errors.Is(err, errBodyCut) {
-		in.drain(s.o.StallTimeout) // the store does not read a segment that it has or refuses
+		in.drain(s.o.StallTimeout) // the store may return without reading the body
 	}
 	return nil, err
 }

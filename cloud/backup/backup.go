@@ -2,9 +2,9 @@
 //
 //	data folder, served or not ─▶ Backup ─▶ folder ─▶ Restore ─▶ data folder
 //
-// A backup has the layout of a data folder. It contains each active index in one
-// generation, and the registry of tenants. Backup and Restore resume after an
-// interruption. A folder is not served until its restore has finished.
+// A backup has the layout of a data folder. It contains one generation of each
+// active index, and the registry of tenants. Backup and Restore resume after an
+// interruption. The server refuses a folder until its restore has finished.
 package backup
 
 import (
@@ -23,9 +23,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// Backup updates the backup in the folder to. It copies the indexes of the
-// backend from and the registry in the folder data. o.Prune deletes indexes
-// that are gone from the backend.
+// Backup updates the backup in folder to. It copies the indexes of backend from
+// and the registry of tenants in folder data. With o.Prune it deletes indexes
+// that the backend no longer has.
 func Backup(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
 	if err := apart(data, to); err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
@@ -37,8 +37,8 @@ func Backup(ctx context.Context, from store.Backend, data, to string, o store.Co
 	return done, nil
 }
 
-// Restore fills a new data folder from a backup and checks every digest. A
-// folder that equals the backup counts as restored.
+// Restore copies the backup in folder from into the new folder data and checks
+// every digest. It succeeds without copying if data already equals the backup.
 func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -80,8 +80,9 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 	return done, nil
 }
 
-// RestoreTo copies missing indexes into object storage, which may be served.
-// The folder data gets the registry if it has none, unless data is "".
+// RestoreTo copies missing indexes into object storage, even while a server
+// uses it. It also copies the registry of tenants into folder data if this
+// folder is given and has none.
 func RestoreTo(ctx context.Context, from string, to store.Backend, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -129,9 +130,9 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 	return done, registry(from, to, o.Prune)
 }
 
-// registry copies the registry of tenants unless it is damaged. If the source
-// is gone, the copy may be the last one, so it stays unless prune is set and no
-// tenant has data.
+// registry copies the registry of tenants unless it is damaged. If folder from
+// has none, the copy in folder to may be the last. It is removed only if prune
+// is set and no tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)
@@ -162,9 +163,8 @@ func apart(a, b string) error {
 	return nil
 }
 
-// equal reports whether data holds the indexes and the registry of the backup
-// and nothing else. A restore that was killed after it removed its marker
-// leaves such a folder.
+// equal reports whether folder data has exactly the indexes and the registry of
+// the backup, as after a restore that was killed after it removed its marker.
 func equal(ctx context.Context, src store.Backend, from, data string, progress func(done, total int)) (store.Copied, bool) {
 	dst, err := store.OpenBeside(data)
 	if err != nil {
@@ -187,8 +187,8 @@ func equal(ctx context.Context, src store.Backend, from, data string, progress f
 	return done, err == nil && bytes.Equal(a, b) && (err1 == nil) == (err2 == nil)
 }
 
-// free refuses a folder with contents, unless they are from an interrupted
-// restore.
+// free returns an error if folder data has contents other than those of an
+// interrupted restore.
 func free(data string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -202,8 +202,8 @@ func free(data string) error {
 		switch name := e.Name(); {
 		case name == store.RestoringName:
 			return nil
-		case durable.IsTemp(name, store.RestoringName): // killed before the marker had its name
-		case name[0] != '.' && name != "lost+found": // present on an empty disk
+		case durable.IsTemp(name, store.RestoringName): // a restore was killed before it renamed the marker
+		case name[0] != '.' && name != "lost+found": // an empty disk has lost+found
 			held = name
 		}
 	}

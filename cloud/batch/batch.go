@@ -3,11 +3,11 @@
 //	requests that cannot get a turn at once ─▶ queue of their index
 //	turn (package admission) ─▶ head of the queue, up to MaxWeight ─▶ Run ─▶ replies
 //
-// If a turn is free, a request starts at once, alone. A client may
-// send several requests in one call, a client batch. Each index has a queue for
-// single requests and one for client batches, and each queue runs one batch at a
-// time. A client batch too heavy for one run is split, and other requests
-// get turns in between. A request gets the same reply as if it ran alone.
+// If a turn is free, a request starts at once, alone. A client may send several
+// requests in one call, a client batch. Each index has two queues, for single
+// requests and for client batches. Each queue runs one batch at a time. A
+// client batch heavier than MaxWeight is split, and other requests get turns in
+// between. A request gets the same reply as if it ran alone.
 package batch
 
 import (
@@ -20,13 +20,13 @@ import (
 	"cpar/cloud/admission"
 )
 
-// Options configures a Runner. K names an index, Q is a request and R its
-// reply.
+// Options configures a Runner. K is the type of an index's key, Q of a request
+// and R of a reply.
 type Options[K comparable, Q, R any] struct {
-	// Run answers requests to one index, all or none, in order.
+	// Run answers all requests to one index, in order, or returns an error.
 	Run func(ctx context.Context, key K, requests []Q) ([]R, error)
-	// RetryAlone reports whether an error of Run may be the fault of one call.
-	// Each call is then run by itself.
+	// RetryAlone reports whether one call of Answer may have caused an error of
+	// Run. Run is then called for each call separately.
 	RetryAlone func(err error) bool
 	// Weight returns the weight of a request, and MaxWeight bounds the weight
 	// of a batch. A heavier request runs alone.
@@ -50,32 +50,30 @@ type queueKey[K comparable] struct {
 
 type queue[Q, R any] struct {
 	ticket  *admission.Ticket
-	calls   []*call[Q, R] // with requests not yet in a batch
-	running int           // members of the batch that still wait for replies
+	calls   []*call[Q, R] // calls with requests not yet in a batch
+	running int           // calls that wait for replies of the running batch
 	cancel  context.CancelFunc
-	quit    chan struct{} // closed if the queue ends before its turn
+	quit    chan struct{} // closed if all calls leave before the first turn
 }
 
 type call[Q, R any] struct {
 	requests []Q
 	answers  []R
-	taken    int
-	inBatch  bool
+	taken    int  // requests run or in the running batch
+	inBatch  bool // whether the running batch has requests of this call
 	left     bool // the caller has given up
 	err      error
 	panicked any
 	done     chan struct{}
 }
 
-// New returns a Runner that takes turns from gate.
 func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runner[K, Q, R] {
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers a tenant's requests to one index, all or none. Even if ctx
-// ends, it returns only once no goroutine reads the requests. If Run panics,
-// Answer panics with the same value. The error comes from Run or ctx, or is an
-// OverloadError.
+// Answer answers all requests of a tenant to one index, or returns an error
+// from Run or ctx, or an OverloadError. Even if ctx ends, it waits until no
+// goroutine reads the requests. It repeats a panic of Run.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -97,8 +95,8 @@ func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requ
 		}
 	case <-ctx.Done():
 	}
-	// Either a batch contains the call, so that only ctx can end it early, or ctx
-	// has already ended.
+	// Either ctx has ended, or requests of the call are in a batch, so that
+	// only ctx can end the call early.
 	select {
 	case <-m.done:
 	case <-ctx.Done():
@@ -112,7 +110,7 @@ func (m *call[Q, R]) outcome(early error) ([]R, error) {
 	switch {
 	case m.panicked != nil:
 		panic(m.panicked)
-	case m.err != nil && m.left: // the error may only report the cancellation
+	case m.err != nil && m.left: // m.err may only report the cancellation
 		return nil, early
 	case m.err != nil:
 		return nil, m.err
@@ -151,9 +149,9 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 	return sum
 }
 
-// leave removes m from the queue and discards the replies to its running
-// requests. With onlyIfUntaken it ignores a running call. It reports whether m
-// was removed or is done.
+// leave removes call m from the queue and discards the replies to its running
+// requests. With onlyIfUntaken it keeps a call whose requests are taken. It
+// reports whether the call was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,9 +187,9 @@ func (p *Runner[K, Q, R]) drop(l *queue[Q, R], m *call[Q, R]) {
 	}
 }
 
-// run answers the calls of a queue, one batch at a time, until it is empty.
 func (p *Runner[K, Q, R]) run(k queueKey[K], l *queue[Q, R]) {
-	// A fault in a memory map ends requests and not the process.
+	// Turn a fault in a memory map into a panic, which does not end the
+	// process.
 	debug.SetPanicOnFault(true)
 	for {
 		select {
@@ -209,7 +207,7 @@ func (p *Runner[K, Q, R]) run(k queueKey[K], l *queue[Q, R]) {
 	}
 }
 
-// A portion is the part of a call in the current batch.
+// A portion contains the requests of a call in the current batch.
 type portion[Q, R any] struct {
 	m        *call[Q, R]
 	requests []Q
@@ -286,8 +284,8 @@ func (p *Runner[K, Q, R]) execute(ctx context.Context, key K, requests []Q) (ans
 	return answers, nil, err
 }
 
-// end hands results to the calls, returns the turn, and reports whether the
-// queue continues.
+// end passes results to the calls, ends the turn, and reports whether calls
+// remain.
 func (p *Runner[K, Q, R]) end(k queueKey[K], l *queue[Q, R], parts []*portion[Q, R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -311,7 +309,7 @@ func (p *Runner[K, Q, R]) end(k queueKey[K], l *queue[Q, R], parts []*portion[Q,
 		}
 	}
 	if len(l.calls) == 0 {
-		if p.queues[k] == l { // leave may have ended it just before the turn
+		if p.queues[k] == l { // false if leave removed the queue just before the turn
 			delete(p.queues, k)
 		}
 		l.ticket.Done()

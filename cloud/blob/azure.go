@@ -19,8 +19,8 @@ import (
 	"cpar"
 )
 
-// An azureDriver uses Azure Blob Storage. One request writes a block blob, so
-// an object is complete or absent.
+// An azureDriver uses Azure Blob Storage. It writes a block blob with a single
+// request, so an object is either complete or absent.
 type azureDriver struct{ container *container.Client }
 
 func openAzure(p bucketConfig) (driver, error) {

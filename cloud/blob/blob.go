@@ -1,17 +1,17 @@
 // Package blob stores objects with a storage provider: S3 and compatible
-// services, Azure, Google.
+// services, Azure, or Google.
 //
 //	Open("s3://bucket/prefix?endpoint=…") ─▶ Bucket
 //	Put            name, bytes, SHA-256  atomic
-//	PutIfAbsent    name, bytes           atomic, the commit step between processes
+//	PutIfAbsent    name, bytes           atomic, for commits by several processes
 //	Get            name   ─▶ a stream that survives broken connections
 //	List, Folders  prefix ─▶ names, page by page
 //	Delete         name
 //
-// A driver sends one request to its provider, once. This package adds retries,
+// A driver sends each request to its provider once. This package adds retries,
 // timeouts and counters. Every error is one of ErrNotFound, ErrExists, ErrAway
 // and ErrRefused. Names consist of digits, letters and '/'. The object under a
-// name never changes, so a broken stream can continue where it ended.
+// name never changes, so a broken stream can be resumed.
 package blob
 
 import (
@@ -32,15 +32,14 @@ import (
 )
 
 var (
-	// ErrNotFound means that the object does not exist.
 	ErrNotFound = errors.New("no such object")
 	// ErrExists means that another object has the name.
 	ErrExists = errors.New("the object exists already")
 	// ErrAway means that the storage is unreachable, overloaded or broken after
-	// several attempts. It comes wrapped with cpar.ErrStorage.
+	// several attempts. Errors that wrap ErrAway also wrap cpar.ErrStorage.
 	ErrAway = store.ErrAway
 	// ErrRefused means that the storage refuses a request, for example its
-	// credentials. It comes wrapped with cpar.ErrStorage.
+	// credentials. Such errors also wrap cpar.ErrStorage.
 	ErrRefused = errors.New("the object storage refuses")
 )
 
@@ -50,38 +49,39 @@ type Object struct {
 	Modified time.Time
 }
 
-// A driver sends a request to a storage once. Its errors wrap an error of this
-// package and never contain a credential or a signed address.
+// A driver sends a request once. Its errors wrap an error of this package and
+// never contain a credential or a signed address.
 type driver interface {
-	// get opens an object at byte from. size is the size of the whole object.
+	// get returns the bytes of an object from byte from on, and its total size.
 	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
-	// put replaces an object. With ifAbsent it fails with ErrExists if the name
-	// is used.
+	// put stores an object. If the name is used, it replaces the object, or
+	// with ifAbsent returns ErrExists.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
-	// list returns a page of objects. If folders is set, it returns names up to
-	// the next '/' instead. next is the token of the next page, or "" on the
-	// last.
+	// list returns a page of objects, or with folders, names up to the next
+	// '/'. The string next is the token of the next page, or "" after the last.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
-	// remove may succeed or fail with ErrNotFound for a missing object.
+	// remove deletes an object. If it is missing, remove returns nil or
+	// ErrNotFound.
 	remove(ctx context.Context, name string) error
 }
 
-// Options configures access to a storage. The zero value suits a daemon.
+// Options configures access to a storage. The zero value suits a server.
 type Options struct {
 	// Credential returns a named credential such as AWS_ACCESS_KEY_ID.
 	Credential func(name string) string
-	// Attempts is the number of attempts before the storage counts as away. The
-	// default is 8, which bridges twelve seconds.
+	// Attempts is the number of failed attempts after which a request fails
+	// with ErrAway. The default is 8, which bridges twelve seconds.
 	Attempts int
-	// Silence is the longest silence during an attempt. The default is 30 s.
+	// Silence bounds the time without progress during an attempt. The default
+	// is 30 s.
 	Silence time.Duration
-	// Wait bounds the total time without an answer or progress. By default only
-	// Attempts limits it.
+	// Wait bounds the time without progress over all attempts. The default is
+	// no bound.
 	Wait time.Duration
 }
 
-// A Bucket is a bucket, a container, or the objects under a prefix in one. It
-// is safe for concurrent use.
+// A Bucket is a bucket or container, or the part under a prefix. It is safe for
+// concurrent use.
 type Bucket struct {
 	driver driver
 	prefix string // "" or ends in '/'
@@ -92,9 +92,8 @@ type Bucket struct {
 
 type counts struct{ requests, retries, errors, in, out atomic.Int64 }
 
-// Stats contains counters since the start.
 type Stats struct {
-	Requests, Retries, Errors int64 // attempts, attempts after a failure, failed requests
+	Requests, Retries, Errors int64 // attempts, repeated attempts, and failed requests
 	BytesIn, BytesOut         int64
 	Away                      bool // all attempts of the last request failed
 }
@@ -104,23 +103,23 @@ func (b *Bucket) Stats() Stats {
 	return Stats{c.requests.Load(), c.retries.Load(), c.errors.Load(), c.in.Load(), c.out.Load(), b.away.Load()}
 }
 
-// Put stores an object of size bytes with digest sum. The storage checks the
-// digest where it can, and makes the object visible only when complete.
+// Put stores an object of size bytes with digest sum. The storage shows only
+// complete objects, and checks the digest if the provider can.
 func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	return b.put(ctx, name, body, size, sum, false)
 }
 
 func (b *Bucket) put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte, ifAbsent bool) error {
 	return b.do(ctx, "storing", name, func(ctx context.Context, heard func(int)) error {
-		// Each attempt gets its own section, because a transport may read on
-		// after a failure.
+		// Each attempt needs a new reader, because the transport may still read
+		// the old one after a failure.
 		r := &sent{io.NewSectionReader(body, 0, size), heard, &b.counts.out}
 		return b.driver.put(ctx, b.prefix+name, r, size, sum, ifAbsent)
 	})
 }
 
-// PutIfAbsent stores an object under an unused name. It fails with ErrExists if
-// the name holds other bytes. The same bytes count as success, because a
+// PutIfAbsent stores an object under an unused name, and otherwise fails with
+// ErrExists. It succeeds if the stored bytes are equal, because an earlier
 // response may have been lost.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	err := b.put(ctx, name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), true)
@@ -154,8 +153,8 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, er
 	return io.ReadAll(r)
 }
 
-// List yields the objects whose names start with prefix, in order. It ends with
-// the first error.
+// List yields the objects whose names start with prefix, in order. It stops
+// after the first error.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return b.pages(ctx, prefix, false)
 }
@@ -203,7 +202,6 @@ func (b *Bucket) pages(ctx context.Context, prefix string, folders bool) iter.Se
 	}
 }
 
-// Delete removes an object, if it exists.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return b.do(ctx, "removing", name, func(ctx context.Context, _ func(int)) error {
 		err := b.driver.remove(ctx, b.prefix+name)

@@ -15,8 +15,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// credentialNames lists all credentials that a storage may need. A file may
-// contain other settings too.
+// credentialNames lists all credentials that a storage may need. Other settings
+// in a file are ignored.
 var credentialNames = []string{
 	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION",
 	"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
@@ -25,9 +25,9 @@ var credentialNames = []string{
 
 const maxCredentials = 64 << 10
 
-// Credentials returns the source of credentials for Options: a file of lines
-// NAME=VALUE, as for systemd's EnvironmentFile, or the environment if file is
-// "".
+// Credentials returns the source of credentials for Options: a file with lines
+// NAME=VALUE, like systemd's EnvironmentFile, or without a file the
+// environment.
 func Credentials(file string) (func(name string) string, error) {
 	if file == "" {
 		return os.Getenv, nil

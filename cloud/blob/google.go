@@ -22,13 +22,12 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Google's XML interface accepts S3's requests, but it has its own header for
-// conditions and refuses to combine it with x-amz headers. Requests are
-// therefore signed with GOOG4-HMAC-SHA256, which is S3's method with other
-// names.
+// Google's XML interface accepts S3 requests, but not its own header for
+// conditions together with x-amz headers. Requests are therefore signed with
+// GOOG4-HMAC-SHA256, the method of S3 with other names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
-	ifGenerationZero = "X-Goog-If-Generation-Match" // 0: only if the object does not exist
+	ifGenerationZero = "X-Goog-If-Generation-Match" // with value 0, a put fails if the object exists
 )
 
 func openGoogle(p bucketConfig) (driver, error) {
@@ -60,8 +59,6 @@ type googleSigner struct{}
 func (googleSigner) SignHTTP(_ context.Context, c aws.Credentials, r *http.Request, payloadHash, _, region string, at time.Time, _ ...func(*v4.SignerOptions)) error {
 	for name := range r.Header {
 		lower := strings.ToLower(name)
-		// Google's front end rewrites Accept-Encoding before it checks the
-		// signature, so that header is not signed.
 		if strings.HasPrefix(lower, "x-amz-") || strings.HasPrefix(lower, "amz-sdk-") {
 			r.Header.Del(name)
 		}
@@ -71,6 +68,8 @@ func (googleSigner) SignHTTP(_ context.Context, c aws.Credentials, r *http.Reque
 	r.Header.Set("X-Goog-Content-Sha256", payloadHash)
 	r.Header.Del("Authorization")
 
+	// Accept-Encoding is not signed, because Google's front end rewrites it
+	// before it checks the signature.
 	signed := map[string]string{"host": r.URL.Host}
 	for name, values := range r.Header {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-goog-") || lower == "content-type" || lower == "range" {

@@ -23,17 +23,17 @@ var providers = map[string]func(bucketConfig) (driver, error){
 
 type bucketConfig struct {
 	bucket     string
-	endpoint   string // "" for the provider's own
+	endpoint   string // "" for the endpoint of the provider
 	region     string
 	pathStyle  bool
 	credential func(name string) string
 	client     *http.Client
 }
 
-// Bucket names go into host names and paths unquoted.
+// bucketName matches names that need no quoting in host names and paths.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// A prefix contains only characters that no provider quotes.
+// prefixForm matches prefixes that need no quoting with any provider.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 
 // Open returns the bucket at an address:
@@ -50,7 +50,7 @@ func Open(address string, o Options) (*Bucket, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return fail("its address cannot be read") // the address may contain credentials
+		return fail("its address cannot be read") // omits the address, which may contain credentials
 	}
 	if u.User != nil {
 		return fail("credentials do not belong in an address, which others can see")

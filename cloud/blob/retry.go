@@ -20,8 +20,8 @@ const (
 var errSilence = errors.New("nothing was heard for too long")
 
 // do repeats a request until it succeeds or fails with an error other than
-// ErrAway. Waits double from 0.1 s to 6.4 s. While the storage is known to be
-// away, do tries only once.
+// ErrAway, at most Options.Attempts times. Waits double from 0.1 s to 6.4 s. If
+// the previous request failed with ErrAway, do tries only once.
 func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
 	err := b.attempts(ctx, func(p *patience) error {
 		ctx, heard, end := p.listen(ctx)
@@ -75,7 +75,6 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(*patience) error) er
 	return err
 }
 
-// patience is the time that attempts of one request may still take.
 type patience struct {
 	o     Options
 	until atomic.Int64 // in Unix nanoseconds
@@ -83,7 +82,6 @@ type patience struct {
 
 func (p *patience) heard() { p.until.Store(time.Now().Add(p.o.Wait).UnixNano()) }
 
-// left returns the longest silence allowed from now on.
 func (p *patience) left() time.Duration {
 	if p.o.Wait == 0 {
 		return p.o.Silence
@@ -122,12 +120,11 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Hide all methods but Read and Seek, because the others would bypass the
-// count.
+// Disable the other methods of SectionReader, which would bypass the count.
 func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 
-// Get opens an object and returns its size. Reading resumes over broken
+// Get opens an object and returns its size. Reading resumes after broken
 // connections.
 func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size int64, err error) {
 	return b.get(ctx, name, 0)
@@ -149,12 +146,12 @@ type stream struct {
 	body     io.ReadCloser
 	heard    func(int)
 	done     func()
-	failures int // since the last byte
+	failures int
 }
 
 func (s *stream) open() error {
 	err := s.b.attempts(s.ctx, func(p *patience) error {
-		// The context lasts as long as the body is read.
+		// Keep the context until the body is closed.
 		ctx, heard, done := p.listen(s.ctx)
 		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at)
 		if err != nil {
@@ -191,7 +188,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		s.b.counts.in.Add(int64(n))
 		if n > 0 {
 			s.failures = 0
-			return n, nil // a remaining error recurs, or a new request reports it
+			return n, nil // the next Read returns a lasting error
 		}
 		if err == nil {
 			continue
@@ -213,7 +210,7 @@ func (s *stream) Read(p []byte) (int, error) {
 
 func (s *stream) closeBody() {
 	if s.body != nil {
-		s.done() // first, because Close of some clients reads the rest
+		s.done() // cancel first, because Close of some clients reads the rest of the body
 		s.body.Close()
 		s.body = nil
 	}

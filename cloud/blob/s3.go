@@ -25,7 +25,7 @@ import (
 type s3Driver struct {
 	client *s3.Client
 	bucket string
-	// absent makes a put conditional.
+	// absent makes a put fail if the object exists.
 	absent func(*s3.PutObjectInput, *s3.Options)
 }
 
@@ -43,8 +43,8 @@ func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s
 	o := s3.Options{
 		Region: p.region, Credentials: c, HTTPClient: p.client, UsePathStyle: p.pathStyle,
 		Retryer: aws.NopRetryer{}, // retry.go retries for all providers
-		// All compatible services check the signed SHA-256 of a PUT. Not all
-		// support the newer checksums.
+		// Newer checksums are off, because not all compatible services support
+		// them. All services check the signed SHA-256 of a PUT.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 		HTTPSignerV4:               signer,
@@ -74,7 +74,8 @@ func (d *s3Driver) get(ctx context.Context, name string, from int64) (io.ReadClo
 	return out.Body, size, nil
 }
 
-// sizeOfRange returns the total size from "bytes 5-9/20", which must start at from.
+// sizeOfRange returns the total size in a Content-Range header such as "bytes
+// 5-9/20", whose range must start at byte from.
 func sizeOfRange(header string, from int64) (int64, error) {
 	span, total, ok := strings.Cut(header, "/")
 	size, err := strconv.ParseInt(total, 10, 64)
@@ -158,7 +159,7 @@ func statusError(status int, code string) error {
 		return ErrExists
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500 && status != http.StatusNotImplemented,
 		code == "ConditionalRequestConflict", code == "OperationAborted", code == "RequestTimeout",
-		// The sender had checked the bytes, so they changed in transit.
+		// The bytes changed in transit, because the sender had checked them.
 		code == "BadDigest", code == "XAmzContentSHA256Mismatch", code == "Md5Mismatch", code == "Crc64Mismatch":
 		return away("status %d %s", status, code)
 	case code == "RequestTimeTooSkewed":
@@ -167,8 +168,8 @@ func statusError(status int, code string) error {
 	return refused("status %d %s", status, code)
 }
 
-// connectionError reports a request without response. It omits addresses
-// because they may be signed.
+// connectionError returns the error for a request without response. It omits
+// the request's address, which may be signed.
 func connectionError(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err

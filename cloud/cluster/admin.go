@@ -15,11 +15,11 @@ import (
 
 type Status struct {
 	Nodes []Beat `json:"nodes"`
-	// Servers is the number of named NATS servers that respond.
+	// Servers counts NATS servers that respond, and Named all that are
+	// configured.
 	Servers int `json:"servers"`
 	Named   int `json:"named_servers"`
-	// Indexes is the number of pointers to active generations, or −1 if
-	// unknown.
+	// Indexes is the number of active indexes, or −1 if unknown.
 	Indexes int `json:"indexes"`
 }
 
@@ -49,7 +49,6 @@ func Operate(o Options) (*Operator, error) {
 
 func (x *Operator) Close() { x.broker.close() }
 
-// Status collects heartbeats for a fixed time.
 func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	if err := parallel.Sleep(ctx, listening); err != nil {
 		return nil, err
@@ -81,9 +80,9 @@ func (x *Operator) Drain(ctx context.Context, node string) error {
 	return hint.Add(fmt.Errorf("draining node %s: %w: it is not in the cluster", node, cpar.ErrInput), "cpard cluster status lists the nodes")
 }
 
-// Rebuild makes the pointers match the active generations in the storage and
-// returns their number. It changes only wrong pointers, so it may run at any
-// time.
+// Rebuild makes the pointers in JetStream match the active generations in
+// storage b and returns their number. It changes only wrong pointers, so it may
+// run at any time.
 func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err error) {
 	if err := x.pointers.wait(ctx); err != nil {
 		return 0, err
@@ -109,7 +108,7 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 		if err != nil {
 			return n, fmt.Errorf("reading a pointer: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
 		}
-		if p.digest != (cpar.Digest{}) { // otherwise deleted or never activated
+		if p.digest != (cpar.Digest{}) { // zero if the index was deleted or never activated
 			n++
 		}
 	}

@@ -7,14 +7,14 @@
 //	                  └── object storage: segments, manifests ──┘
 //
 // Each node sends a heartbeat every two seconds, and the set of live nodes
-// determines the place of each shard (package placement). A node refuses a
-// request for a shard that it lacks, and loads the shard. A pointer in
-// JetStream names the active generation of an index. It is set once the storage
-// has the manifest and the nodes have the shards. It can be rebuilt from the
-// storage.
+// determines the nodes for each shard (package placement). A node refuses a
+// request for a shard that is not loaded, and starts to load the shard. A
+// pointer (an entry in NATS JetStream) names the active generation of an index.
+// It is set after the storage has the manifest and the nodes have the shards.
+// Pointers can be rebuilt from the storage.
 //
-// A reply is complete or an error, and always from a single generation, because
-// requests to nodes name the digest of its manifest.
+// A reply is always complete and from a single generation, because requests to
+// nodes contain the digest of the generation's manifest.
 package cluster
 
 import (
@@ -36,15 +36,15 @@ import (
 	"cpar/internal/hint"
 )
 
-// MinShardBytes is the minimum size of a shard. Reading that much takes a
-// hundred times as long as the message that requests it.
+// MinShardBytes is the minimum size of a shard. Reading a shard of this size
+// takes a hundred times as long as the message that requests it.
 const MinShardBytes = 200 << 20
 
-// holdEvery is the longest interval between two reconciliations. A reconciliation
-// keeps assigned shards loaded even while other replicas serve the queries.
+// holdEvery is the longest interval between two reconciliations, which load
+// assigned shards and keep them loaded even while other replicas serve all
+// queries.
 const holdEvery = 5 * time.Minute
 
-// A Role states whether a machine is a router, a node or both.
 type Role struct{ Router, Node bool }
 
 func ParseRole(name string) (Role, error) {
@@ -61,7 +61,8 @@ func ParseRole(name string) (Role, error) {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
-// CheckName refuses names that cannot be part of a subject, such as one with dots.
+// CheckName returns an error for names that cannot be part of a NATS subject,
+// such as names with dots.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return hint.Add(fmt.Errorf("%w: a machine of a cluster cannot be called %q", cpar.ErrInput, name), "pass --node-name with up to 63 letters, digits, - and _")
@@ -69,10 +70,9 @@ func CheckName(name string) error {
 	return nil
 }
 
-// A Member is this machine's part in a cluster.
 type Member struct {
 	Router *Router
-	// node is nil on a router. me is this node's heartbeat.
+	// node is nil on a router. The heartbeat of this node is me.
 	node *Node
 	role Role
 	me   Beat
@@ -84,26 +84,27 @@ type Member struct {
 	log      *slog.Logger
 
 	stop      context.CancelFunc
-	silence   func() // stops answering; nil on a router
+	silence   func() // stops answering queries; nil on a router
 	running   sync.WaitGroup
 	settle    chan struct{} // has one element while a reconciliation is due
 	mu        sync.Mutex    // guards me and duplicate
-	duplicate uint64        // Beat.Life of another machine with our name, or 0
+	duplicate uint64        // Beat.Life of another machine with the same name, or 0
 }
 
 type Config struct {
 	Options
 	Role
-	// Name is unique. Machines in one Rack may fail together.
+	// Name is unique in the cluster. Machines with the same Rack may fail
+	// together.
 	Name, Rack string
-	// MinShardBytes overrides the constant for tests.
+	// MinShardBytes is smaller than the constant only in tests.
 	MinShardBytes uint64
-	// Idle is how long an unused shard stays loaded (store.Options).
+	// Idle is the time for which an unused shard stays loaded (store.Options).
 	Idle time.Duration
 }
 
-// Open connects c to the brokers, which must be running. The caller closes c
-// after Close.
+// Open connects c to the NATS servers. At least one must be running. The caller
+// closes c after the Member.
 func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	b, err := connect(o.Options)
@@ -132,7 +133,7 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 		return err
 	}
 	m.broker.tell(whoSubject, nil)
-	time.Sleep(answerWithin) // so that the first requests find live nodes
+	time.Sleep(answerWithin) // wait for heartbeats, so that first requests find live nodes
 	if o.Node {
 		if m.seen() != 0 {
 			return hint.Add(fmt.Errorf("%w: another machine of the cluster is called %s", cpar.ErrInput, o.Name), "pass another --node-name, or stop that one")
@@ -151,10 +152,10 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	return nil
 }
 
-// answerWithin bounds the response time of nodes to a call for heartbeats.
+// answerWithin is the time to wait for heartbeats after asking for them.
 const answerWithin = 300 * time.Millisecond
 
-// hear processes a heartbeat and detects another machine with our name.
+// hear also detects another machine with the same name.
 func (m *Member) hear(b []byte) {
 	beat := m.members.hear(b, time.Now())
 	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {
@@ -169,7 +170,7 @@ func (m *Member) hear(b []byte) {
 	}
 }
 
-// seen returns Beat.Life of another machine with our name, or 0.
+// seen returns Beat.Life of another machine with the same name, or 0.
 func (m *Member) seen() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -232,12 +233,12 @@ func (m *Member) beat() {
 	me := m.me
 	m.mu.Unlock()
 	me.Shards = m.node.cloud.Stats().Loaded
-	b, _ := json.Marshal(me)          // strings and numbers cannot fail
-	_ = m.members.hear(b, time.Now()) // a node counts itself as live even without network
+	b, _ := json.Marshal(me)          // cannot fail for strings and numbers
+	_ = m.members.hear(b, time.Now()) // a node counts itself as live even without a network
 	m.broker.tell(beatSubject, b)
 }
 
-// Drain stops taking new shards. Loaded ones are still served.
+// Drain makes the node take no new shards. It still serves loaded shards.
 func (m *Member) Drain() {
 	m.mu.Lock()
 	m.me.Leaving = true
@@ -257,7 +258,7 @@ func (m *Member) reconcile(ctx context.Context) {
 	keys, err := m.pointers.all(ctx)
 	if err != nil {
 		m.log.Warn("listing indexes", "error", err)
-		return // requests load shards later
+		return // requests will load the shards
 	}
 	for _, k := range keys {
 		s, err := m.versions.active(ctx, k)
@@ -282,16 +283,18 @@ func (m *Member) holdsSlot(s placement.Slot) bool {
 	return false
 }
 
-// Stats contains counters since the start, and current gauges.
+// Stats contains counters since the start, and current values.
 type Stats struct {
-	// Nodes counts live nodes known to this machine. Servers counts responding
+	// Nodes counts live nodes known to this machine, and Servers responding
 	// NATS servers.
 	Nodes, Servers int
 	// Shards counts loaded and loading shards on this machine.
 	Shards int
-	Moves  uint64
-	// Hedges and Retries count the router's requests beyond one per shard. Cold
-	// counts refusals by nodes that were not ready.
+	// Moves counts loads of shards by this node.
+	Moves uint64
+	// Hedges and Retries count additional requests for a shard, after a slow
+	// response and after a failure. Cold counts refusals by nodes that had not
+	// loaded the shard.
 	Hedges, Retries, Cold uint64
 }
 
@@ -307,14 +310,14 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-// Close announces the departure, stops all work and closes the connections.
+// Close announces that the node leaves, and stops all work.
 func (m *Member) Close() {
 	if m.node != nil {
 		m.mu.Lock()
 		m.me.Gone = true
 		m.mu.Unlock()
 		m.beat()
-		m.silence() // pending requests are answered first
+		m.silence() // waits for running queries
 	}
 	m.stop()
 	if m.node != nil {
@@ -324,17 +327,16 @@ func (m *Member) Close() {
 	m.broker.close()
 }
 
-// A Routed is the store of a cloud whose indexes are served by nodes. It
-// implements api.Store. Its Router answers requests.
+// A Routed is the store of a router, over object storage. It implements
+// api.Store.
 type Routed struct {
 	*cloud.Cloud
 	router *Router
 }
 
-// Routed returns the store of c for a router.
 func (m *Member) Routed(c *cloud.Cloud) *Routed { return &Routed{c, m.Router} }
 
-// PutManifest activates an index once the assigned nodes have loaded it. Until
+// PutManifest activates an index after the assigned nodes have loaded it. Until
 // then, and on failure, all nodes serve the old generation.
 func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) error {
 	v, marked := r.router.versions, false
@@ -353,12 +355,13 @@ func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) er
 	case err == nil:
 		return v.settled(ctx, k)
 	case marked:
-		_ = v.settled(ctx, k) // otherwise a later request does it
+		_ = v.settled(ctx, k) // if this fails, a later request repairs the pointer
 	}
 	return err
 }
 
-// Delete removes an index for all members, even after an interrupted call.
+// Delete removes an index for all machines. It also completes an interrupted
+// deletion.
 func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	v := r.router.versions
 	if err := v.changing(ctx, k); err != nil {
@@ -371,7 +374,6 @@ func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	return err
 }
 
-// OpenSegment streams a segment from the storage.
 func (r *Routed) OpenSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (*store.SegmentReader, error) {
 	return r.OpenStored(ctx, k, d)
 }

@@ -17,12 +17,13 @@ import (
 	"cpar/internal/parallel"
 )
 
-// kv keeps the pointers in JetStream, on up to three servers. Reads go to the
-// leader, because one in ten answers of other servers was outdated.
+// kv keeps the pointers in a JetStream bucket with up to three replicas. It
+// reads from the leading server, because one in ten answers of others was
+// outdated.
 type kv struct {
 	broker *broker
 
-	away   atomic.Int64 // when a read may next wait for the leader, in Unix nanoseconds; 0 if always
+	away   atomic.Int64 // earliest time at which a read may wait for the leader, in Unix nanoseconds
 	mu     sync.Mutex
 	bucket map[*line]jetstream.KeyValue
 }
@@ -31,14 +32,14 @@ func newKV(b *broker) *kv { return &kv{broker: b, bucket: map[*line]jetstream.Ke
 
 const (
 	bucketName = "cpar-active"
-	// kvWait bounds a read from the leader. While there seems to be no leader,
-	// kvAway applies instead, and known generations are still served.
+	// kvWait bounds a read from the leader, and kvAway a read while there seems
+	// to be no leader. After a failed read, known generations are still served.
 	kvWait, kvAway = 250 * time.Millisecond, 50 * time.Millisecond
-	// kvPatience bounds a read without a fallback.
+	// kvPatience bounds operations that have no such fallback.
 	kvPatience = 5 * time.Second
 )
 
-// open returns the bucket over a connection, creating it if necessary.
+// open returns the bucket over connection l and creates it if necessary.
 func (p *kv) open(ctx context.Context, l *line) (jetstream.KeyValue, error) {
 	p.mu.Lock()
 	b := p.bucket[l]
@@ -106,7 +107,7 @@ func (p *kv) within(ctx context.Context, most time.Duration, do func(context.Con
 	if err = do(ctx, b); err != nil && !errors.Is(err, errChanged) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.bucket, l) // the servers may have lost it
+		delete(p.bucket, l) // open it again, because the servers may have lost it
 	}
 	return err
 }
@@ -116,7 +117,7 @@ func pointerName(k store.IndexRef) string {
 }
 
 // get implements pointers. While there seems to be no leader, one call per
-// second waits for it.
+// second waits for one.
 func (p *kv) get(ctx context.Context, k store.IndexRef, patient bool) (out pointer, err error) {
 	most := kvWait
 	switch now := time.Now().UnixNano(); {
@@ -161,7 +162,7 @@ func (p *kv) set(ctx context.Context, k store.IndexRef, next pointer, revision u
 	}
 	return p.within(ctx, kvPatience, func(ctx context.Context, b jetstream.KeyValue) (err error) {
 		switch {
-		case value != "" && revision == 0: // also where a pointer was removed
+		case value != "" && revision == 0: // Create also works after a purge
 			_, err = b.Create(ctx, pointerName(k), []byte(value))
 		case value != "":
 			_, err = b.Update(ctx, pointerName(k), []byte(value), revision)

@@ -12,30 +12,29 @@ import (
 
 const (
 	// lease is the time that a node counts as live after a heartbeat. It must
-	// outlast a broker's failover, which takes over 4 seconds.
+	// exceed the failover to another NATS server, which takes over 4 seconds.
 	beatEvery = 2 * time.Second
 	lease     = 15 * time.Second
 )
 
-// A Beat is the heartbeat of a node.
 type Beat struct {
 	Node string `json:"node"`
 	Rack string `json:"rack,omitempty"`
-	// A Leaving node serves its shards and takes no new ones. A Gone node stops
+	// Leaving means that the node takes no new shards, and Gone that it stops
 	// now.
 	Leaving bool `json:"leaving,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
 	Shards  int  `json:"parts"`
-	// Life distinguishes machines with the same name.
+	// Life is random and distinguishes machines with the same name.
 	Life uint64 `json:"life"`
 }
 
-// members tracks the live nodes known to this machine. Machines need not agree:
-// a node refuses requests for shards that it lacks.
+// members tracks the live nodes known to this machine. Machines may disagree,
+// because a node refuses requests for shards that it lacks.
 type members struct {
 	mu      sync.Mutex
 	seen    map[string]heard
-	view    *view // nil: not computed yet
+	view    *view // nil until computed from seen
 	changed func()
 }
 
@@ -50,7 +49,7 @@ func newMembers(changed func()) *members { return &members{seen: map[string]hear
 
 func (m *members) hear(b []byte, now time.Time) (beat Beat) {
 	if json.Unmarshal(b, &beat) != nil || CheckName(beat.Node) != nil {
-		return Beat{} // another version, or foreign
+		return Beat{} // ignore messages of other versions or programs
 	}
 	m.mu.Lock()
 	before, known := m.seen[beat.Node]

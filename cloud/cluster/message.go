@@ -14,8 +14,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// A shardQuery asks a node to answer requests on a shard, or, with a manifest
-// and no requests, to load the shard.
+// A shardQuery asks a node to answer requests with a shard, or with a manifest
+// and no requests, to load the shard. Fields, with sizes in bytes:
 //
 //	query   version (1)  tenant (1 + length)  index (16)  digest of the manifest (32)
 //	        shard (4 + 4)  manifest (4 + length)  requests, a batch of package wire, or nothing
@@ -29,8 +29,7 @@ type shardQuery struct {
 	requests []*cpar.Request
 }
 
-// messageVersion is the version of queries and answers. All machines of a
-// cluster must use the same version.
+// messageVersion must be the same on all machines of a cluster.
 const messageVersion = 1
 
 func appendCounted[T string | []byte](b []byte, x T) []byte {
@@ -137,7 +136,8 @@ func encodeAnswer(replies []*cpar.Reply, err error) []byte {
 	return appendCounted(appendCounted(b, err.Error()), hint.Of(err))
 }
 
-// errNonsense reports a malformed answer of a node. Clients cannot cause one.
+// errNonsense returns the error for a malformed answer of a node, which clients
+// cannot cause.
 func errNonsense(err error) error {
 	return fmt.Errorf("reading answer of a node: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
 }

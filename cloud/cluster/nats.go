@@ -23,19 +23,19 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options configures the connections to the brokers.
 type Options struct {
 	// Servers lists addresses of NATS servers, tls://host:port, separated by
 	// commas.
 	Servers string
-	// Seed is a file with our nkey's seed. CA is a file with the authorities of
-	// the servers' certificates, or "" for the system's.
+	// Seed is a file with the seed of this machine's nkey (a NATS key pair). CA
+	// is a file with the authorities of the servers' certificates, or "" for
+	// the system's.
 	Seed, CA string
 	Log      *slog.Logger
 }
 
-// A broker is connected to every NATS server of a cluster. While one server
-// hangs, messages use another.
+// A broker is connected to every NATS server of a cluster. If a server hangs,
+// messages use another server.
 type broker struct {
 	lines []*line
 	next  atomic.Uint32
@@ -45,17 +45,18 @@ type broker struct {
 type line struct {
 	*nats.Conn
 	server string // configured host and port, as part of a subject
-	// up is the state last reported by the library. IsConnected would wait for
-	// a lock held for seconds while the library tries a hanging server.
+	// up is the connection state last reported by the library. IsConnected
+	// would wait for a lock that the library holds for seconds while it tries a
+	// hanging server.
 	up atomic.Bool
 	// pong is the time of the last answer to a ping, in Unix nanoseconds.
 	pong atomic.Int64
 }
 
 const (
-	// pingEvery is the interval of pings. A server that has not answered for
-	// the duration silent is avoided. The library itself takes up to two
-	// seconds.
+	// pingEvery is the interval of pings. Messages avoid a server that has not
+	// answered for the duration silent. The library alone would take up to two
+	// seconds to avoid it.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
@@ -75,8 +76,8 @@ const (
 	answering  = 64
 )
 
-// connect opens the connections. At least one server must respond. The others
-// are retried forever.
+// connect opens the connections. At least one server must respond within five
+// seconds. Connections to other servers are retried forever.
 func connect(o Options) (*broker, error) {
 	servers := strings.Split(o.Servers, ",")
 	b := &broker{log: o.Log}
@@ -122,8 +123,8 @@ func (b *broker) lastError() error {
 	return errors.New("no server answers")
 }
 
-// options returns the options of one connection. Two missed pings reveal a
-// hanging server.
+// options returns the options of a connection, which ends after two missed
+// pings.
 func (o Options) options(server string, l *line) ([]nats.Option, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -182,8 +183,8 @@ func (b *broker) there() (n int) {
 	return n
 }
 
-// pick returns the next connected line, preferably one whose server responds,
-// or nil if none is connected.
+// pick returns the next connected line, preferably to a server that answers
+// pings, or nil.
 func (b *broker) pick() (l *line) {
 	least := time.Now().Add(-silent).UnixNano()
 	for range b.lines {
@@ -198,8 +199,8 @@ func (b *broker) pick() (l *line) {
 	return l
 }
 
-// subject returns the subject of a node on a line. Each server has its own, so a
-// hanging server cannot delay queries sent over others.
+// subject returns the NATS subject of a node on line l. Each server has its own
+// subject, so that a hanging server cannot delay queries over other lines.
 func (l *line) subject(node string) string { return "cpar.node." + node + "." + l.server }
 
 const (
@@ -208,8 +209,8 @@ const (
 	drainSubject = "cpar.drain."
 )
 
-// ask implements transport. It splits a query that is too large for a message
-// in two.
+// ask implements transport. It splits a query that is too large for one
+// message.
 func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error) {
 	message, err := q.encode()
 	if err != nil {
@@ -225,7 +226,7 @@ func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.R
 		rest, err := b.ask(ctx, node, &second)
 		return append(replies, rest...), err
 	}
-	for range b.lines { // a node missing on one server may be on another
+	for range b.lines { // a node may be connected to another server
 		answer, err := b.exchange(ctx, b.pick(), node, message)
 		if err == nil {
 			return decodeAnswer(answer)
@@ -271,7 +272,7 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	}
 }
 
-// serve answers queries to a node until stop is called. stop waits for running
+// serve answers queries to a node until stop is called. It waits for running
 // queries.
 func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
 	var subs []*nats.Subscription

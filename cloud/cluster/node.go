@@ -16,15 +16,13 @@ import (
 )
 
 var (
-	// errNotReady means that the node has started to load the shard. Another
-	// node may have it.
+	// errNotReady means that the node is still loading the shard.
 	errNotReady = errors.New("the shard is not loaded yet")
-	// errOtherVersion means that neither memory nor storage has the requested
-	// generation.
+	// errOtherVersion means that the requested generation is neither loaded nor
+	// in the storage.
 	errOtherVersion = errors.New("the storage has another generation of the index")
 )
 
-// A Node holds shards in memory and answers requests on them.
 type Node struct {
 	cloud   *cloud.Cloud
 	log     *slog.Logger
@@ -51,14 +49,14 @@ type attempt struct {
 
 const remembered = time.Minute
 
-// NewNode returns a node that serves c. The caller closes c after Close.
+// NewNode returns a node that loads shards in c. The caller closes c after the
+// node.
 func NewNode(c *cloud.Cloud, log *slog.Logger) *Node {
 	n := &Node{cloud: c, log: log, loads: make(chan struct{}, 2), attempts: map[shardRef]*attempt{}}
 	n.running, n.stop = context.WithCancel(context.Background())
 	return n
 }
 
-// Close cancels running loads.
 func (n *Node) Close() {
 	n.stop()
 	n.loading.Wait()
@@ -72,20 +70,20 @@ func (n *Node) answer(ctx context.Context, q *shardQuery) ([]*cpar.Reply, error)
 		}
 		return nil, fmt.Errorf("%w: %w", cpar.ErrCloud, errNotReady)
 	case len(q.requests) == 0:
-		return nil, n.get(ctx, q) // mark the shard as used, so that it stays loaded
+		return nil, n.get(ctx, q) // marks the shard as used, so that it stays loaded
 	}
 	return n.cloud.AnnotateShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q), q.requests)
 }
 
 // startLoad loads a shard in the background, once. After a recent failure it
-// returns that error and the next call tries again.
+// returns the error, and the next call tries again.
 func (n *Node) startLoad(q *shardQuery) error {
 	x := shardRef{q.key, q.version, q.shard}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for other, a := range n.attempts {
 		if a.failed != nil && time.Since(a.at) > remembered {
-			delete(n.attempts, other) // no longer requested
+			delete(n.attempts, other)
 		}
 	}
 	if a := n.attempts[x]; a != nil {
@@ -130,8 +128,8 @@ func (n *Node) get(ctx context.Context, q *shardQuery) error {
 	return err
 }
 
-// manifest returns the manifest of the queried generation: the one in the query,
-// or the active one.
+// manifest returns a function that returns the manifest of the queried
+// generation, from the query or the storage.
 func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manifest, error) {
 	return func() (*cpar.Manifest, error) {
 		b := q.manifest

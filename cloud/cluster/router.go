@@ -23,7 +23,7 @@ import (
 // Replicas is the number of nodes that hold a shard.
 const Replicas = 2
 
-// A transport sends a query to a node. errNobody means that the node is not
+// A transport sends a query to a node, or returns errNobody if the node is not
 // connected.
 type transport interface {
 	ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error)
@@ -43,7 +43,8 @@ type Router struct {
 	hedges, retries, cold atomic.Uint64
 }
 
-// Load implements api.Annotator. Nodes load shards themselves.
+// Load implements api.Annotator. It only finds the manifest, because queries
+// make nodes load shards.
 func (r *Router) Load(ctx context.Context, k store.IndexRef, _ func() (func(), error)) error {
 	_, err := r.versions.last(ctx, k)
 	return err
@@ -54,7 +55,7 @@ func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*c
 	if err != nil {
 		return 0, err
 	}
-	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // the shards' replies, and the joined ones
+	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // for the shards' replies and the joined replies
 }
 
 func (r *Router) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -92,8 +93,8 @@ func (r *Router) searchAll(ctx context.Context, k store.IndexRef, s *indexVersio
 	return out, nil
 }
 
-// damaged marks corruption found by nodes as damage to the index, not to the
-// client's request.
+// damaged marks corruption found by nodes as store.ErrDamaged, not as damage to
+// the request.
 func damaged(k store.IndexRef, err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrInput) {
 		return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err), "push the index again")
@@ -109,7 +110,6 @@ type result struct {
 	took    time.Duration
 }
 
-// longest bounds a query if the client sets no deadline.
 const longest = 30 * time.Second
 
 func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([][]*cpar.Reply, error) {
@@ -172,8 +172,8 @@ func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, resul
 	}
 }
 
-// waitLoaded waits until a full round, with unchanged nodes, finds all shards of
-// a generation loaded.
+// waitLoaded asks nodes to load the shards of a generation, until all shards
+// are loaded and the nodes did not change meanwhile.
 func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersion, manifest []byte) error {
 	for {
 		nodes, waits := r.members.current(), atomic.Bool{}
@@ -198,8 +198,8 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 	}
 }
 
-// loadedBy asks the nodes of a slot whether they have a shard. cold reports
-// whether any lacks it.
+// loadedBy asks the nodes of a slot (a shard's position in package placement)
+// to load the shard, and reports whether any node is still cold.
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {

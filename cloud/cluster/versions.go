@@ -12,24 +12,24 @@ import (
 	"cpar/cloud/store"
 )
 
-// pointers stores the active generation of each index. All machines see a new
-// pointer at once.
+// pointers stores a pointer to the active generation of each index. All
+// machines see a new pointer at once.
 type pointers interface {
-	// get returns the pointer, zero if there is none, or an error if it cannot
-	// be read. patient allows more time.
+	// get returns the pointer of index k, zero if there is none. With patient
+	// it waits longer for the leading NATS server.
 	get(ctx context.Context, k store.IndexRef, patient bool) (pointer, error)
-	// set replaces the pointer with this revision, and returns errChanged if
-	// the revision differs. Setting a zero pointer removes it.
+	// set replaces the pointer if its revision is still revision, and otherwise
+	// returns errChanged. A zero pointer next removes the pointer.
 	set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error
 }
 
 var errChanged = errors.New("it was changed concurrently")
 
 type pointer struct {
-	digest cpar.Digest // zero: none
-	// changing means that a change is running or was interrupted. The digest
-	// names the previous generation, which is valid until the change is
-	// acknowledged.
+	digest cpar.Digest // of the manifest; zero if no generation is active
+	// changing means that an activation or deletion is running or was
+	// interrupted. The digest still names the previous generation, which is
+	// valid until the client gets a response.
 	changing bool
 	revision uint64
 	since    time.Time
@@ -50,17 +50,16 @@ func newVersions(p pointers, manifest func(context.Context, store.IndexRef) ([]b
 }
 
 const (
-	// maxKnown bounds the cached generations, some kilobytes each.
+	// maxKnown bounds the number of cached generations, some kilobytes each.
 	maxKnown = 10_000
-	// stopped is the age after which an unfinished change counts as
-	// interrupted.
+	// stopped is the age at which an unfinished change counts as interrupted.
 	stopped = 10 * time.Second
-	races   = 20
+	// races is the number of attempts to set a pointer.
+	races = 20
 )
 
 // active returns the active generation of an index. If the pointers are
-// unreachable, it returns the last known one, so that requests are still
-// answered.
+// unreachable, it returns the last known generation.
 func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -73,14 +72,14 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 	}
 	b, found, err := v.stored(ctx, k)
 	if err != nil {
-		if same { // the change is not acknowledged
+		if same { // the interrupted change was never acknowledged to a client
 			return s, nil
 		}
 		v.forget(k)
 		return nil, err
 	}
-	// The pointer was read before the storage, so repairing it does not
-	// overwrite a concurrent change.
+	// Repair the pointer. Its revision was read before the storage, so set
+	// fails after a concurrent change.
 	if away == nil && (broken || !p.changing && p.digest != found) {
 		_ = v.pointers.set(ctx, k, pointer{digest: found}, p.revision)
 	}
@@ -106,7 +105,8 @@ func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.D
 	return b, sha256.Sum256(b), nil
 }
 
-// last returns the last known generation, which may be outdated, or the active one.
+// last returns the last known generation, which may be outdated, and otherwise
+// the active generation.
 func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -132,8 +132,8 @@ func (v *versions) forget(k store.IndexRef) {
 	delete(v.known, k)
 }
 
-// changing announces a new generation or a deletion. If this machine stops
-// before it calls settled, others check the storage.
+// changing announces an activation or deletion. If this machine stops before
+// settled, other machines check the storage.
 func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
 	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
 		return pointer{digest: p.digest, changing: true}, false, nil
@@ -148,7 +148,7 @@ func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// point replaces the current pointer p by next(p) and retries if another writer
+// point replaces pointer p by next(p), and retries if another machine
 // interferes.
 func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged

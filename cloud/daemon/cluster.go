@@ -12,8 +12,8 @@ import (
 	"cpar/cloud/telemetry"
 )
 
-// join returns the store and the annotator that serve requests: this machine's,
-// the cluster's, or nil on a node. leave ends the membership.
+// join joins the cluster, if any, until leave is called. It returns the store
+// and the annotator that serve requests, which are nil on a node.
 func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil

@@ -1,6 +1,6 @@
-// Package daemon runs a server: it opens the data folder, listens, serves until
-// stopped, lets running requests finish, and closes the folder. It notifies
-// systemd of each step.
+// Package daemon runs a server. It opens the data folder, listens, serves until
+// stopped, lets running requests finish, and closes the folder. It also
+// notifies systemd.
 package daemon
 
 import (
@@ -26,34 +26,32 @@ type Options struct {
 	Data string
 	// Objects selects object storage instead of the data folder.
 	Objects Storage
-	// Cluster configures the cluster. Without Servers the machine is on its
-	// own.
+	// Cluster configures the cluster. Without Servers there is none.
 	Cluster cluster.Config
 	// Listen is the address, host:port. Port 0 selects a free port.
 	Listen string
-	// Workers is the number of goroutines that share one request. The default
-	// is the number of cores.
+	// Workers is the number of goroutines that compute one batch of requests.
+	// The default is the number of cores.
 	Workers int
 	// Memory selects where the rows of loaded indexes are kept.
 	Memory indexdir.Memory
-	// Store bounds storage, memory and background reading. Run sets the
-	// remaining fields.
+	// Store bounds storage, memory and background reading. Run sets its other
+	// fields.
 	Store store.Options
-	// Admit limits the work accepted at once.
+	// Admit limits memory, waiting and computing.
 	Admit admission.Limits
 	// Log receives events. Nil discards them.
 	Log *slog.Logger
 	// LogClients adds client addresses to the log.
 	LogClients bool
-	// Watch configures the listener for metrics and readiness. The zero value
-	// disables it.
+	// Watch configures the listener for metrics and readiness, if any.
 	Watch telemetry.Options
 	// Network configures the listener for clients, except for its address.
 	Network listen.Options
-	// Reload triggers a reload of certificate files. They are also reloaded
-	// when they change.
+	// Reload triggers a reload of certificate files, which changes of the files
+	// also trigger.
 	Reload <-chan os.Signal
-	// Ready receives the server's URL once requests are accepted.
+	// Ready is called with the server's URL when requests are accepted.
 	Ready func(url string)
 	// Grace bounds the time for running requests after a stop. The default is
 	// ten seconds.

@@ -12,10 +12,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// A Storage selects where indexes are kept.
 type Storage struct {
-	Address     string // of object storage; "" for the data folder
-	Credentials string // a file; "" for the environment
+	Address     string // address of object storage; "" for the data folder
+	Credentials string // file with credentials; "" for the environment
 	CacheBytes  int64  // size of the cache in the data folder
 }
 
@@ -23,11 +22,10 @@ type Storage struct {
 // storage. Reading costs money, and the provider checks its own disks.
 const scrubStorageEvery = 24 * time.Hour
 
-// manyParts is the number of shards that a node may hold in memory, instead of
-// the limit of a single server.
+// manyParts is the minimum limit of loaded shards on a machine in a cluster.
 const manyParts = 4096
 
-// open opens the cloud over its storage and returns the checks of that storage.
+// open returns the cloud over its storage, and the storage's readiness checks.
 func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Check, error) {
 	if o.Objects.Address == "" && o.Cluster.Servers != "" {
 		return nil, nil, hint.Add(fmt.Errorf("%w: a cluster keeps its indexes where all machines can read them", cpar.ErrInput), "name object storage with --store")
@@ -43,7 +41,7 @@ func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Ch
 	o.Store.ScrubEvery = cmp.Or(o.Store.ScrubEvery, scrubStorageEvery)
 	if o.Cluster.Servers != "" {
 		o.Store.MaxLoaded = max(o.Store.MaxLoaded, manyParts)
-		if !o.Cluster.Router { // routers read it
+		if !o.Cluster.Router { // routers scrub the storage
 			o.Store.ScrubRate = -1
 		}
 	}

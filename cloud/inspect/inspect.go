@@ -1,10 +1,10 @@
-// Package inspect reports what a server can record about one request, by
-// answering the request and observing the server.
+// Package inspect answers a request and reports everything that a server can
+// record about it.
 //
 //	body of a request ─▶ handler of package api over the same data folder ─▶ Report
 //
-// Every entry is observed: the log line, the metrics that changed, and the
-// spans that a trace would contain.
+// A Report contains the actual log line, changed metrics, and the spans of a
+// trace.
 package inspect
 
 import (
@@ -32,15 +32,15 @@ import (
 	"cpar/internal/leakage"
 )
 
-// A Report contains everything a server can record about a request.
 type Report struct {
 	Status  int    `json:"status"`
 	Index   string `json:"index"`
 	Tenant  string `json:"tenant"`
 	Scheme  string `json:"scheme"`
 	Records uint32 `json:"records"`
-	// Log is the request's log line at level debug with --log-clients. Metrics
-	// are the series that changed. Spans are the stages in a trace.
+	// Log has the attributes of the request's log line at level debug with
+	// --log-clients. Metrics has the changed series, and Spans the stages in a
+	// trace.
 	Log     []Attribute        `json:"log"`
 	Metrics []telemetry.Change `json:"metrics"`
 	Spans   []string           `json:"spans"`
@@ -48,21 +48,19 @@ type Report struct {
 	// learns from them.
 	Seen     []leakage.Observation `json:"seen"`
 	Answered []leakage.Observation `json:"answered"`
-	// Besides lists data that reaches the server but that only a modified
-	// program could record.
+	// Besides lists data that only a modified server could record.
 	Besides []string `json:"besides"`
 }
 
-// An Attribute is an attribute of the log line.
 type Attribute struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Only names the option that adds the attribute. "" means always at level
-	// debug.
+	// Only names the option that adds the attribute to the line, or is "".
 	Only string `json:"only,omitempty"`
 }
 
-// besides is static text, because a request file does not contain these data.
+// besides is the same for every request, because a request file does not
+// contain these data.
 var besides = []string{
 	"the client's address and port, the time, and the interval between two requests",
 	"the versions of TLS and HTTP, the ciphers, the requested host name, and with mutual TLS the client's certificate",
@@ -73,9 +71,8 @@ var besides = []string{
 
 const client = "(the client's address)"
 
-// Request answers the request in body from a data folder, which may be in use
-// and stays unchanged. owner selects the tenant if several have an index with
-// this id.
+// Request answers the request in body from folder data, which may be in use and
+// stays unchanged. If several tenants have the index, owner selects one.
 func Request(ctx context.Context, data, owner string, body []byte) (*Report, error) {
 	q, err := cpar.DecodeRequest(body)
 	if err != nil {

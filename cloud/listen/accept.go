@@ -16,12 +16,12 @@ import (
 )
 
 // A listener limits open connections, in total and per client network, and
-// counts errors. The system queues further connections.
+// counts errors. Connections beyond the total wait in the operating system.
 type listener struct {
 	net.Listener
 	slots  chan struct{}
-	each   int             // per client network, or 0
-	door   *admission.Door // for connections that cost much, or nil
+	each   int             // limit per client network, or 0
+	door   *admission.Door // limits TLS connections without a token, or nil
 	log    *slog.Logger
 	errors atomic.Int64
 	done   chan struct{}
@@ -40,7 +40,7 @@ func newListener(l net.Listener, most, each int, door *admission.Door, log *slog
 
 func (l *listener) Close() error { return l.close() }
 
-// A conn frees its place in the limits when it is closed.
+// A conn is a connection that counts towards the limits until it is closed.
 type conn struct {
 	net.Conn
 	visitor *admission.Visitor
@@ -53,7 +53,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite lets a client read a response sent before the whole request
+// CloseWrite lets a client read a response sent before the whole request has
 // arrived.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
@@ -62,9 +62,10 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Accept closes connections beyond the share of their network, because
-// otherwise one client without a token could occupy all. It returns errors to
-// net/http, which retries temporary ones such as too many open files.
+// Accept returns the next connection. It closes connections beyond the limit of
+// their network, because otherwise one client could occupy all. It returns
+// errors to net/http, which retries temporary errors such as too many open
+// files.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		select {
@@ -86,7 +87,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit returns nil for a connection that the limits refuse.
+// admit returns the connection, or nil if the limits refuse it.
 func (l *listener) admit(c net.Conn) net.Conn {
 	from := tenant.ClientNetwork(c.RemoteAddr().String())
 	if !l.enter(from) {
@@ -106,7 +107,7 @@ func (l *listener) admit(c net.Conn) net.Conn {
 func (l *listener) enter(from netip.Prefix) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A loopback address may be a proxy's.
+	// Do not limit loopback addresses, because they may belong to a proxy.
 	if l.each > 0 && !from.Addr().IsLoopback() && l.held[from] >= l.each {
 		return false
 	}
@@ -122,8 +123,8 @@ func (l *listener) leave(from netip.Prefix) {
 	}
 }
 
-// failed logs at most once a minute, so that failing connections cannot fill
-// the log.
+// failed counts an error of Accept. It logs at most one a minute, so that
+// failing connections cannot fill the log.
 func (l *listener) failed(err error) {
 	l.errors.Add(1)
 	l.mu.Lock()
@@ -134,7 +135,7 @@ func (l *listener) failed(err error) {
 	}
 }
 
-// visit puts the visitor of a connection into the context of its requests.
+// visit adds the visitor of a connection to the context of its requests.
 func visit(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()

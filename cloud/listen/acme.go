@@ -21,15 +21,16 @@ import (
 	"cpar/internal/hint"
 )
 
-// ACME configures automatic certificates (RFC 8555), issued by autocert with the
-// challenge tls-alpn-01 (RFC 8737), for which the directory connects to port 443
-// of the name. certmagic supports more but brings a logger and DNS libraries.
+// ACME configures automatic certificates (RFC 8555). Package autocert requests
+// them from an ACME directory with the challenge tls-alpn-01 (RFC 8737), for
+// which the directory connects to port 443 of the domain. Package certmagic
+// supports more but adds a logger and DNS libraries.
 type ACME struct {
 	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string
-	// Directory is the URL of the ACME directory, by default Let's Encrypt's.
+	// Directory is the URL of the ACME directory. The default is Let's Encrypt.
 	Directory string
-	// CA is a PEM file with authorities for the directory's certificate.
+	// CA is a PEM file with authorities for the directory's own certificate.
 	CA string
 	// Email is an optional contact for the directory.
 	Email string
@@ -37,8 +38,8 @@ type ACME struct {
 	Cache string
 }
 
-// An issuer issues and renews certificates. Only the method issue requests any,
-// because clients' handshakes could use up the directory's rate limit.
+// An issuer requests and renews certificates. Only method issue requests new
+// ones, because clients' handshakes could use up the directory's rate limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
@@ -73,7 +74,7 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	return &issuer{
 		manager: &autocert.Manager{
 			Prompt:     autocert.AcceptTOS,
-			Cache:      autocert.DirCache(o.Cache), // created with mode 0700, files with 0600
+			Cache:      autocert.DirCache(o.Cache), // with modes 0700 and 0600
 			HostPolicy: autocert.HostWhitelist(domains...),
 			Client:     client,
 			Email:      o.Email,
@@ -85,7 +86,7 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	}, nil
 }
 
-// modern describes a current client, for which autocert selects ECDSA.
+// modern returns the ClientHello of a client for which autocert selects ECDSA.
 func modern(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName:       domain,
@@ -96,7 +97,7 @@ func modern(domain string) *tls.ClientHelloInfo {
 }
 
 // issue requests missing certificates, with growing pauses after failures.
-// autocert renews a month before expiry.
+// Package autocert renews certificates a month before they expire.
 func (i *issuer) issue(done <-chan struct{}) {
 	wait := time.Minute
 	tried := sync.OnceFunc(func() { close(i.first) })
@@ -109,7 +110,7 @@ func (i *issuer) issue(done <-chan struct{}) {
 			}
 		}
 		tried()
-		pause := time.Hour // to learn the expiry of renewed certificates
+		pause := time.Hour // then get reads the expiry of renewed certificates
 		if missing {
 			pause, wait = wait, min(2*wait, time.Hour)
 		} else {
@@ -143,14 +144,14 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate returns the certificate for the name in hello, by default the
-// first domain's.
+// certificate returns the certificate for the name in hello, by default for the
+// first domain.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
 		return nil, errors.New("this server does not serve that name")
 	}
-	// At startup, the first certificates are still being read or issued.
+	// Wait at startup for the first certificates.
 	select {
 	case <-i.first:
 	case <-time.After(headerTime / 2):
@@ -164,7 +165,7 @@ func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	return i.manager.GetCertificate(modern(name))
 }
 
-// prove answers the directory's challenge and issues nothing.
+// prove returns the certificate that answers the directory's challenge.
 func (i *issuer) prove(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.manager.GetCertificate(hello)
 }

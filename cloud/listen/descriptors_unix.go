@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors returns the limit of open files, which Go has already raised to
-// the maximum, or 0 if it is unknown.
+// Descriptors returns the limit of open files, or 0 if it is unknown. Go has
+// already raised this limit to the maximum.
 func Descriptors() int {
 	var r unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) != nil {

@@ -1,6 +1,6 @@
 // Package listen connects untrusted clients to the HTTP handler of a server.
 //
-//	address ─▶ policy on reachability (policy.go)
+//	address ─▶ policy on addresses (policy.go)
 //	        ─▶ connection limits (accept.go)
 //	        ─▶ TLS from files or ACME, reloaded on change (tls.go, acme.go)
 //	        ─▶ HTTP/1.1 and HTTP/2, bounded (server.go) ─▶ handler
@@ -38,22 +38,22 @@ type Options struct {
 	Address string
 	// Cert and Key are PEM files. Set both or neither.
 	Cert, Key string
-	// ACME configures automatic certificates instead.
+	// ACME configures automatic certificates instead of Cert and Key.
 	ACME ACME
 	// ClientCA is a PEM file. Clients must have a certificate from one of its
 	// authorities.
 	ClientCA string
-	// InsecureHTTP allows plain HTTP beyond loopback, behind a proxy with TLS.
+	// InsecureHTTP allows plain HTTP from a proxy that terminates TLS.
 	InsecureHTTP bool
 	// Hosts lists names of this server besides those in its certificate.
 	Hosts []string
-	// MaxConnections bounds open connections. Further ones wait. A client
-	// network (tenant.ClientNetwork) may have a quarter, and its further
-	// connections are closed. The default is DefaultConnections, or half the
-	// descriptors if that is less.
+	// MaxConnections bounds open connections. Further connections wait. A
+	// client network (tenant.ClientNetwork) may have a quarter, and its further
+	// connections are closed. The default is DefaultConnections, or half of the
+	// file descriptors if less.
 	MaxConnections int
-	// Door bounds TLS connections whose clients have shown no token. Nil means
-	// no bound.
+	// Door limits TLS connections whose clients have shown no token. Nil means
+	// no limit.
 	Door *admission.Door
 	// Tenants means that every request needs a token.
 	Tenants bool
@@ -65,7 +65,7 @@ type Options struct {
 	ConnState func(net.Conn, http.ConnState)
 }
 
-// A Server listens, and serves once it has a handler.
+// A Server listens at an address, and serves after Serve is called.
 type Server struct {
 	o         Options
 	listener  *listener
@@ -75,7 +75,7 @@ type Server struct {
 	closing   sync.Once
 }
 
-// Open listens. The server accepts no connection before Serve.
+// Open listens at the address but accepts no connections before Serve.
 func Open(o Options) (*Server, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if err := o.Check(); err != nil {
@@ -99,7 +99,7 @@ func Open(o Options) (*Server, error) {
 		each = 0
 	}
 	door := o.Door
-	if s.transport == nil { // HTTP/1.1 has one answer per connection
+	if s.transport == nil { // plain HTTP is HTTP/1.1, with one answer per connection
 		door = nil
 	}
 	s.listener = newListener(l, o.MaxConnections, each, door, o.Log)
@@ -109,7 +109,7 @@ func Open(o Options) (*Server, error) {
 
 const DefaultConnections = 1024
 
-// limitConnections reserves half of the descriptors for indexes.
+// limitConnections reserves half of the file descriptors for indexes.
 func (o *Options) limitConnections() {
 	asked := o.MaxConnections
 	if asked == 0 {
@@ -123,8 +123,8 @@ func (o *Options) limitConnections() {
 	}
 }
 
-// bind listens at the address or takes systemd's socket, and checks the actual
-// address against the policy.
+// bind listens at the address or uses the socket of systemd, and checks the
+// actual address against the policy.
 func (o Options) bind() (net.Listener, error) {
 	passed, err := activation.Listeners()
 	if err != nil {
@@ -174,9 +174,9 @@ func (s *Server) URL() string {
 	return scheme + "://" + s.Addr().String()
 }
 
-// Host reports whether clients may address the server by name. A web page can
-// make its own name resolve to any address. Without tenants only names of this
-// machine are known.
+// Host reports whether clients may address the server by name. Other names are
+// refused, because a web page can make its name resolve to any address. Without
+// tenants only loopback names are allowed.
 func (s *Server) Host(name string) bool {
 	if cparhttp.IsLoopback(name) {
 		return true
@@ -192,7 +192,7 @@ func (s *Server) Host(name string) bool {
 	return s.transport != nil && s.transport.names(name)
 }
 
-// Reload reads the TLS files again. On error the previous configuration stays.
+// Reload reads the TLS files again, and on error keeps the old configuration.
 func (s *Server) Reload() error {
 	if s.transport == nil {
 		return nil
@@ -200,12 +200,11 @@ func (s *Server) Reload() error {
 	return s.transport.reload()
 }
 
-// Stats contains counters since the start.
 type Stats struct {
 	MaxConnections int
-	AcceptErrors   int64     // such as no descriptors
-	Refused        int64     // certificates and authorities that could not be read or used
-	CertificateTo  time.Time // expiry; zero without TLS or before ACME has one
+	AcceptErrors   int64     // such as too many open files
+	Refused        int64     // unreadable or unusable certificates and authorities
+	CertificateTo  time.Time // expiry; zero without TLS or until ACME has issued a certificate
 }
 
 func (s *Server) Stats() Stats {

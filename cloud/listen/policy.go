@@ -22,7 +22,7 @@ func beyond(a net.Addr) bool {
 	return true
 }
 
-// Check refuses contradictory or unsafe options before anything is opened.
+// Check returns an error for contradictory or unsafe options.
 func (o Options) Check() error {
 	usage := func(advice, format string, args ...any) error {
 		return hint.Add(exitcode.UsageError(fmt.Errorf(format, args...)), "%s", advice)
@@ -55,8 +55,8 @@ func (o Options) Check() error {
 
 func (o Options) hasTLS() bool { return o.Cert != "" || len(o.ACME.Domains) > 0 }
 
-// allows enforces the policy: a server reachable from other machines requires
-// tokens, and tokens require TLS beyond loopback.
+// allows enforces the policy. A server that other machines can reach, which
+// beyond reports, must require tokens and protect them with TLS.
 func (o Options) allows(beyond bool, address string) error {
 	refuse := func(advice, format string, args ...any) error {
 		return hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrInput}, args...)...), "%s", advice)

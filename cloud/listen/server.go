@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	headerTime = 10 * time.Second // also for a TLS handshake
+	headerTime = 10 * time.Second // for the headers of a request, or a TLS handshake
 	idleTime   = 2 * time.Minute
-	// headerBytes has room for a token, the longest header of a client.
+	// headerBytes is enough for a token, the longest header of a client.
 	headerBytes = 16 << 10
 	// streams bounds concurrent requests on an HTTP/2 connection. It equals a
 	// tenant's default limit. To stop rapid resets, Go closes a connection on
-	// which four times as many wait for a handler.
+	// which 4·streams requests wait for a handler.
 	streams = 16
-	// unread bounds buffered HTTP/2 bodies over all connections. An HTTP/1.1
-	// connection buffers 4 KiB, and the rest waits at the sender.
+	// unread bounds the bytes of HTTP/2 bodies buffered over all connections.
+	// An HTTP/1.1 connection buffers only 4 KiB.
 	unread = 64 << 20
-	// window and frameSize are the minimum that HTTP/2 allows.
+	// window and frameSize are the minimum sizes that HTTP/2 allows.
 	window, frameSize = 64 << 10, 16 << 10
 )
 
@@ -38,7 +38,7 @@ func (s *Server) newHTTP() *http.Server {
 			SendPingTimeout:               idleTime,
 			WriteByteTimeout:              time.Minute,
 		},
-		// net/http would otherwise answer OPTIONS * before any check.
+		// Otherwise net/http would answer OPTIONS * before any check.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     s.o.ErrorLog,
 		ConnState:                    s.o.ConnState,
@@ -50,8 +50,8 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve answers requests until ctx is done, then gives running requests at most
-// grace to finish.
+// Serve answers requests until ctx is done, and then gives running requests at
+// most the duration grace to finish.
 func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Duration) error {
 	defer s.Close()
 	s.http.Handler = handler

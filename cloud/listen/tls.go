@@ -17,31 +17,31 @@ import (
 	"cpar/internal/hint"
 )
 
-// pollTime is the interval at which files are read. Contents are compared,
-// because neither symbolic links nor file times reveal every change.
+// pollTime is the interval at which certificate files are read and compared,
+// because file times and symbolic links do not reveal every change.
 const pollTime = 30 * time.Second
 
-// expirySoon is the remaining lifetime at which an unrenewed certificate is
-// reported.
+// expirySoon is the remaining lifetime at which a certificate is reported.
 const expirySoon = 14 * 24 * time.Hour
 
 type tlsReloader struct {
 	certFile, keyFile, caFile string
-	acme                      *issuer // nil: from files
+	acme                      *issuer // nil for certificates from files
 	log                       *slog.Logger
 	refused                   atomic.Int64
 
 	mu      sync.Mutex
 	tried   [3][]byte // last contents of the files, valid or not
 	current atomic.Pointer[loaded]
-	warned  time.Time // expiry that was reported
+	warned  time.Time // the last expiry that was reported
 }
 
 type loaded struct {
 	config *tls.Config
-	// challenge serves an ACME directory, which presents no client certificate.
+	// challenge is for connections from an ACME directory, which presents no
+	// client certificate.
 	challenge *tls.Config
-	leaf      *x509.Certificate // nil: from ACME
+	leaf      *x509.Certificate // nil for certificates from ACME
 }
 
 func newTLSReloader(o Options) (*tlsReloader, error) {
@@ -74,7 +74,7 @@ func (t *tlsReloader) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error)
 	return now.config, nil
 }
 
-// reload reads the files. The last valid configuration stays on error.
+// reload reads the files. On error it keeps the last valid configuration.
 func (t *tlsReloader) reload() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *tlsReloader) load(files [3][]byte) (*loaded, error) {
 			return nil, hint.Add(fmt.Errorf("%w: no certificate in %s", cpar.ErrInput, t.caFile), "name certificates of authorities in PEM")
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		// A session must not outlive the authority of its client certificate.
+		// Disable resumption, because a session must not outlive its authority.
 		config.SessionTicketsDisabled = true
 	}
 	return next, nil

@@ -3,13 +3,13 @@
 //	tenant, index, number of a shard ─BLAKE2b─▶ slot, one of 131,072
 //	slot, nodes ─rendezvous─▶ nodes, best first; the first R hold the slot
 //
-// Rendezvous hashing is described by Thaler and Ravishankar, "Using name-based
-// mappings to increase hit rates" (IEEE/ACM Transactions on Networking 6,
-// 1998): every node draws a number for a slot, and the largest numbers win.
-// Machines that know the same nodes compute the same assignment without
-// coordination. A joining node takes slots evenly from all others, a leaving
-// node gives its slots evenly to all others, and no slot moves between two
-// remaining nodes.
+// The method is rendezvous hashing (Thaler and Ravishankar, "Using name-based
+// mappings to increase hit rates", IEEE/ACM Transactions on Networking 6,
+// 1998). A hash gives every node a number for each slot, and the largest
+// numbers win. Machines that know the same nodes compute the same assignment
+// without coordination. A joining node takes slots evenly from all others, and
+// a leaving node gives its slots evenly to all others. No slot moves between
+// two remaining nodes.
 package placement
 
 import (
@@ -25,7 +25,7 @@ import (
 // Slots is the number of slots. More slots spread more evenly over many nodes.
 const Slots = 1 << 17
 
-// A Slot is a unit of assignment.
+// A Slot is a group of shards that the same nodes hold.
 type Slot uint32
 
 func SlotOf(tenant string, index cpar.IndexID, shard int) Slot {
@@ -34,8 +34,8 @@ func SlotOf(tenant string, index cpar.IndexID, shard int) Slot {
 	return Slot(hash(binary.BigEndian.AppendUint64(b, uint64(shard))) % Slots)
 }
 
-// hash must mix well. With FNV, names that differed in the last letter gave one
-// node everything.
+// hash must mix well. With FNV, when names differed only in the last letter,
+// one node got all slots.
 func hash(b []byte) uint64 {
 	h := blake2b.Sum256(b)
 	return binary.BigEndian.Uint64(h[:])
@@ -44,8 +44,8 @@ func hash(b []byte) uint64 {
 // A Node may hold slots. Its name is unique.
 type Node struct {
 	Name string
-	// Nodes with the same Rack may fail together. Nodes without a rack share
-	// none.
+	// Nodes with the same Rack may fail together. Nodes without a rack fail
+	// independently.
 	Rack string
 }
 
@@ -68,7 +68,7 @@ func New(nodes []Node) *Map {
 func (m *Map) Len() int { return len(m.nodes) }
 
 // Nodes returns the numbers of up to n nodes for a slot, best first. The second
-// is the best node outside the first one's rack, if any, so that a slot
+// node is the best one outside the rack of the first, if any, so that a slot
 // survives the loss of a rack.
 func (m *Map) Nodes(s Slot, n int) []int {
 	slot := hash(binary.BigEndian.AppendUint32(nil, uint32(s)))
@@ -82,7 +82,7 @@ func (m *Map) Nodes(s Slot, n int) []int {
 				best, most = i, w
 			}
 		}
-		if oneRack = best < 0; !oneRack { // otherwise all nodes share the first one's rack
+		if oneRack = best < 0; !oneRack { // oneRack: all nodes share the rack of the first
 			out = append(out, best)
 		}
 	}
@@ -96,8 +96,7 @@ func (m *Map) sameRack(a, b int) bool {
 func (m *Map) Name(i int) string { return m.nodes[i].Name }
 
 // mix makes each output bit depend on all input bits (the finaliser of
-// MurmurHash3). Combining two hashes is much faster than BLAKE2b for each of
-// hundreds of nodes.
+// MurmurHash3). For hundreds of nodes it is much faster than BLAKE2b.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -106,9 +105,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Candidates returns the nodes to ask for a slot with this number of holders.
-// First come the current holders, then previous holders among all nodes,
-// including leaving ones, then two more that held it before others joined.
+// Candidates returns the nodes to ask for a slot: its holders among the nodes
+// of stay, which are not leaving, then its holders among all nodes, then two
+// more, which may have held it before others joined.
 func Candidates(stay, all *Map, s Slot, holders int) []string {
 	var out []string
 	add := func(m *Map, of []int) {

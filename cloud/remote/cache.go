@@ -17,7 +17,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CacheName is the folder of the cache in a data folder.
+// CacheName is the name of the cache's folder in a data folder.
 const CacheName = "cache"
 
 const (
@@ -25,16 +25,17 @@ const (
 	fileMode   = 0o600
 )
 
-// A cache keeps segments on the local disk, in a folder per index in the layout
-// of package indexdir, so that naming a digest never reveals another index's
-// data. Nothing is synced, because every reader checks the digest.
+// A cache keeps segments on the local disk, with a folder for each index, so
+// that a digest never gives access to another index's data. Folders have the
+// layout of package indexdir. Files are not synced, because every reader checks
+// the digest.
 type cache struct {
 	dir   string
 	limit int64
 
 	mu      sync.Mutex
-	used    int64 // bytes of files, and reserved for writing
-	clock   int64 // logical time of uses
+	used    int64 // bytes of files and bytes reserved for writing
+	clock   int64 // number of uses, for entry.last
 	entries map[segment]*entry
 	hits    int64
 	misses  int64
@@ -48,10 +49,10 @@ type segment struct {
 
 type entry struct {
 	bytes   int64
-	pins    int  // number of indexes, open or being opened, that use it
-	present bool // on disk; otherwise to be fetched
-	doomed  bool // removed with the last pin
-	last    int64
+	pins    int   // number of open or opening indexes that use the segment
+	present bool  // whether the segment is on disk
+	doomed  bool  // whether the last unpin removes the segment
+	last    int64 // cache.clock at the last use
 }
 
 func openCache(data string, limit int64) (*cache, error) {
@@ -64,12 +65,12 @@ func openCache(data string, limit int64) (*cache, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.evict(0) // the limit may have been lowered
+	c.evict(0) // the limit may be lower than in an earlier process
 	return c, nil
 }
 
-// scan adopts files of an earlier process, in order of use, and removes its
-// unfinished ones.
+// scan adds the files of an earlier process, in order of use, and removes its
+// unfinished files.
 func (c *cache) scan() error {
 	type file struct {
 		segment
@@ -129,8 +130,8 @@ func (c *cache) fill(s *Stats) {
 	s.CacheBytes, s.CacheLimit, s.Hits, s.Misses, s.Evictions = c.used, c.limit, c.hits, c.misses, c.evicted
 }
 
-// evict frees n bytes by removing the least recently used segments, and reports
-// success. The caller holds mu.
+// evict makes room for n bytes by removing the least recently used segments,
+// and reports success. The caller holds mu.
 func (c *cache) evict(n int64) bool {
 	if n > c.limit {
 		return false
@@ -165,7 +166,7 @@ func (c *cache) remove(seg segment) bool {
 	return true
 }
 
-// noRoom returns the error for n bytes that do not fit, now or ever.
+// noRoom returns the error for n bytes that do not fit now or exceed the limit.
 func (c *cache) noRoom(n int64) error {
 	if n > c.limit {
 		err := fmt.Errorf("%w: the cache is limited to %d bytes and this needs %d", cpar.ErrStorage, c.limit, n)
@@ -207,7 +208,7 @@ func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 		if e.present {
 			c.hits++
 			now := time.Now()
-			_ = os.Chtimes(c.path(seg), now, now) // the order of use for the next process
+			_ = os.Chtimes(c.path(seg), now, now) // the next process reads the order of use from file times
 		} else {
 			c.misses++
 		}
@@ -240,7 +241,7 @@ func (p *pins) release() {
 	})
 }
 
-// unpin is called with mu held.
+// unpin reverses pin. The caller holds mu.
 func (c *cache) unpin(p *pins) {
 	for d := range p.want {
 		seg := segment{p.key, d}
@@ -252,7 +253,8 @@ func (c *cache) unpin(p *pins) {
 	}
 }
 
-// distrust marks the files of an index that is being opened as missing.
+// distrust removes the files of an index that is being opened, so that they are
+// fetched again.
 func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +267,8 @@ func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	}
 }
 
-// drop removes a segment that the storage has lost, now or when it is released.
+// drop removes a segment that the storage no longer has, at once or with the
+// last unpin.
 func (c *cache) drop(k store.IndexRef, d cpar.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// step is the space reserved at a time for a segment of unknown length.
+// step is the number of bytes reserved at a time for a segment of unknown
+// length.
 const step = 1 << 20
 
 type cacheFile struct {
@@ -26,11 +27,12 @@ type cacheFile struct {
 	hash     hash.Hash
 	written  int64
 	reserved int64
-	pinned   bool // space is already reserved
+	pinned   bool // whether pin has reserved the space
 }
 
-// create starts a file of size bytes, or for a pinned segment if size is
-// negative. Further bytes reserve space as they arrive.
+// create creates a file and reserves size bytes. A negative size means that the
+// segment is pinned and has its space. Further bytes reserve space as they
+// arrive.
 func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: size < 0}
 	if !f.pinned {
@@ -52,7 +54,8 @@ func (f *cacheFile) open() error {
 		if err == nil {
 			return nil
 		}
-		// The folder may have been removed with its last file.
+		// Try again, because the folder may have been removed with its last
+		// file.
 		if !errors.Is(err, fs.ErrNotExist) || attempt == 10 {
 			f.abort()
 			return durable.StorageError("creating a file in", dir, 0, err)

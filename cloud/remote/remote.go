@@ -6,14 +6,14 @@
 //	<prefix>/conditional                            tests conditional writes
 //
 //	Put      ─▶ a file of the cache, digest checked ─▶ seg/…
-//	Activate ─▶ v/<N+1>, only if absent: the commit step
+//	Activate ─▶ v/<N+1>, only if absent, which commits the activation
 //	Open     ─▶ seg/… ─▶ files of the cache, digest checked ─▶ memory map (package indexdir)
-//	Delete   ─▶ v/<N+1>, empty: a tombstone, then the data that it covers
+//	Delete   ─▶ v/<N+1>, empty (a tombstone), then removes earlier objects
 //
-// The storage holds all durable data. The bounded cache evicts the least recently
-// used segments, except those of open indexes. Several processes may share a
-// prefix: of two concurrent activations one becomes N+1 and the other N+2.
-// Versions are removed in ascending order.
+// The storage holds all durable data. The bounded cache evicts the least
+// recently used segments, except those of open indexes. Several processes may
+// share a prefix. If two processes activate at the same time, one writes
+// version N+1 and the other N+2. Versions are removed in ascending order.
 package remote
 
 import (
@@ -39,14 +39,15 @@ import (
 )
 
 type Options struct {
-	// Data is the folder of the cache, which no other process may use. If "",
-	// Open creates a temporary folder and Close removes it.
+	// Data is the data folder, which contains the cache. No other process may
+	// use it. If Data is "", Open creates a temporary folder and Close removes
+	// it.
 	Data string
 	// CacheBytes bounds the cache and running uploads. The default is 16 GiB.
 	CacheBytes int64
-	// Wait bounds the time without an answer from the storage (blob.Options).
+	// Wait bounds the time without progress of the storage (blob.Options).
 	Wait time.Duration
-	// Log receives events that no caller sees. Nil discards them.
+	// Log receives events that no error reports. Nil discards them.
 	Log *slog.Logger
 }
 
@@ -60,18 +61,18 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// Activation holds gate shared. Removing an unnamed segment holds it
+	// Activations hold gate shared, and removals of segments hold it
 	// exclusively. Otherwise a segment could disappear before the commit of an
 	// activation.
 	gate sync.RWMutex
 
 	probe  sync.Mutex
-	proven bool // the storage supports conditional writes
+	proven bool // whether conditional writes are proved to work
 }
 
 var _ store.Backend = (*Store)(nil)
 
-// Open returns the store in a bucket. It sends no request.
+// Open returns the store in a bucket. It sends no requests.
 func Open(b *blob.Bucket, o Options) (*Store, error) {
 	o.CacheBytes = cmp.Or(o.CacheBytes, defaultCacheBytes)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -107,12 +108,12 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Stats contains counters since the start, and current CacheBytes and
+// Stats contains counters since the start, and the current CacheBytes and
 // CacheLimit.
 type Stats struct {
 	blob.Stats
 	CacheBytes, CacheLimit  int64
-	Hits, Misses, Evictions int64 // of segments
+	Hits, Misses, Evictions int64 // numbers of segments
 }
 
 func (s *Store) Stats() Stats {
@@ -121,7 +122,7 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// Reach probes the storage if the last request failed.
+// Reach probes the storage if the last request failed, and returns the error.
 func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil
@@ -200,7 +201,7 @@ func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexO
 		id, rest, _ := strings.Cut(strings.TrimPrefix(o.Name, tenantFolder(tenant)), "/")
 		index, err := cpar.ParseIndexID(id)
 		if err != nil {
-			continue // a foreign object
+			continue // the object belongs to another program
 		}
 		if x == nil || x.key.Index != index {
 			if x != nil {
@@ -229,7 +230,7 @@ func (s *Store) list(ctx context.Context, k store.IndexRef, below string) (*inde
 	return x, nil
 }
 
-// add records an object and ignores foreign ones.
+// add records an object, and ignores objects of other programs.
 func (x *indexObjects) add(name string, o blob.Object) {
 	if text, ok := strings.CutPrefix(name, segmentsDir); ok {
 		if d, err := cpar.ParseDigest(text); err == nil {
@@ -242,8 +243,8 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress is Open for a bucket's address, with credentials from a file, or
-// from the environment if credentials is "".
+// OpenAddress returns the store in the bucket at an address. The argument
+// credentials names a file with credentials, or is "" for the environment.
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)
 	if err != nil {

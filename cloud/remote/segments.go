@@ -20,7 +20,8 @@ func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored,
 	return x.segments, nil
 }
 
-// Read implements store.Backend. It reads the storage itself, for checks.
+// Read implements store.Backend. It bypasses the cache, so that checks read the
+// storage.
 func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	r, size, err := s.bucket.Get(ctx, segmentName(k, d))
 	if errors.Is(err, blob.ErrNotFound) {
@@ -32,7 +33,8 @@ func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.R
 // Put implements store.Backend. It writes the segment to the cache first, so that
 // uploads can be retried and only bytes with the right digest are sent.
 func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error {
-	// Announcing a large size must not empty the cache.
+	// Reserve at most one step, because announcing a large size must not empty
+	// the cache.
 	f, err := s.cache.create(k, d, min(max(size, 0), step))
 	if err != nil {
 		return err
@@ -54,8 +56,7 @@ func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size i
 	return f.keep()
 }
 
-// Remove implements store.Backend. There are no other remains, because Sweep
-// removes tombstones.
+// Remove implements store.Backend. It leaves tombstones to Sweep.
 func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Digest) error {
 	for _, d := range digests {
 		if err := s.removeUnnamed(ctx, k, d); err != nil {
@@ -65,8 +66,8 @@ func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Di
 	return nil
 }
 
-// removeUnnamed removes a segment unless the active manifest, which another
-// process may have changed, names it. Activations of this process wait meanwhile.
+// removeUnnamed removes a segment unless it is in the active manifest, which
+// another process may have changed. Activations of this process wait meanwhile.
 func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Digest) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// maxManifest is the maximum size of a manifest: 65,536 segments of 41
-	// bytes.
+	// maxManifest bounds the size of a manifest, which lists at most 65,536
+	// segments with 41 bytes each.
 	maxManifest = 4 << 20
-	races       = 20
-	// inFlight bounds the age of a request in transit plus the difference of
-	// clocks.
+	// races is the number of attempts despite concurrent writers.
+	races = 20
+	// inFlight bounds the delay of a request in transit plus the difference
+	// between clocks.
 	inFlight = time.Hour
 )
 
@@ -33,7 +34,7 @@ func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) 
 			return nil, store.NotFound(k)
 		}
 		b, err := s.bucket.Read(ctx, x.versions[len(x.versions)-1].Name, maxManifest)
-		if !errors.Is(err, blob.ErrNotFound) { // otherwise a newer one has replaced it
+		if !errors.Is(err, blob.ErrNotFound) { // if it is not found, a newer version has replaced it
 			return b, err
 		}
 	}
@@ -44,8 +45,9 @@ func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
-// commit writes the next version despite concurrent writers. prepare inspects
-// the state before each attempt and returns errDone if no commit is needed.
+// commit writes b as the next version despite concurrent writers. It calls
+// prepare with the current objects before each attempt. If prepare returns
+// errDone, commit writes nothing.
 func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
 	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
@@ -74,8 +76,9 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 
 var errDone = errors.New("nothing is left to do")
 
-// checkConditionalWrites refuses a storage that ignores conditions, because one of
-// two activations would be lost. It sends one test per process.
+// checkConditionalWrites refuses a storage that ignores conditions, because one
+// of two concurrent activations would be lost. It tests the storage once per
+// process.
 func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	s.probe.Lock()
 	defer s.probe.Unlock()
@@ -110,7 +113,7 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	}
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	var previous []byte // a tombstone, unless there is one
+	var previous []byte // the active manifest, or empty (a tombstone)
 	already := false
 	if err := s.commit(ctx, k, b, func(x *indexObjects) error {
 		if err := x.holds(m); err != nil || !x.active() {
@@ -130,15 +133,16 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	}); err != nil || already {
 		return fail(err)
 	}
-	// Another process may have removed an old, unnamed segment after the check.
+	// Check again, because another process may have removed a segment that only
+	// the new manifest has.
 	x, err := s.list(ctx, k, segmentsDir)
 	if err != nil {
-		return nil // the manifest is active, and a check reports damage
+		return nil // the manifest is active, and a scrub would report damage
 	}
 	if fault := x.holds(m); fault != nil {
 		back := s.commit(ctx, k, previous, func(x *indexObjects) error {
 			if now, err := s.Manifest(ctx, k); err != nil || string(now) != string(b) {
-				return errDone // others have replaced it
+				return errDone // another process has replaced the manifest
 			}
 			return nil
 		})
@@ -172,13 +176,14 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 		case !x.active() && len(x.segments) == 0:
 			return store.NotFound(k)
 		case !x.active():
-			return errDone // only pending uploads, which no client sees
+			return errDone // no tombstone is needed for pending uploads
 		}
 		return nil
 	}); err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
-	// The index is deleted for all clients. A collection removes the rest.
+	// The index is deleted for all clients. If a removal fails, a later
+	// collection removes the rest.
 	var digests []cpar.Digest
 	for _, seg := range before.segments {
 		digests = append(digests, seg.Digest)
@@ -186,8 +191,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	if s.Remove(ctx, k, digests...) != nil {
 		return nil
 	}
-	// Sweep removes the tombstone later. Without it, a delayed activation with
-	// its number would restore the index.
+	// Keep the tombstone until Sweep, because otherwise a delayed activation
+	// with the same number would restore the index.
 	covered := before.versions
 	if n := len(covered); n > 0 && !before.active() {
 		covered = covered[:n-1]
@@ -201,7 +206,7 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 }
 
 // Sweep implements store.Backend. It removes replaced versions, and tombstones
-// without other objects, once no delayed request can arrive.
+// without other objects, after the longest delay of a request.
 func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Swept, error) {
 	if latest := time.Now().Add(-inFlight); before.After(latest) {
 		before = latest

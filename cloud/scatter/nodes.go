@@ -17,7 +17,8 @@ type NodeLoad struct {
 
 const slowFor = 2 * time.Second
 
-// MarkSlow records that a node missed its hedging deadline and may hang.
+// MarkSlow records that a node has not answered within the hedging delay and
+// may hang.
 func (b *NodeLoad) MarkSlow(node string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -27,7 +28,7 @@ func (b *NodeLoad) MarkSlow(node string, now time.Time) {
 	b.slow[node] = now.Add(slowFor)
 }
 
-// Add adds n, 1 or −1, to the count of a node.
+// Add adds n (1 or −1) to the number of outstanding requests of a node.
 func (b *NodeLoad) Add(node string, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,8 +40,8 @@ func (b *NodeLoad) Add(node string, n int) {
 	}
 }
 
-// Order sorts the first places, as many as there are holders of the shard, by
-// outstanding requests, with slow nodes last.
+// Order sorts the first elements of places, the given number of holders of the
+// shard, by outstanding requests. Slow nodes come last.
 func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,8 +55,8 @@ func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	return places
 }
 
-// Latencies derives the hedging delay from recent response times. It is safe
-// for concurrent use.
+// Latencies computes the hedging delay, after which a second node is asked,
+// from recent response times. It is safe for concurrent use.
 type Latencies struct {
 	mu    sync.Mutex
 	times [512]time.Duration
@@ -65,8 +66,8 @@ type Latencies struct {
 }
 
 const (
-	// minHedge and maxHedge bound Hedge. It is maxHedge until enough responses
-	// are known.
+	// minHedge and maxHedge bound the hedging delay, which is maxHedge until 64
+	// response times are known.
 	minHedge, maxHedge = 5 * time.Millisecond, 500 * time.Millisecond
 	// hedgeShare is the number of hedges allowed per response, because hedging
 	// adds load. maxSpare is the maximum number allowed at once.
@@ -79,7 +80,7 @@ func (r *Latencies) Add(d time.Duration) {
 	r.times[r.n%len(r.times)] = d
 	r.n++
 	r.spare = min(r.spare+hedgeShare, maxSpare)
-	if r.n%64 == 0 { // sorting for each response would cost too much
+	if r.n%64 == 0 { // sorting after every response would take too long
 		last := slices.Clone(r.times[:min(r.n, len(r.times))])
 		slices.Sort(last)
 		r.hedge = 3 * last[len(last)*99/100]
@@ -93,8 +94,8 @@ func (r *Latencies) Spent(hedges int) {
 	r.spare -= float64(hedges)
 }
 
-// Hedge returns the delay before a second node is asked. Once the allowance is
-// used up, it returns the constant never.
+// Hedge returns the hedging delay, or the constant never if the allowance is
+// used up.
 func (r *Latencies) Hedge() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +108,6 @@ func (r *Latencies) Hedge() time.Duration {
 	return min(max(r.hedge, minHedge), maxHedge)
 }
 
-// Patience returns the time after which a silent node counts as gone.
 func (r *Latencies) Patience() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

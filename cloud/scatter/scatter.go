@@ -1,16 +1,16 @@
 // Package scatter decides which nodes to ask for the shards of an index, when
-// to ask a second one, and when to stop. A reply is complete or an error.
+// to ask a second node, and when to stop. A reply is complete or an error.
 //
 //	Query.Step(now) ─▶ messages to send now, and when to call again
-//	Query.Answered, Failed, Refused ◀─ their outcomes
+//	Query.Answered, Failed, Refused ◀─ outcomes of the messages
 //
 // A Query has no clock, connection or goroutine, so the same code runs in a
 // simulation of hundreds of nodes (package eval/simulate).
 //
 //	shard ─▶ its first node ─ answer ─▶ done
-//	            │ after Hedge: also its second (Dean and Barroso, "The tail at scale", CACM 2013)
+//	            │ after Hedge: also the second node (Dean and Barroso, "The tail at scale", CACM 2013)
 //	            │ refused, absent, or silent for Patience: the next node
-//	            └ no node left: all again, after a pause that doubles
+//	            └ no node left: all nodes again, after a pause that doubles
 package scatter
 
 import (
@@ -23,17 +23,16 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options sets the time limits of a Query. All are required.
+// Options sets the time limits of a Query. All fields are required.
 type Options struct {
 	// Hedge is the delay before a second node is asked.
 	Hedge time.Duration
 	// Patience is the time after which a silent node counts as gone.
 	Patience time.Duration
 	// Pause is the first wait after all nodes of a shard have failed.
-	Pause time.Duration
-	// Deadline ends the query.
+	Pause    time.Duration
 	Deadline time.Time
-	// Slow is called with each node that missed its hedging deadline.
+	// Slow is called with each node that has not answered within Hedge.
 	Slow func(node string)
 }
 
@@ -41,7 +40,6 @@ type Options struct {
 // cpar.ErrCloud.
 var ErrIncomplete = hint.Add(fmt.Errorf("%w: not all shards of the index answered in time", cpar.ErrCloud), "try again in a moment")
 
-// A Send is a message to send to a node for a shard.
 type Send struct {
 	Shard int
 	Node  string
@@ -51,7 +49,8 @@ type Send struct {
 // goroutine.
 type Query struct {
 	o Options
-	// places returns the current nodes of a shard, then possible earlier ones.
+	// places returns the nodes that should hold a shard, then nodes that may
+	// have held it before.
 	places func(shard int) []string
 	shards []shardProgress
 	left   int
@@ -62,9 +61,9 @@ type Query struct {
 
 type shardProgress struct {
 	done  bool
-	asked []attempt // in this round
+	asked []attempt // nodes asked in this round
 	round int
-	pause time.Time // no node is asked before it
+	pause time.Time // start of this round
 }
 
 type attempt struct {
@@ -81,7 +80,7 @@ func New(n int, places func(shard int) []string, o Options) *Query {
 // Done reports whether all shards have answered or the query has failed.
 func (q *Query) Done() (bool, error) { return q.left == 0 || q.err != nil, q.err }
 
-// Answered records an answer and reports whether it is the shard's first.
+// Answered records an answer and reports whether it is the first of this shard.
 func (q *Query) Answered(number int) bool {
 	s := &q.shards[number]
 	if s.done {
@@ -92,11 +91,11 @@ func (q *Query) Answered(number int) bool {
 	return true
 }
 
-// Failed records an absent or unready node.
+// Failed records that a node is absent or has not loaded the shard.
 func (q *Query) Failed(number int, node string) { q.Refused(number, node, nil) }
 
-// Refused records that a node cannot answer. The query ends at once if the request
-// is invalid, otherwise when all nodes of a shard refuse.
+// Refused records that a node cannot answer. The query ends at once if the
+// request is invalid. Otherwise it ends when all nodes of a shard have refused.
 func (q *Query) Refused(number int, node string, why error) {
 	for i, a := range q.shards[number].asked {
 		if a.node == node {
@@ -108,7 +107,7 @@ func (q *Query) Refused(number int, node string, why error) {
 	}
 }
 
-// Step returns the messages to send now, and when to call Step again at the latest.
+// Step returns the messages to send now, and the latest time for the next call.
 func (q *Query) Step(now time.Time) (sends []Send, again time.Time) {
 	again = q.o.Deadline
 	if done, _ := q.Done(); done {
@@ -167,7 +166,7 @@ func (q *Query) step(number int, now time.Time) (node string, again time.Time) {
 	case waiting == 0 && s.refused() != nil:
 		q.err = s.refused()
 		return "", now
-	case waiting == 0: // all have failed, so start over
+	case waiting == 0: // all nodes have failed, so start the next round
 		s.pause, s.asked = now.Add(q.o.Pause<<min(s.round, 5)), nil
 		s.round++
 		return "", s.pause

@@ -1,12 +1,13 @@
-// Package score scores the records and planes of an encrypted index against a
-// request.
+// Package score computes the scores of an encrypted index's records and planes
+// for a request.
 //
 //	C(V) of a record, t of the request ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
 //	C(H) of a plane, t of the request  ─▶ r_p·(V_s[f] − split), signed, exact
 //
-// The owner's secrets are r_s, r and r_p. Scores of one request preserve the
-// order of distances beyond the noise, so the server learns distances up to a
-// scale and an offset. See SECURITY.md.
+// The values r_s, r and r_p are the owner's secrets. Scores of one request
+// preserve the order of distances, except for differences smaller than the
+// noise. The server therefore learns distances up to a scale and an offset. See
+// SECURITY.md.
 package score
 
 import (
@@ -25,27 +26,30 @@ import (
 // memory. It is immutable and safe for concurrent use.
 type Index struct {
 	Manifest *cpar.Manifest
-	// Vectors of records First to Last−1 are loaded.
+	// The vectors of records First to Last−1 are loaded.
 	First, Last uint32
-	// Forest is nil without a forest.
+	// Forest is nil without a forest, and Cells without an inverted file.
 	Forest *cpar.Forest
 	Cells  *ivf.Cells
-	// C(V) of the records, C(V) of the cells' centroids, C(H) of the planes.
+	// vectors holds C(V) of the records, centroids C(V) of the cells'
+	// centroids, and planes C(H) of the planes.
 	vectors, centroids, planes table
 	keywords                   []byte
-	// Field f has planes firstCut[f] to firstCut[f+1]−1.
+	// Planes firstCut[f] to firstCut[f+1]−1 cut field f.
 	firstCut []uint32
 	// Ballots returns the forest's ballots, built by the first search by rank.
 	Ballots func() *kdforest.Ballots
 }
 
-// Load prepares an index for search. segments holds the bytes of every segment
-// in the manifest's order, with verified digests. Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. The slice segments has the bytes of all
+// segments in the order of the manifest, with verified digests. Errors wrap
+// cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard is Load for a shard. Segments that it does not need are nil.
+// LoadShard prepares shard p like Load. Segments that the shard does not need
+// are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	if err := p.CheckSegments(m, segments); err != nil {
 		return nil, err
@@ -129,7 +133,6 @@ func (x *Index) takeCells(b []byte) error {
 	return nil
 }
 
-// Keywords returns the encrypted keyword block of a record.
 func (x *Index) Keywords(record uint32) []byte {
 	size := int(x.Manifest.KeywordBytes)
 	at := int(record) * size

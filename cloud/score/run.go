@@ -6,15 +6,15 @@ import (
 	"cpar/internal/modq"
 )
 
-// Run sets scores[i] to Comp of record first+i. Consecutive records are read at
-// memory speed.
+// Run sets scores[i] to Comp of record first+i. It reads consecutive records as
+// fast as memory allows.
 func (s *Space) Run(first uint32, scores []int64) { s.run(&s.index.vectors, first, scores) }
 
-// Centroids is Run for the centroids of cells.
+// Centroids sets scores[i] to Comp of the centroid of cell first+i.
 func (s *Space) Centroids(first uint32, scores []int64) { s.run(&s.index.centroids, first, scores) }
 
-// buffer is the number of products computed before rounding. They fit in the L1
-// cache.
+// buffer is the number of products computed before they are rounded. This many
+// fit in the L1 cache.
 const buffer = 4096
 
 var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}
@@ -31,14 +31,13 @@ func (s *Space) run(t *table, first uint32, scores []int64) {
 	}
 }
 
-// A Batch scores several requests to one index together and reads each row from
-// memory once. It is safe for concurrent use.
+// A Batch computes scores for several requests to one index together and reads
+// each row from memory once. It is safe for concurrent use.
 type Batch struct {
 	spaces []*Space
 	packed []uint64
 }
 
-// NewBatch combines one or more spaces of the same index.
 func NewBatch(spaces []*Space) *Batch {
 	vectors := make([][]uint64, len(spaces))
 	for i, s := range spaces {
@@ -50,7 +49,8 @@ func NewBatch(spaces []*Space) *Batch {
 // Run sets scores[i·n+k] to the score of record first+i for request k of n.
 func (p *Batch) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
-// Centroids is Run for the centroids of cells.
+// Centroids sets scores[i·n+k] to the score of centroid first+i for request k
+// of n.
 func (p *Batch) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }

@@ -16,14 +16,15 @@ import (
 	"cpar/kdforest"
 )
 
-// A Space is a request to an index, in the form that kdforest and ivf search.
-// It serves a single search. Run and Score are safe for concurrent use. The
-// other methods belong to one goroutine.
+// A Space combines a request and an index for packages kdforest and ivf. It
+// serves a single search. Run and Score are safe for concurrent use. Only one
+// goroutine may call the other methods.
 type Space struct {
 	index *Index
 	q     *cpar.Request
-	// planeScore holds |r_p·(V_s[f] − split)| + 1 of planes computed so far,
-	// and 0 for others. Nodes share planes, so most are needed often.
+	// planeScore caches |r_p·(V_s[f] − split)| + 1 of each plane, or 0 if it is
+	// not computed yet. Most values are needed often, because nodes share
+	// planes.
 	planeScore []uint64
 	fields     []kdforest.Field // set by the first call of Fields
 	touched    atomic.Uint64
@@ -31,7 +32,7 @@ type Space struct {
 
 var spaces = sync.Pool{New: func() any { return new(Space) }}
 
-// NewSpace checks that q fits the index. Errors wrap cpar.ErrInput.
+// NewSpace returns a Space if q fits the index. Errors wrap cpar.ErrInput.
 func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)
@@ -101,26 +102,26 @@ func (x *Index) offers() string {
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
-// touch counts rows read. Rows that every shard reads count only in the first
-// shard.
+// touch counts the bytes of rows read. Centroids and planes, which every shard
+// reads, count only in the first shard.
 func (s *Space) touch(t *table, rows int) {
 	if t == &s.index.vectors || s.index.First == 0 {
 		s.touched.Add(t.bytes(rows))
 	}
 }
 
-// Touched returns the number of ciphertext bytes read.
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request lies left of a plane: OPE(V_s[s]) ≤
-// OPE(V[s]) in the paper (Algorithm 1). Ties go left, as in the build.
+// Left reports whether the request is left of a plane: OPE(V_s[s]) ≤ OPE(V[s])
+// in the paper (Algorithm 1). Equal values are left, as in the build of the
+// trees.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Fields returns, for every field, the number of its planes that the request
-// lies beyond, by counting order comparisons.
+// Fields returns the planes of every field, and the number of them that the
+// request is beyond.
 func (s *Space) Fields() []kdforest.Field {
 	if len(s.fields) > 0 {
 		return s.fields
@@ -135,7 +136,7 @@ func (s *Space) Fields() []kdforest.Field {
 	return s.fields
 }
 
-// Score sets scores[i] to Comp of records[i]. Smaller is nearer.
+// Score sets scores[i] to Comp of records[i]. A smaller score is nearer.
 func (s *Space) Score(records []uint32, scores []int64) {
 	x := s.index
 	s.touch(&x.vectors, len(records))
@@ -149,11 +150,12 @@ func (s *Space) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether everything beyond a plane is farther away than a
-// record with score worst (type 2 comparison). A plane counts as 0.75 of its
-// distance, because the projected distance can fall below the L1 distance.
+// Beyond reports whether all records beyond a plane are farther away than a
+// record with score worst (the paper's type 2 comparison). A plane counts with
+// 0.75 of its distance, because a projected distance can be below the L1
+// distance.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
-	// Use 128 bits so that no request can make the product wrap.
+	// Use 128 bits, so that the product cannot overflow.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)
 	if hi>>16 != 0 {
 		return true
@@ -187,8 +189,8 @@ func (s *Space) planeDistance(plane uint32) uint64 {
 	return s.planeScore[plane] - 1
 }
 
-// PlaneScores returns the signed score of every plane, which a request with a
-// plane vector reveals to a server. Errors wrap cpar.ErrInput.
+// PlaneScores returns the signed scores of all planes, which a server can
+// compute if the request contains a plane vector. Errors wrap cpar.ErrInput.
 func (x *Index) PlaneScores(q *cpar.Request) ([]int64, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)

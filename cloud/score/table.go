@@ -6,13 +6,12 @@ import (
 	"cpar/internal/modq"
 )
 
-// A table holds rows of dim words modulo 2⁶⁴. Each chunk has per rows, except
-// that the last may be smaller. The first row has number first, which is above
-// 0 in a later shard.
+// A table holds encrypted vectors as rows of words modulo 2⁶⁴.
 type table struct {
-	dim, per int
-	first    uint32
-	chunks   [][]uint64
+	dim    int        // words per row
+	per    int        // rows per chunk; the last chunk may have fewer
+	first  uint32     // number of the first row; above 0 in a later shard
+	chunks [][]uint64 // the rows
 }
 
 func (t *table) row(i uint32) []uint64 {
@@ -51,8 +50,8 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 	t.gatherSorted(dst, index, x)
 }
 
-// maxSorted is the number of rows sorted by chunk at once: more than a round of
-// a depth-first search needs, but few enough for insertion sort.
+// maxSorted is the number of rows sorted by chunk at once. It exceeds the rows
+// of a round of depth-first search and is small enough for insertion sort.
 const maxSorted = 32
 
 // gatherSorted processes the rows of each chunk together, which allows
@@ -81,7 +80,8 @@ func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// add appends a chunk, or extends the last one if they are adjacent in memory.
+// add appends a chunk, or extends the last chunk if both are adjacent in
+// memory.
 func (t *table) add(rows []uint64) {
 	if n := len(t.chunks); n > 0 {
 		last := t.chunks[n-1]
@@ -93,8 +93,8 @@ func (t *table) add(rows []uint64) {
 	t.chunks = append(t.chunks, rows)
 }
 
-// close sets per and reports whether chunks are regular, so that one division
-// finds any row.
+// close sets per. It reports whether all chunks but the last have the same
+// size, so that one division finds any row.
 func (t *table) close() bool {
 	if len(t.chunks) == 0 {
 		return true

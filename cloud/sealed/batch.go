@@ -8,8 +8,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// operandWords is the maximum number of words prepared per request at a time,
-// so that sixteen requests fit in the L2 cache.
+// operandWords is the maximum number of words prepared per request at a time.
+// It lets the words of sixteen requests fit in the L2 cache.
 const operandWords = 2048
 
 type workspace struct {
@@ -17,7 +17,7 @@ type workspace struct {
 	rows  [][]uint64
 }
 
-// evaluateBatch computes the same words as evaluateSingly for up to sixteen
+// evaluateBatch computes the same result as evaluateSingly for up to sixteen
 // requests. It multiplies a few rows of all requests at a time by the same rows
 // of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
@@ -47,8 +47,8 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}
-	// Counter t visits all rows for mod48.TileRows groups, then for the next
-	// groups.
+	// As t counts up, it visits all rows of mod48.TileRows groups, then of the
+	// next groups.
 	var now, ahead [mod48.TileRows][]byte
 	var dst [mod48.TileRows][mod48.MaxRequests]uint64
 	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {

@@ -11,12 +11,13 @@ import (
 	"cpar/internal/parallel"
 )
 
-// few is the largest number of requests multiplied one by one. In a mod48.Tile,
-// which has lanes for more, most lanes would stay idle.
+// few is the largest number of requests that are multiplied one by one. Most
+// lanes of a mod48.Tile would be idle for so few.
 const few = 3
 
-// BatchSize returns the number of requests best answered together. Sixteen take
-// two or three times as long as one, or fifteen times without tiles.
+// BatchSize returns the number of requests that are best answered together.
+// Sixteen requests take two or three times as long as one, or without
+// mod48.Tiles fifteen times.
 func BatchSize() int64 {
 	if mod48.Tiles() {
 		return mod48.MaxRequests
@@ -24,8 +25,8 @@ func BatchSize() int64 {
 	return 4
 }
 
-// Evaluate multiplies every record by every request on up to workers goroutines.
-// It reads every group once per sixteen requests.
+// Evaluate multiplies every record by every request, on at most workers
+// goroutines. It reads every group of records once for each sixteen requests.
 func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.Request) ([]*lattice.Reply, error) {
 	replies, words := make([]*lattice.Reply, len(requests)), make([][]uint64, len(requests))
 	for i, q := range requests {
@@ -51,8 +52,9 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 	return replies, nil
 }
 
-// evaluateSingly writes the words of groups first to last−1, request by
-// request. Four streams, one per quarter of the groups, read memory in order.
+// evaluateSingly computes the replies' words for groups first to last−1,
+// request by request. It reads memory in four sequential streams, one per
+// quarter of the groups.
 func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	operands := make([]*mod48.Operand, len(requests))

@@ -13,19 +13,21 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Load prepares an index for search. segments holds the bytes of every segment
-// in the manifest's order, with verified digests, and must stay in memory.
-// Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. The slice segments has the bytes of all
+// segments in the order of the manifest, with verified digests. They must stay
+// in memory. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard is Load for a shard. Segments that it does not need are nil.
+// LoadShard prepares shard some like Load. Segments that the shard does not
+// need are nil.
 func LoadShard(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	if err := some.CheckSegments(m, segments); err != nil {
 		return nil, err
 	}
-	// The manifest lists the parameters after the vectors.
+	// Find the parameters first, because the manifest lists them after the
+	// vectors.
 	i := slices.IndexFunc(m.Segments, func(s cpar.Segment) bool { return s.Kind == cpar.SegmentParams })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: an index of scheme %v has no sealed parameters", cpar.ErrCorrupt, m.Scheme)
@@ -56,8 +58,8 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 	return groups, nil
 }
 
-// Annotate answers requests of scheme sealed, all or none, in order, on workers
-// goroutines (0 means the number of cores).
+// Annotate answers all requests of scheme sealed, in order, or returns an
+// error. It uses this number of workers (goroutines), or if 0 one per core.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	// Decode all requests first, because one bad request fails the batch.
@@ -86,7 +88,8 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	return replies, nil
 }
 
-// decode decodes a request. A mismatch is the sender's mistake.
+// decode decodes a request. Errors wrap cpar.ErrInput, because the client sent
+// it.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	var params []lattice.Params
 	for _, part := range x.parts() {

@@ -1,5 +1,5 @@
-// Package sealed is the server's side of scheme sealed. It multiplies encrypted
-// records by an encrypted request and cannot read the products.
+// Package sealed implements scheme sealed on the server. It multiplies
+// encrypted records by an encrypted request and cannot read the products.
 //
 //	groups (stored), request ──▶ one encrypted number per record
 //
@@ -15,8 +15,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// An Index holds the groups of an index in their original order. It is safe for
-// concurrent use.
+// An Index holds the groups of an index (sets of encrypted records, package
+// lattice) in their original order. It is safe for concurrent use.
 type Index struct {
 	params  lattice.Params
 	modulus *mod48.Modulus
@@ -24,15 +24,15 @@ type Index struct {
 	roll    lattice.Roll
 	groups  []*lattice.Group
 	records int
-	asked   bool // requests contain a matrix for these groups
-	// clustered holds the groups with several records per row, or is nil. They
-	// have inClusters records.
+	asked   bool // whether requests contain a matrix for these groups
+	// clustered holds the groups of hidden cells, with several records per row,
+	// or is nil. These groups have inClusters records.
 	clustered  *Index
 	inClusters int
 }
 
-// NewIndex checks that the groups are consistent and keeps them. first is the
-// number of the first group, above 0 in a later shard.
+// NewIndex returns an Index of the groups after checking that they belong to
+// it. The first group has number first, which is above 0 in a later shard.
 func NewIndex(p lattice.Params, id cpar.IndexID, first int, groups []*lattice.Group) (*Index, error) {
 	roll, err := lattice.NewRoll(p, id, first)
 	if err != nil {

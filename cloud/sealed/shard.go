@@ -9,8 +9,9 @@ import (
 	"cpar/internal/lattice"
 )
 
-// newParts opens an index of one or two sections, clustered and open, from all
-// segments of vectors or from a shard's.
+// newParts opens an index or a shard. An index has an open section, to which
+// records can be added, and perhaps a clustered section of records in hidden
+// cells.
 func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {
@@ -30,7 +31,7 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 		}
 		to := open
 		if clustered.groups < clustered.params.Groups(clustered.rows) {
-			to = clustered // its segments come first
+			to = clustered // the segments of the clustered section come first
 		}
 		if err := to.add(s, segments[i], needed); err != nil {
 			return nil, fmt.Errorf("segment %v (%v): %w", s.Kind, s.Digest, err)
@@ -50,7 +51,7 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 
 type found struct {
 	params lattice.Params
-	rows   int // of the clustered section
+	rows   int // rows in the clustered section; 0 in the open section
 	groups int
 	first  int // number of the first loaded group
 	here   []*lattice.Group
@@ -72,8 +73,8 @@ func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
 	return nil
 }
 
-// parts returns the sections with groups, loaded or not, in the order of
-// requests and replies.
+// parts returns the sections that have groups, in this shard or others, in
+// their order in requests and replies.
 func (x *Index) parts() (parts []*Index) {
 	for _, part := range []*Index{x.clustered, x} {
 		if part != nil && part.asked {

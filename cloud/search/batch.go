@@ -10,16 +10,16 @@ import (
 	"cpar/cloud/score"
 )
 
-// AnnotateBatch answers requests to one index on one core. See
-// Options.AnnotateBatch.
+// AnnotateBatch answers requests like Options.AnnotateBatch, on one core.
 func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	return Options{Workers: 1}.AnnotateBatch(context.Background(), x, requests)
 }
 
-// AnnotateBatch answers requests to one index. replies[i] equals the result of
-// Annotate for requests[i]. Scans share one read of memory, requests to the
-// inverted file share cells, and requests to the forest read the same rows at
-// about the same time. One bad request fails all, and the error has its number.
+// AnnotateBatch answers requests to one index. Reply i equals the result of
+// Annotate for requests[i]. Requests that scan share one read of memory,
+// requests to the inverted file share cells, and requests to the forest read
+// the same rows at about the same time. If a request is invalid, all fail, and
+// the error has its number.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {

@@ -14,9 +14,9 @@ import (
 	"cpar/kdforest"
 )
 
-// lists answers requests to the inverted file. Package ivf plans the visits from
-// centroids alone. Then all workers score the planned records in memory order
-// and read each piece of a cell once for all its requests.
+// lists answers requests to the inverted file. Package ivf plans the visits
+// from the scores of centroids. Then all workers score the planned records in
+// memory order and read each piece of a cell once for all its requests.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)
 	defer plans.Put(plan)
@@ -35,8 +35,8 @@ type piece struct {
 	request int
 }
 
-// longestPiece is the number of records that stay in a core's cache until the
-// next request has been multiplied with them: 1.4 MB for profile paper.
+// longestPiece is a number of records that fit in a core's cache, where the
+// next request finds them: 1.4 MB for profile paper.
 const longestPiece = 128
 
 type plan struct {
@@ -70,7 +70,7 @@ func (p *plan) fill(o Options, t task) error {
 		opt := ivf.Options{Visits: visits, L: int(q.Params.L)}
 		if o.Trace != nil {
 			opt.Trace = func(v ivf.Visit) {
-				var score [1]int64 // planner computes none
+				var score [1]int64 // v has no score, because a planner computes none
 				t.spaces[i].Run(v.Record, score[:])
 				o.Trace(kdforest.Visit{Tree: int(v.Cell), Hit: topk.Hit{Record: v.Record, Score: score[0]}})
 			}
@@ -97,8 +97,9 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A planner records the visits of a request to this shard. Pieces start at the
-// first record of a cell, so that pieces of different requests coincide.
+// A planner records the visits of a request to this shard and computes no
+// scores. Pieces are counted from the first record of a cell, so that pieces of
+// different requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index
@@ -116,7 +117,8 @@ func (w planner) Run(first uint32, scores []int64) {
 	}
 }
 
-// readPieces scores the pieces and pushes each record to its request's queue.
+// readPieces scores the pieces and pushes each record to the queue of its
+// request.
 func readPieces(ctx context.Context, t task, pieces []piece, queues []*topk.Queue) error {
 	var scores [longestPiece]int64
 	for _, p := range pieces {

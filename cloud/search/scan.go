@@ -13,7 +13,8 @@ import (
 )
 
 // stride is the number of records scored between two checks of the context, and
-// the minimum worth a goroutine. Scoring them takes a fifth of a millisecond.
+// the minimum for a goroutine. Scoring this many takes a fifth of a
+// millisecond.
 const stride = 256
 
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
@@ -29,8 +30,9 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 }
 
 // share divides n pieces of work among the workers, at least minLen for each,
-// and returns the replies. do pushes hits to its worker's queues, one per
-// request, in any order. visited[i] records are scored for request i.
+// and returns the replies. Function do pushes hits of pieces first to last−1 to
+// its worker's queues, one per request, in any order. For request i, visited[i]
+// records are scored.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
 	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {
@@ -63,7 +65,8 @@ func (t *task) queues() []*topk.Queue {
 	return out
 }
 
-// pause yields the processor, because a search occupies it for milliseconds.
+// pause yields the processor, which a search would otherwise occupy for
+// milliseconds.
 func pause(ctx context.Context) error {
 	runtime.Gosched()
 	return ctx.Err()

@@ -5,9 +5,9 @@
 //
 // For a forest or an inverted file, one goroutine per request plans the visits
 // and all cores score the records. The forest is searched by the corrected
-// Algorithm 1 or in another order of package kdforest. AP-100 returns the same
-// reply as the scan. A reply depends neither on the number of workers nor on the
-// rest of its batch.
+// Algorithm 1 or in another order of package kdforest. A search at AP-100 (all
+// records) returns the same reply as a scan. The number of workers and other
+// requests of a batch do not affect a reply.
 package search
 
 import (
@@ -20,17 +20,18 @@ import (
 	"cpar/kdforest"
 )
 
-// Options configures a search without affecting its replies.
+// Options configures how a search runs. It does not affect replies.
 type Options struct {
 	// Workers is the number of goroutines that share a request or batch. The
-	// default is the number of cores. A request to a forest that prunes or is
-	// traced runs on one goroutine, for the reason given in planned.go.
+	// default is the number of cores. A forest search that prunes or is traced
+	// runs on one goroutine (see plannedBatch for the reason).
 	Workers int
-	// Trace, if set, is called for every visit to a forest or an inverted file
-	// (where Tree is the cell), in the order of package kdforest or ivf.
+	// Trace, if set, is called for every visit to a forest or an inverted file,
+	// in the order of package kdforest or ivf. In an inverted file,
+	// kdforest.Visit.Tree is the cell.
 	Trace func(kdforest.Visit)
 	// Stats, if set, is called with the statistics of a forest search, by
-	// several goroutines for a batch. A search by rank counts nothing.
+	// several goroutines for a batch. They are 0 for a search by rank.
 	Stats func(kdforest.Stats)
 
 	maxVisits int
@@ -47,7 +48,6 @@ func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit))
 	return Options{Workers: 1, Trace: trace}.Annotate(context.Background(), x, q)
 }
 
-// Annotate answers q and checks ctx from time to time.
 func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	replies, err := o.AnnotateBatch(ctx, x, []*cpar.Request{q})
 	if err != nil {
@@ -56,7 +56,7 @@ func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) 
 	return replies[0], nil
 }
 
-// A task is a set of requests of one kind to one index.
+// A task is a set of requests to one index that one method answers.
 type task struct {
 	x        *score.Index
 	spaces   []*score.Space
@@ -76,7 +76,7 @@ const (
 func (o Options) kindOf(p cpar.Params) kind {
 	switch {
 	case p.UsesForest() && !prunes(p) && o.Trace == nil:
-		if p.Search == cpar.SearchByRank && p.Approx == 1000 { // all records, in memory order
+		if p.Search == cpar.SearchByRank && p.Approx == 1000 { // scores all records, which a scan does faster
 			return byScan
 		}
 		return byPlan
@@ -121,8 +121,9 @@ func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	return r
 }
 
-// Order returns the order of package kdforest for p. A best-bin search at AP-100
-// needs no planes, because it visits all records.
+// Order returns the order of package kdforest for p. A best-bin search at
+// AP-100 becomes depth-first, because it visits all records and needs no
+// planes.
 func Order(p cpar.Params) kdforest.Order {
 	switch {
 	case p.Search == cpar.SearchByRank:

@@ -20,45 +20,44 @@ import (
 // Errors wrap ErrNotFound (no such index or segment), cpar.ErrCorrupt (bytes
 // that do not match their name) or cpar.ErrStorage.
 type Backend interface {
-	// Tenants lists all tenants with data, and "".
+	// Tenants lists all tenants with data, and "" for indexes without a tenant.
 	Tenants(ctx context.Context) ([]string, error)
 	// Keys lists a tenant's indexes in order, including pending uploads.
 	Keys(ctx context.Context, tenant string) ([]IndexRef, error)
 	// Manifest returns the bytes of the active manifest, unchecked.
 	Manifest(ctx context.Context, k IndexRef) ([]byte, error)
-	// Segments lists the complete segments of an index, named or not.
+	// Segments lists the complete segments of an index, in the active manifest
+	// or not.
 	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
 	// Read opens a segment, whose bytes the caller checks, and returns its size.
 	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
 	// Put stores a segment of size bytes (-1 if unknown) atomically, checks its
-	// digest, and replaces an existing one. On failure it leaves nothing.
+	// digest, and replaces an existing segment. On failure it stores nothing.
 	Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error
 	// Activate makes m the active manifest in one atomic, durable step if all
 	// its segments are stored. Otherwise the error wraps indexdir.ErrMissing or
 	// ErrSize. Other segments are removed now or later.
 	Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error
-	// Remove removes segments that the active manifest does not name, and the
-	// remains of an index without segments.
+	// Remove removes these segments unless they are in the active manifest, and
+	// the empty folders of an index without segments.
 	Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error
-	// Delete removes an index, atomically for readers.
+	// Delete removes an index. Readers see either all of it or none.
 	Delete(ctx context.Context, k IndexRef) error
-	// Sweep removes remains of writes and deletions interrupted before the
-	// given time. With dry it only counts them.
+	// Sweep removes data of writes and deletions interrupted before the given
+	// time. With dry it only counts.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
-	// Open reads the segments that m names, active or not, and checks every
+	// Open reads the segments in manifest m, active or not, and checks every
 	// digest. A fault wraps an error of package indexdir.
 	Open(ctx context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
 	Close() error
 }
 
-// A Stored describes a complete segment.
 type Stored struct {
 	Digest   cpar.Digest
 	Bytes    int64
 	Modified time.Time
 }
 
-// Swept counts removed objects.
 type Swept struct {
 	Files int
 	Bytes int64
@@ -69,8 +68,8 @@ func isFault(err error) bool {
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// verify reads a stored segment and returns its size. It calls pace, if not
-// nil, before each read, with the maximum length of the read.
+// verify reads a stored segment and returns its size. Unless pace is nil, it
+// calls pace before each read with the maximum length of the read.
 func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CheckIndex reads an active index and returns the first fault.
+// CheckIndex reads an active index and returns the first fault. See verify for
+// pace.
 func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {
@@ -48,7 +49,7 @@ func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, 
 	return nil
 }
 
-// Check reads and reports all indexes of a backend, which may be in use.
+// Check reads all indexes of a backend, which may be in use, and reports each.
 func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
 	keys, err := AllKeys(ctx, b)
 	if err != nil {
@@ -89,7 +90,7 @@ func checkOne(ctx context.Context, b Backend, k IndexRef) (*Info, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		// A newer index may have replaced it meanwhile.
+		// If a newer generation is active now, check again.
 		if now, err := b.Manifest(ctx, k); err != nil || bytes.Equal(before, now) {
 			return f, nil
 		}

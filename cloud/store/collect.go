@@ -9,22 +9,21 @@ import (
 	"cpar"
 )
 
-// A Collection counts the removals of Collect.
 type Collection struct {
-	// Segments counts removed segments, and Indexes the indexes that they
-	// belonged to.
+	// Segments counts removed segments, and Indexes their indexes.
 	Segments, Indexes int
-	// Abandoned counts those Indexes that were never activated and are gone.
+	// Abandoned counts those Indexes that were never activated and are now
+	// empty.
 	Abandoned int
 	Bytes     int64
-	// Remains of interrupted writes and deletions.
+	// Remains counts removed data of interrupted writes and deletions.
 	Remains Swept
 }
 
-// Collect removes segments that no active manifest names if they were stored
-// before the time unnamed, and remains of writes interrupted before the time
-// broken. With dry it only counts. The backend may be in use. Collect joins
-// errors.
+// Collect removes segments outside active manifests that were stored before the
+// time unnamed, and data of writes that were interrupted before the time
+// broken. With dry it only counts. The backend may be in use. Collect continues
+// after errors and joins them.
 func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, broken, dry)
@@ -51,7 +50,7 @@ func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed t
 	m, err := readManifest(ctx, b, k)
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
-		return nil // its segments are unknown; a check reports the damage and a push repairs it
+		return nil // a check reports the damage, and a push repairs it
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return err
 	}
@@ -87,7 +86,6 @@ func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed t
 	return nil
 }
 
-// digestsOf returns the digests that m names, or none if m is nil.
 func digestsOf(m *cpar.Manifest) map[cpar.Digest]bool {
 	named := map[cpar.Digest]bool{}
 	if m != nil {
@@ -98,7 +96,8 @@ func digestsOf(m *cpar.Manifest) map[cpar.Digest]bool {
 	return named
 }
 
-// AllKeys lists the indexes of all tenants. It joins errors.
+// AllKeys lists the indexes of all tenants. It continues after errors and joins
+// them.
 func AllKeys(ctx context.Context, b Backend) ([]IndexRef, error) {
 	tenants, err := b.Tenants(ctx)
 	faults := []error{err}

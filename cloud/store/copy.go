@@ -13,9 +13,9 @@ import (
 type CopyOptions struct {
 	// DryRun writes nothing. The destination may be nil.
 	DryRun bool
-	// Prune deletes indexes that the source lacks.
+	// Prune deletes indexes that the source does not have.
 	Prune bool
-	// Lacking skips indexes that the destination has, in any generation.
+	// Lacking skips indexes of which the destination has any generation.
 	Lacking bool
 	// Verify reads existing segments instead of trusting their size.
 	Verify bool
@@ -25,16 +25,16 @@ type CopyOptions struct {
 
 type Copied struct {
 	Indexes  int // in both backends afterwards
-	Segments int // copied
+	Segments int // copied segments
 	Bytes    int64
-	Kept     int64 // bytes already present
-	Pruned   int
+	Kept     int64 // bytes already in the destination
+	Pruned   int   // indexes deleted
 	// Damaged lists indexes that could not be copied.
 	Damaged []Info
 }
 
-// Copy copies the active indexes of from, which may be in use, each in one
-// generation. It skips existing segments and checks every digest.
+// Copy copies one generation of each active index of backend from, which may be
+// in use. It skips existing segments and checks every digest.
 func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: from, to: to}
 	keys, err := AllKeys(ctx, from)
@@ -75,7 +75,7 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 	for {
 		b, err := c.from.Manifest(ctx, k)
 		if errors.Is(err, ErrNotFound) {
-			return nil // only uploads so far, or deleted meanwhile
+			return nil // never activated, or deleted meanwhile
 		}
 		if err == nil {
 			err = c.state(ctx, k)
@@ -87,7 +87,7 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// A newer index may have replaced it meanwhile.
+		// If a newer generation is active now, copy it instead.
 		now, err2 := c.from.Manifest(ctx, k)
 		if errors.Is(err2, ErrNotFound) || err2 == nil && !bytes.Equal(b, now) {
 			continue
@@ -115,7 +115,7 @@ func (c *copying) state(ctx context.Context, k IndexRef) error {
 		for _, x := range list {
 			there[x.Digest] = x.Bytes
 		}
-		active, _ = readManifest(ctx, c.to, k) // a damaged one is replaced
+		active, _ = readManifest(ctx, c.to, k) // nil if damaged, so that it is replaced
 	}
 	for _, seg := range m.Segments {
 		size, ok := there[seg.Digest]

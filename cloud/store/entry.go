@@ -14,20 +14,21 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A loadRef names a loaded index: the active one, or a shard of a generation.
+// A loadRef names a loaded index: the active generation, or a shard of any
+// generation.
 type loadRef struct {
 	IndexRef
-	version cpar.Digest // digest of the manifest; zero for the active one
+	version cpar.Digest // digest of the manifest; zero for the active generation
 	shard   shard.Range
 }
 
 // An entry is an index that is in use, loaded, or known to be damaged.
 type entry[T any] struct {
 	loadRef
-	work sync.Mutex // held while loading, activating, deleting; locked before the store's mu
+	work sync.Mutex // held while loading, activating or deleting; locked before Store.mu
 
-	// Guarded by the store's mu.
-	users  int // between acquire and release
+	// The fields below are guarded by Store.mu.
+	users  int // number of acquire calls without a release
 	open   *loadedIndex[T]
 	used   time.Time
 	damage error // known damage, or nil
@@ -39,7 +40,7 @@ type loadedIndex[T any] struct {
 	value    T
 }
 
-// acquire returns the entry of an index until release.
+// acquire returns the entry of an index, which exists until release.
 func (s *Store[T]) acquire(x loadRef) (*entry[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,14 +63,13 @@ func (s *Store[T]) release(e *entry[T]) {
 	s.forget(e)
 }
 
-// forget removes an unneeded entry. The caller holds mu.
 func (s *Store[T]) forget(e *entry[T]) {
 	if e.users == 0 && e.open == nil && e.damage == nil {
 		delete(s.entries, e.loadRef)
 	}
 }
 
-// locked returns the entry with its work lock held, and a function that
+// locked returns the entry of an index with its lock work held. The function
 // releases both.
 func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
@@ -98,8 +98,8 @@ func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	return &Handle[T]{open, func(fault error) { s.distrust(e.loadRef, open, fault) }}, nil
 }
 
-// swap makes next the index that Get returns, or nil to load it at the next
-// request. The caller holds e.work.
+// swap makes next the index that Get returns. If next is nil, Get loads the
+// index again. The caller holds e.work.
 func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,20 +119,20 @@ func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 	return nil
 }
 
-// drop forgets the state of an index. The caller holds e.work.
+// drop unloads an index and forgets its damage. The caller holds e.work.
 func (s *Store[T]) drop(e *entry[T]) {
-	_ = s.swap(e, nil) // unloading cannot fail
+	_ = s.swap(e, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(e)
 }
 
-// damaged unloads an active index, which answers ErrDamaged until it is pushed or
-// found intact.
+// damaged unloads an active index and records its damage. Requests then get
+// ErrDamaged until it is pushed or found intact.
 func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	why := fmt.Sprintf(" (%v)", fault)
 	if errors.Is(fault, cpar.ErrStorage) {
-		why = "" // it contains a path, which only the log may show
+		why = "" // the fault contains a path, which only the log may show
 	}
 	err := hint.Add(fmt.Errorf("index %v: %w: %w; its owner must push it again%s", e.Index, cpar.ErrCorrupt, ErrDamaged, why), "push the index again")
 	s.mu.Lock()
@@ -149,7 +149,7 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	return err
 }
 
-// loadIndex maps the segments of a shard of m and runs the Loader.
+// loadIndex maps the segments of m that the shard needs, and runs the Loader.
 func (s *Store[T]) loadIndex(ctx context.Context, to loadRef, m *cpar.Manifest) (open *loadedIndex[T], err error) {
 	some, k := *m, to.IndexRef
 	some.Segments = nil
@@ -173,7 +173,7 @@ func (s *Store[T]) loadIndex(ctx context.Context, to loadRef, m *cpar.Manifest) 
 	}
 	x.OnRelease(unmap)
 	defer func() {
-		if open == nil { // refused, or the Loader panicked
+		if open == nil { // the Loader failed or panicked
 			x.Release()
 		}
 	}()
@@ -220,7 +220,7 @@ func readManifest(ctx context.Context, b Backend, k IndexRef) (*cpar.Manifest, e
 	}
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
-		// A stored version cannot be the client's fault.
+		// Mark the error as ErrDamaged, because the client did not cause it.
 		return nil, hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, ErrDamaged, err), "push the index again")
 	case err != nil:
 		return nil, fmt.Errorf("index %v: %w", k.Index, err)

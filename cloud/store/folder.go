@@ -24,8 +24,8 @@ import (
 const (
 	indexesName = "indexes"
 	deletedName = "deleted"
-	// gateName is locked briefly by any process that activates an index
-	// (shared) or removes segments (exclusive).
+	// gateName is a file that processes lock briefly to activate an index
+	// (shared) or to remove segments (exclusive).
 	gateName = "gate"
 	// RestoringName marks a data folder with an unfinished restore.
 	RestoringName = "restoring"
@@ -33,8 +33,8 @@ const (
 	fileMode      = 0o600
 )
 
-// A Folder is the Backend on the local disk. If the process is killed at any
-// instant, every index is complete in its old or its new generation.
+// A Folder is a Backend on the local disk. Whenever the process is killed,
+// every index is complete in its old or its new generation.
 type Folder struct {
 	data string
 	fsys durable.FS
@@ -43,7 +43,7 @@ type Folder struct {
 
 var _ Backend = (*Folder)(nil)
 
-// OpenFolder locks a data folder, creating it if necessary.
+// OpenFolder locks a data folder, and creates it if necessary.
 func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
 	if err := CheckOurs(data); err != nil {
 		return nil, fmt.Errorf("opening data folder: %w", err)
@@ -68,8 +68,8 @@ func OpenBeside(data string) (*Folder, error) {
 	return &Folder{data: data, fsys: durable.OS}, nil
 }
 
-// CheckOurs refuses a folder with foreign contents and no indexes. ours lists
-// names that other packages create.
+// CheckOurs returns an error for a folder with files of other programs and no
+// indexes. The argument ours lists names that other packages create.
 func CheckOurs(data string, ours ...string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {
@@ -83,8 +83,8 @@ func CheckOurs(data string, ours ...string) error {
 		switch name := e.Name(); {
 		case name == indexesName, name == RestoringName, slices.Contains(ours, name):
 			return nil
-		case slices.Contains(tenant.FileNames, name): // tenants may precede the first index
-		case name[0] != '.' && name != "lost+found": // present on an empty disk
+		case slices.Contains(tenant.FileNames, name): // tenants can be added before the first index
+		case name[0] != '.' && name != "lost+found": // an empty disk has lost+found
 			foreign = name
 		}
 	}
@@ -162,7 +162,7 @@ func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 			continue
 		}
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() { // otherwise removed meanwhile, or foreign
+		if err == nil && info.Mode().IsRegular() { // err is set if the file was removed meanwhile
 			list = append(list, Stored{d, info.Size(), info.ModTime()})
 		}
 	}
@@ -184,8 +184,9 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the folder's gate, because a collection in another process could
-// remove a segment before the commit of an activation.
+// gate locks the file gateName, exclusively if alone is set, because a
+// collection in another process could remove a segment before the commit of an
+// activation.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
 	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
 	try := l.TryRLockContext

@@ -12,7 +12,7 @@ import (
 	"cpar/cloud/shard"
 )
 
-// A Handle keeps an index mapped while in use.
+// A Handle keeps a loaded index in memory until it is released.
 type Handle[T any] struct {
 	open  *loadedIndex[T]
 	fault func(error)
@@ -21,7 +21,6 @@ type Handle[T any] struct {
 // Manifest returns the manifest of the whole index, which must not be modified.
 func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.manifest }
 
-// Segments returns the read-only bytes of the segments in the manifest's order.
 func (h *Handle[T]) Segments() [][]byte { return h.open.index.Segments() }
 
 func (h *Handle[T]) Value() T { return h.open.value }
@@ -33,8 +32,7 @@ func (h *Handle[T]) Release() {
 }
 
 // Reading calls f, which reads the index. If a memory map cannot be read, f
-// ends as if it had panicked, the index is unloaded, and the error wraps
-// ErrDamaged.
+// ends like a panic, the index is unloaded, and the error wraps ErrDamaged.
 func (h *Handle[T]) Reading(f func() error) error {
 	fault := error(nil)
 	err := catch(&fault, f)
@@ -58,13 +56,14 @@ func catch(fault *error, f func() error) error {
 	return f()
 }
 
-// Get returns the active index, loading and checking it if necessary.
+// Get returns the active index. If necessary, it loads and checks the index.
 func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
 	return s.get(ctx, loadRef{IndexRef: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
 }
 
-// GetShard is Get for a shard of the generation whose manifest has this digest.
-// It does not record damage, because other machines may have an intact copy.
+// GetShard returns shard p of the generation whose manifest has digest version.
+// Unlike Get it records no damage, because other machines may have an intact
+// copy.
 func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	return s.get(ctx, loadRef{k, version, p}, manifest)
 }
@@ -106,7 +105,7 @@ func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Ma
 // Loaded reports whether Get returns without reading the index.
 func (s *Store[T]) Loaded(k IndexRef) bool { return s.loaded(loadRef{IndexRef: k}) }
 
-// ShardLoaded is Loaded for GetShard.
+// ShardLoaded reports whether GetShard returns without reading the shard.
 func (s *Store[T]) ShardLoaded(k IndexRef, version cpar.Digest, p shard.Range) bool {
 	return s.loaded(loadRef{k, version, p})
 }
@@ -118,14 +117,13 @@ func (s *Store[T]) loaded(x loadRef) bool {
 	return e != nil && (e.open != nil || e.damage != nil)
 }
 
-// A SegmentReader reads a segment and keeps its index mapped.
+// A SegmentReader reads a segment and keeps its index in memory.
 type SegmentReader struct {
 	size    int64
 	read    func(p []byte) (int, error)
 	release func()
 }
 
-// Size returns the size of the segment in bytes.
 func (r *SegmentReader) Size() int64 { return r.size }
 
 func (r *SegmentReader) Read(p []byte) (int, error) { return r.read(p) }

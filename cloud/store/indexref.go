@@ -7,11 +7,10 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// An IndexRef names an index of a tenant. Two tenants may have indexes with the
-// same id, and neither can notice.
+// An IndexRef names an index of a tenant. Tenants may use the same id without
+// learning so.
 type IndexRef struct {
-	// Tenant is 16 lower-case hexadecimal digits, or "" on a server without
-	// tenants.
+	// Tenant is 16 lower-case hexadecimal digits, or "" without tenants.
 	Tenant string
 	Index  cpar.IndexID
 }

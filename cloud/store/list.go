@@ -7,16 +7,16 @@ import (
 	"cpar"
 )
 
-// Info describes a stored index.
 type Info struct {
 	Tenant  string
 	ID      cpar.IndexID
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64
-	// Pending means that the index was never activated. Only Bytes is set.
+	// Pending means that the index was never activated. Scheme and Records are
+	// 0 then.
 	Pending bool
-	// Err describes known damage. The fields above, except the names, are then 0.
+	// Err describes known damage. Only Tenant and ID are set then.
 	Err error
 }
 
@@ -60,7 +60,6 @@ func listTenant(ctx context.Context, b Backend, tenant string, pending bool) ([]
 	return list, nil
 }
 
-// pendingInfo describes an index that is not active.
 func pendingInfo(ctx context.Context, b Backend, k IndexRef) (Info, error) {
 	x := Info{Tenant: k.Tenant, ID: k.Index, Pending: true}
 	list, err := b.Segments(ctx, k)
@@ -83,7 +82,6 @@ func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
 	return list, err
 }
 
-// ManifestBytes returns the stored bytes of the active manifest.
 func (s *Store[T]) ManifestBytes(ctx context.Context, k IndexRef) ([]byte, error) {
 	return s.backend.Manifest(ctx, k)
 }

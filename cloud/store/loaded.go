@@ -7,9 +7,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// An index that is idle for a while is unloaded. If memory is needed for another,
-// the least recently used index is unloaded. A search in progress keeps its index
-// mapped until it ends.
+// This file unloads idle indexes, and the least recently used index if another
+// needs its memory. A running search keeps its index in memory.
 
 func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
@@ -22,8 +21,8 @@ func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	return s.o.Memory
 }
 
-// evict unloads indexes other than x, least recently used first, while tooMuch
-// reports true. The caller holds mu.
+// evict unloads indexes except x, the least recently used first, while tooMuch
+// returns true. The caller holds mu.
 func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {
 		loaded, copied := int64(0), int64(0)
@@ -41,9 +40,8 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// oldest returns the least recently used of the loaded indexes except x, or
-// nil. If own is set, it considers only the ones of x's tenant. The caller
-// holds mu.
+// oldest returns the least recently used loaded index except x, or nil. With
+// own it considers only the tenant of x. The caller holds mu.
 func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	for _, e := range s.entries {
 		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {
@@ -64,7 +62,6 @@ func (s *Store[T]) unloadOldest(x loadRef, own bool) bool {
 	return e != nil
 }
 
-// unload removes an index from memory. The caller holds mu.
 func (s *Store[T]) unload(e *entry[T]) {
 	e.open.index.Release()
 	e.open = nil

@@ -11,13 +11,14 @@ import (
 
 const collectEvery = time.Hour
 
-// Maintain collects garbage at once and then hourly, unloads idle indexes, and
-// scrubs, until stop is called. stop waits for running work.
+// Maintain collects garbage now and every hour, unloads idle indexes, and
+// scrubs, until stop is called. Then it waits for running work.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		// Writes of earlier processes have ended. File times are coarse.
+		// At the start, all older writes have ended with their process. File
+		// times are coarse.
 		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {
 			s.collect(ctx, broken)
@@ -56,7 +57,7 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	}
 }
 
-// recount recounts the storage of tenants, which other processes may change.
+// recount counts again, because other processes may change the storage.
 func (s *Store[T]) recount(ctx context.Context) {
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)

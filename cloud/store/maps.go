@@ -8,16 +8,16 @@ import (
 	"cpar/internal/hint"
 )
 
-// Every segment of a loaded index is a memory map, and Linux allows a process
-// 65,530. Beyond that Go's heap cannot grow, which ends the process.
+// Limits of memory maps, of which every loaded segment needs one. Linux allows
+// a process 65,530 maps. Beyond this limit Go's heap cannot grow, and the
+// process ends.
 const (
-	// indexMaps bounds the maps of one index. The owner can compact it into
-	// fewer.
+	// indexMaps bounds the maps of one index, which its owner can compact.
 	indexMaps = 8 << 10
 	allMaps   = 48 << 10
 )
 
-// A mapBudget counts memory maps. Its lock is always taken last.
+// A mapBudget counts memory maps. Its mutex is always locked last.
 type mapBudget struct {
 	most int
 
@@ -26,8 +26,8 @@ type mapBudget struct {
 	by  map[string]int // by tenant
 }
 
-// take takes n maps for a tenant. If there are tenants, each may hold half of
-// all. If ok is false, own reports whether the tenant's own share is used up.
+// take takes n maps for a tenant. A named tenant may hold half of all maps. If
+// ok is false, own reports whether this share is used up.
 func (c *mapBudget) take(tenant string, n int) (ok, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *mapBudget) give(tenant string, n int) {
 }
 
 // reserveMaps takes n maps for an index. If necessary, it unloads the least
-// recently used indexes, of the same tenant if its share is used up.
+// recently used indexes, only of this tenant if its share is used up.
 func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	if n > indexMaps {
 		err := fmt.Errorf("%w: %w: it has %d segments, and this cloud maps at most %d of one index", cpar.ErrInput, ErrTooLarge, n, indexMaps)

@@ -16,8 +16,9 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A scrub reads every active index at a bounded rate, from the backend and then in
-// memory. It also restores service of an index that was repaired externally.
+// A scrub reads every active index at a bounded rate, from the backend and then
+// in memory, to find damage. It also finds indexes that were repaired
+// externally.
 
 const scrubPiece = 256 << 10
 
@@ -64,7 +65,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 	s.counts.ScrubDone, s.counts.ScrubRounds = len(keys), s.counts.ScrubRounds+1
 }
 
-// scrubIndex reads one index. The error that it returns is not damage.
+// scrubIndex reads one index and records damage. It returns other errors.
 func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	for {
 		before, err := s.backend.Manifest(ctx, k)
@@ -91,8 +92,8 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 	}
 }
 
-// confirmFault checks again with pushes locked out and records the fault. again
-// reports that the fault is gone.
+// confirmFault checks again, while the entry's lock keeps pushes out, and
+// records the fault. The result again means that the fault is gone.
 func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (a
 	return false, nil
 }
 
-// well clears the damage of an index after its manifest b and segments were
+// well clears the damage of an index after manifest b and its segments were
 // found intact.
 func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 	s.mu.Lock()
@@ -144,8 +145,8 @@ func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 	}
 }
 
-// scrubMemory reads the loaded data of an index. If it has changed, the next
-// request loads it again from the backend.
+// scrubMemory reads the loaded bytes of an index. If they have changed, it
+// unloads the index.
 func (s *Store[T]) scrubMemory(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
@@ -180,7 +181,7 @@ var (
 	errMap    = errors.New("its memory map cannot be read")
 )
 
-// digestOf reads memory, which may be a map on a failing disk.
+// digestOf returns the digest of b, or an error for an unreadable memory map.
 func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) error) (d cpar.Digest, err error) {
 	h := sha256.New()
 	var fault error
@@ -194,7 +195,7 @@ func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) err
 	return cpar.Digest(h.Sum(nil)), errors.Join(err, fault)
 }
 
-// distrust unloads an index with damaged memory unless it has been replaced.
+// distrust unloads an index that is damaged in memory.
 func (s *Store[T]) distrust(x loadRef, open *loadedIndex[T], fault error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,20 +2,20 @@ package store
 
 import "maps"
 
-// A Fault is a kind of damage.
 type Fault string
 
 const (
-	FaultManifest   Fault = "manifest"   // malformed, or another index's
+	FaultManifest   Fault = "manifest"   // the manifest is malformed or of another index
 	FaultMissing    Fault = "missing"    // a segment is missing
 	FaultBytes      Fault = "bytes"      // a segment has other bytes
-	FaultUnreadable Fault = "unreadable" // the disk fails at a segment
+	FaultUnreadable Fault = "unreadable" // the disk cannot read a segment
 	FaultMemory     Fault = "memory"     // loaded bytes have changed
 	FaultMap        Fault = "map"        // a memory map could not be read
 	FaultLoader     Fault = "loader"     // the bytes match the manifest but form no index
 )
 
-// Stats describes a store. Fields not marked "now" count since the start.
+// Stats describes a store. Loaded, Mapped, Copied, Damaged, ScrubDone and
+// ScrubOf are current values, and other numbers count since the start.
 type Stats struct {
 	Loaded   int
 	Mapped   int64
@@ -23,18 +23,18 @@ type Stats struct {
 	Loads    uint64
 	Unloaded uint64
 
-	Damaged int // indexes that answer ErrDamaged, now
+	Damaged int // indexes with recorded damage
 	Faults  map[Fault]uint64
 
 	ScrubRounds uint64
 	ScrubBytes  uint64
-	// ScrubDone of ScrubOf indexes have been read in this round.
+	// ScrubDone counts indexes read in this round, of ScrubOf.
 	ScrubDone, ScrubOf int
 
-	Collected      uint64 // unneeded segments
+	Collected      uint64 // removed segments
 	CollectedBytes uint64
 
-	Tenants map[string]Usage // that pushed since the start
+	Tenants map[string]Usage // tenants that pushed since the start
 }
 
 func (s *Store[T]) Stats() Stats {

@@ -3,16 +3,16 @@
 //
 //	data/lock                 held by the daemon that serves the folder
 //	data/gate                 held briefly to activate or to remove segments
-//	data/indexes/<id>/…       one per index, see package indexdir
+//	data/indexes/<id>/…       one folder per index, see package indexdir
 //	data/deleted/…            folders about to be removed
-//	data/tenants/<tenant>/…   indexes and deleted of each tenant
+//	data/tenants/<tenant>/…   folders indexes and deleted of each tenant
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
-// The store interprets only manifests. A Loader builds the data for searches at
-// activation and when an index is first requested. An index replaced or deleted
-// during a search stays mapped until the last Handle is released. A damaged index
-// answers ErrDamaged until it is pushed again.
+// The store reads only manifests. A Loader builds the data for searches at
+// activation or at the first request to an index. An index that is replaced or
+// deleted during a search stays in memory until the last Handle is released.
+// Requests to a damaged index get ErrDamaged until it is pushed again.
 package store
 
 import (
@@ -32,63 +32,62 @@ import (
 	"cpar/internal/indexdir"
 )
 
+// Errors of a store also wrap the error of package cpar in parentheses.
 var (
-	// ErrNotFound means that there is no such index or segment. It wraps
-	// cpar.ErrInput.
+	// ErrNotFound means that there is no such index or segment (cpar.ErrInput).
 	ErrNotFound = errors.New("not found")
-	// ErrIncomplete means that segments of a manifest must be uploaded again.
-	// It comes wrapped with cpar.ErrInput.
+	// ErrIncomplete means that segments of a manifest must be uploaded again
+	// (cpar.ErrInput).
 	ErrIncomplete = errors.New("segments are missing")
-	// ErrTooLarge means that a segment exceeds the store's limit. It wraps
-	// cpar.ErrInput.
+	// ErrTooLarge means that a segment exceeds the limit (cpar.ErrInput).
 	ErrTooLarge = errors.New("segment is too large")
-	// ErrDamaged means that the index differs from the pushed one, and a push
-	// repairs it. It wraps cpar.ErrCorrupt, which by itself means the client's
-	// fault.
+	// ErrDamaged means that a stored index is damaged, which a push repairs
+	// (cpar.ErrCorrupt). Without ErrDamaged, cpar.ErrCorrupt means that the
+	// client sent damaged data.
 	ErrDamaged = errors.New("the index is damaged at the cloud")
-	// ErrAway means that the storage behind the backend is unreachable. Loaded
-	// indexes are still served. It wraps cpar.ErrStorage.
+	// ErrAway means that the storage behind the backend is unreachable
+	// (cpar.ErrStorage). Loaded indexes are still served.
 	ErrAway = errors.New("the cloud's storage cannot be reached")
-	// ErrNoRoom means that the backend has no space beside the data in use.
+	// ErrNoRoom means that the space or the memory maps are all in use.
 	ErrNoRoom = errors.New("there is no room beside the data in use")
 )
 
-// A Loader builds the data for searches from an index's segments, which stay
-// mapped while the value is in use. Segments that a shard does not need are
+// A Loader builds the data for searches from an index's segments, which stay in
+// memory while the result is in use. Segments that a shard does not need are
 // nil.
 type Loader[T any] func(m *cpar.Manifest, p shard.Range, segments [][]byte) (T, error)
 
-// Options configures a store. The zero value suits a daemon.
+// Options configures a store. The zero value suits a server.
 type Options struct {
 	// FS defaults to durable.OS. Only a data folder uses it.
 	FS durable.FS
 	// MaxSegmentBytes bounds an upload. The default is cpar.MaxSegmentBytes.
 	MaxSegmentBytes int64
-	// KeepPending is how long segments that no active manifest names are kept.
+	// KeepPending is the time that segments outside active manifests are kept.
 	// The default is a day.
 	KeepPending time.Duration
-	// MaxPending bounds a tenant's never activated indexes. A new one replaces
-	// the one with the oldest last upload. The default is 256.
+	// MaxPending bounds the pending indexes of a tenant, which were never
+	// activated. A further one replaces the one whose last upload is oldest.
+	// The default is 256.
 	MaxPending int
-	// Quota returns a tenant's storage limit in bytes, 0 for no limit. Nil
-	// means no limits.
+	// Quota returns a tenant's storage limit in bytes, or 0 for none. Nil means
+	// no limits.
 	Quota func(tenant string) int64
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory
-	// MaxLoaded bounds the indexes in memory. MaxCopied bounds the bytes of
-	// their copies (indexdir.MemoryHuge). Idle is how long an unused index
-	// stays loaded. The defaults are 64, half the memory free at the start, and
-	// a quarter of an hour.
+	// MaxLoaded (by default 64) bounds the indexes in memory. MaxCopied (by
+	// default half the memory free at the start) bounds the bytes of their
+	// copies (indexdir.MemoryHuge). Idle (by default a quarter of an hour) is
+	// the time after which an unused index is unloaded.
 	MaxLoaded int
 	MaxCopied int64
 	Idle      time.Duration
-	// ScrubRate is the reading rate of scrubs in bytes per second, by default
-	// 16 MiB. A negative value disables scrubbing. A round starts ScrubEvery
-	// (by default an hour) after the start of the last one, but not before its
-	// end.
+	// ScrubRate (by default 16 MiB) is the number of bytes that scrubs read per
+	// second. A negative value disables them. ScrubEvery (by default an hour)
+	// is the minimum time between the starts of two rounds.
 	ScrubRate  int64
 	ScrubEvery time.Duration
-	// Log receives events that no caller sees. Nil discards them.
+	// Log receives events that no error reports. Nil discards them.
 	Log *slog.Logger
 }
 
@@ -101,10 +100,10 @@ type Store[T any] struct {
 	mu       sync.Mutex // never held for long
 	entries  map[loadRef]*entry[T]
 	accounts map[string]*account // by tenant
-	counts   Stats               // counters only
+	counts   Stats               // only its counters are used
 	closed   bool
 
-	maps mapBudget // of loaded indexes
+	maps mapBudget
 }
 
 // Open opens a store in a data folder without reading its contents.
@@ -156,8 +155,6 @@ func (s *Store[T]) Close() error {
 	return s.backend.Close()
 }
 
-// NotFound returns the error for a missing index. SegmentNotFound returns the
-// error for a missing segment.
 func NotFound(k IndexRef) error {
 	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, ErrNotFound), "push the index first")
 }

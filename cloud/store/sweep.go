@@ -12,7 +12,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Sweep implements Backend. It continues after a fault and returns the first.
+// Sweep implements Backend. It continues after an error and returns the first
+// error.
 func (f *Folder) Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error) {
 	s := sweep{Folder: f, before: before, dry: dry}
 	all, err := f.Tenants(ctx)
@@ -46,8 +47,8 @@ func (s *sweep) note(err error) {
 	}
 }
 
-// deleted removes the remains of interrupted deletions of any age, because
-// nothing refers to them.
+// deleted removes the data of interrupted deletions of any age, because nothing
+// refers to it.
 func (s *sweep) deleted(trash string) {
 	entries, err := os.ReadDir(trash)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,12 +11,12 @@ import (
 	"cpar/internal/hint"
 )
 
-// unknownBytes bounds an upload of unknown length. Clients need no more, and an
-// endless upload must not fill the disk.
+// unknownBytes bounds an upload of unknown length, because an endless upload
+// must not fill the disk.
 const unknownBytes = 1 << 20
 
-// HasSegment reports whether a segment is stored, and its size. It reads every
-// byte, so that a damaged file is uploaded again.
+// HasSegment reports whether an intact segment is stored, and its size. It
+// reads every byte, so that damaged segments are uploaded again.
 func (s *Store[T]) HasSegment(ctx context.Context, k IndexRef, d cpar.Digest) (size int64, ok bool, err error) {
 	size, state, err := s.inspectSegment(ctx, k, d)
 	return size, state == whole, err
@@ -43,8 +43,8 @@ func (s *Store[T]) inspectSegment(ctx context.Context, k IndexRef, d cpar.Digest
 	return 0, absent, err
 }
 
-// Missing returns the segments of a manifest that are not stored. It checks stored
-// ones, so that a push repairs any damage.
+// Missing returns the segments of a manifest that are not stored or damaged, so
+// that a push repairs damage.
 func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([]cpar.Digest, error) {
 	list, err := s.backend.Segments(ctx, k)
 	if err != nil {
@@ -63,8 +63,7 @@ func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([
 		seen[seg.Digest] = true
 		size, ok := sizes[seg.Digest]
 		if ok {
-			// A file of another size cannot have the digest, and is damage to
-			// the index too.
+			// Read segments of the wrong size too, to record their damage.
 			if size, ok, err = s.HasSegment(ctx, k, seg.Digest); err != nil {
 				return nil, err
 			}
@@ -76,7 +75,7 @@ func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([
 	return missing, nil
 }
 
-// recordDamagedSegment records damage to an index whose manifest names a segment.
+// recordDamagedSegment records damage to an active index that has the segment.
 func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.Digest, fault error) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -96,9 +95,9 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 	return nil
 }
 
-// PutSegment stores a segment of size bytes (-1 if unknown) from r, which must
-// have digest d. It does not read r if the segment is already stored. A failed
-// upload leaves nothing.
+// PutSegment stores a segment of size bytes (-1 if unknown) with digest d. It
+// does not read r if the segment is already stored. On failure it stores
+// nothing.
 func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error {
 	limit := s.o.MaxSegmentBytes
 	if size < 0 {
@@ -117,7 +116,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	}
 	files, room := 1, limit
 	if before == spoilt {
-		files, room = 0, 0 // space is already counted, so a tenant at its quota can still repair an index
+		files, room = 0, 0 // the damaged file counts already, so a tenant at its quota can repair an index
 	}
 	end, err := s.reserve(ctx, k, files, room)
 	if err != nil {
@@ -126,7 +125,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	written, added := 0, int64(0)
 	defer func() { end(d, written, added) }()
 	if before == absent && s.account(k.Tenant).uploadsEnded() != ended {
-		// Another upload may have stored it meanwhile.
+		// Look again, because another upload may have stored the segment.
 		if _, now, err := s.inspectSegment(ctx, k, d); err != nil || now == whole {
 			return err
 		}
@@ -139,7 +138,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	case err != nil:
 		return err
 	case before == spoilt:
-		return s.account(k.Tenant).recount(ctx, s.backend, k) // space was already taken
+		return s.account(k.Tenant).recount(ctx, s.backend, k) // the sizes of the files may differ
 	}
 	written, added = 1, limit+1-bounded.N
 	return nil
@@ -154,7 +153,7 @@ func tooLarge(d cpar.Digest, limit int64) error {
 }
 
 // PutManifest activates an index. It verifies and maps every segment, runs the
-// Loader, and stores the manifest. On failure the old index stays active.
+// Loader, and stores the manifest. On failure the old generation stays active.
 func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error {
 	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error) {
 		if same && s.serves(e, b) {
@@ -165,16 +164,16 @@ func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error 
 	})
 }
 
-// PutManifestWithoutLoading activates an index served by other machines once
-// ready returns. On failure the old one stays active.
+// PutManifestWithoutLoading activates an index of other machines after ready
+// returns. On failure the old generation stays active.
 func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b []byte, ready func(m *cpar.Manifest) error) error {
 	return s.activate(ctx, k, b, func(_ *entry[T], _ bool, m *cpar.Manifest) (*loadedIndex[T], bool, error) {
 		return nil, false, ready(m)
 	})
 }
 
-// activate activates manifest b after prepare has loaded the index. The
-// argument same reports that b is active already.
+// activate activates manifest b. It first calls prepare, whose argument same
+// means that b is already active, and stops if prepare returns done.
 func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
@@ -196,8 +195,8 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 	if done {
 		return nil
 	}
-	// Activate even if the disk has this manifest, because its name may not be
-	// synced.
+	// Activate even if the backend has this manifest, whose file name may not
+	// be synced.
 	if err := s.backend.Activate(ctx, k, m); err != nil {
 		if next != nil {
 			next.index.Release()
@@ -210,7 +209,8 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 	return s.swap(e, next)
 }
 
-// incomplete converts a fault of an inactive index into a request to upload it.
+// incomplete converts a fault in an index being activated into ErrIncomplete,
+// which makes the client upload segments.
 func incomplete(err error) error {
 	if isFault(err) {
 		return hint.Add(fmt.Errorf("%w: %w: %v", cpar.ErrInput, ErrIncomplete, err), "push the index again")
@@ -218,7 +218,7 @@ func incomplete(err error) error {
 	return err
 }
 
-// Delete removes an index, atomically for every client, then its bytes.
+// Delete removes an index for all clients at once, then its bytes.
 func (s *Store[T]) Delete(ctx context.Context, k IndexRef) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *Store[T]) Delete(ctx context.Context, k IndexRef) error {
 	if errors.Is(err, ErrNotFound) {
 		return err
 	}
-	s.drop(e) // even after a failure, which may have occurred late
+	s.drop(e) // even after an error, which may occur late
 	if err := s.account(k.Tenant).recount(ctx, s.backend, k); err != nil {
 		s.o.Log.Warn("after a deletion", "error", err)
 	}

@@ -11,48 +11,50 @@ import (
 	"cpar/internal/hint"
 )
 
-// ErrQuota means that a tenant's quota is used up. It comes wrapped with cpar.ErrInput.
+// ErrQuota means that a tenant's quota is used up. Such errors also wrap
+// cpar.ErrInput.
 var ErrQuota = errors.New("the storage quota is used up")
 
 // Usage describes a tenant's storage, in bytes of segments.
 type Usage struct {
-	Indexes  int   // active
-	Active   int64 // segments of active manifests
-	Uploads  int   // never activated indexes
-	Pending  int64 // all other segments
-	Reserved int64 // running uploads
-	Limit    int64 // 0: no limit
+	Indexes  int   // active indexes
+	Active   int64 // bytes of segments in active manifests
+	Uploads  int   // indexes that were never activated
+	Pending  int64 // bytes of all other segments
+	Reserved int64 // bytes reserved for running uploads
+	Limit    int64 // 0 means no limit
 }
 
-// An account counts a tenant's storage at first use and then follows changes. A
-// recount notices changes by other processes.
+// An account counts a tenant's storage at its first use and then tracks
+// changes. Store.recount finds changes by other processes.
 type account struct {
 	counting sync.Mutex // held while reading the backend; locked before mu
 
 	mu      sync.Mutex
 	counted bool
-	ended   uint64 // number of ended uploads
+	ended   uint64
 	indexes map[cpar.IndexID]*use
-	sum     Usage // of indexes, and Reserved
-	files   int   // of indexes, and reserved
+	sum     Usage
+	files   int // files of indexes and running uploads
 }
 
-// fileBytes is the quota's charge per file, because a disk can run out of files.
+// fileBytes is the number of bytes that the quota adds per file, because a disk
+// can run out of files.
 const fileBytes = 4096
 
-// taken returns the bytes that the quota counts. The caller holds mu.
+// taken returns the bytes that count towards the quota. The caller holds mu.
 func (a *account) taken() int64 {
 	return a.sum.Active + a.sum.Pending + a.sum.Reserved + fileBytes*int64(a.files)
 }
 
 type use struct {
 	active       bool
-	files        int // a segment may be empty
-	bytes, named int64
+	files        int   // counted separately, because a segment may be empty
+	bytes, named int64 // sizes of all segments, and of segments in the active manifest
 	lastUpload   time.Time
 
 	uploads       int
-	arrived       map[cpar.Digest]bool // by running uploads and uploads that overlapped with them
+	arrived       map[cpar.Digest]bool // segments stored since field uploads was last 0
 	reservedFiles int
 	reservedBytes int64
 }
@@ -125,7 +127,7 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	}
 	n := use{files: len(list)}
 	m, err := readManifest(ctx, b, k)
-	// A damaged index is not pending and must not be removed to make room.
+	// A damaged index counts as active, so that makeRoom does not remove it.
 	n.active = !errors.Is(err, ErrNotFound)
 	named := digestsOf(m)
 	for _, x := range list {
@@ -146,7 +148,7 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	return nil
 }
 
-// change applies f to the use of an index and forgets an empty one. The caller
+// change applies f to the use of an index, and deletes an empty use. The caller
 // holds mu.
 func (a *account) change(id cpar.IndexID, f func(u *use)) {
 	u := a.indexes[id]
@@ -183,9 +185,9 @@ func (a *account) uploadsEnded() uint64 {
 	return a.ended
 }
 
-// reserve reserves space for an upload of at most n bytes and a number of
-// files. end ends the upload of a segment with the number of files and bytes
-// added. Concurrent uploads of one segment add it once.
+// reserve reserves space for an upload of at most n bytes in a number of files.
+// The caller calls end with the files and bytes added. Concurrent uploads of
+// one segment count once.
 func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
 	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
@@ -236,12 +238,11 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	}, nil
 }
 
-// evictions bounds the removals by one upload.
 const evictions = 8
 
-// makeRoom bounds the number of never activated indexes, because inventing ids
-// costs nothing. It removes the one with the oldest last upload, unless bytes
-// arrive for it.
+// makeRoom limits the number of indexes that were never activated, because
+// clients can invent ids. It removes the index whose last upload is oldest,
+// except indexes with running uploads.
 func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)
@@ -252,7 +253,7 @@ func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 			return hint.Add(fmt.Errorf("index %v: %w: %w: %d indexes are being uploaded at once", k.Index, cpar.ErrInput, ErrQuota, s.o.MaxPending), "wait until one is activated")
 		}
 		if tries == evictions {
-			return nil // earlier versions had no bound, so shrink gradually
+			return nil // shrink gradually, because earlier versions had no limit
 		}
 		if err := s.abandon(ctx, a, IndexRef{k.Tenant, *oldest}); err != nil {
 			return err
@@ -260,7 +261,8 @@ func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	}
 }
 
-// oldestPending reports whether id has no room, and which index could be removed.
+// oldestPending reports whether there is no room for id, and returns the index
+// to remove, if any.
 func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID, full bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -277,7 +279,7 @@ func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID
 }
 
 func (s *Store[T]) abandon(ctx context.Context, a *account, k IndexRef) error {
-	_, unlock, err := s.locked(k) // locks out activation
+	_, unlock, err := s.locked(k) // keeps activations out
 	if err != nil {
 		return err
 	}

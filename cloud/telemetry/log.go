@@ -7,9 +7,9 @@ import (
 	"regexp"
 )
 
-// ServerLog returns the logger for an http.Server, such as for failed
-// handshakes, at level debug. net/http puts client addresses into the text.
-// ServerLog removes them unless clients is set.
+// ServerLog returns the logger for messages of an http.Server, such as failed
+// handshakes, at level debug. Unless clients is set, it removes client
+// addresses.
 func ServerLog(to *slog.Logger, clients bool) *log.Logger {
 	h := to.Handler()
 	if !clients {

@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// pulled polls its sources at each collection, so that other packages need not
-// know about metrics.
+// pulled polls its sources whenever Prometheus collects metrics, so that other
+// packages need not know about metrics.
 type pulled struct {
 	rows    map[string]*prometheus.Desc
 	sources []func(sink)
@@ -21,8 +21,8 @@ func newPulled() *pulled {
 	return p
 }
 
-// addSource adds a source to poll at each collection. Add all sources before
-// the first collection.
+// addSource adds a source to poll. It must not be called after the first
+// collection.
 func (m *Metrics) addSource(source func(sink)) { m.pulled.sources = append(m.pulled.sources, source) }
 
 func (p *pulled) Describe(out chan<- *prometheus.Desc) {
@@ -51,7 +51,8 @@ func (s sink) put(r metric, value float64, labels ...string) {
 	s.out <- prometheus.MustNewConstMetric(s.rows[r.name], kind, value, labels...)
 }
 
-// distribution receives counts by upper bound, not cumulative.
+// distribution exports a histogram. counts[i] counts values between bounds[i−1]
+// and bounds[i].
 func (s sink) distribution(r metric, sum float64, bounds []float64, counts []uint64) {
 	buckets, n := map[float64]uint64{}, uint64(0)
 	for i, b := range bounds {

@@ -15,25 +15,24 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Check detects one kind of fault.
 type Check struct {
-	// Name is a label value from a closed list, never an index.
+	// Name is a label value from a closed list. It never names an index.
 	Name string
 	// Serving means that no request can be served while the check fails. Other
 	// checks only inform the operator.
 	Serving bool
-	// Run returns the fault, quickly and without the name of an index.
+	// Run returns the fault. It must be fast and must not name an index.
 	Run func(context.Context) error
 }
 
-// A Fault is a failed check.
 type Fault struct {
 	Check   string `json:"check"`
 	Detail  string `json:"detail"`
-	Serving bool   `json:"serving"` // no request can be served
+	Serving bool   `json:"serving"`
 }
 
-// fresh is how long results are reused, because any client may ask at any rate.
+// fresh is the time that results are reused, because any client may ask at any
+// rate.
 const fresh = time.Second
 
 const longestCheck = 10 * time.Second
@@ -46,7 +45,6 @@ type Readiness struct {
 	faults []Fault
 }
 
-// NewReadiness returns checks that run on request.
 func NewReadiness(checks ...Check) *Readiness { return &Readiness{checks: checks} }
 
 func (r *Readiness) faultsNow(ctx context.Context) []Fault {
@@ -55,7 +53,7 @@ func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	if !r.at.IsZero() && time.Since(r.at) < fresh {
 		return r.faults
 	}
-	// Others reuse the result of the first client.
+	// Continue if this client leaves, because others reuse the result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCheck)
 	defer cancel()
 	r.faults = nil
@@ -96,7 +94,7 @@ type unready struct {
 	Faults []Fault `json:"faults"`
 }
 
-// ServeHTTP answers the operator with 503 and all faults, serving or not.
+// ServeHTTP answers the operator with "ok", or with status 503 and all faults.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	faults := r.faultsNow(req.Context())
 	if len(faults) == 0 {
@@ -129,7 +127,7 @@ func FolderCheck(data string) Check {
 }
 
 // StorageCheck checks that object storage is reachable. Loaded indexes are
-// served without it.
+// served even if it is not.
 func StorageCheck(reach func(context.Context) error) Check {
 	return Check{Name: "storage", Run: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

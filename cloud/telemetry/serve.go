@@ -18,12 +18,11 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options configures the operator's listener.
 type Options struct {
 	// Listen is the address for metrics, host:port, or "".
 	Listen string
-	// InsecureAnywhere allows addresses beyond loopback, where anybody can read
-	// how much each tenant requests.
+	// InsecureAnywhere allows addresses other than loopback, where everyone can
+	// read each tenant's number of requests.
 	InsecureAnywhere bool
 	// Traces is the URL of a collector for spans, or "".
 	Traces string
@@ -31,7 +30,7 @@ type Options struct {
 	Profile bool
 }
 
-// Open opens the listener, or returns nil if there is none.
+// Open opens the listener. It returns nil if Listen is "".
 func (o Options) Open() (net.Listener, error) {
 	if o.Listen == "" {
 		if o.Profile {
@@ -59,19 +58,18 @@ func (o Options) Open() (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers on l until ctx is done.
 func (o Options) Serve(ctx context.Context, l net.Listener, m *Metrics, ready *Readiness, log *slog.Logger) {
 	srv := &http.Server{
 		Handler:           o.handler(m, ready),
 		ReadHeaderTimeout: 10 * time.Second,
-		WriteTimeout:      5 * time.Minute, // a profile takes as long as requested
+		WriteTimeout:      5 * time.Minute, // a request for a profile states its duration
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          ServerLog(log, false),
 	}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	// A stopping caller may close the listener first.
+	// The caller may close the listener before ctx is done.
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		log.Error("serving metrics", "error", err)
 	}
@@ -93,7 +91,8 @@ func (o Options) handler(m *Metrics, ready *Readiness) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		// Any web page can make its own name resolve to this machine.
+		// Any web page can make its host name resolve to this machine (DNS
+		// rebinding).
 		if host := r.Host; !o.InsecureAnywhere && !loopback(host) || origin.Check(r) != nil {
 			http.Error(w, "served under loopback names only", http.StatusForbidden)
 			return

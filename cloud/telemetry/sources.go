@@ -19,7 +19,6 @@ func poll[S any](m *Metrics, stats func() S, put func(sink, S)) {
 	m.addSource(func(s sink) { put(s, stats()) })
 }
 
-// Gate exports queues and refusals.
 func (m *Metrics) Gate(stats func() admission.Stats) {
 	poll(m, stats, func(s sink, st admission.Stats) {
 		for _, q := range []struct {
@@ -36,7 +35,7 @@ func (m *Metrics) Gate(stats func() admission.Stats) {
 		}
 		s.put(shedTotal, float64(st.Limited), "tenant", "limit")
 		sizes := st.Batches.Sizes[:]
-		bounds := make([]float64, len(sizes)-1) // the last count has no bound
+		bounds := make([]float64, len(sizes)-1) // the last count has no upper bound
 		for i := range bounds {
 			bounds[i] = float64(int(1) << i)
 		}
@@ -44,7 +43,6 @@ func (m *Metrics) Gate(stats func() admission.Stats) {
 	})
 }
 
-// Tenants exports authentication.
 func (m *Metrics) Tenants(stats func() tenant.Stats) {
 	poll(m, stats, func(s sink, st tenant.Stats) {
 		s.put(tenantsKnown, float64(st.Tenants))
@@ -53,7 +51,6 @@ func (m *Metrics) Tenants(stats func() tenant.Stats) {
 	})
 }
 
-// Storage exports object storage and its cache.
 func (m *Metrics) Storage(stats func() remote.Stats) {
 	poll(m, stats, func(s sink, st remote.Stats) {
 		s.put(storageRequests, float64(st.Requests))
@@ -69,7 +66,6 @@ func (m *Metrics) Storage(stats func() remote.Stats) {
 	})
 }
 
-// Cluster exports the members of the cluster.
 func (m *Metrics) Cluster(stats func() cluster.Stats) {
 	poll(m, stats, func(s sink, st cluster.Stats) {
 		s.put(clusterNodes, float64(st.Nodes))
@@ -82,7 +78,6 @@ func (m *Metrics) Cluster(stats func() cluster.Stats) {
 	})
 }
 
-// Listener exports connections and certificates.
 func (m *Metrics) Listener(stats func() listen.Stats) {
 	poll(m, stats, func(s sink, st listen.Stats) {
 		s.put(connectionsMax, float64(st.MaxConnections))
@@ -94,7 +89,6 @@ func (m *Metrics) Listener(stats func() listen.Stats) {
 	})
 }
 
-// Store exports stored, loaded and damaged indexes.
 func (m *Metrics) Store(stats func() store.Stats) {
 	poll(m, stats, func(s sink, st store.Stats) {
 		s.put(indexesLoaded, float64(st.Loaded))
@@ -112,7 +106,7 @@ func (m *Metrics) Store(stats func() store.Stats) {
 		s.put(scrubOf, float64(st.ScrubOf))
 		s.put(collectedTotal, float64(st.Collected))
 		s.put(collectedBytes, float64(st.CollectedBytes))
-		stored := map[string]int64{} // tenants with label other are added up
+		stored := map[string]int64{} // by label, because many tenants share other
 		for tenant, u := range st.Tenants {
 			label := m.tenants.label(tenant)
 			if label == "" {
@@ -129,7 +123,8 @@ func (m *Metrics) Store(stats func() store.Stats) {
 	})
 }
 
-// DamageCheck checks that no index is damaged. The log and cpard check name them.
+// DamageCheck checks that no index is damaged. The log and cpard check name
+// damaged ones.
 func DamageCheck(stats func() store.Stats) Check {
 	return Check{Name: "damage", Run: func(context.Context) error {
 		if n := stats().Damaged; n > 0 {
@@ -151,7 +146,7 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 		if now := [2]uint64{st.ScrubRounds, st.ScrubBytes}; now != last {
 			last, since = now, time.Now()
 		}
-		// Scrubbing that never progressed is disabled.
+		// Scrubbing is disabled if it never made progress.
 		if stood := time.Since(since); stood > still && last != [2]uint64{} {
 			return fmt.Errorf("scrubbing has made no progress for %v", stood.Round(time.Minute))
 		}
@@ -159,7 +154,6 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	}}
 }
 
-// CertificateCheck checks that the certificate does not expire soon.
 func CertificateCheck(stats func() listen.Stats) Check {
 	const soon = 7 * 24 * time.Hour
 	return Check{Name: "certificate", Run: func(context.Context) error {

@@ -7,7 +7,7 @@ type metric struct {
 	kind   string
 	help   string
 	labels []string
-	polled bool // read from a source, not counted here
+	polled bool // read from a source at each collection
 }
 
 const (

@@ -4,8 +4,8 @@
 //	Stats() of other packages ─────┴▶ Metrics ─▶ /metrics (Prometheus)
 //	checks ─▶ Readiness ─▶ /readyz
 //
-// A separate listener serves it. No label contains a token, an index or a
-// client. Labels give the first tenantLabels tenants by opaque id.
+// A separate listener serves these routes. Labels contain no token, index or
+// client, but the random ids of the first tenantLabels tenants.
 package telemetry
 
 import (
@@ -26,7 +26,7 @@ import (
 
 const tenantLabels = 100
 
-// Label values for unnamed things.
+// Label values for missing values and for values without a label.
 const (
 	none  = "none"
 	other = "other"
@@ -53,11 +53,10 @@ type Metrics struct {
 	connections connections
 }
 
-// buckets in seconds: a request to a loaded index takes a millisecond, and a
-// large push takes an hour.
+// buckets are bounds in seconds. A request to a loaded index takes a
+// millisecond, and a large push takes an hour.
 var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// New returns Metrics with a private registry.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.tenants.seen, m.connections.state = map[string]bool{}, map[net.Conn]http.ConnState{}
@@ -133,7 +132,7 @@ func (m *Metrics) End(r *trace.Request) {
 	}
 }
 
-// routes lists the values of label route: the patterns of package cparhttp.
+// routes maps the route patterns of package cparhttp to values of label route.
 var routes = func() map[string]string {
 	m := map[string]string{}
 	for _, r := range cparhttp.Routes {
@@ -142,13 +141,12 @@ var routes = func() map[string]string {
 	return m
 }()
 
-// tenantNames bounds the values of label tenant.
 type tenantNames struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// label returns the label value for a tenant, "" for none.
+// label returns the label value for a tenant, or "" without a tenant.
 func (t *tenantNames) label(tenant string) string {
 	if tenant == "" {
 		return ""

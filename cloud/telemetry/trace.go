@@ -26,9 +26,9 @@ import (
 // Traces sends a span per request, with child spans for its stages, to an
 // OpenTelemetry collector, as OTLP over HTTP in JSON.
 //
-// It is written by hand because OpenTelemetry's SDK links os/exec on darwin and
-// freebsd, which the wall bans, and its exporter links 66 packages of gRPC.
-// Both would add 12 MB to the server.
+// OpenTelemetry's SDK is not used, because on darwin and freebsd it links
+// os/exec, which TestWall forbids in the server. Its exporter also links 66
+// packages of gRPC. Both would add 12 MB to the server.
 type Traces struct {
 	endpoint string
 	log      *slog.Logger
@@ -40,14 +40,14 @@ type Traces struct {
 
 const (
 	tracesPath   = "/v1/traces"
-	tracesQueued = 2048            // requests waiting to be sent; further ones are dropped
+	tracesQueued = 2048            // requests waiting to be sent; further requests are dropped
 	tracesBatch  = 256             // requests per message
-	tracesEvery  = 5 * time.Second // longest wait
+	tracesEvery  = 5 * time.Second // longest wait before a message
 	tracesWait   = 10 * time.Second
 )
 
-// NewTraces returns traces for a collector such as http://127.0.0.1:4318, or
-// nil for "".
+// NewTraces returns a Traces for a collector such as http://127.0.0.1:4318. It
+// returns nil if endpoint is "".
 func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -65,7 +65,8 @@ func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	}}, nil
 }
 
-// The used part of OTLP's messages. In JSON, 64-bit numbers are strings.
+// The fields of OTLP messages that Traces sends. In JSON, 64-bit numbers are
+// strings.
 type (
 	span struct {
 		TraceID string      `json:"traceId"`
@@ -143,8 +144,8 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// add queues the spans of a request. A slow collector loses spans and delays no
-// request.
+// add queues the spans of a request. It drops them if the queue is full, so
+// that a slow collector delays no request.
 func (t *Traces) add(r *trace.Request) {
 	select {
 	case t.queue <- spans(r):
@@ -160,7 +161,7 @@ func (t *Traces) run(ctx context.Context) {
 	n := 0
 	flush := func() {
 		if n > 0 {
-			// The client's timeout bounds the last message.
+			// Send even if ctx is done. The client's timeout bounds the time.
 			t.send(context.WithoutCancel(ctx), batch, n)
 		}
 		batch, n = nil, 0
@@ -175,7 +176,7 @@ func (t *Traces) run(ctx context.Context) {
 		case <-tick.C:
 			flush()
 		case <-ctx.Done():
-			for len(t.queue) > 0 { // there is no other receiver
+			for len(t.queue) > 0 { // no other goroutine receives
 				batch, n = append(batch, <-t.queue...), n+1
 			}
 			flush()
@@ -219,7 +220,8 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace sends traces of observed requests, from the first, until stop is called.
+// Trace sends the traces of all requests to t until stop is called. Call it
+// before the first request.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

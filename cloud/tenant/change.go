@@ -20,20 +20,20 @@ import (
 	"cpar/internal/hint"
 )
 
-// lockName is locked during changes of the registry.
+// lockName is a file that is locked during changes of the registry.
 const lockName = "tenants.lock"
 
-// FileNames lists the entries of a data folder that this package creates.
 var FileNames = []string{FileName, lockName, Folder}
 
-// An Issued contains a new token, which is never available again.
+// An Issued contains a new token, which cannot be shown again.
 type Issued struct {
 	Tenant Tenant
 	Label  string
 	Token  bearer.Token
-	// New means that the tenant was created too.
+	// New means that the tenant was created with the token.
 	New bool
-	// Until is when the replaced token expires, zero if it has expired.
+	// Until is the expiry of the replaced token, or zero if it is invalid
+	// already.
 	Until time.Time
 }
 
@@ -49,18 +49,17 @@ func List(data string) ([]Tenant, error) {
 	return f.Tenants, nil
 }
 
-// An Editor changes the registry of a data folder.
 type Editor struct {
 	Data string
 	// DryRun checks a change without making it. The Issued then has no token.
 	DryRun bool
-	// Keep, if set, receives a new token before the registry does. If it fails,
-	// nothing changes.
+	// Keep, if set, is called with a new token first. If it fails, the registry
+	// does not change.
 	Keep func(bearer.Token) error
 }
 
-// Add creates a token, and the tenant if necessary. Only a new tenant accepts
-// limits.
+// Add creates a token, and the tenant if necessary. It accepts limits only for
+// a new tenant.
 func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, limits Limits) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -82,8 +81,8 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 	return made, err
 }
 
-// Rotate replaces a token, which expires after grace. label may be "" if the
-// tenant has one token.
+// Rotate replaces a token. The old one expires after grace. The label may be ""
+// for a tenant with one token.
 func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -125,8 +124,7 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 	return changed, err
 }
 
-// Remove removes a tenant, or one of its tokens if label is not "". The
-// tenant's data stays.
+// Remove removes a tenant but not its data, or with a label only this token.
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {
@@ -207,7 +205,8 @@ func (f *file) known(name string) (*Tenant, error) {
 	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows all tenants")
 }
 
-// token returns the live token with this label, or the only one if label is "".
+// token returns the token with this label, or with label "" the only token. It
+// ignores rotated tokens.
 func (t *Tenant) token(label string) (*Token, error) {
 	var labels []string
 	for i, k := range t.Tokens {
@@ -227,7 +226,7 @@ func (t *Tenant) token(label string) (*Token, error) {
 	return nil, hint.Add(fmt.Errorf("%w: tenant %s has no token %q", cpar.ErrInput, t.Name, label), "its tokens: %s", strings.Join(labels, ", "))
 }
 
-// DataSize returns the number and total size of a tenant's files in a data folder.
+// DataSize counts a tenant's files and their bytes in a data folder.
 func DataSize(data, id string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(filepath.Join(data, Folder, id), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -248,7 +247,8 @@ func DataSize(data, id string) (files int, bytes int64, err error) {
 	return files, bytes, nil
 }
 
-// Discard removes the data of a removed tenant, even while a daemon runs.
+// Discard removes the data of a removed tenant, even while a server uses the
+// folder.
 func Discard(data, id string) error {
 	if err := checkID(id); err != nil {
 		return err

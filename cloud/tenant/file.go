@@ -25,7 +25,7 @@ const (
 	fileMode    = 0o600
 	fileMagic   = "cpard tenants"
 	fileVersion = 1
-	// maxFileBytes and maxTokens bound the memory of a daemon.
+	// maxFileBytes and maxTokens bound the memory of the server.
 	maxFileBytes = 16 << 20
 	maxTokens    = 20_000
 )
@@ -45,13 +45,13 @@ type Tenant struct {
 	Tokens  []Token   `json:"tokens"`
 }
 
-// A Token is the stored form of a token, from which it cannot be recovered.
+// A Token is the stored form of a token, which cannot be recovered from it.
 type Token struct {
 	Label   string      `json:"label"`
 	Scopes  []string    `json:"scopes"`
 	SHA256  cpar.Digest `json:"sha256"`
 	Created time.Time   `json:"created"`
-	// Until is the expiry of a rotated token, otherwise zero.
+	// Until is the expiry of a rotated token, and zero for other tokens.
 	Until time.Time `json:"until,omitzero"`
 }
 
@@ -59,13 +59,13 @@ func (t Token) live(now time.Time) bool { return t.Until.IsZero() || now.Before(
 
 func path(data string) string { return filepath.Join(data, FileName) }
 
-// read reads a registry, which may be missing (fs.ErrNotExist). info describes
-// the file that was read.
+// read returns the registry and its file's description. If the file is missing,
+// the error wraps fs.ErrNotExist.
 func read(data string) (l *file, info fs.FileInfo, err error) {
 	fail := func(err error) (*file, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("reading %s: %w", path(data), err)
 	}
-	// Opening a named pipe would block.
+	// Check the type first, because opening a named pipe would block.
 	if info, err := os.Lstat(path(data)); err == nil && !info.Mode().IsRegular() {
 		return fail(hint.Add(fmt.Errorf("%w: it is not a regular file", cpar.ErrCorrupt), restoring))
 	}
@@ -80,8 +80,8 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 	if info, err = f.Stat(); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 	}
-	// A user with write permission could admit any client. Windows has no such
-	// permissions.
+	// Refuse a file that other users may write, because they could add tokens.
+	// Windows has no such permissions.
 	if info.Mode().Perm()&0o022 != 0 && os.PathSeparator == '/' {
 		return fail(hint.Add(fmt.Errorf("%w: others may write to it", cpar.ErrInput), "check its contents, then chmod 600 it"))
 	}
@@ -97,7 +97,7 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 
 const restoring = "restore it from a backup (cpard backup), or move it away and add the tenants again: they get new ids, and the old data stays"
 
-// Check refuses a registry that a daemon would refuse. Errors wrap
+// Check returns an error for a registry that a server would refuse. Errors wrap
 // cpar.ErrCorrupt or cpar.ErrVersion.
 func Check(b []byte) error {
 	_, err := decode(b)
@@ -111,7 +111,7 @@ func decode(b []byte) (*file, error) {
 	if len(b) > maxFileBytes {
 		return wrong("it has more than %d bytes", maxFileBytes)
 	}
-	// Check the version first, because later ones may have other members.
+	// Check the version first, because later versions may have other members.
 	var head struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
@@ -156,7 +156,7 @@ func (l *file) check() error {
 			if !slices.Equal(set.Names(), k.Scopes) {
 				return fmt.Errorf("tenant %q: token %q: its scopes are out of order", t.Name, k.Label)
 			}
-			// Each label has at most one unrotated token.
+			// Each label has at most one token that has not been rotated.
 			if k.Until.IsZero() && labels[k.Label] {
 				return fmt.Errorf("tenant %q has two tokens %q", t.Name, k.Label)
 			}

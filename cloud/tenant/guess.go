@@ -9,14 +9,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits on wrong tokens per address and in total. A user who mistypes a token
+// Limits on wrong tokens, per address and in total. A user who mistypes a token
 // needs few attempts, and no number of guesses finds a token.
 const (
 	guessesPerMinute = 12
 	guessBurst       = 10
 	guessesInTotal   = 20 // per second
 	totalBurst       = 200
-	// maxAddresses bounds the table. An evicted address starts afresh.
+	// maxAddresses bounds the table. An evicted address starts again.
 	maxAddresses = 4096
 )
 
@@ -26,7 +26,7 @@ type guessLimiter struct {
 	mu               sync.Mutex
 	total            *rate.Limiter
 	by               map[netip.Prefix]*list.Element
-	order            *list.List // of *guesser, most recent first
+	order            *list.List // of *guesser, the most recent first
 	refused, limited int64
 }
 
@@ -40,8 +40,8 @@ func newGuessLimiter(now func() time.Time) *guessLimiter {
 		by: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// failed counts a wrong token. If that exceeds a limit, it returns how long the
-// address should wait, otherwise 0.
+// failed counts a wrong token. Beyond a limit it returns the time that the
+// address should wait, and otherwise 0.
 func (g *guessLimiter) failed(from netip.Prefix) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

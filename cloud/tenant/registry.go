@@ -22,27 +22,26 @@ import (
 var (
 	// ErrToken means that a request has no known token.
 	ErrToken = errors.New("the token is not known here")
-	// ErrMissing means that a required token is missing. It is wrapped with
+	// ErrMissing means that a required token is missing. Such errors also wrap
 	// ErrToken.
 	ErrMissing = errors.New("a token is needed")
 )
 
-// A GuessLimitError reports too many wrong tokens from an address.
 type GuessLimitError struct{ After time.Duration }
 
 func (g *GuessLimitError) Error() string {
 	return "too many wrong tokens came from this address, or from all addresses"
 }
 
-// recheck bounds the age of the last check of the file. After ReloadDelay a
-// daemon has applied a change.
+// recheck is the longest interval between checks of the file while requests
+// arrive. After ReloadDelay a server has applied a change.
 const (
 	recheck     = time.Second
 	ReloadDelay = recheck + 100*time.Millisecond
 )
 
-// A Registry knows the tenants of a data folder while a daemon serves it. It
-// reloads a changed file, so that a removed token expires within a second.
+// A Registry holds the tenants of a data folder for a running server. It
+// reloads a changed file, so that a removed token is invalid within a second.
 type Registry struct {
 	data string
 	log  *slog.Logger
@@ -51,12 +50,12 @@ type Registry struct {
 	guesses *guessLimiter
 
 	mu      sync.Mutex
-	looked  time.Time   // last check of the file
-	read    fs.FileInfo // the file of grants; nil if missing
-	grants  map[uint64][]grant
-	needed  bool             // tokens are required; never reset while the daemon runs
-	damaged error            // error of the last check; all requests are refused
-	storage map[string]int64 // limits by tenant
+	looked  time.Time          // last check of the file
+	read    fs.FileInfo        // the file that grants come from; nil if missing
+	grants  map[uint64][]grant // by shelf of the token's digest
+	needed  bool               // whether requests need a token; never reset while the server runs
+	damaged error              // error of the last check, with which all requests fail
+	storage map[string]int64   // limits by tenant
 	tenants int
 }
 
@@ -66,17 +65,16 @@ type grant struct {
 	principal Principal
 }
 
-// Open reads the registry of a data folder. Every request needs a token if
-// there is a registry, even one without tenants, if tenants have data, or if
-// needed is set.
+// Open reads the registry of a data folder. Requests need a token if there is a
+// registry (even without tenants) or data of tenants, or if needed is set.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	r.reload()
 	if r.damaged != nil {
 		return nil, r.damaged
 	}
-	// Tenants' data without a registry means a lost file, not a server for one
-	// user.
+	// Tenants' data without a registry means that the file was lost, so tokens
+	// are still needed.
 	if _, err := os.Lstat(filepath.Join(data, Folder)); err == nil {
 		r.needed = true
 	}
@@ -93,11 +91,11 @@ func (r *Registry) Needed() bool {
 	return r.needed
 }
 
-// Authenticate returns the principal of a request from its header. Errors are
-// ErrToken, a *GuessLimitError, or come from reading the registry.
+// Authenticate returns the principal for the token in a request's header. An
+// error is ErrToken, a *GuessLimitError, or comes from reading the registry.
 func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 	if !r.Needed() {
-		return Principal{}, nil // a token is ignored here
+		return Principal{}, nil // ignore any token
 	}
 	token, err := bearer.FromHeader(q.Header)
 	// Malformed tokens are looked up too, so that the response time reveals
@@ -107,9 +105,9 @@ func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 		return Principal{}, damaged
 	}
 	if err == nil && found {
-		// Accept it even from a limited address, because otherwise clients
-		// behind one proxy could lock each other out, and 256 random bits
-		// cannot be guessed.
+		// Accept the token even from an address beyond a limit, because
+		// otherwise clients behind one proxy could lock each other out. Nobody
+		// can guess 256 random bits.
 		return p, nil
 	}
 	if wait := r.guesses.failed(ClientNetwork(q.RemoteAddr)); wait > 0 {
@@ -126,16 +124,16 @@ func (r *Registry) find(d cpar.Digest) (p Principal, found bool, damaged error) 
 	defer r.mu.Unlock()
 	r.refresh(false)
 	if p, found = r.lookup(d); !found {
-		// It may be a new token.
+		// Reload the file, because the token may be new.
 		r.refresh(true)
 		p, found = r.lookup(d)
 	}
 	return p, found, r.damaged
 }
 
-// shelf returns the map key of a digest: its first eight bytes. Finding a key
-// need not take constant time, because an attacker cannot choose the digest of a
-// guess. Digests are compared in constant time.
+// shelf returns the map key of a digest, its first eight bytes. The look-up
+// need not take constant time, because an attacker cannot choose a guess's
+// digest. Comparing digests does.
 func shelf(d cpar.Digest) uint64 { return binary.BigEndian.Uint64(d[:]) }
 
 func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
@@ -147,7 +145,8 @@ func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
 	return p, found
 }
 
-// refresh reloads a changed file. The caller holds mu.
+// refresh reloads a changed file. Unless now is set, it checks at most once per
+// recheck. The caller holds mu.
 func (r *Registry) refresh(now bool) {
 	t := r.now()
 	if !now && t.Sub(r.looked) < recheck && !t.Before(r.looked) {
@@ -208,11 +207,10 @@ func (r *Registry) Storage(tenant string) int64 {
 	return 1
 }
 
-// Stats counts authentication failures.
 type Stats struct {
 	Tenants int
-	// Refused counts requests without a known token. Limited counts the ones
-	// beyond the limit.
+	// Refused counts requests without a known token, and Limited those beyond a
+	// limit.
 	Refused, Limited int64
 }
 
@@ -224,9 +222,9 @@ func (r *Registry) Stats() Stats {
 	return Stats{n, refused, limited}
 }
 
-// ClientNetwork returns the unit by which guesses and connections are counted:
-// an IPv4 address, or an IPv6 network of 64 bits, commonly one customer's.
-// remote is host:port.
+// ClientNetwork returns the network for which guesses and connections are
+// counted: an IPv4 address, or an IPv6 network of 64 bits, which commonly
+// belongs to one customer. The form of remote is host:port.
 func ClientNetwork(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -4,16 +4,15 @@
 //	tenants.json ─▶ Registry ─▶ Authenticate: Authorization: Bearer cpar_… ─▶ Principal
 //	Principal.NewContext(ctx) ─▶ … ─▶ FromContext(ctx): the tenant of a handler's request
 //
-// A tenant is a customer of a server. It has an opaque random id, which names
-// its folder and its metrics, a name known only to the operator, limits, and
-// one or more tokens with labels and scopes. The registry, tenants.json in the
-// data folder, contains only SHA-256 digests of tokens. Package bearer explains
-// why a plain hash suffices.
+// A tenant is a customer of a server, with a random id for folders and metrics,
+// a name for the operator, limits, and tokens with labels and scopes. The
+// registry, tenants.json in the data folder, contains only SHA-256 digests of
+// tokens. Package bearer explains why a plain hash is enough.
 //
-// Scopes, which apply to the token's own tenant:
+// A scope allows these operations on the indexes of the token's tenant:
 //
 //	annotate  list, manifest, segments (for indexes searched locally), annotate
-//	push      manifest, missing segments, upload, activate, also over another index
+//	push      manifest, missing segments, upload, activate (also replaces an active index)
 //	delete    list, manifest and segments (to find an index by name), delete
 //	admin     all of these, and storage use (GET /v1/usage)
 //
@@ -34,7 +33,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// Scopes is the set of a token's permissions.
 type Scopes uint8
 
 const (
@@ -58,7 +56,6 @@ func (s Scopes) Names() []string {
 
 func (s Scopes) String() string { return strings.Join(s.Names(), ",") }
 
-// ParseScopes parses one or more names of scopes.
 func ParseScopes(names []string) (Scopes, error) {
 	var set Scopes
 	for _, name := range names {
@@ -83,11 +80,10 @@ type Limits struct {
 	Concurrent        int     `json:"concurrent,omitempty"`
 }
 
-// Unlimited disables a limit in the registry.
 const Unlimited = -1
 
 // Default contains the limits of a tenant for which the operator set none. A
-// photo takes about 15 kB under scheme cpar.
+// photo takes about 15 kB in an index of scheme cpar.
 var Default = Limits{StorageBytes: 10e9, RequestsPerSecond: 50, Burst: 200, Concurrent: 16}
 
 // Resolved fills in defaults and replaces Unlimited by 0.
@@ -98,7 +94,7 @@ func (l Limits) Resolved() Limits {
 	case l.Burst == 0:
 		l.Burst = max(Default.Burst, int(4*min(l.RequestsPerSecond, maxLimit)))
 	case l.Burst < 0:
-		l.Burst = maxLimit // 0 would mean one second's worth of the rate
+		l.Burst = maxLimit // not 0, which admission.Rate reads as RequestsPerSecond
 	}
 	l.Concurrent = cmp.Or(l.Concurrent, Default.Concurrent)
 	return Limits{max(l.StorageBytes, 0), max(l.RequestsPerSecond, 0), max(l.Burst, 0), max(l.Concurrent, 0)}
@@ -121,8 +117,8 @@ func (l Limits) check() error {
 	return nil
 }
 
-// A Principal is the sender of a request. The zero Principal is the only user
-// of a loopback server without tenants and may do everything.
+// A Principal is the authenticated sender of a request. The zero Principal is
+// the user of a loopback server without tenants and may do everything.
 type Principal struct {
 	Tenant string // 16 hexadecimal digits, or "" without tenants
 	Scopes Scopes
@@ -148,7 +144,6 @@ func FromContext(ctx context.Context) Principal {
 
 var idForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// IsID reports whether a name has the form of a tenant's id.
 func IsID(name string) bool { return idForm.MatchString(name) }
 
 func newID() string {
@@ -157,7 +152,8 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// checkID refuses malformed ids, because an id also names a folder.
+// checkID returns an error for a malformed id, because an id also names a
+// folder.
 func checkID(id string) error {
 	if !IsID(id) {
 		return fmt.Errorf("%w: %q is not a tenant's id (16 lower-case hexadecimal digits)", cpar.ErrInput, id)
@@ -167,7 +163,8 @@ func checkID(id string) error {
 
 const longestName = 64
 
-// CheckName refuses names and labels that could confuse a terminal or a script.
+// CheckName returns an error for names and labels that could confuse a terminal
+// or a script.
 func CheckName(name string) error {
 	ok := name != "" && len(name) <= longestName && name[0] != '-' && name[0] != '.'
 	for _, r := range name {

@@ -15,14 +15,13 @@ import (
 	"cpar"
 )
 
-// A Stage is a phase of processing a request.
 type Stage uint8
 
 const (
 	Body   Stage = iota // reading the body
 	Queue               // waiting for memory or a turn
-	Load                // opening the index
-	Search              // searching it
+	Load                // loading the index
+	Search              // searching the index
 	Encode              // encoding the reply
 	Send                // sending the response
 	numStages
@@ -32,22 +31,21 @@ var names = [numStages]string{"body", "queue", "load", "search", "encode", "send
 
 func (s Stage) String() string { return names[s] }
 
-// A Time contains the start, end and duration of a stage, which may have been
-// interrupted.
+// A Time contains the start, end and total duration of a stage, which may have
+// been interrupted.
 type Time struct {
 	First, Last time.Time
 	Took        time.Duration
 }
 
-// A Request is the trace of one request.
 type Request struct {
 	ID     string // a random UUID drawn by the server
-	Method string // from a closed list, otherwise "-"
-	Route  string // the pattern, not the path
+	Method string // or "-" if unknown
+	Route  string // the pattern, without the values of the path
 	Start  time.Time
 	Took   time.Duration
 	Status int // 0 without a response
-	// Panicked means a bug, or a disk that failed under a memory map.
+	// Panicked means that a bug or an unreadable memory map ended the request.
 	Panicked bool
 	// Received and Sent count bytes of bodies.
 	Received, Sent int64
@@ -57,11 +55,10 @@ type Request struct {
 	outcome Outcome
 }
 
-// An Outcome contains what handlers find out about a request.
 type Outcome struct {
-	Code   string // of the problem returned, or ""
-	Tenant string // opaque id, or ""
-	// Annotations is the number of annotations. All have this Scheme.
+	Code   string // code of the returned problem, or ""
+	Tenant string // random id of the tenant, or ""
+	// Annotations is the number of annotation requests, all with this Scheme.
 	Scheme      cpar.Scheme
 	Annotations int
 	// Visited and Touched count records scored and bytes of the index read.
@@ -81,16 +78,15 @@ func from(ctx context.Context) *Request {
 	return new(Request)
 }
 
-// Enter starts a stage of ctx's request, and leave ends it.
+// Enter starts a stage of the request in ctx, which leave ends.
 func Enter(ctx context.Context, s Stage) (leave func()) {
 	r, start := from(ctx), time.Now()
 	return func() { r.Add(s, start, time.Now()) }
 }
 
-// Add adds the time from start to end to a stage of ctx's request.
+// Add adds the time from start to end to a stage of the request in ctx.
 func Add(ctx context.Context, s Stage, start, end time.Time) { from(ctx).Add(s, start, end) }
 
-// Add adds the time from start to end to a stage.
 func (r *Request) Add(s Stage, start, end time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,13 +100,10 @@ func (r *Request) Add(s Stage, start, end time.Time) {
 	t.Took += end.Sub(start)
 }
 
-// SetAnnotations records the scheme of an annotation and its number of
-// requests.
 func SetAnnotations(ctx context.Context, scheme cpar.Scheme, requests int) {
 	from(ctx).update(func(o *Outcome) { o.Scheme, o.Annotations = scheme, requests })
 }
 
-// AddWork adds the number of records scored and bytes of the index read.
 func AddWork(ctx context.Context, visited, touched uint64) {
 	from(ctx).update(func(o *Outcome) { o.Visited, o.Touched = o.Visited+visited, o.Touched+touched })
 }
@@ -119,8 +112,8 @@ func SetTenant(ctx context.Context, tenant string) {
 	from(ctx).update(func(o *Outcome) { o.Tenant = tenant })
 }
 
-// SetProblem records the code of the problem returned. instance identifies the
-// request to the client and in the log.
+// SetProblem records the code of the returned problem. The instance identifies
+// the request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.update(func(o *Outcome) { o.Code = code })
@@ -133,7 +126,6 @@ func (r *Request) update(f func(*Outcome)) {
 	f(&r.outcome)
 }
 
-// Outcome returns what is recorded so far.
 func (r *Request) Outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -110,7 +110,7 @@ Tokens that were removed after the backup are valid again: restore names them.`,
 	return c
 }
 
-// copied runs backup or restore and prints the result.
+// copied contains the options of a backup or restore.
 type copied struct {
 	did, would string
 	store.CopyOptions
@@ -119,7 +119,7 @@ type copied struct {
 	tokens string
 }
 
-// withTokens notes the data folder unless it has a registry already.
+// withTokens sets tokens to data unless this folder already has a registry.
 func (x copied) withTokens(data string) copied {
 	if _, err := os.Lstat(filepath.Join(data, tenant.FileName)); data != "" && errors.Is(err, fs.ErrNotExist) {
 		x.tokens = data
@@ -127,7 +127,7 @@ func (x copied) withTokens(data string) copied {
 	return x
 }
 
-// warn names the tokens that a restored registry admits again.
+// warn prints the tokens that the restored registry makes valid again.
 func (x copied) warn(w io.Writer) error {
 	all, err := tenant.List(x.tokens)
 	for _, t := range all {

@@ -18,7 +18,6 @@ import (
 	"cpar/internal/progress/bar"
 )
 
-// checked is the JSON output of check for one index.
 type checked struct {
 	Tenant  string       `json:"tenant,omitempty"`
 	ID      cpar.IndexID `json:"id"`
@@ -116,7 +115,7 @@ func printChecked(w io.Writer, list []store.Info, damaged int) error {
 	return err
 }
 
-// named returns the name of an index for people, with its tenant in front.
+// named returns the id of an index with its tenant in front.
 func named(x store.Info) string {
 	if x.Tenant == "" {
 		return x.ID.String()
@@ -142,7 +141,7 @@ func indexBar(c *cobra.Command, stage string) func(done, total int) {
 	return func(done, total int) { b.Report(stage, done, total) }
 }
 
-// stopped gives ^C its exit code.
+// stopped adds the exit code for an interrupt (^C) to err.
 func stopped(c *cobra.Command, err error) error {
 	if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %w", exitcode.ErrInterrupted, err)

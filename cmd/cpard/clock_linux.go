@@ -2,7 +2,6 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// clockSynchronised asks the kernel whether the clock is synchronised.
 func clockSynchronised() (yes, known bool) {
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil {

@@ -21,7 +21,6 @@ It needs no data folder and runs on any machine that reaches these servers.`,
 	return c
 }
 
-// toCluster lists the settings needed to reach a cluster.
 var toCluster = []string{"nats", "nats-seed", "nats-ca"}
 
 func (o *options) operate(c *cobra.Command, f func(*cluster.Operator) error) error {

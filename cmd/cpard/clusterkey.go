@@ -16,7 +16,8 @@ import (
 )
 
 // mayDo is the nats-server configuration that lets only the cluster's nodes
-// request, reply, and use JetStream for the bucket of pointers.
+// send requests, reply, and use the JetStream bucket with the active
+// generations.
 const mayDo = `authorization { users: [ { nkey: %s, permissions: {
   publish: ["cpar.>", "_INBOX.>", "$JS.API.>", "$JS.FC.>", "$JS.ACK.>", "$KV.cpar-active.>"]
   subscribe: ["cpar.>", "_INBOX.>"]
@@ -50,8 +51,8 @@ NATS servers need none.`,
 	return c
 }
 
-// nkey returns the public half of the key whose seed is in a file. It creates
-// the file if necessary.
+// nkey returns the public half of the key pair whose seed is in a file, which
+// it creates if necessary.
 func nkey(file string) (public string, err error) {
 	seed, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,14 +24,14 @@ import (
 	"cpar/internal/settings"
 )
 
-// Minimum values.
+// Minimum values below which doctor warns.
 const (
 	spaceWanted       = 1 << 30 // a large index takes 700 MB
 	descriptorsWanted = 4 * listen.DefaultConnections
 	renewedBefore     = 14 * 24 * time.Hour
 )
 
-// doctorFlags checks everything that serve needs. Tests replace the functions.
+// doctorFlags checks everything that serve needs. Tests replace its functions.
 type doctorFlags struct {
 	options
 	doctor.List
@@ -58,7 +58,8 @@ it as the user of serve. The exit code is that of the first failure. Warnings do
   ok    data         /var/lib/cpard
   ok    tenants      2; every request needs a token`,
 		Args: noArguments,
-		// A broken file is a finding.
+		// Do not apply settings first, because doctor reports a broken file as
+		// a problem.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.run(c, *file)
@@ -145,7 +146,7 @@ func (d *doctorFlags) checkData() {
 	}
 }
 
-// checkPrivate warns if others can read a file. Windows has no such
+// checkPrivate warns if other users can read a file. Windows has no such
 // permissions.
 func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
@@ -153,7 +154,6 @@ func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	}
 }
 
-// checkNetwork checks tenants, the rule for addresses, and certificates.
 func (d *doctorFlags) checkNetwork() {
 	n := d.Network
 	n.Address, n.ACME.Cache = d.Listen, filepath.Join(d.Data, "acme")

@@ -39,7 +39,7 @@ that have uploads but were never activated. It reads only manifests, unlike cpar
 }
 
 // listed is the JSON output of list for one index: the fields of the HTTP
-// interface and those that it hides from tenants.
+// interface, and two for the operator.
 type listed struct {
 	Tenant string `json:"tenant,omitempty"`
 	cparhttp.IndexInfo

@@ -1,5 +1,5 @@
-// Command cpard is a cloud for cpar. It stores encrypted image indexes and
-// answers encrypted requests without any key.
+// Command cpard is the cloud of cpar. It stores encrypted image indexes and
+// answers encrypted requests. It has no key.
 package main
 
 import (

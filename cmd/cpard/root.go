@@ -37,7 +37,8 @@ described at /openapi.json. The environment and a file can also set flags: cpard
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// A command with its own hook must call table.Apply.
+		// A command with its own PersistentPreRunE must call table.Apply if it
+		// needs settings.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return table.Apply(c, config) },
 	}
 	root.SuggestionsMinimumDistance = 2
@@ -50,7 +51,6 @@ described at /openapi.json. The environment and a file can also set flags: cpard
 	return root
 }
 
-// knownCommand returns a usage error for an unknown command.
 func knownCommand(c *cobra.Command, args []string) error {
 	err := noArguments(c, args)
 	if err == nil {

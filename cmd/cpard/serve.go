@@ -81,8 +81,8 @@ being ready, to the operator. At the address of the cloud, everyone may read /he
 					fmt.Fprintf(c.OutOrStdout(), "node %s serves\n", o.Cluster.Name)
 					return
 				}
-				// Write both lines at once, so that a reader of the first also
-				// gets the second.
+				// Write both lines at once, so that a program that waits for
+				// the first also gets the second.
 				fmt.Fprintf(c.OutOrStdout(), "listening on %s\nbodies, requests and replies take at most %s\n", url, humanize.IBytes(uint64(o.Admit.Memory)))
 			}
 			hangup := make(chan os.Signal, 1)
@@ -96,7 +96,6 @@ being ready, to the operator. At the address of the cloud, everyone may read /he
 	return c
 }
 
-// check refuses impossible settings before anything is opened.
 func (o *options) check() error {
 	if err := needData(o.Data); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (o *options) check() error {
 		return exitcode.UsageError(fmt.Errorf("--max-loaded, --max-pending, --unload-after, --scrub-every and --keep-pending must be more than 0"))
 	}
 	if o.Store.ScrubRate == 0 {
-		o.Store.ScrubRate = -1 // off, because the store's 0 means its default
+		o.Store.ScrubRate = -1 // off; package store reads 0 as the default
 	}
 	if o.Admit.Memory < minMemory {
 		return exitcode.UsageError(fmt.Errorf("--max-memory %d; the largest body needs %s", o.Admit.Memory, humanize.IBytes(minMemory)))
@@ -140,8 +139,8 @@ func (o *options) checkCluster() (err error) {
 	return cluster.CheckName(o.Cluster.Name)
 }
 
-// minMemory has room for the largest manifest and the largest batch of one
-// tenant, which gets half of the memory for bodies.
+// minMemory is enough for the largest manifest and the largest batch of one
+// tenant, who may use half of the memory for bodies.
 const minMemory = 96 << 20
 
 func needData(data string) error {

@@ -26,17 +26,17 @@ type options struct {
 	minShardBytes int64
 }
 
-// A setting is a row of the table below: a flag of serve and of the commands
-// that name it.
+// A setting is a row of the table below: a flag of serve and of commands that
+// pass its name to addFlags.
 type setting struct {
 	name, what string
 	none       string // the default in words, or "" for the value itself
 	to         any    // a pointer to the value, or a pflag.Value
-	initial    any    // the default, if to is a pointer
+	initial    any    // the default, if field to is a pointer
 	completion
 }
 
-// A completion lists what the shell offers: values, files with these endings,
+// A completion selects what the shell offers: values, files with these endings,
 // or folders.
 type completion struct {
 	values       []string
@@ -49,8 +49,8 @@ func oneOf(values ...string) completion { return completion{values: values} }
 
 func file(endings ...string) completion { return completion{values: endings, path: true} }
 
-// settings returns the settings of cpard, in the order of the help. A setting
-// never holds a secret, only the name of a file that holds it.
+// settings returns the settings of cpard in the order of the help. They contain
+// no secrets, only names of files with secrets.
 func (o *options) settings() []setting {
 	return []setting{
 		{"data", "data folder", "none", &o.Data, "", folder},
@@ -116,7 +116,6 @@ func (s setting) add(f *pflag.FlagSet) {
 	}
 }
 
-// table describes the settings without their flags.
 var table = settings.Table{Program: "cpard", Places: configPlaces, Settings: describe()}
 
 func describe() (out []settings.Setting) {
@@ -130,8 +129,8 @@ func describe() (out []settings.Setting) {
 	return out
 }
 
-// configPlaces returns candidate paths of the configuration file. A user's own
-// file replaces the machine's.
+// configPlaces returns candidate paths of the configuration file. The first
+// existing file is used, so a user's file replaces the machine's.
 func configPlaces() (out []string) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		out = append(out, filepath.Join(dir, "cpard", "cpard.toml"))
@@ -139,7 +138,7 @@ func configPlaces() (out []string) {
 	return append(out, "/etc/cpard/cpard.toml")
 }
 
-// addFlags adds the flags of the named settings, or of all.
+// addFlags adds the flags of the settings in names, by default all.
 func addFlags(c *cobra.Command, o *options, names ...string) {
 	for _, s := range o.settings() {
 		if len(names) == 0 || slices.Contains(names, s.name) {
@@ -148,7 +147,6 @@ func addFlags(c *cobra.Command, o *options, names ...string) {
 	}
 }
 
-// complete adds shell completion to a command and its subcommands.
 func complete(c *cobra.Command) {
 	for _, s := range new(options).settings() {
 		if c.Flags().Lookup(s.name) == nil {
@@ -164,7 +162,7 @@ func complete(c *cobra.Command) {
 			err = c.RegisterFlagCompletionFunc(s.name, cobra.FixedCompletions(s.values, cobra.ShellCompDirectiveNoFileComp))
 		}
 		if err != nil {
-			panic("cpard: " + err.Error()) // the flag was just looked up
+			panic("cpard: " + err.Error()) // impossible, because the flag exists
 		}
 	}
 	for _, sub := range c.Commands() {
@@ -202,8 +200,8 @@ name the files that hold them.
 			path, _ := table.File(*file)
 			return table.Print(c.OutOrStdout(), path, found, asJSON)
 		},
-		// Show must distinguish flags on the command line from applied
-		// settings.
+		// Do not apply settings first, because Show must distinguish them from
+		// flags on the command line.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
 	addFlags(c, &o)

@@ -26,7 +26,6 @@ import (
 	"cpar/internal/settings"
 )
 
-// tenantFlags are the common flags of the commands under tenant.
 type tenantFlags struct {
 	o         options
 	editor    tenant.Editor
@@ -92,7 +91,7 @@ func (f *tenantFlags) tokenFileExists() error {
 	return hint.Add(fmt.Errorf("keeping the token: %w: %s exists already", cpar.ErrInput, f.tokenFile), "name another file")
 }
 
-// keep writes a token into the named file, readable only by its owner.
+// keep writes a token into the file of --token-file, readable only by the user.
 func (f *tenantFlags) keep(token bearer.Token) error {
 	err := durable.WriteNew(durable.OS, f.tokenFile, []byte(token.Reveal()+"\n"), 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -108,7 +107,7 @@ func (f *tenantFlags) tokenFileFlag(c *cobra.Command) {
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "write the token into this new `file`, readable only by you (default: print it)")
 }
 
-// limitFlags adds the limits of a tenant. Limits not named keep their value or
+// limitFlags adds flags for limits. A limit without its flag keeps its value or
 // default.
 func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	fs.Var(limit(settings.Size(&f.limits.StorageBytes, "0"), &f.limits.StorageBytes), "storage", "maximum storage, such as 10GB, or none")
@@ -130,7 +129,8 @@ func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// limit is a flag for a number above 0, or none.
+// limit returns a flag for a number above 0, which v parses into *to, or for
+// the word none (tenant.Unlimited).
 func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
 	set := func(s string) error {
 		if s == "none" {
@@ -267,7 +267,6 @@ func newTenantLimit() *cobra.Command {
 	return c
 }
 
-// would starts the output of a dry run.
 func (f *tenantFlags) would() string {
 	if f.editor.DryRun {
 		return "dry run: "
@@ -275,12 +274,11 @@ func (f *tenantFlags) would() string {
 	return ""
 }
 
-// A shownTenant is a tenant in the output of list, without the hashes of
-// tokens.
+// A shownTenant is a tenant in the output of list, without hashes of tokens.
 type shownTenant struct {
 	ID     string        `json:"id"`
 	Name   string        `json:"name"`
-	Limits tenant.Limits `json:"limits"` // absent if there are none
+	Limits tenant.Limits `json:"limits"` // has only members for actual limits
 	Stored int64         `json:"stored_bytes"`
 	Tokens []shownToken  `json:"tokens"`
 }
@@ -300,8 +298,8 @@ func shown(t tenant.Tenant, stored int64) shownTenant {
 	return s
 }
 
-// printToken prints the result of add and rotate: only the token on standard
-// output, notes on standard error.
+// printToken prints the result of add or rotate: only the token on standard
+// output, and notes on standard error.
 func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 	out := struct {
 		shownTenant

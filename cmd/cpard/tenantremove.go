@@ -20,11 +20,10 @@ import (
 	"cpar/internal/hint"
 )
 
-// removedTenant is the JSON output of remove.
 type removedTenant struct {
 	Tenant  string `json:"tenant"`
 	ID      string `json:"id"`
-	Label   string `json:"label,omitempty"` // of the removed token
+	Label   string `json:"label,omitempty"` // the label of the removed token
 	Files   int    `json:"files"`
 	Bytes   int64  `json:"bytes"`
 	KeptAll bool   `json:"data_kept"`
@@ -106,7 +105,8 @@ func (r *removedTenant) amount() string {
 	return fmt.Sprintf("%d %s, %s", r.Files, files, humanize.Bytes(uint64(r.Bytes)))
 }
 
-// discard deletes a tenant's data once no daemon admits the tenant.
+// discard deletes a tenant's data after all servers have stopped accepting its
+// tokens.
 func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	select {
 	case <-time.After(tenant.ReloadDelay):
@@ -119,7 +119,6 @@ func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	return f.o.withBackend(func(b store.Backend) error { return deleteAll(ctx, b, id) })
 }
 
-// where returns the location of a tenant's indexes.
 func (f *tenantFlags) where(id string) string {
 	if f.o.Objects.Address != "" {
 		return f.o.Objects.Address + ", under " + id
@@ -127,8 +126,8 @@ func (f *tenantFlags) where(id string) string {
 	return filepath.Join(f.o.Data, tenant.Folder, id)
 }
 
-// stored counts the files and bytes of a tenant, in object storage with
-// --store.
+// stored counts the files and bytes of a tenant in the data folder or in object
+// storage.
 func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes int64, err error) {
 	if f.o.Objects.Address == "" {
 		return tenant.DataSize(f.o.Data, id)
@@ -165,7 +164,7 @@ func deleteAll(ctx context.Context, b store.Backend, id string) error {
 	return err
 }
 
-// ask asks on a terminal and accepts only yes.
+// ask returns nil only if the user, on a terminal, answers yes.
 func ask(c *cobra.Command, what string) error {
 	refused := hint.Add(exitcode.UsageError(fmt.Errorf("%s? not confirmed", what)), "pass --yes to do so without being asked, or --dry-run to see what would be")
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -74,7 +74,7 @@ func (e ProblemCode) Valid() bool {
 
 // Health defines model for Health.
 type Health struct {
-	// Format The version of the binary formats spoken here
+	// Format The version of the binary formats that the cloud reads and writes
 	Format int64 `json:"format"`
 
 	// Status ok
@@ -86,7 +86,7 @@ type IndexInfo struct {
 	// Bytes The size of all segments
 	Bytes int64 `json:"bytes"`
 
-	// Damaged What is wrong with the index; absent if nothing
+	// Damaged A description of the damage to the index. The member is absent if the index is intact.
 	Damaged *string `json:"damaged,omitempty"`
 
 	// Id 32 lower-case hexadecimal digits
@@ -104,7 +104,7 @@ type IndexList struct {
 
 // MissingList defines model for MissingList.
 type MissingList struct {
-	// Missing Digests of segments to upload, 64 lower-case hexadecimal digits each
+	// Missing The digests of the segments to upload, each with 64 lower-case hexadecimal digits
 	Missing []string `json:"missing"`
 }
 
@@ -134,34 +134,34 @@ type ProblemCode string
 
 // TokenInfo defines model for TokenInfo.
 type TokenInfo struct {
-	// Needed Whether this cloud needs a token at all
+	// Needed Whether this cloud requires a token
 	Needed bool `json:"needed"`
 
-	// Scopes What the token may do: annotate, push, delete, admin
+	// Scopes The scopes of the token, from: annotate, push, delete, admin
 	Scopes []string `json:"scopes"`
 }
 
 // UsageInfo defines model for UsageInfo.
 type UsageInfo struct {
-	// Burst The most at once after a pause; 0 if there is no limit
+	// Burst The maximum number of requests at once after a pause, or 0 if there is no limit
 	Burst int64 `json:"burst"`
 
-	// Bytes The size of the segments of active indexes
+	// Bytes The total size of the segments of active indexes, in bytes
 	Bytes int64 `json:"bytes"`
 
-	// Concurrent The most that are worked on at the same time; 0 if there is no limit
+	// Concurrent The maximum number of requests that the cloud processes at the same time, or 0 if there is no limit
 	Concurrent int64 `json:"concurrent"`
 
-	// Indexes How many are active
+	// Indexes The number of active indexes
 	Indexes int64 `json:"indexes"`
 
-	// PendingBytes The size of segments that no active index names, uploads in progress among them
+	// PendingBytes The total size of segments outside active indexes, in bytes. It includes uploads in progress.
 	PendingBytes int64 `json:"pending_bytes"`
 
-	// RequestsPerSecond The most on average; 0 if there is no limit
+	// RequestsPerSecond The maximum average number of requests per second, or 0 if there is no limit
 	RequestsPerSecond float64 `json:"requests_per_second"`
 
-	// StorageBytes The most that may be stored, pending bytes included; 0 if there is no limit
+	// StorageBytes The storage limit in bytes, which includes pending bytes, or 0 if there is no limit
 	StorageBytes int64 `json:"storage_bytes"`
 }
 
@@ -273,14 +273,14 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/indexes/{id}/manifest (the `GetManifest` operationId).
 	GetManifest(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ActivateIndexWithBody Activate an index whose segments are all uploaded
+	// ActivateIndexWithBody Activate an index after all its segments are uploaded
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/indexes/{id}/manifest (the `ActivateIndex` operationId).
 	ActivateIndexWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MissingSegmentsWithBody List the segments of a manifest that are still to be uploaded
+	// MissingSegmentsWithBody List the segments of a manifest that are not uploaded yet
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -292,7 +292,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/indexes/{id}/segments/{digest} (the `GetSegment` operationId).
 	GetSegment(ctx context.Context, id string, digest string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// HasSegment Check whether a segment is stored, uploaded or active
+	// HasSegment Check whether a segment is stored, in an active index or as an upload
 	//
 	// Corresponds with HEAD /v1/indexes/{id}/segments/{digest} (the `HasSegment` operationId).
 	HasSegment(ctx context.Context, id string, digest string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -304,12 +304,12 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/indexes/{id}/segments/{digest} (the `PutSegment` operationId).
 	PutSegmentWithBody(ctx context.Context, id string, digest string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Token Say what the token of this request may do
+	// Token Show the scopes of the request's token
 	//
 	// Corresponds with GET /v1/token (the `Token` operationId).
 	Token(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Usage Say how much is stored, and what the limits are
+	// Usage Show the used storage and the limits
 	//
 	// Corresponds with GET /v1/usage (the `Usage` operationId).
 	Usage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -409,7 +409,7 @@ func (c *Client) GetManifest(ctx context.Context, id string, reqEditors ...Reque
 	return c.Client.Do(req)
 }
 
-// ActivateIndexWithBody Activate an index whose segments are all uploaded
+// ActivateIndexWithBody Activate an index after all its segments are uploaded
 //
 // Takes any type of body and a specified content type.
 //
@@ -426,7 +426,7 @@ func (c *Client) ActivateIndexWithBody(ctx context.Context, id string, contentTy
 	return c.Client.Do(req)
 }
 
-// MissingSegmentsWithBody List the segments of a manifest that are still to be uploaded
+// MissingSegmentsWithBody List the segments of a manifest that are not uploaded yet
 //
 // Takes any type of body and a specified content type.
 //
@@ -458,7 +458,7 @@ func (c *Client) GetSegment(ctx context.Context, id string, digest string, reqEd
 	return c.Client.Do(req)
 }
 
-// HasSegment Check whether a segment is stored, uploaded or active
+// HasSegment Check whether a segment is stored, in an active index or as an upload
 //
 // Corresponds with HEAD /v1/indexes/{id}/segments/{digest} (the `HasSegment` operationId).
 func (c *Client) HasSegment(ctx context.Context, id string, digest string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -490,7 +490,7 @@ func (c *Client) PutSegmentWithBody(ctx context.Context, id string, digest strin
 	return c.Client.Do(req)
 }
 
-// Token Say what the token of this request may do
+// Token Show the scopes of the request's token
 //
 // Corresponds with GET /v1/token (the `Token` operationId).
 func (c *Client) Token(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -505,7 +505,7 @@ func (c *Client) Token(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// Usage Say how much is stored, and what the limits are
+// Usage Show the used storage and the limits
 //
 // Corresponds with GET /v1/usage (the `Usage` operationId).
 func (c *Client) Usage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1051,14 +1051,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/indexes/{id}/manifest (the `GetManifest` operationId).
 	GetManifestWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetManifestResponse, error)
 
-	// ActivateIndexWithBodyWithResponse Activate an index whose segments are all uploaded
+	// ActivateIndexWithBodyWithResponse Activate an index after all its segments are uploaded
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/indexes/{id}/manifest (the `ActivateIndex` operationId).
 	ActivateIndexWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ActivateIndexResponse, error)
 
-	// MissingSegmentsWithBodyWithResponse List the segments of a manifest that are still to be uploaded
+	// MissingSegmentsWithBodyWithResponse List the segments of a manifest that are not uploaded yet
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -1072,7 +1072,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/indexes/{id}/segments/{digest} (the `GetSegment` operationId).
 	GetSegmentWithResponse(ctx context.Context, id string, digest string, reqEditors ...RequestEditorFn) (*GetSegmentResponse, error)
 
-	// HasSegmentWithResponse Check whether a segment is stored, uploaded or active
+	// HasSegmentWithResponse Check whether a segment is stored, in an active index or as an upload
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -1086,14 +1086,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/indexes/{id}/segments/{digest} (the `PutSegment` operationId).
 	PutSegmentWithBodyWithResponse(ctx context.Context, id string, digest string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSegmentResponse, error)
 
-	// TokenWithResponse Say what the token of this request may do
+	// TokenWithResponse Show the scopes of the request's token
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/token (the `Token` operationId).
 	TokenWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*TokenResponse, error)
 
-	// UsageWithResponse Say how much is stored, and what the limits are
+	// UsageWithResponse Show the used storage and the limits
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2609,7 +2609,7 @@ func (c *ClientWithResponses) GetManifestWithResponse(ctx context.Context, id st
 	return ParseGetManifestResponse(rsp)
 }
 
-// ActivateIndexWithBodyWithResponse Activate an index whose segments are all uploaded
+// ActivateIndexWithBodyWithResponse Activate an index after all its segments are uploaded
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2622,7 +2622,7 @@ func (c *ClientWithResponses) ActivateIndexWithBodyWithResponse(ctx context.Cont
 	return ParseActivateIndexResponse(rsp)
 }
 
-// MissingSegmentsWithBodyWithResponse List the segments of a manifest that are still to be uploaded
+// MissingSegmentsWithBodyWithResponse List the segments of a manifest that are not uploaded yet
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2648,7 +2648,7 @@ func (c *ClientWithResponses) GetSegmentWithResponse(ctx context.Context, id str
 	return ParseGetSegmentResponse(rsp)
 }
 
-// HasSegmentWithResponse Check whether a segment is stored, uploaded or active
+// HasSegmentWithResponse Check whether a segment is stored, in an active index or as an upload
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2674,7 +2674,7 @@ func (c *ClientWithResponses) PutSegmentWithBodyWithResponse(ctx context.Context
 	return ParsePutSegmentResponse(rsp)
 }
 
-// TokenWithResponse Say what the token of this request may do
+// TokenWithResponse Show the scopes of the request's token
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2687,7 +2687,7 @@ func (c *ClientWithResponses) TokenWithResponse(ctx context.Context, reqEditors 
 	return ParseTokenResponse(rsp)
 }
 
-// UsageWithResponse Say how much is stored, and what the limits are
+// UsageWithResponse Show the used storage and the limits
 //
 // Returns a wrapper object for the known response body format(s).
 //
