@@ -15,14 +15,16 @@ import (
 	"cpar/user"
 )
 
-// This file guesses which of C hidden cells a request selects. The cloud
-// measures how far a request, in every position, and its reply deviate from
-// uniform words. It guesses the largest deviation, or compares with requests
-// for photos that it supplied itself.
+// This file guesses which of C hidden cells a request selects. A request has
+// one position per cell. The cloud measures the deviation from uniform words in
+// every position and in the reply. It either guesses the cell with the largest
+// deviation, or compares the deviations with those of requests for photos that
+// it supplied itself.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// The cloud knows the cells of half of them and guesses the rest.
+	// maxAsked is the number of photos whose cells the cloud guesses, after it
+	// has learned the cells of as many other photos.
 	maxAsked = 60
 )
 
@@ -76,7 +78,8 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-// look measures a request in every position, and its reply.
+// look returns the measurements of a request, two per position, followed by the
+// measurement of its reply.
 func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
 	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
@@ -89,8 +92,9 @@ func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, err
 	return append(cellSpreads(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
 }
 
-// cellSpreads returns, per position, the mean squares of the coefficients for
-// the cell's coordinates and of the evaluations of their blocks.
+// cellSpreads returns two mean squares per position: one of the coefficients
+// that encode the cell's coordinates, and one of the evaluations of their
+// blocks.
 func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	ring := p.Ring()
 	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
@@ -113,7 +117,8 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	return out
 }
 
-// meanSquare is in units of Q/2: 1/3 for uniform elements.
+// meanSquare returns the mean square of words in units of (Q/2)², which is 1/3
+// for uniform elements.
 func meanSquare(p lattice.Params, words []uint64) float64 {
 	ring, sum := p.Ring(), 0.0
 	for _, w := range words {

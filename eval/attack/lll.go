@@ -14,23 +14,25 @@ import (
 // Reading records from an index alone, with no prior knowledge.
 //
 // The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the
-// noiseless slot is 0. Take K differences, the rows of D, K×m. The lattice of
-// all D·s modulo 2⁶⁴ contains one column of differences for every element of a
-// vector, each with K elements of w times the variation of z, some 2²¹. A
-// random lattice of its volume has no vector that short, so LLL finds the
-// columns, up to signs and small multiples of each other. Elimination then
-// gives the row of S that reads a column from every record.
+// noiseless slot is 0. Let K differences be the rows of a K×m matrix D. The
+// lattice of all D·s modulo 2⁶⁴ contains one column for every element of a
+// vector: the K differences in that element. Their size is w times the
+// variation of z, about 2²¹. A random lattice of the same volume has no vector
+// that short, so LLL finds the columns, up to signs and small multiples of each
+// other. Elimination then gives the row of S that reads a column from every
+// record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)
 
-// modulusBits leaves room for sums in int64. A lattice modulo 2⁶⁴ is also one
-// modulo any smaller power.
+// modulusBits leaves room for sums in int64. Words modulo 2⁶⁴ can be reduced
+// modulo any smaller power of 2.
 const modulusBits = 58
 
-// A differenceRows holds the differences of records from the first, prepared
-// for lattices. Column c of an element is Σ weight[p]·rows[p][c], where the
-// weights are its values at the pivots.
+// A differenceRows holds the differences of all records from the first,
+// prepared for lattice reduction. An element's value in column c is Σ
+// weight[p]·rows[p][c], where the weights are the element's values at the
+// pivots.
 type differenceRows struct {
 	rows   [][]uint64
 	pivots []int
@@ -47,7 +49,7 @@ func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 			d.rows[j][i] = records[i+1][j] - records[0][j]
 		}
 	}
-	// One row cannot be reduced: the noiseless slot.
+	// The row of the noiseless slot cannot be reduced.
 	for c := 0; c < k && len(d.pivots) < m-1; c++ {
 		p := len(d.pivots)
 		at := slices.IndexFunc(d.rows[p:], func(row []uint64) bool { return row[c]&1 == 1 })
@@ -112,8 +114,9 @@ func (d *differenceRows) element(v []int64) []int64 {
 }
 
 // elementsFromIndex returns the elements of the records' vectors, up to order,
-// sign and small multiples of each other, or nil if it finds none. Vectors
-// padded with zeros for lack of keywords degrade the result.
+// sign and small multiples of each other, or nil if it finds none. The result
+// is worse if vectors are padded with zeros because the collection has few
+// keywords.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -126,8 +129,8 @@ func elementsFromIndex(v *View, k int) [][]float64 {
 		length[i] = math.Sqrt(square(row))
 		longest = max(longest, length[i])
 	}
-	// Elements are less correlated over all records than over k, so a second
-	// reduction separates them.
+	// Elements are less correlated over all records than over the first k, so a
+	// second reduction separates the elements.
 	var elements [][]int64
 	for i, row := range b {
 		if length[i] >= longest/muchLonger {
@@ -151,9 +154,9 @@ func square(row []int64) (sum float64) {
 	return sum
 }
 
-// untangled subtracts integer multiples of elements from each other while that
-// reduces their variance: the elements of a learnt projection are hardly
-// correlated.
+// untangled subtracts integer multiples of elements from each other as long as
+// their variance falls. The result is right because the elements of a learnt
+// projection are hardly correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
@@ -182,8 +185,8 @@ func untangled(list [][]int64) [][]float64 {
 }
 
 // maxSpread exceeds the variation of any element of a vector of length 1,
-// scaled by lengthUnit, unless there are only a few elements. Σz² and ε vary
-// more, by rounding.
+// scaled by lengthUnit, unless there are only a few elements. Because of
+// rounding, Σz² and ε vary more than that.
 const maxSpread = 0.45 * lengthUnit
 
 // nearestFromIndex returns the most similar other record of each record, or nil
@@ -224,7 +227,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// Other vectors of a reduced basis are this many times longer than elements.
+// muchLonger is the minimum ratio between the length of other vectors in a
+// reduced basis and the length of elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

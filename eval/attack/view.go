@@ -12,8 +12,8 @@ import (
 	"cpar/kdforest"
 )
 
-// A Cloud is a curious cloud process. Bytes go in, and everything it can
-// compute from them comes out. Implementations may use only the inputs of the
+// A Cloud is a curious cloud process. It takes bytes and returns everything
+// that it can compute from them. Implementations may use only the inputs of the
 // real process.
 type Cloud interface {
 	Scheme() string
@@ -28,8 +28,8 @@ type StoredIndex struct {
 	// Vectors holds the ciphertext words per record, or nil if records share
 	// words.
 	Vectors [][]uint64
-	// Cuts are the split planes, by number: field and order ciphertext. They
-	// are nil without a forest.
+	// Cuts holds the field and the order ciphertext of every split plane, by
+	// the plane's number. It is nil without a forest.
 	Cuts []cpar.Plane
 }
 
@@ -37,12 +37,12 @@ type StoredIndex struct {
 // scheme does not send are empty.
 type Observation struct {
 	Request, Reply []byte
-	// Scores has a score per record, needed or not. If the cloud computes
-	// ciphertexts instead, Scores holds their words.
+	// Scores holds a score for every record, even if the search does not need
+	// it. If the cloud computes ciphertexts instead, Scores holds their words.
 	Scores []float64
 	Order  []uint64
-	// Planes has the signed score of every split plane. Offset, r_s·r, is the
-	// difference of a record's score from a plane's, according to the request.
+	// Planes holds the signed score of every split plane. Offset is r_s·r, the
+	// value in the request by which the scores of records and of planes differ.
 	Planes []int64
 	Offset uint64
 	// Path lists the visited records in order, and Returned the records in the
@@ -122,7 +122,7 @@ func (c *scoreCloud) Observe(request []byte) (*Observation, error) {
 	}
 	scores := make([]int64, len(c.all))
 	space.Score(c.all, scores)
-	s.Scores = measure.Map(scores, func(x int64) float64 { return float64(x) }) // exact: scores have 35 bits
+	s.Scores = measure.Map(scores, func(x int64) float64 { return float64(x) }) // the conversion is exact, because scores have 35 bits
 	s.Order = measure.Map(q.Order, func(o cpar.OrderCiphertext) uint64 { return uint64(o) })
 	if q.Planes != nil {
 		s.Offset = q.Planes.Offset

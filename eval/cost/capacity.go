@@ -18,8 +18,8 @@ import (
 type Need struct {
 	Scheme  cpar.Scheme  `json:"scheme"`
 	Profile profile.Kind `json:"profile"`
-	// Records is the size of each tenant's index. Rate is the number of
-	// requests per second of all tenants together.
+	// Records is the size of each tenant's index. Rate is the total number of
+	// requests per second of all tenants.
 	Records int     `json:"records"`
 	Tenants int     `json:"tenants"`
 	Rate    float64 `json:"qps"`
@@ -36,8 +36,8 @@ var Planned = []Need{
 type Host struct {
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memory_bytes"`
-	// Read is the memory bandwidth of all cores together in bytes per second,
-	// Network the bandwidth of the connection.
+	// Read is the memory bandwidth of all cores together. Network is the
+	// bandwidth of the connection. Both are in bytes per second.
 	Read    float64 `json:"read_bytes_per_s"`
 	Network float64 `json:"network_bytes_per_s"`
 }
@@ -51,7 +51,8 @@ type LinearCost struct {
 // At returns the cost of an index of the given size.
 func (l LinearCost) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
 
-// fitLine returns a line with coefficients of at least 0.
+// fitLine returns the line through two measurements, with coefficients raised
+// to at least 0.
 func fitLine(n [2]float64, cost [2]float64) LinearCost {
 	slope := max(0, (cost[1]-cost[0])/(n[1]-n[0]))
 	return LinearCost{max(0, cost[1]-slope*n[1]), slope}
@@ -61,16 +62,17 @@ func fitLine(n [2]float64, cost [2]float64) LinearCost {
 // this machine.
 type UnitCosts struct {
 	Measured [2]int `json:"measured_records"`
-	// Index is stored, Held is in the server's memory, a request reads Read,
-	// and a device stores Kept. Request and Reply are sent. All are in bytes.
+	// Index is the size in storage, and Held the size in the server's memory.
+	// Read is the size that a request reads, and Kept the size that a device
+	// stores. Request and Reply are the sizes of messages. All are in bytes.
 	Index   LinearCost `json:"index_bytes"`
 	Held    LinearCost `json:"held_bytes"`
 	Read    LinearCost `json:"read_bytes"`
 	Kept    LinearCost `json:"kept_bytes"`
 	Request LinearCost `json:"request_bytes"`
 	Reply   LinearCost `json:"reply_bytes"`
-	// Core is the server's time on one core, Owner the owner's time on all
-	// cores, in seconds.
+	// Core is the server's time on one core. Owner is the owner's time on all
+	// cores. Both are in seconds.
 	Core  LinearCost `json:"core_s"`
 	Owner LinearCost `json:"owner_s"`
 }
@@ -89,8 +91,9 @@ type Capacity struct {
 	ByNetwork   float64 `json:"machines_by_network"`
 	Stored      float64 `json:"stored_bytes"` // in object storage
 	Shards      int     `json:"parts"`        // of each index
-	// Cloud and Owner are milliseconds per request on idle machines. A request
-	// uses one machine per shard, or all machines if there are fewer.
+	// Cloud and Owner are the server's and the owner's milliseconds per request
+	// on idle machines. A request uses one machine per shard, or all machines
+	// if the cluster has fewer machines than shards.
 	Cloud     float64 `json:"cloud_ms"`
 	Owner     float64 `json:"owner_ms"`
 	Sent      float64 `json:"request_bytes"`
@@ -103,8 +106,8 @@ type Capacity struct {
 	Costs UnitCosts `json:"costs"`
 }
 
-// Plans use half of the processors and network, so that random arrivals do not
-// queue, and three quarters of the memory.
+// A plan loads processors and network to one half, so that random arrivals do
+// not queue, and fills memory to three quarters.
 const (
 	planCopies     = 2
 	planShardBytes = 200 << 20
@@ -123,8 +126,9 @@ func (n Need) Check() error {
 }
 
 // PlanCapacity computes the cluster for a need from the costs of its scheme and
-// profile. Costs are linear in the records. That is measured up to a million
-// records (profile-growth, scaling) and assumed beyond.
+// profile. Costs are linear in the number of records. Measurements
+// profile-growth and scaling show this up to a million records, and
+// PlanCapacity assumes it beyond.
 func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	records := float64(n.Records)
 	out := Capacity{Need: n, Host: h, Costs: c,
@@ -134,7 +138,8 @@ func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	held, core := c.Held.At(records), c.Core.At(records)
 	out.Shards = int(max(1, math.Ceil(held/planShardBytes)))
 	out.Memory = planCopies * held * float64(n.Tenants)
-	// Reading occupies memory bandwidth, computing occupies cores.
+	// Reading is limited by memory bandwidth and computing by cores. The slower
+	// of the two determines the time.
 	alone := max(core/float64(h.Cores), c.Read.At(records)/h.Read)
 	out.CoreHours = core * 1e6 / 3600
 	// Every shard receives the request. Partial replies go through the router.
@@ -199,9 +204,9 @@ func (c *Capacity) Tables() []measure.Table {
 
 var capacitySizes = []int{10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}
 
-// CapacityTable shows the growth of a scheme and a profile: one tenant with one
-// request per second, and tenants with 10⁹ records in total and ten requests
-// per tenant and day.
+// CapacityTable shows the growth of costs with the number of records, for one
+// scheme and profile. It covers one tenant with one request per second, and
+// tenants with 10⁹ records in total and ten requests per tenant and day.
 func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 	t := measure.Table{Name: "plan-growth", Title: fmt.Sprintf("`%v`, profile `%v`", n.Scheme, n.Profile),
 		Columns: []string{"records of an index", "cloud", "owner", "sent", "received", "kept", "machines for one index asked once a second", "machines for 10⁹ records in many indexes, each asked ten times a day"}}
@@ -220,8 +225,8 @@ func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 //go:embed capacity.md.tmpl
 var capacityPage string
 
-// ScalePage returns docs/scale.md: the growth of schemes, and a simulated
-// cluster.
+// ScalePage returns the text of docs/scale.md: tables of the growth of schemes,
+// and of a simulated cluster.
 func ScalePage(h Host, date time.Time, growth, simulated []measure.Table) (string, error) {
 	t, err := template.New("scale").Parse(capacityPage)
 	if err != nil {

@@ -16,45 +16,49 @@ import (
 const (
 	flannNeighbours = 10 // neighbours requested
 	flannTrees      = 10
-	// FLANN's forests differ in every run, and the recall of one varies by
-	// about 0.01.
+	// flannBuilds forests are averaged, because FLANN's forests differ in every
+	// run and the recall of a single forest varies by about 0.01.
 	flannBuilds = 3
 	pcaDims     = 64
 )
 
-// flannVisitShares are in tenths of a percent.
+// flannVisitShares are the bounds on visited records, in tenths of a percent of
+// all records.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 var flannRecalls = []float64{0.8, 0.9}
 
 const (
 	LibraryFLANN     = "flann"
-	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as in FLANN
-	LibraryNode      = "cpar-plain-node"     // a record at every node, as in the paper
-	LibraryEncrypted = "cpar-encrypted-node" // the server's
+	LibraryLeaf      = "cpar-plain-leaf"     // our plaintext forest, with records in leaves only, as in FLANN
+	LibraryNode      = "cpar-plain-node"     // our plaintext forest, with a record at every node, as in the paper
+	LibraryEncrypted = "cpar-encrypted-node" // the encrypted forest that the server searches
 )
 
-// FLANN compares the forest of package kdforest with FLANN's randomized
-// kd-forest: same vectors, number of trees and distance, recall of the true ten
-// nearest against visits and time.
+// FLANN compares the forest of package kdforest with the randomized kd-forest
+// of the library FLANN. Both have the same vectors, number of trees and
+// distance. The comparison plots recall of the true ten nearest against visits
+// and time.
 //
-// Spaces, both with squared L2: jl1296 holds the integers of the
-// Johnson-Lindenstrauss projection of a photo's 864 levels, and pca64 holds the
-// first 64 principal components of these levels.
+// Two spaces are measured, both with squared L2. Space jl1296 holds the
+// integers of the Johnson-Lindenstrauss projection of a photo's 864 levels
+// (quantised features). Space pca64 holds the first 64 principal components of
+// these levels.
 //
-// Everything runs on one core, one request at a time: FLANN in C++, compiled
-// from its headers with -O3, ours in plain Go, both on float32. The encrypted
-// forest works on 64-bit words, splits in levels, adds the divergence of lab
-// histograms to the distance, and its recall is relative to its own scan. Its
-// visits therefore compare with the plain forest over levels, not with FLANN's.
-// Its time is the price of privacy.
+// Everything runs on one core, one request at a time. FLANN is C++, compiled
+// from its headers with -O3, and our forest is plain Go. Both use float32. The
+// encrypted forest works on 64-bit words, splits in levels, and adds the
+// divergence of lab histograms to the distance. Its recall is relative to its
+// own scan. Its visits are therefore comparable with those of our plaintext
+// forest over levels, but not with FLANN's. Its time shows the price of
+// privacy.
 type FLANN struct {
 	Records    int `json:"records"`
 	Requests   int `json:"requests"`
 	Neighbours int `json:"neighbours"`
 	Trees      int `json:"trees"`
-	// Builds is the number of forests averaged per value, except for encrypted
-	// ones.
+	// Builds is the number of forests averaged per value. Only one encrypted
+	// forest is measured.
 	Builds int          `json:"builds"`
 	Points []FLANNRow   `json:"rows"`
 	Equal  []FLANNEqual `json:"equal_recall"`
@@ -64,12 +68,12 @@ type FLANN struct {
 // A FLANNRow is one point of a curve.
 type FLANNRow struct {
 	FLANNCurve
-	// Visits is the upper bound on distinct records visited (FLANN's checks),
-	// and Approx the same in percent of the records.
+	// Visits is the upper bound on distinct records visited, which FLANN calls
+	// checks. Approx is the same bound in percent of the records.
 	Visits int     `json:"visits"`
 	Approx float64 `json:"approx"`
-	// Visited is the mean number of visits, which is below Visits where no
-	// reachable record was left.
+	// Visited is the mean number of visits. It is below Visits if searches ran
+	// out of reachable records.
 	Visited float64 `json:"visited"`
 	Recall  float64 `json:"recall_at_10"`
 	Micros  float64 `json:"us_per_request"`
@@ -81,8 +85,8 @@ type FLANNCurve struct {
 	Library string `json:"library"`
 	// Search is best-bin, by-rank, depth-first or scan.
 	Search string `json:"search"`
-	// Splits names what the trees divide: the compared vectors, or the 864
-	// levels behind them.
+	// Splits names the space that the trees divide: the compared vectors, or
+	// the 864 levels behind them.
 	Splits string `json:"splits"`
 }
 
@@ -107,8 +111,9 @@ type FLANNPrice struct {
 	Factor    float64    `json:"factor"`
 }
 
-// MeasureFLANNOfCorpus measures a separate index, whose encrypted forest is the
-// paper's: it splits levels and has a record at every node.
+// MeasureFLANNOfCorpus builds and measures a separate index. Its encrypted
+// forest is built as in the paper: it splits levels and has a record at every
+// node.
 func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.Progress) (*FLANN, error) {
 	s, err := measure.NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Progress: progress})
 	if err != nil {
@@ -157,12 +162,12 @@ func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progres
 	return f, nil
 }
 
-// A vectorTable holds one space, row by row.
+// A vectorTable holds the vectors of one space, one per row.
 type vectorTable struct {
 	name              string
 	d                 int
 	records, requests [][]float32
-	truth             [][]uint32 // the nearest records of every request, see setTruth
+	truth             [][]uint32 // the nearest records of every request, computed by setTruth
 }
 
 func jlTable(s *measure.Session) (*vectorTable, error) {
@@ -206,8 +211,8 @@ func toFloat32s[T int16 | float64](x []T) []float32 {
 	return measure.Map(x, func(v T) float32 { return float32(v) })
 }
 
-// visits merges shares that are the same number of visits in a small
-// collection.
+// visits returns the number of visits for each share. It merges shares that are
+// the same number of visits in a small collection.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
 	for _, tenths := range flannVisitShares {
@@ -227,11 +232,11 @@ func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) 
 	})
 }
 
-// at interpolates a curve where it first reaches a recall. It returns false if
-// the curve begins above the recall or never reaches it.
+// at interpolates a curve at the point where the curve first reaches a recall.
+// It returns false if the curve begins above the recall or never reaches it.
 func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bool) {
 	var last FLANNRow
-	for _, r := range f.Points { // ascending in visits, curve by curve
+	for _, r := range f.Points { // the points of each curve ascend in visits
 		if r.FLANNCurve != c {
 			continue
 		}
@@ -247,7 +252,8 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 	return 0, 0, false
 }
 
-// compare interpolates at flannRecalls.
+// compare fills in Equal and Price, with every curve interpolated at
+// flannRecalls.
 func (f *FLANN) compare() {
 	var curves []FLANNCurve
 	for _, r := range f.Points {
@@ -270,7 +276,7 @@ func (f *FLANN) compare() {
 			f.Equal = append(f.Equal, e)
 			found[c] = e
 		}
-		var best *FLANNEqual // best of the encrypted searches
+		var best *FLANNEqual // the fastest encrypted search
 		for _, c := range curves {
 			if e, ok := found[c]; ok && c.Library == LibraryEncrypted && (best == nil || e.Micros < best.Micros) {
 				best = &e

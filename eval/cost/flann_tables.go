@@ -36,7 +36,7 @@ func (f *FLANN) Tables() []measure.Table {
 	return []measure.Table{all, equal, price}
 }
 
-// flannSpace is the space of the figure.
+// flannSpace is the space that the figure shows.
 const flannSpace = "jl1296"
 
 var flannSeries = []struct {

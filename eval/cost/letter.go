@@ -13,8 +13,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// DefaultLiteralN is the number of images in the literal index, to which a
-// request takes seconds.
+// DefaultLiteralN is the number of images in the index of the literal
+// implementation, in which a request takes seconds.
 const DefaultLiteralN = 300
 
 const (
@@ -23,29 +23,32 @@ const (
 	letterPCA      = 32
 )
 
-// A Letter is the paper implemented literally (package letter), run end to end.
+// A Letter holds the costs of the paper's literal implementation (package
+// letter), run end to end.
 type Letter struct {
 	Boxes []LetterBox `json:"boxes"`
 	// Place is the share of ranks at which the encrypted and the plaintext
 	// search agree, over all requests at AP-10 and AP-100.
 	Place float64 `json:"place_agreement"`
-	// Planes counts type-2 comparisons against a full Queue. Pruned counts the
-	// skipped sides.
+	// Planes counts type-2 comparisons (request against hyperplane) made while
+	// Queue is full. Pruned counts the sides of planes that they allowed to
+	// skip.
 	Pruned int `json:"pruned_planes"`
 	Planes int `json:"planes"`
 }
 
-// A LetterBox is the cost of one operation, of a box as printed or of its
-// replacement in the product.
+// A LetterBox is the cost of one operation: of one of the paper's boxes (its
+// numbered algorithms) as printed, or of the product's replacement for the box.
 type LetterBox struct {
 	Box      string `json:"box"`
 	Elements int    `json:"elements"` // of the resulting ciphertexts
 	Bytes    int    `json:"bytes"`
-	// Dot is the number of inner products counted, DotPaper the number by the
-	// paper's formulas, or nil.
+	// Dot is the number of inner products counted. DotPaper is the number by
+	// the paper's formulas, or nil.
 	Dot      int64  `json:"dot"`
 	DotPaper *int64 `json:"dot_paper"`
-	// MS is the median time here, MSPaper the paper's, or nil.
+	// MS is the median time in milliseconds on this machine. MSPaper is the
+	// time that the paper states, or nil.
 	MS      float64  `json:"ms"`
 	MSPaper *float64 `json:"ms_paper"`
 }
@@ -104,8 +107,8 @@ type letterCosts struct {
 	out    *Letter
 }
 
-// dims returns the lengths of V_L1, H_L1 and V_KL with the elements that the
-// boxes append: 1299, 2594 and 98.
+// dims returns the lengths of V_L1, H_L1 and V_KL, including the elements that
+// the boxes append: 1299, 2594 and 98.
 func (x *letterCosts) dims() (v, h, kl int64) {
 	m, bins := int64(x.user.L1.M), int64(x.user.KL.M)
 	return m + 3, 2*m + 2, 2*bins + 2
@@ -172,7 +175,7 @@ func (x *letterCosts) box(name string, elements int, formula int64, stated strin
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // warm up
+	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // one call more, to warm up
 		MS: ms}
 	if formula >= 0 {
 		b.DotPaper = &formula
@@ -202,7 +205,7 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	if err != nil {
 		return err
 	}
-	node := &x.cloud.Trees[0][0] // the root has a hyperplane
+	node := &x.cloud.Trees[0][0] // the root always has a hyperplane
 	leaf := &x.cloud.Trees[0][len(x.images)-1]
 	var sink float64
 	one := func(what func(i int) (any, error)) func(int) error {
@@ -244,8 +247,9 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	return nil
 }
 
-// product adds the product's replacements: one vector for both distances, and
-// folded requests. Inner products are computed, not counted.
+// product adds rows for the product's replacements of boxes: one vector for
+// both distances, and folded requests. Their numbers of inner products are
+// calculated, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()

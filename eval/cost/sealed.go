@@ -13,7 +13,8 @@ import (
 	"cpar/user"
 )
 
-// Sealed is the quality and cost of schemes sealed and local.
+// Sealed holds the quality and cost of schemes sealed and local (the device
+// downloads the encrypted index and searches it itself).
 type Sealed struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
@@ -22,15 +23,17 @@ type Sealed struct {
 	// is the same for scheme local.
 	Top10Equal float64 `json:"top10_equal"`
 	LocalEqual float64 `json:"local_top10_equal"`
-	// Quality compares sealed with the same profile in plaintext and not
-	// quantised (plain-jl), through one projection.
+	// Quality compares sealed with row plain-jl: the same profile in plaintext
+	// and not quantised. Both use the same projection.
 	Quality []measure.QualityRow `json:"quality"`
-	// Cost is the cost of one index, Growth the cost of increasing sizes.
+	// Cost is the cost of one index. Growth holds the costs of indexes of
+	// increasing size.
 	Cost   *SealedCost `json:"cost,omitempty"`
 	Growth []GrowthRow `json:"growth,omitempty"`
 }
 
-// SealedSteps runs three steps, because each is slow.
+// SealedSteps runs the measurement in three separately stored steps, because
+// each is slow.
 func SealedSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	out, err := measure.RunStep(ctx, r, m.Name, nil, measure.WithCorpus(r, MeasureSealed))
 	if err != nil {

@@ -21,13 +21,15 @@ type SealedCost struct {
 	PCA     float64 `json:"pca_s"`
 	Cloud   float64 `json:"cloud_ms"`
 	OwnerCost
-	// Table (the keywords) is fetched like the hints.
+	// Table is the size of the encrypted keywords, which are fetched at the
+	// same times as the hints.
 	Table uint64 `json:"table_bytes"`
-	// Profile is fetched once in every scheme, and hardly grows with n.
+	// Profile is the size of the profile, which is fetched once in every scheme
+	// and hardly grows with n.
 	Profile uint64 `json:"profile_bytes"`
 	Index   uint64 `json:"index_bytes"`
-	// Scheme local fetches LocalIndex, and its scan on the device takes
-	// LocalScan.
+	// LocalIndex is the number of bytes that scheme local fetches. LocalScan is
+	// the time of its scan on the device.
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
@@ -35,17 +37,18 @@ type SealedCost struct {
 
 // An OwnerCost is the owner's part of the cost of scheme sealed.
 type OwnerCost struct {
-	// Encrypt makes a request from a vector. Read decrypts and checks all
-	// scores and ranks them, on all cores.
+	// Encrypt is the time to make a request from a vector. Read is the time to
+	// decrypt, check and rank all scores, on all cores.
 	Encrypt float64 `json:"owner_request_ms"`
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
 	Reply   int     `json:"reply_bytes"`
-	// Hints are fetched once, and after an update only what is new.
+	// Hints is the size of the hints. They are fetched once, and after an
+	// update only new hints are fetched.
 	Hints uint64 `json:"hints_bytes"`
 }
 
-// sealedRequests is the number of requests behind a median.
+// sealedRequests is the number of requests over which a median is taken.
 const sealedRequests = 15
 
 func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost, error) {
@@ -120,14 +123,16 @@ type TransferRow struct {
 	Requests int     `json:"requests"`
 	Sealed   float64 `json:"sealed_mb"`
 	Local    float64 `json:"local_mb"`
-	// The Stored sizes are kept on the device: profile, hints and keywords, or
-	// everything.
+	// SealedStored and LocalStored are the sizes that the device keeps:
+	// profile, hints and keywords in scheme sealed, and everything in scheme
+	// local.
 	SealedStored float64 `json:"sealed_stored_mb"`
 	LocalStored  float64 `json:"local_stored_mb"`
 }
 
-// TransferSizes are the sizes behind the rows, in bytes. All except the profile
-// and a request grow with the number of records and are given per record.
+// TransferSizes are the sizes from which the rows are computed, in bytes. All
+// except the profile and a request grow with the number of records and are
+// given per record.
 type TransferSizes struct {
 	Profile float64 // fetched once in every scheme
 	Request float64
@@ -141,8 +146,9 @@ func LocalVectorBytes(dim int) float64 {
 	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
 }
 
-// once returns the bytes fetched once for n records in each scheme, and the
-// bytes of one sealed request and reply.
+// once returns the numbers of bytes that schemes sealed and local fetch once
+// for n records. The result each is the size of one request and its reply under
+// scheme sealed.
 func (h TransferSizes) once(n int) (sealed, local, each float64) {
 	records := float64(n)
 	return h.Profile + records*h.Sealed, h.Profile + records*h.Local, h.Request + records*h.Reply
@@ -160,8 +166,8 @@ func (h TransferSizes) Rows() (rows []TransferRow) {
 	return rows
 }
 
-// Crossing returns the smallest number of requests to n records for which
-// scheme local moves fewer bytes than sealed.
+// Crossing returns the smallest number of requests to an index of n records for
+// which scheme local transfers fewer bytes than sealed.
 func (h TransferSizes) Crossing(n int) int {
 	sealed, local, each := h.once(n)
 	return max(0, int(math.Floor((local-sealed)/each))+1)

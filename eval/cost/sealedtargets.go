@@ -18,7 +18,8 @@ import (
 
 // SealedTargets is the cost of scheme sealed at the sizes of its documented
 // targets: a million records of 96 numbers in hidden cells, 20,000 records of
-// profile paper beside capia and a plain read, and one photo added to 100,000.
+// profile paper compared with scheme capia and a plain read, and one photo
+// added to 100,000 records.
 //
 //	synthetic records ─▶ Setup, Encrypt, Request, Annotate, Neighbours ─▶ bytes, times
 //	real photos       ─▶ the same number of cells, in plaintext ─▶ recall, keywords
@@ -28,22 +29,23 @@ type SealedTargets struct {
 	Update  Added      `json:"update100k"`
 }
 
-// A LargeIndex is a large index of synthetic records. Sent and Received count
-// the bytes of one request and of its reply.
+// A LargeIndex holds the costs of a large index of synthetic records. Sent and
+// Received are the bytes of one request and of its reply.
 type LargeIndex struct {
 	Sent     int `json:"sent"`
 	Received int `json:"received"`
-	// Kept is everything a device stores: hints, keywords, cells, profile and
-	// ledger.
+	// Kept is the number of bytes that a device stores: hints, keywords, cells,
+	// profile and ledger.
 	Kept uint64 `json:"kept"`
 	// Recall is the share of the ten nearest found in the requested cell,
-	// relative to one cell of the same integers. KeywordShare is the number of
-	// human keywords found, relative to a search without cells. Both are
-	// measured on real photos, and means over partitions.
+	// relative to a search of the same integers in a single cell. KeywordShare
+	// is the number of human keywords found, relative to a search without
+	// cells. Both are measured on real photos and averaged over partitions into
+	// cells.
 	Recall       float64 `json:"recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`
 	// Owner is the time to make a request and read its reply, on all cores.
-	// Cloud is on one core.
+	// Cloud is the time of the server on one core.
 	Owner float64 `json:"owner_ms"`
 	Cloud float64 `json:"cloud_ms"`
 
@@ -54,7 +56,7 @@ type LargeIndex struct {
 	Hints     uint64  `json:"hints"`
 	Keywords  uint64  `json:"keywords"`
 	Cells     uint64  `json:"cells"`
-	// Profile includes the ledger.
+	// Profile is the size of the profile and the ledger.
 	Profile     uint64  `json:"profile"`
 	Request     float64 `json:"owner_request_ms"`
 	Read        float64 `json:"owner_read_ms"`
@@ -64,7 +66,8 @@ type LargeIndex struct {
 	LeastRecall float64 `json:"least_recall_at_10"`
 }
 
-// A ScanCost is one request on one core, in three scans that take turns.
+// A ScanCost compares the times of three scans for one request on one core. The
+// scans take turns.
 type ScanCost struct {
 	Sealed int64 `json:"sealed_ns"`
 	Capia  int64 `json:"capia_ns"`
@@ -74,7 +77,7 @@ type ScanCost struct {
 }
 
 // Added is the cost of one more photo: the bytes sent to the server, and the
-// bytes fetched by another device with the previous generation. It is the
+// bytes fetched by another device that has the previous generation. Each is the
 // maximum over addedInTurn photos.
 type Added struct {
 	Pushed    uint64 `json:"pushed"`
@@ -109,7 +112,7 @@ func SealedTargetsStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	})
 }
 
-// MeasureSealedTargets measures the sizes of plan.
+// MeasureSealedTargets measures indexes of the sizes in plan.
 func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes) (*SealedTargets, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -135,7 +138,8 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 	return out, nil
 }
 
-// syntheticDim is the largest dimension that cross-validation chooses from.
+// syntheticDim is the largest of the dimensions among which cross-validation
+// chooses.
 const syntheticDim = 96
 
 // syntheticProfile fits profile network to at most the given number of
@@ -163,7 +167,8 @@ func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	return out
 }
 
-// find measures the same number of cells on real photos.
+// find measures recall and keywords on real photos, with the same number of
+// cells.
 func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.Progress) error {
 	r, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {
