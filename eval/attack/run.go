@@ -23,7 +23,7 @@ import (
 
 // Options control the attacks on a collection.
 type Options struct {
-	// PCA is the number of dimensions to which the index reduces features. 0
+	// PCA is the factor X of PCA-X by which the index reduces Haar features. 0
 	// means the paper's 32.
 	PCA      int
 	Progress user.Progress

@@ -14,20 +14,23 @@ import (
 
 const crowdClients = 64
 
-// A FairnessRow measures one client of a tenant beside many of another. Both
-// have a copy of the same index.
+// A FairnessRow holds measurements of one tenant's single client while another
+// tenant has many clients. Each tenant has a copy of the same index.
 type FairnessRow struct {
 	Scheme  string
 	Records int
-	// Alone… are the median and 99th percentile of the single client's times on
-	// an idle cloud, Beside… beside the other tenant, in milliseconds.
+	// AloneP50 and AloneP99 are the median and 99th percentile of the single
+	// client's times in milliseconds, on a cloud that is otherwise idle.
+	// BesideP50 and BesideP99 are the same while the other tenant sends
+	// requests.
 	AloneP50, AloneP99   float64
 	BesideP50, BesideP99 float64
-	// Wait is BesideP50 relative to the time under a fair share. Two tenants
-	// have half of the cloud each, so that time is twice AloneP50.
+	// Wait is BesideP50 divided by the time under a fair share. Under a fair
+	// share, each of two tenants has half of the cloud, so the time is twice
+	// AloneP50.
 	Wait float64
-	// Crowd is the rate of the other tenant's answers. Errors and Shed count
-	// both tenants.
+	// Crowd is the number of answers per second that the other tenant gets.
+	// Errors and Shed count both tenants.
 	Crowd        float64
 	Errors, Shed int
 }

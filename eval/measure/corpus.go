@@ -31,14 +31,15 @@ import (
 // images, which are indexed, and test images.
 type Corpus struct {
 	Train, Test []user.Photo
-	// TrainItems and TestItems are the photos of the images. They are empty if
-	// the corpus was not read from files.
+	// TrainItems and TestItems are the photo files behind the images. They are
+	// empty if the corpus was not read from files.
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadSample reads the collection in dir, divided by its split.csv, or with a
-// tenth held out, and keeps at most the given numbers of training and test
-// images, evenly spaced over the collection.
+// LoadSample reads the collection in dir. The file split.csv divides it into
+// training and test images. Without that file, a tenth is held out for tests.
+// LoadSample keeps at most the given numbers of training and test images,
+// evenly spaced over the collection.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -77,8 +78,9 @@ func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err 
 	return train, test, nil
 }
 
-// Mixed returns c with n training images: its own, then images mixed from their
-// features. The result serves to measure costs that do not depend on content.
+// Mixed returns a copy of c with n training images: those of c, followed by
+// images mixed from their features. The copy serves to measure costs that do
+// not depend on content.
 func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
 	out := *c
 	out.TrainItems = nil
@@ -120,7 +122,8 @@ func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir strin
 	return out, nil
 }
 
-// without returns the items that were not skipped, in the order of ReadPhotos.
+// without returns the items that are not in skipped, in the order in which
+// user.ReadPhotos returns photos.
 func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 	names := map[string]bool{}
 	for _, s := range skipped {
@@ -140,14 +143,15 @@ type Session struct {
 	Corpus  *Corpus
 	Builder *user.Builder
 	Cloud   *score.Index
-	// Twin is nil in sessions made by OpenSession.
+	// Twin is the plaintext twin of the index. It is nil in sessions made by
+	// OpenSession.
 	Twin *user.Twin
 	// Requests are the plaintext vectors of the test images.
 	Requests []*vector.Vector
 }
 
-// NewSession builds an index of the training images, by default with scheme
-// cpar, and its twin.
+// NewSession builds an index of the training images and its plaintext twin. The
+// default scheme is cpar.
 func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	s, err := OpenSession(ctx, c, opt)
 	if err != nil {
@@ -160,7 +164,8 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 	return s, nil
 }
 
-// OpenSession is NewSession without the twin, for large collections.
+// OpenSession does the same as NewSession without making a twin, for large
+// collections.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
 	x, b, err := BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
@@ -189,7 +194,8 @@ func (s *Session) DeviceIndex() *device.Index {
 	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
 }
 
-// InOrderOf returns the corpus with its training images in the order of a draw.
+// InOrderOf returns the corpus with its training images shuffled into the order
+// of the given draw. Draw 0 keeps the collection's order.
 func (c *Corpus) InOrderOf(draw int) *Corpus {
 	if draw == 0 {
 		return c

@@ -18,19 +18,20 @@ import (
 	"cpar/user"
 )
 
-// A Lab holds what the measurements of one run share: the collection, enlarged
-// where needed, and an index of it. It creates everything on first use, so that
-// a run whose results exist opens nothing. A Lab is for one goroutine.
+// A Lab holds the data that the measurements of one run share: the collection
+// and an index of it. It reads or builds them on first use, so that a run whose
+// results are all stored opens nothing. A Lab is for one goroutine.
 type Lab struct {
-	// Data is the folder of the collection, Cache a folder for features.
+	// Data is the folder of the collection. Cache is a folder in which features
+	// are cached.
 	Data, Cache string
-	// Model is the file of an image network, which adds embeddings to the
-	// corpus, or "".
+	// Model is the file of an image network that adds embeddings to the corpus,
+	// or "".
 	Model        string
 	ModelOptions encoder.OpenOptions
 	Progress     user.Progress
-	// Draw numbers the order of the training images. 0 is the collection's own
-	// order.
+	// Draw selects a random order of the training images. 0 is the collection's
+	// own order.
 	Draw int
 
 	corpus  *Corpus
@@ -45,7 +46,8 @@ func LabOf(c *Corpus, digest string) *Lab { return &Lab{corpus: c, digest: diges
 // SetNetwork replaces the image network that Model names.
 func (l *Lab) SetNetwork(n *encoder.Encoder) { l.network = n }
 
-// Digest covers every photo's name, keywords and bytes, and the split.
+// Digest returns a digest of every photo's name, keywords and bytes, and of the
+// split into training and test photos.
 func (l *Lab) Digest(ctx context.Context) (string, error) {
 	if l.digest != "" {
 		return l.digest, nil
@@ -83,7 +85,7 @@ func hashFile(h hash.Hash, path string) error {
 	return nil
 }
 
-// Network returns the image network of Model, nil if there is none.
+// Network returns the image network of Model, or nil if Model is "".
 func (l *Lab) Network() (*encoder.Encoder, error) {
 	if l.network == nil && l.Model != "" {
 		n, err := encoder.Open(l.Model, l.ModelOptions)
@@ -123,7 +125,7 @@ func (l *Lab) ReadCorpus(ctx context.Context) (*Corpus, error) {
 }
 
 // Session returns an index of the real training images, with a forest, an
-// inverted file and a twin.
+// inverted file and a plaintext twin.
 func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -137,8 +139,8 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection returns n training images, first real and then mixed images, and
-// the real test images.
+// Collection returns n training images and the real test images. If there are
+// fewer than n real training images, the rest are mixed from them.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -147,7 +149,8 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	return c.Mixed(ctx, n, l.Progress)
 }
 
-// Kind returns the origin of the n images of a Collection.
+// Kind describes the origin of n training images returned by Lab.Collection:
+// "real", or "real and mixed".
 func (c *Corpus) Kind(n int) string {
 	if n <= len(c.Train) {
 		return "real"
@@ -215,8 +218,9 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	}}, nil
 }
 
-// A StageClock times the stages of a build. A stage begins at its first report
-// or, if that reports work already done, at the report before it.
+// A StageClock times the stages of a build. A stage begins at its first
+// progress report. If that report already counts work as done, the stage begins
+// at the preceding report.
 type StageClock struct {
 	Report user.Progress
 

@@ -10,11 +10,12 @@ import (
 // protocol.
 const StandardKeywords = 5
 
-// A QualityRow is one scheme's annotation quality.
+// A QualityRow is the annotation quality of one scheme.
 type QualityRow struct {
 	Scheme string `json:"scheme"`
-	// Approx is AP-X in percent and Search the kind of search, for cpar and
-	// ivf.
+	// Approx is the X of AP-X in percent (the share of records that a search
+	// visits). Search is the kind of search. Both are set for schemes cpar and
+	// ivf only.
 	Approx     float64 `json:"approx,omitempty"`
 	Search     string  `json:"search,omitempty"`
 	Neighbours int     `json:"neighbours"`
@@ -45,9 +46,9 @@ func MeanKeywordsFound(said, truth [][]string) float64 {
 	return float64(right) / float64(max(1, len(said)))
 }
 
-// Quality is the standard protocol of image annotation. P and R average
-// precision and recall over the keywords of the test set, in percent, F1
-// combines them, and Nplus counts the keywords found at least once.
+// Quality holds the results of the standard protocol of image annotation. P and
+// R are the means of precision and recall over the keywords of the test set, in
+// percent. F1 combines P and R. Nplus counts the keywords found at least once.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`
@@ -111,7 +112,7 @@ func RecallAt10(found, truth [][]uint32) float64 {
 
 func KeywordsOf(scored [][]rank.Keyword) [][]string { return Map(scored, KeywordStrings) }
 
-// TopRecords returns the first ten of each list.
+// TopRecords returns the first ten record numbers of each list.
 func TopRecords(near [][]rank.Neighbour) [][]uint32 {
 	return Map(near, func(list []rank.Neighbour) []uint32 {
 		return Map(list[:min(10, len(list))], func(n rank.Neighbour) uint32 { return n.Record })

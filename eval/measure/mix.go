@@ -12,13 +12,14 @@ import (
 	"cpar/user"
 )
 
-// mixSeed makes image i the same in every run.
+// mixSeed is fixed, so that mixed image i is the same in every run.
 const mixSeed = 2
 
-// MixFeatures makes n images for measuring costs, which do not depend on
-// content. Accuracy is always measured on real images. Each image has the features of two:
-// a weighted mean with five per cent of jitter for magnitudes and histograms,
-// and the value of either image for phases and signs.
+// MixFeatures makes n images for measuring costs, because costs do not depend
+// on content. Accuracy is always measured on real images. Each image combines
+// the features of two images. Magnitudes and histograms are a weighted mean
+// with five per cent of jitter. Each phase and sign is the value of either
+// image.
 func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.Progress) ([]user.Photo, error) {
 	if len(images) == 0 {
 		return nil, fmt.Errorf("%w: no images to mix", cpar.ErrInput)
@@ -59,7 +60,7 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 			normalise(block.Of(out))
 		}
 	}
-	if a.Embedding != nil && b.Embedding != nil { // last, so that features do not depend on it
+	if a.Embedding != nil && b.Embedding != nil { // drawn last, so that other features do not depend on embeddings
 		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(rng, share, a.Embedding.Values, b.Embedding.Values)}
 	}
 	return out

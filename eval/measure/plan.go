@@ -15,20 +15,21 @@ import (
 
 // A Measurement is one row of the table of measurements.
 type Measurement struct {
-	// Name is the name of the command and of the step that keeps the result.
+	// Name is the name of the command and of the stored step.
 	Name  string
 	Short string
 	Needs Needs
-	// Views replace the command by several commands, each for one table.
+	// If there are Views, they replace the command by several commands, each
+	// for one table.
 	Views []View
 	Get   Getter
 }
 
-// A Getter measures, or returns a kept result. If some steps failed, it returns
+// A Getter measures, or returns a stored result. If some steps fail, it returns
 // a partial result and the error.
 type Getter func(ctx context.Context, r *Run, m Measurement) (Result, error)
 
-// A View is a command that shows the table of the same name.
+// A View is a command that shows only the table of the same name.
 type View struct{ Name, Short string }
 
 func (m Measurement) Commands() []View {
@@ -50,8 +51,9 @@ const (
 	NeedsDraws                      // Plan.Draws
 )
 
-// order sorts measurements so that large data are released early: shared
-// indexes come first, large indexes last.
+// order returns the rank of m in a run of all measurements. Measurements of the
+// shared index come first, so that its memory is released early. Measurements
+// that build large indexes come last.
 func (m Measurement) order() int {
 	switch {
 	case m.Needs&NeedsIndex != 0:
@@ -68,26 +70,28 @@ type Plan struct {
 	Runner *checkpoint.Runner
 	// Measurements is the table of everything that can be measured.
 	Measurements []Measurement
-	// N is the size for measuring cost, MaxN the largest size for scaling.
+	// N is the number of images for measuring costs. MaxN is the largest number
+	// for measuring scaling.
 	N, MaxN int
-	// LiteralN is the size of the literal index.
+	// LiteralN is the number of images in the literal index (package letter).
 	LiteralN int
 	// LiteralAlpha is the literal index's α, or 0 for the paper's. Tests use a
 	// small α, because keys of 2,594 elements are slow.
 	LiteralAlpha float64
-	// Draws is the number of draws of key and order.
+	// Draws is the number of random draws of the key and the order of the
+	// collection.
 	Draws int
 	// Done, if not nil, is called after every step.
 	Done func(checkpoint.Record, error)
 }
 
-// DefaultN is the size of the paper's collection.
+// DefaultN is the number of images in the paper's collection.
 const (
 	DefaultN    = 20000
 	DefaultMaxN = 80000
 )
 
-// Measure runs the measurement with this name.
+// Measure runs the measurement with the given name.
 func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.NewRun().get(ctx, name)
 }
@@ -98,7 +102,8 @@ func (p *Plan) All(ctx context.Context) (*Results, error) { return p.NewRun().Al
 
 func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} }
 
-// A Run performs each measurement once, even if others are computed from it.
+// A Run performs each measurement once, even if other measurements are computed
+// from its result.
 type Run struct {
 	*Plan
 	cache map[string]cached
@@ -119,7 +124,7 @@ func (r *Run) get(ctx context.Context, name string) (Result, error) {
 	f, done := r.cache[name]
 	if !done {
 		if table[i].Needs&NeedsIndex == 0 {
-			r.Lab.dropSession() // its memory would count
+			r.Lab.dropSession() // because its memory would count
 		}
 		f.result, f.err = table[i].Get(ctx, r, table[i])
 		r.cache[name] = f
@@ -133,7 +138,7 @@ func (r *Run) All(ctx context.Context) (*Results, error) {
 	var failed []error
 	for _, m := range slices.SortedStableFunc(slices.Values(table), func(a, b Measurement) int { return cmp.Compare(a.order(), b.order()) }) {
 		_, err := r.get(ctx, m.Name)
-		if ctx.Err() != nil { // not the measurement's failure
+		if ctx.Err() != nil { // the run was cancelled, so the measurement did not fail
 			failed = []error{ctx.Err()}
 			break
 		}
@@ -157,8 +162,8 @@ func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
 	return out, err
 }
 
-// RunStep measures one step of a result, or returns the kept one. The step
-// depends on inputs and on the collection.
+// RunStep measures one step of a result, or returns the stored step. A stored
+// step is valid only for the same inputs and collection.
 func RunStep[T any](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
 	var record checkpoint.Record
 	digest, err := r.Lab.Digest(ctx)
@@ -183,7 +188,8 @@ type resultOf[T any] interface {
 	Result
 }
 
-// OneStep measures a result that has a single step, or returns the kept one.
+// OneStep measures a result that has a single step, or returns the stored
+// result.
 func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (R, error)) (Result, error) {
 	x, err := RunStep(ctx, r, name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {
@@ -192,7 +198,7 @@ func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inp
 	return R(x), nil
 }
 
-// needed is OneStep with the inputs that follow from m.Needs.
+// needed calls OneStep with the inputs that follow from m.Needs.
 func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
 	inputs, err := r.Inputs(m.Needs)
 	if err != nil {
@@ -201,11 +207,12 @@ func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, me
 	return OneStep(ctx, r, m.Name, inputs, measure)
 }
 
-// Inputs returns the inputs of a step: N, the network, or both.
+// Inputs returns the inputs of a step with the given needs: N, the network,
+// both, or nil.
 func (p *Plan) Inputs(needs Needs) (any, error) {
 	var in struct {
 		N                int
-		Network, Runtime string // the runtime decides what an embedding costs
+		Network, Runtime string // the cost of an embedding depends on the runtime
 	}
 	if needs&NeedsSize != 0 {
 		in.N = p.N
@@ -225,7 +232,8 @@ func (p *Plan) Inputs(needs Needs) (any, error) {
 	return nil, nil
 }
 
-// InSession is a step that searches the index of the real images.
+// InSession returns a Getter for a step that searches the index of the real
+// images.
 func InSession[T any, R resultOf[T]](measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithSession(r, measure))
@@ -242,7 +250,7 @@ func WithSession[R any](r *Run, measure func(context.Context, *Session, *Corpus,
 	}
 }
 
-// InCorpus is a step that uses only the real images.
+// InCorpus returns a Getter for a step that uses only the real images.
 func InCorpus[T any, R resultOf[T]](measure func(context.Context, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithCorpus(r, measure))
@@ -259,7 +267,7 @@ func WithCorpus[R any](r *Run, measure func(context.Context, *Corpus, user.Progr
 	}
 }
 
-// OfSize is a step that builds an index of N images.
+// OfSize returns a Getter for a step that builds an index of N images.
 func OfSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })

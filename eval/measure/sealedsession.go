@@ -23,7 +23,7 @@ type SealedSession struct {
 	Cloud *sealed.Index
 }
 
-// OpenSealed builds an index in its own folder.
+// OpenSealed builds an index in a separate temporary folder and opens it.
 func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*SealedSession, *user.Builder, error) {
 	x, b, err := BuildIndex(ctx, user.NewKey(), images, opt)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *SealedSession) load() (err error) {
 	return err
 }
 
-// Grow adds copies of photos, a bounded number at a time, until the index has n
+// Grow adds copies of photos, at most step at a time, until the index has n
 // records.
 func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step int, progress user.Progress) error {
 	for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
@@ -60,7 +60,8 @@ func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step i
 	return nil
 }
 
-// Add adds photos, as cpar add does.
+// Add adds photos to the index, as command cpar add does, and opens the new
+// generation.
 func (s *SealedSession) Add(ctx context.Context, photos []user.Photo, progress user.Progress) error {
 	if _, err := user.Add(ctx, s.Key, s.Path(), photos, progress); err != nil {
 		return err
@@ -102,7 +103,8 @@ func SegmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
 	return n
 }
 
-// VectorsOf returns the vectors of n evenly spaced test images.
+// VectorsOf returns the vectors of the first n test images. It leaves out
+// images that have no vector.
 func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	var out []*vector.Vector
 	for _, im := range c.Test[:min(n, len(c.Test))] {
@@ -113,18 +115,19 @@ func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	return out
 }
 
-// sealedTimes are median times in milliseconds, and sizes in bytes.
+// sealedTimes holds median times in milliseconds and sizes in bytes.
 type sealedTimes struct {
 	Cloud, Beside, Encrypt, Read float64
 	Request, Reply               int
 }
 
-// Time answers requests one after the other. After each it calls beside, if not
-// nil, so that a slow period of the machine affects both measurements.
+// Time answers requests one after the other. After each answer it calls the
+// function beside, if it is not nil, so that a slow period of the machine
+// affects both measurements.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = WithoutGC(func() error {
-		for i := range len(requests) + 1 { // the first warms up
+		for i := range len(requests) + 1 { // the first request warms up
 			begun := time.Now()
 			lap := func(to *[]float64) {
 				if i > 0 {
@@ -168,9 +171,9 @@ func FeaturesOf(images []user.Photo) []*feature.Vectors {
 	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
-// Since returns the bytes that the server and another device lack if both have
-// the generation of before. Manifests are sent whole, segments only if they are
-// new.
+// Since returns the number of bytes that are sent to the server (pushed) and to
+// another device (fetched) if both have the generation of manifest before.
+// Manifests are sent whole, and segments only if they are new.
 func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
 	b, err := s.Manifest.MarshalBinary()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"cpar/user"
 )
 
-// An outcome is one request answered encrypted and in plaintext.
+// An outcome holds the answers to one request by the encrypted search and by
+// the plaintext search.
 type outcome struct {
 	encrypted, plain         []uint32
 	EncryptedPath, PlainPath []uint32
@@ -23,7 +24,7 @@ type outcome struct {
 	SameAsScan bool
 }
 
-// answerAndCompare answers test request i encrypted and in plaintext.
+// answerAndCompare answers test request i by both searches.
 func (s *Session) answerAndCompare(i int, p cpar.Params) (*outcome, error) {
 	pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
 	if err != nil {

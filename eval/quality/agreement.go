@@ -10,13 +10,13 @@ import (
 	"cpar/user"
 )
 
-// Agreement compares the encrypted search with its plaintext twin, and counts
-// how many of the true neighbours each search finds.
+// Agreement compares the encrypted search with its plaintext twin, and gives
+// the share of the true neighbours that each search finds.
 type Agreement struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// RankAgreement is the share of the ranks 1 to 10 with the same record
-	// encrypted and in plaintext, by scheme.
+	// RankAgreement is the share of ranks 1 to 10 at which the encrypted and
+	// the plaintext search return the same record, by scheme.
 	RankAgreement map[string]float64 `json:"place_agreement"`
 	// VisitOrderEqual is the share of requests whose encrypted and plaintext
 	// searches of the forest visit the same records in the same order.
@@ -24,12 +24,12 @@ type Agreement struct {
 	// ordered by noisy scores.
 	VisitOrderEqual float64 `json:"visit_order_equal"`
 	ListOrderEqual  float64 `json:"list_order_equal"`
-	// FullEqualsScan is the share of requests for which AP-100 returns the same
-	// records and scores as the scan.
+	// FullEqualsScan is the share of requests for which AP-100 (a search that
+	// visits all records) returns the same records and scores as the scan.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
-	// Recall is the share of the encrypted scan's ten nearest that encrypted
-	// Algorithm 1 finds, by AP. The other fields are the same for
-	// cpar.SearchByRank, SearchBestBin and SearchIVF.
+	// Recall is the share of the encrypted scan's ten nearest records that the
+	// encrypted Algorithm 1 finds, by the X of AP-X. RecallByRank,
+	// RecallBestBin and RecallIVF are the same for the other searches.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
@@ -50,11 +50,11 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 	return a.Recall
 }
 
-// recallApprox are the AP-X of Agreement.Recall, in tenths of a percent.
+// recallApprox are the X of AP-X for Agreement.Recall, in tenths of a percent.
 var recallApprox = []uint16{25, 50, 100, 200, 400}
 
-// MeasureAgreement runs every test request through capia, and through cpar and
-// ivf at several AP, encrypted and in plaintext.
+// MeasureAgreement runs every test request through scheme capia, and through
+// schemes cpar and ivf at several AP-X, encrypted and in plaintext.
 func MeasureAgreement(ctx context.Context, s *measure.Session, _ *measure.Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,

@@ -11,13 +11,14 @@ import (
 	"cpar/user"
 )
 
-// A PCARow is the accuracy with exact distances for one PCA-X.
+// A PCARow is the accuracy with exact distances for one PCA-X (Haar features
+// reduced by the factor X).
 type PCARow struct {
 	// Factor is X, or 0 for no PCA.
 	Factor    int `json:"factor"`
 	Dimension int `json:"dimension"`
-	// Paper and Standard are recall in percent by the two protocols, with ten
-	// neighbours.
+	// Paper and Standard are recall in percent with ten neighbours, by the
+	// paper's protocol and by the standard protocol.
 	Paper    measure.Interval `json:"paper"`
 	Standard measure.Interval `json:"standard"`
 	Quality  measure.Quality  `json:"quality"`
@@ -79,7 +80,7 @@ func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) 
 	return p, nil
 }
 
-// PCAName returns a factor as the paper writes it.
+// PCAName returns the name of a factor as the paper writes it, such as PCA-32.
 func PCAName(factor int) string {
 	if factor == 0 {
 		return "none"

@@ -14,21 +14,23 @@ import (
 	"cpar/user/device"
 )
 
-// A ProfileCost is the cost of one profile and scheme: bytes, and medians in
-// milliseconds on one core. Requests fetch the neighbours of the calibrated
-// ranker.
+// A ProfileCost is the cost of one profile and scheme. Times are medians in
+// milliseconds on one core. Requests ask for the number of neighbours that the
+// calibrated ranker uses.
 type ProfileCost struct {
 	Profile    string `json:"profile"`
 	Scheme     string `json:"scheme"`
 	Neighbours int    `json:"neighbours"`
 	IndexBytes uint64 `json:"index_bytes"`
-	// ProfileBytes is the part of IndexBytes that hardly grows with the records.
+	// ProfileBytes is the part of IndexBytes that hardly grows with the number
+	// of records.
 	ProfileBytes uint64 `json:"profile_bytes"`
 	Request      int    `json:"request_bytes"`
 	Reply        int    `json:"reply_bytes"`
-	// Cloud is the time to answer a request. The owner extracts features, and
-	// the embedding if the profile needs one, projects them to a vector,
-	// encrypts it, decrypts the reply and ranks its keywords.
+	// Cloud is the time to answer a request. The owner's time has four parts.
+	// Features is the extraction of features, and of the embedding if the
+	// profile needs one. Project projects them to a vector. Encrypt encrypts
+	// the vector. Read decrypts the reply and ranks its keywords.
 	Cloud    float64 `json:"cloud_ms"`
 	Features float64 `json:"features_ms"`
 	Project  float64 `json:"project_ms"`
@@ -45,11 +47,11 @@ type pricedIndex struct {
 	index *device.Index
 	p     cpar.Params
 	cloud measure.InProcess
-	// The times of requests are in nanoseconds.
+	// These are the times of single requests in nanoseconds.
 	cloudTimes, features, project, encrypt, read []int64
 }
 
-// pricedOwner is the number of photos behind the owner's medians.
+// pricedOwner is the number of photos over which the owner's medians are taken.
 const pricedOwner = 15
 
 // measureProfileCosts builds indexes of all images of c with the fitted
@@ -64,8 +66,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		}
 		perProfile[i] = list
 	}
-	// Order by scheme first, so that no search reads what the previous one left
-	// in the cache.
+	// The turns are ordered by scheme first, so that no search reads data that
+	// the previous search left in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -82,7 +84,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	for _, list := range perProfile {
 		for _, x := range list {
 			x.Cloud = measure.RoundTo(measure.Milliseconds(x.cloudTimes), 4)
-			// Features do not depend on the scheme.
+			// Features do not depend on the scheme, so they are timed for the
+			// first scheme only.
 			x.Features = measure.RoundTo(measure.Milliseconds(list[0].features), 3)
 			x.Project, x.Encrypt, x.Read = measure.RoundTo(measure.Milliseconds(x.project), 4), measure.RoundTo(measure.Milliseconds(x.encrypt), 4), measure.RoundTo(measure.Milliseconds(x.read), 4)
 			out = append(out, x.ProfileCost)
@@ -92,7 +95,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 }
 
 // openPriced builds the indexes of one profile, one for each scheme of
-// profileSchemes. done removes them, even after an error.
+// profileSchemes. The returned function done removes the indexes and must be
+// called even after an error.
 func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*pricedIndex, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -106,7 +110,7 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 		x.ProfileBytes = measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
 		list = append(list, x)
 		if network == nil {
-			return nil // synthetic embeddings have no photos
+			return nil // a collection of synthetic embeddings has no photos
 		}
 		return o.SetEncoder(network)
 	}
@@ -142,8 +146,8 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 	})
 }
 
-// timeClouds answers requests by every index in turn, one at a time on one
-// core, so that a slow period of the machine affects all of them.
+// timeClouds answers requests with every index in turn, one at a time on one
+// core. A slow period of the machine therefore affects all indexes.
 func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, progress user.Progress) error {
 	n := min(measure.CostRequests, len(c.Test))
 	told := measure.CountStage(progress, "searches", n+1)
@@ -177,9 +181,9 @@ func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, pr
 	})
 }
 
-// timeOwners measures the owner's side of requests, in turn as in timeClouds,
-// and the sizes of messages. Features are timed for the first scheme of each
-// profile.
+// timeOwners measures the owner's side of requests and the sizes of messages.
+// Indexes take turns as in timeClouds. Features are timed for the first scheme
+// of each profile.
 func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) error {
 	return measure.WithoutGC(func() error {
 		for round := range pricedOwner + 1 { // the first warms up
@@ -197,7 +201,7 @@ func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) er
 	})
 }
 
-// ask annotates one photo end to end and records the times, except in round 0.
+// ask annotates one photo end to end. It records the times, except in round 0.
 func (x *pricedIndex) ask(ctx context.Context, c *measure.Corpus, round int) error {
 	i := round % len(c.Test)
 	photo := device.Extracted(c.TestName(i), c.Test[i].Vectors)
@@ -225,7 +229,7 @@ func (x *pricedIndex) ask(ctx context.Context, c *measure.Corpus, round int) err
 	return nil
 }
 
-// onOneCore calls f with one core for all goroutines.
+// onOneCore calls f with all goroutines limited to one core.
 func onOneCore(f func() error) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	return f()

@@ -14,19 +14,21 @@ import (
 
 // A profileRun is one fitted profile with the neighbours of every test image.
 type profileRun struct {
-	// owner has the fitted profile and ranker, which further indexes reuse.
+	// owner holds the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
 	truth [][]string
-	// requests are the vectors of the test images, with the guesses of their
-	// own features.
+	// requests are the vectors of the test images. Each also holds the keywords
+	// guessed from the image's features.
 	requests []*vector.Vector
-	// near holds the neighbours of every test image, by scheme. Record is the
-	// image number, because record numbers differ between indexes.
+	// near holds the neighbours of every test image, by scheme. Field Record of
+	// a neighbour is the number of its image, because record numbers differ
+	// between indexes.
 	near map[string][][]rank.Neighbour
 	dims map[string]int
 }
 
-// A profileRanker is a ranker with its number of neighbours.
+// A profileRanker is a kind of ranker with the number of neighbours that it
+// uses.
 type profileRanker struct {
 	kind       rank.Kind
 	neighbours int
@@ -36,8 +38,8 @@ func (r *profileRun) rankers() []profileRanker {
 	return []profileRanker{{rank.KindPaper, paperNeighbours}, {rank.KindCalibrated, r.owner.Ranker().Neighbours()}}
 }
 
-// maxNeighbours is the number of neighbours requested. Rankers that use fewer
-// take the first ones of the same reply.
+// maxNeighbours returns the number of neighbours requested. Rankers that use
+// fewer neighbours take the first ones of the same reply.
 func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
@@ -78,7 +80,7 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 	out := make([][]rank.Keyword, len(r.truth))
 	for i, near := range r.near[scheme] {
 		var err error
-		if r.requests != nil { // nil means no guesses
+		if r.requests != nil { // requests is nil if there are no guesses
 			how.Guess = r.requests[i].Guess
 		}
 		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {

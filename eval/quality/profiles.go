@@ -11,7 +11,7 @@ import (
 )
 
 // Profiles compares the profiles of an index: their quality in plaintext and
-// encrypted, by both rankers, and their cost.
+// encrypted, with both rankers, and their cost.
 //
 //	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (real images)
 //	              └▶ n images, the same profile ─▶ bytes, milliseconds
@@ -19,8 +19,8 @@ type Profiles struct {
 	// Quality is measured on Records records and Requests requests.
 	Records  int `json:"n"`
 	Requests int `json:"requests"`
-	// CostRecords is the size of the indexes for bytes and times, CostKind the
-	// origin of their images.
+	// CostRecords is the number of records in the indexes whose bytes and times
+	// are measured. CostKind is the origin of their images.
 	CostRecords int          `json:"cost_records"`
 	CostKind    string       `json:"cost_images"`
 	Rows        []ProfileRow `json:"rows"`
@@ -29,24 +29,25 @@ type Profiles struct {
 	CapiaRatio float64         `json:"capia_ratio"`
 	Details    []ProfileDetail `json:"profiles"`
 	Costs      []ProfileCost   `json:"costs"`
-	// Skipped are profiles that could not be measured, with reasons.
+	// Skipped lists profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
-	// Network identifies the image network, Runtime its runtime.
+	// Network identifies the image network. Runtime names the runtime that
+	// executed it.
 	Network string `json:"network,omitempty"`
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is one profile, ranker and scheme, with five keywords per photo
-// in the order of cpar annotate. Scheme plain has no index, so its bytes and
-// times are 0.
+// A ProfileRow is for one profile, ranker and scheme, with five keywords per
+// photo, ranked as by command cpar annotate. Scheme plain has no index, so its
+// bytes and times are 0.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
 	// Scheme is plain, capia, cpar@10 (Algorithm 1), cpar-rank@10 (the forest by rank),
 	// ivf@100, ivf@10 or sealed.
 	Scheme     string  `json:"scheme"`
-	Neighbours int     `json:"neighbours"` // number ranked
-	Dim        int     `json:"dim"`        // of a plain vector, or of a record
+	Neighbours int     `json:"neighbours"` // number of neighbours that are ranked
+	Dim        int     `json:"dim"`        // dimension of a plain vector, or of an encrypted record
 	P          float64 `json:"P"`
 	R          float64 `json:"R"`
 	Nplus      int     `json:"Nplus"`
@@ -58,13 +59,14 @@ type ProfileRow struct {
 // A ProfileDetail holds the other properties of one profile.
 type ProfileDetail struct {
 	Profile string `json:"profile"`
-	// Recall is the share of capia's ten nearest that AP-10 finds, by search.
+	// Recall is the share of the ten nearest records of scheme capia (a scan)
+	// that AP-10 finds, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain is the share of the ten nearest by exact distances that a scheme
 	// finds.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
 	// ECE is the expected calibration error over all keywords of all neighbours
-	// in scheme capia, ECEKept the error over the five keywords returned.
+	// in scheme capia. ECEKept is the error over the five keywords returned.
 	ECE     float64 `json:"ece"`
 	ECEKept float64 `json:"ece_kept"`
 	// Found counts the human keywords found per photo in scheme capia with five
@@ -72,31 +74,33 @@ type ProfileDetail struct {
 	Found FoundKeywords `json:"found_per_photo"`
 }
 
-// FoundKeywords are means over photos: the number of human keywords, and how
-// many of them W_t and the calibrated ranker find.
+// FoundKeywords holds means over photos: the number of human keywords, and the
+// numbers of these that the paper's ranker (weights W_t) and the calibrated
+// ranker find.
 type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
 	Probable float64 `json:"probable"`
 }
 
-// A SkippedProfile could not be measured.
+// A SkippedProfile is a profile that could not be measured.
 type SkippedProfile struct {
 	Profile string `json:"profile"`
 	Reason  string `json:"reason"`
 }
 
 const (
-	// paperNeighbours is k for the paper's ranker.
+	// paperNeighbours is the number of neighbours that the paper's ranker uses.
 	paperNeighbours = 10
 	reliabilityBins = 10
 )
 
-// profileSchemes are the encrypted schemes of the rows, in order.
+// profileSchemes are the encrypted schemes of the rows, in the order of the
+// rows.
 var profileSchemes = []string{"capia", "cpar@10", "cpar-rank@10", "ivf@100", "ivf@10", "sealed"}
 
 // MeasureProfiles measures all profiles that the lab supports. Costs are for
-// indexes of n images, or of all images if there are more.
+// indexes of n images, or of all images if the collection has more than n.
 func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -138,7 +142,7 @@ func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, err
 	return out, nil
 }
 
-// quality adds the rows and the details of a profile.
+// quality adds the rows and the details of one profile to out.
 func (out *Profiles) quality(r *profileRun) error {
 	rows, err := r.drawRows(append([]string{"plain"}, profileSchemes...))
 	if err != nil {
@@ -159,7 +163,7 @@ func (out *Profiles) quality(r *profileRun) error {
 	return err
 }
 
-// withCosts fills in the rows' costs and computes their ratio.
+// withCosts fills in the costs of the rows and computes CapiaRatio.
 func (out *Profiles) withCosts() {
 	capia := map[string]float64{}
 	for _, cost := range out.Costs {

@@ -41,7 +41,8 @@ func (p *Profiles) detailTables() []measure.Table {
 	return []measure.Table{details, found, probable, costs}
 }
 
-// Figures implements Drawn: quality and cost of each profile.
+// Figures implements measure.Drawn. The plots show the quality and cost of each
+// profile.
 func (p *Profiles) Figures() []plot.Figure {
 	var names []string
 	for _, d := range p.Details {

@@ -12,7 +12,8 @@ import (
 	"cpar/user"
 )
 
-// A SweepRow is one search over all test requests of the real collection.
+// A SweepRow holds the results of one search for all test requests of the real
+// collection.
 type SweepRow struct {
 	Name   string  `json:"name"`
 	Scheme string  `json:"scheme"`
@@ -21,18 +22,20 @@ type SweepRow struct {
 	NS     int64   `json:"ns"`               // median
 	Bytes  float64 `json:"bytes"`            // mean bytes of ciphertext
 	Visits float64 `json:"visits"`
-	// Speedup is capia's median time divided by this one's. Bound is the
-	// speedup that the number of visits allows. Memory is the speedup of
-	// scoring the visited records in the same order.
+	// Speedup is the median time of scheme capia divided by the median time of
+	// this search. Bound is the speedup that the number of visits allows.
+	// Memory is the speedup of only scoring the visited records in the same
+	// order.
 	Speedup measure.Interval `json:"speedup"`
 	Bound   float64          `json:"bound"`
 	Memory  float64          `json:"memory_bound,omitempty"`
-	// Recall10 is the share of capia's ten nearest that the search finds, in
-	// percent.
+	// Recall10 is the share of the ten nearest records of capia that the search
+	// finds, in percent.
 	Recall10 measure.Interval `json:"recall_at_10"`
-	// Paper is recall by the paper's protocol, PaperAll the same over all
-	// keywords of the test set, and Standard R at five keywords. The Relative
-	// fields are paired percentages of capia's.
+	// Paper is recall by the paper's protocol. PaperAll is the same over all
+	// keywords of the test set. Standard is the R of the standard protocol,
+	// with five keywords. The Relative fields are these values in percent of
+	// capia's values, paired by resample.
 	Paper            measure.Interval `json:"paper"`
 	PaperAll         measure.Interval `json:"paper_all_words"`
 	Standard         measure.Interval `json:"standard"`
@@ -42,7 +45,7 @@ type SweepRow struct {
 	Quality          measure.Quality  `json:"quality"`
 }
 
-// A Sweep is the speed and accuracy of every search in one run.
+// A Sweep holds the speed and accuracy of every search, measured in one run.
 type Sweep struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
@@ -120,13 +123,14 @@ type sweeper struct {
 	draws    [][]float64
 }
 
-// judged holds accuracies by resample. The first has the original weights.
+// judged holds accuracies, one value per resample. The first value is for the
+// original weights.
 type judged struct {
 	paper, paperAll, standard, found []float64
 	quality                          measure.Quality
 }
 
-// judgeAll reads the replies of configuration j and judges them.
+// judgeAll decrypts the replies of configuration j and judges their keywords.
 func (w *sweeper) judgeAll(j int) (*judged, error) {
 	n := len(w.truth)
 	all, five := make([]measure.Marks, n), make([]measure.Marks, n)
@@ -159,7 +163,8 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 	return g, nil
 }
 
-// speedup returns the ratio of medians, with its interval over the resamples.
+// speedup returns the ratio of the median times base and ns, with its interval
+// over the resamples.
 func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	values := make([]float64, len(w.draws))
 	parallel.For(len(values), func(b int) {
@@ -168,8 +173,8 @@ func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	return measure.NewInterval(values)
 }
 
-// Tables implements Result. Speedup, recall and trade-off are three views of
-// one run.
+// Tables implements measure.Result. Speedup, recall and trade-off are three
+// views of one run.
 func (s *Sweep) Tables() []measure.Table {
 	return []measure.Table{s.speedups(), s.recalls(), s.tradeoff()}
 }

@@ -55,8 +55,8 @@ func NewLab(t testing.TB, train, test int) *measure.Lab {
 	return l
 }
 
-// SyntheticCorpus returns random features around a few centres. Some bins vary
-// much more than others.
+// SyntheticCorpus returns random features around a few centres. Some histogram
+// bins vary much more than others.
 func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	const centres = 12
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -79,7 +79,7 @@ func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	return c
 }
 
-// RandomFeatures draws features near a centre, or a new centre.
+// RandomFeatures draws features near centre, or a new centre if centre is nil.
 func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
@@ -102,7 +102,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	if centre == nil {
 		centre = new(feature.Vectors)
 	}
-	// The smoothing of lab requires histograms with sum 1.
+	// The smoothing of lab histograms requires the sum of bins to be 1.
 	histogram := func(near []float32) []float32 {
 		h, sum := part(48, near, true), float32(0)
 		for _, x := range h {
@@ -122,7 +122,8 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	return v
 }
 
-// MustSession builds an index with a forest, and 8 requests.
+// MustSession returns a session with a forest over synthetic records, and 8
+// requests.
 func MustSession(t *testing.T, records int) *measure.Session {
 	t.Helper()
 	return NewSession(t, SyntheticCorpus(1, records, 8), user.Options{PCA: 128})
@@ -158,7 +159,8 @@ func Learnable(train, test int) *measure.Corpus {
 	return c
 }
 
-// fakeNetwork embeds 8×8 pixels as the brightness of rows.
+// fakeNetwork is an image network that embeds 8×8 pixels as the brightness of
+// their rows.
 type fakeNetwork struct{ digest byte }
 
 func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
