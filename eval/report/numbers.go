@@ -11,8 +11,8 @@ import (
 	"cpar/model/vector"
 )
 
-// A NumberRow is a value from the paper's text beside ours. Paper is nil if the
-// paper omits the value.
+// A NumberRow compares a value from the paper's text with our value. Paper is
+// nil if the paper omits the value.
 type NumberRow struct {
 	ID    string   `json:"id"`
 	What  string   `json:"what"`
@@ -20,7 +20,8 @@ type NumberRow struct {
 	Ours  float64  `json:"ours"`
 	Unit  string   `json:"unit,omitempty"`
 	Place string   `json:"place,omitempty"`
-	// Note explains a value of ours that is a slightly different quantity.
+	// Note explains the difference if our value is a slightly different
+	// quantity.
 	Note string `json:"note,omitempty"`
 }
 
@@ -46,7 +47,7 @@ func numbersStep(ctx context.Context, r *measure.Run, _ measure.Measurement) (me
 	return CollectNumbers(paper.Values(), c, a, loss), nil
 }
 
-// CollectNumbers lists the paper's values with our measured ones.
+// CollectNumbers lists the paper's values with our measured values.
 func CollectNumbers(p *paper.Paper, c *cost.Cost, a *quality.AlphaGamma, loss *quality.PCALoss) *Numbers {
 	out := &Numbers{Records: c.Records}
 	dimension := 0

@@ -25,7 +25,7 @@ import (
 var resultsSource string
 
 // WriteResults writes a Markdown page from the tables and plots that Write left
-// in a folder. The page links to that folder.
+// in folder path. The page links to that folder.
 func WriteResults(path, file string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
@@ -41,7 +41,8 @@ func WriteResults(path, file string) error {
 	return durable.WriteFile(file, page, 0o644)
 }
 
-// between returns the relative slash-separated path from one folder to another.
+// between returns the relative path from one folder to another, separated by
+// slashes.
 func between(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -54,7 +55,8 @@ func between(from, to string) (string, error) {
 	return filepath.ToSlash(way), err
 }
 
-// renderResults returns the page. link leads from it to the folder.
+// renderResults returns the page. The argument link is the path from the page
+// to the folder.
 func renderResults(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {
@@ -74,8 +76,8 @@ func renderResults(path, link string) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// times returns seconds divided by the milliseconds in a cell, with two
-// significant digits.
+// times returns the quotient of seconds and the milliseconds in a cell, with
+// two significant digits.
 func (f *resultFolder) times(seconds float64, table, column string, where ...string) (string, error) {
 	x, err := f.numbers(table, column, where)
 	if err != nil || len(x) != 1 {
@@ -100,7 +102,7 @@ func thousands(x any) string {
 	return s
 }
 
-// measuredBy names the command that produced a table.
+// measuredBy returns a sentence that names the command behind a measurement.
 func measuredBy(command string) (string, error) {
 	for _, m := range Measurements() {
 		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
@@ -110,7 +112,8 @@ func measuredBy(command string) (string, error) {
 	return "", fmt.Errorf("there is no cpar-eval %s", command)
 }
 
-// plot shows a plot if it exists.
+// plot returns the Markdown that shows a plot, or "" if the plot does not
+// exist.
 func (f *resultFolder) plot(name, what string) string {
 	file := plotsName + "/" + name + ".svg"
 	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
@@ -126,8 +129,8 @@ type transferComparison struct {
 	cost.TransferSizes
 }
 
-// transferSizes returns the first of the given profiles that was measured, or
-// nil. Sizes per record come from the largest index.
+// transferSizes returns the comparison for the first of the given profiles that
+// was measured, or nil. Sizes per record come from the largest index.
 func (f *resultFolder) transferSizes(profiles ...string) (*transferComparison, error) {
 	var bad error
 	last := func(table, column string, where ...string) float64 {

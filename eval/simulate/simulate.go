@@ -1,5 +1,5 @@
-// Package simulate simulates a cluster of nodes that holds indexes together:
-// failures, response times and data movement. Events are discrete and drawn
+// Package simulate simulates failures, response times and data movement in a
+// cluster of nodes that jointly hold indexes. Events are discrete and drawn
 // from a seed, so a run is repeatable. Shard placement and node selection use
 // the router's own code (cloud/placement, cloud/scatter). Nodes, network and
 // storage are modelled.
@@ -28,25 +28,26 @@ type Options struct {
 	Nodes   int `json:"nodes"`
 	PerRack int `json:"per_rack"`
 	Indexes int `json:"indexes"`
-	// Shards is the number per index, each of ShardBytes.
+	// Shards is the number of shards per index. Each has ShardBytes bytes.
 	Shards     int   `json:"shards"`
 	ShardBytes int64 `json:"shard_bytes"`
-	// Read and Fetch are a node's bytes per second when scoring and when
-	// fetching from storage.
+	// Read and Fetch are the bytes per second that a node scores and fetches
+	// from storage.
 	Read   float64       `json:"read"`
 	Fetch  float64       `json:"fetch"`
 	Busy   float64       `json:"busy"`
 	Length time.Duration `json:"length_ns"`
-	// Lease is the time until a silent node counts as dead, Silence the time
-	// during which machines lost with open connections do not even refuse. Hop
-	// is the latency of a message.
+	// Lease is the time until a silent node counts as dead. Silence is the time
+	// during which nodes that lost power do not even refuse requests. Hop is
+	// the latency of a message.
 	Lease   time.Duration `json:"lease_ns"`
 	Silence time.Duration `json:"silence_ns"`
 	Hop     time.Duration `json:"hop_ns"`
 	Seed    uint64        `json:"seed"`
 }
 
-// Default is a large cluster: 300 nodes, each with some 130 GB in memory.
+// Default describes a large cluster of 300 nodes, each with about 130 GB in
+// memory.
 var Default = Options{
 	Nodes: 300, PerRack: 30, Indexes: 20_000, Shards: 5, ShardBytes: 200 << 20,
 	Read: 10e9, Fetch: 1e9, Busy: 0.4, Length: time.Minute,
@@ -74,7 +75,8 @@ type cluster struct {
 	events events
 	nodes  map[string]*node
 	shards []shard
-	// Routers know all present nodes, and which of them remain.
+	// all and remaining are the routers' view: the nodes present, and those of
+	// them that stay.
 	all, remaining *placement.Map
 
 	busy      scatter.NodeLoad
@@ -194,7 +196,8 @@ func (f *cluster) send(q *scatter.Query, s shard, to scatter.Send, step func()) 
 	})
 }
 
-// An event happens at a time. Simultaneous events keep the order of scheduling.
+// An event is a function called at a time. Simultaneous events keep the order
+// of scheduling.
 type event struct {
 	at    time.Duration
 	order int
