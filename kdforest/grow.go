@@ -160,8 +160,8 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 // in descending order. Of equal dimensions the lower comes first.
 func (g *grower[T]) rankDimensions(records []uint32) {
 	// Relative to the first record, a constant dimension has variance exactly
-	// 0. Converting the products prevents fusing, so that every machine grows
-	// the same tree.
+	// 0. Converting the products prevents fused multiply-adds, so that every
+	// machine grows the same tree.
 	origin := g.points[records[0]]
 	clear(g.sum)
 	clear(g.square)

@@ -89,9 +89,9 @@ type Stats struct {
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
-// Visits is the paper's AP-X: the number of distinct records visited over all
-// trees, max(l, ⌈X·n/100⌉), at most n. tenths is X in tenths of a percent, 1 to
-// 1000. Errors wrap ErrInput.
+// Visits returns the number of distinct records that the paper's AP-X visits
+// over all trees: max(l, ⌈X·n/100⌉), but at most n. The argument tenths is X in
+// tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:

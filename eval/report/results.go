@@ -102,7 +102,7 @@ func thousands(x any) string {
 	return s
 }
 
-// measuredBy returns a sentence that names the command behind a measurement.
+// measuredBy formats a command of cpar-eval. The command must exist.
 func measuredBy(command string) (string, error) {
 	for _, m := range Measurements() {
 		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
