@@ -128,7 +128,7 @@ func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 }
 
 // resultCommand completes a command that prints one result, as text or as JSON.
-// The function run may return both a result and an error.
+// run may return both a result and an error.
 func resultCommand[R interface {
 	measure.Result
 	comparable

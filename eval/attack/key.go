@@ -15,21 +15,19 @@ import (
 
 // Recovering the key S from records.
 //
-// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. Each record whose
-// C and V are both known gives an equation in the m words of s. Without the
-// noise e, m equations give the row by elimination. With noise, the equations
-// are LWE samples with modulus 2⁶⁴ and an error of standard deviation 3.2.
-// Elimination then fails, and lattice reduction succeeds at a cost that this
-// file estimates.
+// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. Each record with
+// known C and V gives an equation in the m words of s. Without the noise e, m
+// equations give the row by elimination. With noise, they are LWE samples with
+// modulus 2⁶⁴ and an error of 3.2. Elimination then fails, and lattice
+// reduction succeeds at a cost that this file estimates.
 
 const toyDim = 48
 
 // eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
 // k×m, right is k×t, and the result is t×m. The pivot of a column is a word
-// with the fewest factors of 2. A pivot with v factors of 2 determines an
-// unknown modulo 2^(64−v), and eliminate takes the smallest value. It returns
-// nil if the rows are dependent. The result is meaningless if there is no
-// solution.
+// with the fewest factors of 2. With v factors it determines an unknown modulo
+// 2^(64−v), and eliminate takes the smallest value. It returns nil if the rows
+// are dependent. The result is meaningless if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -119,22 +117,21 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	return s[0], used
 }
 
-// judgeNoiselessRow counts the records that fit the row among those that
-// noiselessRow did not use. A record fits by chance with probability 2⁻⁶⁴.
+// judgeNoiselessRow counts the unused records that fit the row. A record fits
+// by chance with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	unused := v.Vectors[used:]
 	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift })
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(unused), 0)
 }
 
-// latticeRows estimates the cost of finding the key S from records of m words.
-// The first dims words are the projected vector z, whose root mean square is
-// typical.
+// latticeRows estimates the cost of finding S from records of m words. The
+// first dims words are z, whose root mean square is typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
-	// An attacker without known plaintext searches for short combinations of
-	// the ciphertexts. Rows of S give such combinations: the rows of w·V + e,
-	// especially those of z.
+	// Without known plaintext, the attacker searches for short combinations of
+	// the ciphertexts. Rows of S give such combinations: rows of w·V + e,
+	// especially of z.
 	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
@@ -144,8 +141,7 @@ func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 
 const (
 	noiseSigma = 3.2
-	// typicalElement is the typical size of an element of z. Its square is a
-	// photo's L1 distance from the baseline in levels: about four units of
-	// 499.5 levels each.
+	// typicalElement is the typical size of an element of z. Its square is the
+	// L1 distance from the baseline in levels, about four units of 499.5.
 	typicalElement = 45
 )

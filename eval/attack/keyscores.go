@@ -17,17 +17,16 @@ import (
 //
 // A record is C = S⁻¹·A with A = w·V + e. A request is t = Sᵀ·T with T = w·V_s
 // + e_s. Therefore ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. Known vectors give the
-// requests (attack request-solved in request.go), whose elements z_s and r_s
-// are integers. The remainder ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
+// requests (request.go), whose elements z_s and r_s are integers. The remainder
+// ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
 //
 //	⟨e, V_s⟩ + ⟨V, e_s⟩ + (a multiple of r_s) + (a constant)
 //
 // For one record and many requests this remainder is linear in e, with e_s as
 // noise. V_s is so much larger than V that the error of a least-squares fit of
-// e is a fraction of 1. Rounding then gives e exactly. A follows exactly from
-// e, and elimination gives the rows of S that belong to z. The attack needs
-// about 1.5 times as many requests as a record has words, and as many known
-// vectors.
+// e is a fraction of 1. Rounding then gives e and A exactly, and elimination
+// gives the rows of S that belong to z. The attack needs about 1.5 times as
+// many requests as a record has words, and as many known vectors.
 
 const spreadEpsilon = 3 * ive.EpsilonBound
 
@@ -53,8 +52,8 @@ type exactRequest struct {
 }
 
 // exactRequests returns the requests whose distances from the known vectors
-// match the scores up to ε. It also refines its argument disturbed, an estimate
-// of the effect of ε on the scores of the known records.
+// match the scores up to ε. It refines disturbed, an estimate of the effect of
+// ε on the known records' scores.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -166,12 +165,11 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	return key, nil
 }
 
-// shifts are the candidates for the integer part of a slot's mean noise, which
-// is only nearly 0.
+// shifts are corrections of a slot's mean noise, which is only nearly 0.
 var shifts = []int64{0, -1, 1}
 
 // recordNoise estimates the noise e of each record. unsure[k] is the largest
-// distance of an element of record known[k] from an integer before rounding.
+// rounding of an element of record known[k].
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) (e [][]int64, unsure []float64, err error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
@@ -200,7 +198,7 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 	for j := range slots {
 		// The effect of e_s is nearly the same for all records: it shifts e.
 		// The records show the fractional part of the shift. The integer part
-		// is chosen so that the mean of e over the records is 0.
+		// is chosen so that e has mean 0.
 		var sin, cos float64
 		for k := range known {
 			s, c := math.Sincos(2 * math.Pi * x.At(j, k))

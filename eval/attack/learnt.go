@@ -23,8 +23,8 @@ import (
 
 const (
 	minLearnt = 40
-	// sealedRecords can be small, because the words of a request and of a group
-	// of records in scheme sealed do not depend on the number of records.
+	// sealedRecords can be small, because words of scheme sealed do not depend
+	// on the number of records.
 	sealedRecords = 500
 	// lengthUnit is a length of 1 in units of z.
 	lengthUnit = 1000
@@ -33,7 +33,7 @@ const (
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos    = []int{10, 30, 100, 300}
-	// keyShares are the tried numbers of known vectors per word of a record.
+	// keyShares are numbers of known vectors per word of a record.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
@@ -92,8 +92,8 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 	return nil
 }
 
-// observe sends requests for the test photos to the owner's index b, and runs
-// the linking attack on requests to the same index.
+// observe sends requests for the test photos to the owner's index, and links
+// them.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)
 	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
@@ -123,8 +123,8 @@ func rounded(list []*vector.Vector) []*projected {
 	return measure.Map(list, func(v *vector.Vector) *projected { return &projected{z: measure.Map(v.X, round)} })
 }
 
-// guess guesses the photos of requests, once by the true distances and once by
-// every stand-in for them that an attacker has.
+// guess guesses requests by the true distances and by every stand-in that an
+// attacker has.
 func (l *learnedAttack) guess(ctx context.Context) error {
 	l.guessVectors(knownVectors)
 	list, err := l.standIns(ctx)
@@ -137,8 +137,8 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 				return columns(s.candidates, pick(l.trainIndex, known))
 			})...)
 		}
-		// The columns are in the order of the records. The attack match does
-		// not exploit this order.
+		// match does not exploit that the columns are in the order of the
+		// records.
 		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
 		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {
@@ -167,10 +167,10 @@ type standIn struct {
 	picked [][]float64
 }
 
-// standIns returns three kinds of distance: the paper's, the distance of
-// embeddings (the network is public), and distances that the public program
-// learns. It learns one from the attacker's own photos and one from the
-// collection, in case the collection and its keywords are public.
+// standIns returns the paper's distance, the distance of embeddings (the
+// network is public), and two distances that the public program learns: from
+// the attacker's photos, and from the collection, in case it is public with its
+// keywords.
 func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	out := []standIn{{"photos", distances(r.trainPhotos, r.testPhotos), r.compared}}
@@ -197,9 +197,8 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 			return nil, err
 		}
 	}
-	// A learnt distance behaves differently on its training photos than on
-	// others, such as requests. The attacker's photos are therefore picked from
-	// outside the training photos.
+	// A learnt distance behaves differently on its training photos. The
+	// attacker's photos are therefore picked from the others.
 	for _, from := range []struct {
 		name            string
 		inside, outside []int
@@ -255,8 +254,8 @@ func (l *learnedAttack) key(context.Context) error {
 	return nil
 }
 
-// nearest attacks the index alone. It uses a lower dimension if lattice
-// reduction would otherwise take longer than the rest of the run.
+// nearest attacks the index alone, in a lower dimension if lattice reduction
+// would take longer than the rest of the run.
 func (l *learnedAttack) nearest(context.Context) error {
 	view, records, name := l.view, l.records, "nearest-from-index"
 	if len(records[0].z) > latticeDim {

@@ -14,19 +14,18 @@ import (
 // Reading records from an index alone, with no prior knowledge.
 //
 // The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the
-// noiseless slot is 0. Let K differences be the rows of a K×m matrix D. The
-// lattice of all D·s modulo 2⁶⁴ contains one column for every element of a
-// vector: the K differences in that element. Their size is w times the
-// variation of z, about 2²¹. A random lattice of the same volume has no vector
-// that short, so LLL finds the columns, up to signs and small multiples of each
-// other. Elimination then gives the row of S that reads a column from every
-// record.
+// noiseless slot is 0. Let K differences be the rows of a K×m matrix D. For
+// every element of a vector, the lattice of all D·s modulo 2⁶⁴ contains the
+// column of its K differences. Their size is w times the variation of z, about
+// 2²¹. A random lattice of the same volume has no vector that short, so LLL
+// finds the columns, up to signs and small multiples of each other. Elimination
+// then gives the row of S that reads a column from every record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)
 
-// modulusBits leaves room for sums in int64. Words modulo 2⁶⁴ can be reduced
-// modulo any smaller power of 2.
+// modulusBits leaves room for sums in int64. Words can be reduced modulo any
+// smaller power of 2.
 const modulusBits = 58
 
 // A differenceRows holds the differences of all records from the first,
@@ -114,9 +113,8 @@ func (d *differenceRows) element(v []int64) []int64 {
 }
 
 // elementsFromIndex returns the elements of the records' vectors, up to order,
-// sign and small multiples of each other, or nil if it finds none. The result
-// is worse if vectors are padded with zeros because the collection has few
-// keywords.
+// sign and small multiples of each other, or nil if it finds none. Vectors
+// padded with zeros, in collections of few keywords, degrade the result.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -154,9 +152,9 @@ func square(row []int64) (sum float64) {
 	return sum
 }
 
-// untangled subtracts integer multiples of elements from each other as long as
-// their variance falls. The result is right because the elements of a learnt
-// projection are hardly correlated.
+// untangled subtracts integer multiples of elements from each other while that
+// lowers their variance, because the elements of a learnt projection are hardly
+// correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
@@ -185,8 +183,8 @@ func untangled(list [][]int64) [][]float64 {
 }
 
 // maxSpread exceeds the variation of any element of a vector of length 1,
-// scaled by lengthUnit, unless there are only a few elements. Because of
-// rounding, Σz² and ε vary more than that.
+// scaled by lengthUnit, unless there are only a few elements. Σz² and ε vary
+// more, by rounding.
 const maxSpread = 0.45 * lengthUnit
 
 // nearestFromIndex returns the most similar other record of each record, or nil
@@ -227,8 +225,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger is the minimum ratio between the length of other vectors in a
-// reduced basis and the length of elements.
+// muchLonger is how many times longer the other vectors of a reduced basis are
+// than elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -20,13 +20,13 @@ import (
 // eigenvectors, up to signs, and record i is the photo with the nearest
 // coordinates.
 //
-// The attack starts from every choice of signs for the first few eigenvectors.
-// From each start, the attack alternates between finding the nearest photo of
-// each record and fitting the rotation between the two bases to these pairs.
-// The best start is then extended by a few eigenvectors at a time (as ZoomOut
-// does for surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). If there
-// are few requests, the eigenvectors are inaccurate, a wrong start stays wrong,
-// and hardly any record is matched.
+// Every choice of signs for the first few eigenvectors is a start. From each
+// start, the attack alternates between finding the nearest photo of each record
+// and fitting the rotation between the two bases to these pairs. The best start
+// is then extended by a few eigenvectors at a time (as ZoomOut does for
+// surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). If there are few
+// requests, the eigenvectors are inaccurate, a wrong start stays wrong, and
+// hardly any record is matched.
 
 // spectrum returns, as an n×p matrix, the leading left singular vectors of the
 // n×k matrix of standardised columns, each multiplied by its singular value and
@@ -71,8 +71,8 @@ func standardised(x []float64) []float64 {
 }
 
 const (
-	// matchStart is the number of eigenvectors tried with all signs. matchMax
-	// is the maximum number of eigenvectors used.
+	// matchStart is the number of eigenvectors tried with all signs. At most
+	// matchMax eigenvectors are used.
 	matchStart = 6
 	matchMax   = 60
 	// matchSample is the number of records on which starts are compared.
@@ -107,10 +107,9 @@ func match(scores, distances [][]float64) ([]int, error) {
 	}
 }
 
-// bestStart maps the records' leading eigenvectors to the photos'. Every choice
-// of signs is a start. bestStart improves each start on a sample of the
-// records, and gives further rounds only to the best eighth of the starts. It
-// returns the map that brings the sample nearest to photos.
+// bestStart maps the records' leading eigenvectors to the photos'. It improves
+// every start on a sample of the records, gives further rounds to the best
+// eighth, and returns the map that brings the sample nearest to photos.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)

@@ -121,8 +121,8 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// fork is another update of the first of generations. weak is an index of a
-	// scheme that reveals distances.
+	// fork is another update of the first generation. weak is an index that
+	// reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex
 	devices     int
@@ -181,8 +181,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers each index others[i] to a device that has seen seen[i]. If
-// before is not nil, offered calls it on the device before the offer.
+// offered offers each others[i] to a device that has seen seen[i]. If before is
+// not nil, it is called first.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string
@@ -224,9 +224,9 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// rollback makes three kinds of offers. It offers every earlier generation to a
-// device that has seen a later one, the fork to a device that has seen the
-// second generation, and mixtures of two generations.
+// rollback offers every earlier generation to a device that has seen a later
+// one, the fork to a device that has seen the second, and mixtures of two
+// generations.
 func (o *offers) rollback(ctx context.Context) error {
 	var seen, older, first, mixed []*servedIndex
 	for i, now := range o.generations {
@@ -267,7 +267,7 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 			}
 		}
 		slices.SortStableFunc(mixed.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
-		// A mixture whose manifest cannot be encoded is invalid and left out.
+		// Mixtures with invalid manifests are left out.
 		if b, err := mixed.MarshalBinary(); err == nil && !bytes.Equal(b, now.manifest) {
 			out = append(out, &servedIndex{b, segments})
 		}
@@ -275,8 +275,8 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 	return out, nil
 }
 
-// downgrade offers indexes of an older format, of another scheme and with other
-// parameters, and an index that reveals distances.
+// downgrade offers an older format, another scheme, other parameters, and an
+// index that reveals distances.
 func (o *offers) downgrade(ctx context.Context) error {
 	now := o.generations[len(o.generations)-1]
 	m, err := cpar.DecodeManifest(now.manifest)
@@ -309,8 +309,7 @@ func (o *offers) downgrade(ctx context.Context) error {
 }
 
 // weakerParameters returns offers that differ from the index now in one number
-// each. The number is a scale, a norm or the block width, changed to another
-// valid value, or a single byte.
+// each: a valid scale, norm or block width, or any byte.
 func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {

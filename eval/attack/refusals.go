@@ -15,8 +15,8 @@ import (
 )
 
 // Refusals: the cloud adds errors of its choice to replies of scheme sealed and
-// observes which replies the owner refuses. It then links requests whose
-// replies were refused alike, as requests for one photo.
+// observes which replies the owner refuses. It links photos with equal
+// refusals.
 const (
 	liesTold  = 16
 	maxLiedTo = 100
@@ -27,9 +27,9 @@ type tampering struct {
 	altersReply bool
 }
 
-// tamperings returns the alterations of a reply, which are the same for all
-// photos. The first alteration changes nothing. Most of the others add half a
-// unit to one record's score, which alters every word of the record's group.
+// tamperings returns alterations, the same for all photos. The first changes
+// nothing. Most add half a unit to one record's score, which alters every word
+// of its group.
 func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()
@@ -54,7 +54,6 @@ func tamperings(p lattice.Params, records int) []tampering {
 	return out
 }
 
-// refuses reports whether the owner refuses an altered reply for a photo.
 func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature.Vectors, told tampering) (bool, error) {
 	pending, q, err := owner.Request(f, owner.DefaultParams())
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 //
 // A score is r_s·(F·Dis − r), affine in the distance. An attacker who knows k
 // records computes the distances of each candidate photo from them and takes
-// the candidate whose distances correlate best with the k scores. An attacker
-// who knows only the photos of the records computes these distances with the
-// error of the secret projection, 3 % per distance.
+// the candidate whose distances correlate best with the k scores. If only the
+// photos of the records are known, the distances have the error of the secret
+// projection, 3 %.
 //
 // The attack also works without candidates. A score is linear in the record's
 // vector,
@@ -34,8 +34,8 @@ import (
 // so least squares over slightly more known vectors than unknowns gives r_s,
 // and with r_s also z_s and c.
 
-// guess returns the number of a candidate for every request. predicted[c] holds
-// the distances of candidate c from the known records.
+// guess returns a candidate for every request. predicted[c] holds the distances
+// of candidate c from the known records.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := measure.Map(predicted, standardised)
 	out := make([]int, len(v.Observations))
@@ -59,8 +59,8 @@ func columns(rows [][]float64, at []int) [][]float64 {
 	return measure.Map(rows, func(row []float64) []float64 { return pick(row, at) })
 }
 
-// pipeline fits the public program to the attacker's photos. It returns the
-// function that turns features into a vector.
+// pipeline fits the public program to the attacker's photos and returns the
+// resulting map from features to vectors.
 func pipeline(ctx context.Context, photos []user.Photo, opt user.Options) (func(*feature.Vectors) (*vector.Vector, error), error) {
 	opt.Scheme = cpar.SchemeCAPIA
 	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, opt)
@@ -79,7 +79,7 @@ func vectorsOf[V any](ctx context.Context, p func(*feature.Vectors) (V, error), 
 	return out, err
 }
 
-// compare returns one row for each request: its distances from all records.
+// compare returns the distances of each request from all records.
 func compare[R any](records, requests []R, distance func(record, request R) float64) [][]float64 {
 	out := make([][]float64, len(requests))
 	parallel.For(len(requests), func(i int) {

@@ -21,7 +21,6 @@ import (
 	"cpar/user"
 )
 
-// Options control the attacks on a collection.
 type Options struct {
 	// PCA is the factor X of PCA-X by which the index reduces Haar features. 0
 	// means the paper's 32.
@@ -42,9 +41,9 @@ const (
 	picks     = 500
 )
 
-// The attacks try these numbers of records whose vectors, photos or keywords
-// are known. solvingShares are known records per unknown of a request.
-// seenMatching are observed requests, for attacks without prior knowledge.
+// These are the tried numbers of known vectors, photos and keywords of records,
+// of known records per unknown of a request, and of observed requests without
+// prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -94,9 +93,8 @@ type run struct {
 	rows   []Row
 
 	targets []*Target
-	// train and test are vectors as the owner projects them. trainPhotos and
-	// testPhotos are vectors of the same photos from an attacker's own
-	// pipeline.
+	// train and test are the owner's vectors. trainPhotos and testPhotos are
+	// those of an attacker's own pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
@@ -155,8 +153,7 @@ func (r *run) learn(ctx context.Context) error {
 	for i, p := range byRecord {
 		r.train[r.b.trainIndex[i]] = p
 	}
-	// The attacker fits the pipeline to the photos that they have: the test
-	// photos.
+	// The attacker fits the pipeline to the photos at hand.
 	own, err := pipeline(ctx, r.c.Test, user.Options{PCA: r.o.PCA})
 	if err != nil {
 		return err
@@ -204,7 +201,6 @@ func (r *run) change(ctx context.Context) error {
 	})
 }
 
-// A Row is the result of one attack.
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
@@ -214,16 +210,14 @@ type Row struct {
 	// Known is the amount of prior knowledge or observations, in a unit that
 	// depends on the attack.
 	Known int `json:"known"`
-	// Success is the share of Trials that the attacker got right. Baseline is
-	// the share expected from guessing. Low and High bound the 95 % confidence
-	// interval of Success.
+	// Success is the share of Trials that the attacker got right, with the 95 %
+	// confidence interval Low to High. Baseline is the share by guessing.
 	Success  float64 `json:"success"`
 	Baseline float64 `json:"baseline"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
-	// Refused names the errors with which owners refused offers, in attacks
-	// that make offers.
+	// Refused names the errors with which owners refused offers.
 	Refused string `json:"refused,omitempty"`
 	// Estimate, in a row without trials, is the cost of an attack that was not
 	// run.
@@ -247,7 +241,7 @@ func count(n int, right func(i int) bool) (sum int) {
 }
 
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
-// 22, 1927). It treats trials as independent, although trials on one index are
+// 22, 1927). It treats trials as independent, but trials on one index are
 // slightly dependent.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
@@ -267,8 +261,7 @@ func Wilson(right, trials int) (low, high float64) {
 	return low, high
 }
 
-// Attacks holds the results of all attacks by a server that actively tries to
-// learn.
+// Attacks holds what an actively curious server learned.
 type Attacks struct {
 	Records  int   `json:"records"`
 	Requests int   `json:"requests"`
@@ -289,8 +282,7 @@ func MeasureAttacks(ctx context.Context, c *measure.Corpus, progress user.Progre
 	return &Attacks{Records: len(c.Train), Requests: len(c.Test), Rows: rows}, nil
 }
 
-// changedCopy returns the features of a photo after cropping a fiftieth at each
-// edge and recompressing at JPEG quality 75.
+// changedCopy crops a fiftieth of each edge and recompresses at quality 75.
 func changedCopy(it dataset.Photo) (*feature.Vectors, error) {
 	data, err := os.ReadFile(it.Path)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A sealedIndex is an index of scheme sealed at the cloud. If the index has
-// hidden cells, params are the parameters of the cells, because every record is
-// then in a cell.
+// A sealedIndex is an index of scheme sealed at the cloud. If it has hidden
+// cells, params are theirs, because every record is then in a cell.
 type sealedIndex struct {
 	index  *sealed.Index
 	params lattice.Params
@@ -40,9 +39,8 @@ func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Repl
 	return replies[0], words, err
 }
 
-// sealedCloud is the cloud of scheme sealed. It cannot read scores. From a
-// request it computes a ciphertext for every record instead, which is a
-// coefficient modulo Q.
+// sealedCloud is the cloud of scheme sealed. For every record it computes a
+// ciphertext, a coefficient modulo Q, in place of a readable score.
 type sealedCloud struct {
 	*sealedIndex
 	counts []int // records per group
@@ -50,7 +48,7 @@ type sealedCloud struct {
 }
 
 func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
-	x, err := openSealed(files) // attacks that use a sealedCloud build indexes without cells
+	x, err := openSealed(files) // without cells
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +72,8 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 func (c *sealedCloud) Scheme() string       { return cpar.SchemeSealed.String() }
 func (c *sealedCloud) Stored() *StoredIndex { return &c.stored }
 
-// Observe implements Cloud. The reply covers every record, so no record appears
-// nearer than another.
+// Observe implements Cloud. The reply covers every record, so none appears
+// nearer.
 func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Security holds estimates computed from the parameters of scheme sealed, for
-// the rings in use, for neighbouring rings, and for the formats in use.
+// Security is computed from the parameters of scheme sealed, for the rings in
+// use, their neighbours, and the formats in use.
 type Security struct {
 	Rings   []RingBits   `json:"rings"`
 	Formats []FormatCost `json:"formats"`
@@ -30,9 +30,8 @@ type RingBits struct {
 	Allowed  [2]float64 `json:"allowed"`
 }
 
-// A FormatCost holds the probability that decrypting one score fails, and the
-// sizes in bytes of one format. The sizes of hints and records are given per
-// record.
+// A FormatCost holds the failure rate of one score and the sizes of one format.
+// Hints and records are counted per record.
 type FormatCost struct {
 	lattice.Params `json:"-"`
 	estimate.Ring
@@ -45,9 +44,8 @@ type FormatCost struct {
 	RequestBytes int     `json:"request_bytes"`
 }
 
-// formatsInUse are the formats of rows made by user/internal/rows: rows of
-// profile paper, rows of 96 numbers (other profiles), and rows of 96 numbers in
-// eight cells.
+// formatsInUse are the rows that user/internal/rows makes: for profile paper,
+// and of 96 numbers for other profiles, alone and in eight cells.
 var formatsInUse = []lattice.Params{
 	{Dim: 1344, RecordNorm: 161, RequestNorm: 173, Addend: 4380, LogT: 16},
 	shortVectors,
@@ -57,7 +55,7 @@ var formatsInUse = []lattice.Params{
 var shortVectors = lattice.Params{Dim: 96, RecordNorm: 127, RequestNorm: 127, Addend: 252, LogT: 15}
 
 var (
-	// ourRings are the rings in use. The most frequently used ring comes first.
+	// ourRings are the rings in use, the more frequent first.
 	ourRings = []*lattice.Ring{lattice.Fast, lattice.Careful}
 	// blocks are the block widths that command cpar build offers.
 	blocks = []int{16, 32, 64, 128}
@@ -125,7 +123,7 @@ func (s *Security) Tables() []measure.Table {
 	return []measure.Table{rings, formats}
 }
 
-// ringLabel returns a label for the program's use of a ring.
+// ringLabel names a ring's use in the program.
 func ringLabel(r estimate.Ring) string {
 	switch r {
 	case ringOf(lattice.Fast):

@@ -27,27 +27,25 @@ import (
 // therefore r_s/r_s′, a fraction of two integers from 1,024 to 2,047. Rounding
 // dominates the error: a logarithm is off by up to ½ and is multiplied by a bin
 // of up to 2¹⁸. On Corel-5k about sixteen fractions lie within this error, too
-// many to decide from two requests. A wrong r_s fits each further request with
-// probability 1/40, so three or four requests are enough. Slopes give the r_s
-// up to a common factor, and usually only one factor puts all of them in range.
-// Twenty records give the same accuracy as 4,500, because rounding does not
-// average out.
+// many to decide from two requests. Each further request fits one wrong r_s in
+// forty, so three or four are enough. Slopes give the r_s up to a common
+// factor, and usually only one factor is in range. Twenty records do as well as
+// 4,500, because rounding does not average out.
 //
 // Rounding can be removed if many photos are requested more than once. It adds
-// to the scores a combination of 48 columns. The columns are the records'
-// histograms and are the same in every request. ε adds one more column. The
-// residuals of a regression on the scores span the space of these columns.
-// Slopes computed outside that space are more accurate, and so are the
-// residuals of the next regression. In the end two requests are enough, up to
-// common factors.
+// to the scores a combination of 48 columns, the records' histograms, which are
+// the same in every request. ε adds one more column. The residuals of a
+// regression on the scores span these columns. Slopes outside their space are
+// more accurate, and so are the next residuals, until two requests are enough,
+// up to common factors.
 //
 // Once r_s is known, scores give complete distances up to the offset r.
 // Requests for an indexed photo also give r, because the photo's smallest
 // distance is 0.
 
-// distancesBySlopes returns one slice per request: x for every record, or nil
-// if it cannot recover r_s. It detects requests for the same photo itself. If
-// log is set, it uses the whole view to remove rounding from the slopes.
+// distancesBySlopes returns x for every request and record, or nil for requests
+// where it fails. It detects requests for the same photo itself. If log is set,
+// it uses the whole view to remove rounding from the slopes.
 func distancesBySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
@@ -85,10 +83,9 @@ func distancesBySlopes(v *View, log bool) [][]float64 {
 }
 
 // proportionalTolerance bounds the difference between the scores of two
-// requests for one photo after scaling the lower to the higher. In each
-// request, rounding of up to ½ per logarithm is multiplied by bins that sum to
-// 2¹⁸. The scores of requests for different photos differ hundreds of times
-// more.
+// requests for one photo after scaling the lower to the higher. In each,
+// rounding of ½ per logarithm is multiplied by bins that sum to 2¹⁸. Scores for
+// different photos differ hundreds of times more.
 const proportionalTolerance = 1 << vectorlayout.ValueBits
 
 // groupByPhoto groups the requests by photo. Two requests are for one photo if
@@ -131,10 +128,9 @@ func slopes(rows *mat.Dense) []float64 {
 	return out.RawVector().Data
 }
 
-// wholeScales returns the vector of integers in the range of r_s whose
-// direction is nearest to slopes. It tries all values of the first integer,
-// each of which determines the others. It returns any of several vectors that
-// fit equally, or nil if none is in range.
+// wholeScales returns integers in the range of r_s in the direction nearest to
+// slopes. It tries all values of the first integer, which determines the
+// others. It returns any of several equal fits, or nil if none is in range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)
@@ -159,8 +155,8 @@ func wholeScales(slopes []float64) []float64 {
 }
 
 const (
-	// maxRoundings bounds the dimension of the space spanned by rounding: one
-	// per bin, one for ε, and one spare.
+	// maxRoundings is the dimension of the effect of rounding: one per bin, one
+	// for ε, and one spare.
 	maxRoundings = vector.DimensionKL + 2
 	// roundingsStep dimensions are removed at a time. Removing all at once
 	// would also remove the part of x that the first, inaccurate slopes leave.
@@ -168,9 +164,8 @@ const (
 )
 
 // roundings returns an orthonormal n×p basis of the effect of rounding and ε on
-// scores. Each element of groups holds the scores of one photo, k×n. The basis
-// includes the mean of all scores, because regression hides the part of the
-// space along x, and x is mostly this mean.
+// scores, given the k×n scores of each photo. It includes the mean of all
+// scores, because regression hides the part along x, which is mostly this mean.
 func roundings(groups []*mat.Dense) *mat.Dense {
 	_, n := groups[0].Dims()
 	mean := mat.NewDense(1, n, nil)
@@ -242,19 +237,17 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 const (
 	repeatedPhotos = 200
 	copiedPhotos   = 20
-	// spreadTolerance is the accuracy required of distances that are known up
-	// to r, as a share of their spread. It is half the effect of the smallest
-	// error of r_s. distanceTolerance is the accuracy required once r is known,
-	// in units of distance.
+	// spreadTolerance is the accuracy required of distances up to r, as a share
+	// of their spread: half the effect of the smallest error of r_s.
+	// distanceTolerance applies once r is known, in units of distance.
 	spreadTolerance   = 0.5 / ive.MaxScale
 	distanceTolerance = 5e-4
 )
 
 var repeatedTimes = []int{2, 3, 4, 5}
 
-// repeated recovers distances from repeated requests for the same photos. It
-// counts r_s as right if the distances are right up to r. For indexed photos it
-// also recovers r.
+// repeated recovers distances from repeated requests. The r_s are right if the
+// distances are right up to r. For indexed photos it also recovers r.
 func (r *run) repeated(ctx context.Context, t *Target) error {
 	times := repeatedTimes
 	if t != r.targets[0] {
@@ -287,8 +280,8 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 }
 
 // repeatView returns the view of several rounds of requests for photos, and the
-// distance of each photo from every record, times F. The slice vectors begins
-// with the photos' vectors.
+// distance of each photo from every record, times F. vectors begins with the
+// photos' vectors.
 func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, vectors []*projected, times int) (*View, [][]float64, error) {
 	v, _, err := t.view(ctx, slices.Repeat(measure.FeaturesOf(photos), times), false)
 	if err != nil {
@@ -297,8 +290,8 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 	return v, compare(pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) }), nil
 }
 
-// readUpToOffset counts the photos whose distances were recovered up to r. The
-// slice got has one entry per request, beginning with the first round.
+// readUpToOffset counts the photos whose distances were recovered up to r. got
+// has one entry per request, the first round first.
 func readUpToOffset(got, truth [][]float64) int {
 	return count(len(truth), func(j int) bool {
 		want := truth[j]
@@ -306,8 +299,8 @@ func readUpToOffset(got, truth [][]float64) int {
 	})
 }
 
-// readWhole counts the photos with every distance within the tolerance. It
-// chooses r so that the smallest distance is 0.
+// readWhole counts the photos with every distance within the tolerance, with r
+// chosen so that the smallest is 0.
 func readWhole(got, truth [][]float64, to float64) int {
 	return count(len(truth), func(j int) bool {
 		if got[j] == nil {

@@ -10,12 +10,12 @@ import (
 
 // Spacing: how far apart are the split values of a field (a dimension that the
 // trees split)? The attacks estimate the position of every split value, up to a
-// scale and an offset per field. For each pair of neighbouring gaps in a field,
-// they tell which gap is wider. Guessing gets half of the pairs right.
+// scale and an offset per field. For each pair of neighbouring gaps, they tell
+// which is wider. Guessing gets half of the pairs right.
 
 // positionsByPlanes reads positions from a request that reveals plane
-// distances. Every plane score is a multiple of r_p. The greatest common
-// divisor of the scores replaces r_p, so the division is exact.
+// distances. Every score is a multiple of r_p, and their greatest common
+// divisor stands for it.
 func positionsByPlanes(s *Observation) []float64 {
 	var rp int64
 	for _, p := range s.Planes {
@@ -25,8 +25,8 @@ func positionsByPlanes(s *Observation) []float64 {
 }
 
 // positionsByOrder uses the order ciphertexts of the splits as positions, which
-// works for order-preserving encryption. If the ciphertexts are ranks, they are
-// evenly spaced and reveal nothing to this attack.
+// works for order-preserving encryption. Ranks are evenly spaced and reveal
+// nothing this way.
 func positionsByOrder(v *View) []float64 {
 	return measure.Map(v.Cuts, func(c cpar.Plane) float64 { return float64(c.Order) })
 }

@@ -14,7 +14,7 @@ import (
 
 // The stages of a run make views, attack them and judge the guesses. Slow
 // attacks that depend only on scores run in all sizes on the first scheme only,
-// because ivf and capia have the same scores as the first.
+// because ivf and capia have the same scores.
 
 func (r *run) schemes(ctx context.Context) error {
 	for _, t := range r.targets {
@@ -74,8 +74,8 @@ func (r *run) typical() float64 {
 	return measure.Mean(slices.Concat(r.compared...))
 }
 
-// requests runs the attacks that recover requests. A row averages several draws
-// if few records are known.
+// requests recovers requests. A row averages several draws if few records are
+// known.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	records := pick(r.train, t.TrainIndex)
 	r.add(guessing("request-by-vectors", v, knownVectors, func(known []int) [][]float64 {
@@ -92,7 +92,7 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 }
 
 // guessing guesses requests, with several draws of each number of known
-// records. Candidate i is the right guess for request i.
+// records. Candidate i is right for request i.
 func guessing(attack string, v *View, numbers []int, predict func(known []int) [][]float64) (rows []Row) {
 	for _, k := range upTo(numbers, v.Records) {
 		draws := 1
@@ -112,8 +112,8 @@ func guessing(attack string, v *View, numbers []int, predict func(known []int) [
 	return rows
 }
 
-// solving solves for the requests, once for each element of shares: the number
-// of known records per unknown of a request.
+// solving solves for the requests with each number in shares of known records
+// per unknown.
 func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
 		k := int(share * float64(len(records[0].row())))
@@ -163,9 +163,9 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	return err
 }
 
-// matched matches records to photos by k requests at a time and judges the
-// result. Record i is photo truth[i]. If k is small, matched averages several
-// draws, because the choice of requests matters.
+// matched matches records to photos by k requests at a time. Record i is photo
+// truth[i]. If k is small, it averages several draws, because the choice of
+// requests matters.
 func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1
 	if k < manyDraws {
@@ -274,8 +274,8 @@ func (b *built) splits() ([]float64, error) {
 
 type secrets struct{ scale, offset int64 }
 
-// scales computes the true r_s and r of each request, from two records of its
-// reply and their distances as decrypted by the owner.
+// scales computes the true r_s and r from two records of a reply and their
+// distances as decrypted by the owner.
 func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	out := make([]secrets, len(pending))
 	for i, p := range pending {
@@ -303,7 +303,7 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 const scaleTolerance = 0.02
 
 // judgeScales judges estimates of r_s. The baseline is the best fixed guess:
-// the largest r_s for which the upper end of the tolerance is below 2¹¹.
+// the largest r_s whose tolerance stays below 2¹¹.
 func judgeScales(v *View, got []float64, truth []secrets) Row {
 	right := count(len(truth), func(i int) bool {
 		scale := float64(truth[i].scale)

@@ -12,11 +12,10 @@ import (
 	"cpar/user"
 )
 
-// A Collection is the plaintext: the photos to index, and the photos that are
-// requested.
+// A Collection holds the plaintext photos.
 type Collection struct {
 	// Train is indexed in an order that the cloud does not know. Test holds the
-	// photos of the requests. Attacks also take their candidates from it.
+	// photos of requests, which are also the candidates of attacks.
 	Train, Test []user.Photo
 	// Changed, if not nil, returns test photo i after cropping and
 	// recompression.
@@ -25,15 +24,14 @@ type Collection struct {
 
 type Owner interface {
 	// Request returns the bytes of a request for a photo, and the state for
-	// reading the reply. The state serves only to judge attacks and may be nil.
-	// If planes is true and the scheme has planes, the request reveals the
-	// distances from them.
+	// reading the reply. The state serves only for judging and may be nil. If
+	// planes is set, the request reveals plane distances, if the scheme has
+	// any.
 	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
 }
 
 // A Target is a scheme under attack: its owner and its cloud. TrainIndex[i] is
-// the position in Collection.Train of the photo behind record i. It serves only
-// to judge attacks.
+// the position in Collection.Train of the photo behind record i, for judging.
 type Target struct {
 	Owner      Owner
 	Cloud      Cloud
@@ -106,8 +104,7 @@ func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// complement returns the numbers 0…n−1 that are missing from the sorted slice
-// at.
+// complement returns the numbers 0…n−1 that are not in the sorted slice at.
 func complement(n int, at []int) (out []int) {
 	for i := range n {
 		if _, found := slices.BinarySearch(at, i); !found {

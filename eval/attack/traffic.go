@@ -30,8 +30,7 @@ const (
 	trafficPhotos = 70 // enough for three groups of requests
 )
 
-// A tagging is one run over an Immich library. It records what the CPAR server
-// sees of the run.
+// A tagging is one run over an Immich library as the CPAR server sees it.
 type tagging struct {
 	clock atomic.Int32
 	found func(photo int) int // number of keywords
@@ -54,8 +53,7 @@ func (x *tagging) Annotate(_ context.Context, photos []device.Photo, _ device.An
 	return all, nil
 }
 
-// tag annotates a new library. It does so twice, because users repeat a failed
-// run.
+// tag annotates a new library twice, because users repeat a failed run.
 func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 	server := immichtest.New()
 	for i := range trafficPhotos {
@@ -88,9 +86,8 @@ func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 	return ctx.Err()
 }
 
-// traffic guesses whether a run has found keywords, from the requests and times
-// that the server sees. For comparison, the server knows a run over the same
-// number of photos that found no keywords.
+// traffic guesses whether a run has found keywords. The server knows a run over
+// equally many photos without keywords for comparison.
 func (r *run) traffic(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "cpar-attack-")
 	if err != nil {

@@ -12,12 +12,11 @@ import (
 	"cpar/user/device"
 )
 
-// Trust: does the owner's device accept a branch of the index (updates that
-// left its history) or another key in the key file? A branch succeeds if the
-// device opens it. A key succeeds if the device reads it.
+// Trust: does the owner's device open a branch of the index (updates that left
+// its history), or read another key from the key file?
 
-// longBranch is the number of generations in the shortest branch that ledgers
-// of version 7 could mistake for a successor.
+// longBranch is the length of the shortest branch that ledgers of version 7
+// could mistake for a successor.
 const longBranch = 17
 
 func (o *offers) trust(ctx context.Context) error {
@@ -36,8 +35,8 @@ func (o *offers) trust(ctx context.Context) error {
 	return o.swapKeys()
 }
 
-// branch returns generations 2 to last of a branch that left the history after
-// generation 1.
+// branch returns generations 2 to last of a branch that left after generation
+// 1.
 func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, err error) {
 	folder := filepath.Join(o.folder, "fork") // generation 2
 	for len(states) < last-1 {

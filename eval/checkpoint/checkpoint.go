@@ -29,7 +29,6 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Runner stores results in a folder.
 type Runner struct {
 	// Dir is the folder. If it is "", nothing is stored and every step is
 	// measured.
@@ -54,8 +53,8 @@ type stepFile struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// Do returns the stored result of a step, or measures and stores it. The value
-// inputs, encoded as JSON, must contain everything that determines the result.
+// Do returns the stored result of a step, or measures and stores it. The JSON
+// of inputs must contain everything that determines the result.
 func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
 	digest, err := digestOf(inputs)
 	if err != nil {
@@ -86,8 +85,8 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	return result, k.Record, nil
 }
 
-// Load returns the stored result of a step, whatever its inputs were. The error
-// wraps fs.ErrNotExist if no result is stored. A damaged file is also an error.
+// Load returns the stored result of a step, whatever its inputs. The error
+// wraps fs.ErrNotExist if there is none. A damaged file is also an error.
 func Load[T any](r *Runner, name string) (*T, Record, error) {
 	fail := func(err error) (*T, Record, error) {
 		return nil, Record{}, fmt.Errorf("reading step %s: %w", name, err)
@@ -105,7 +104,7 @@ func Load[T any](r *Runner, name string) (*T, Record, error) {
 	}
 	result := new(T)
 	dec := json.NewDecoder(bytes.NewReader(k.Result))
-	dec.DisallowUnknownFields() // such as those of a result of another version
+	dec.DisallowUnknownFields() // such as those of another version
 	if err := dec.Decode(result); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrCorrupt, err))
 	}

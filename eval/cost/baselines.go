@@ -38,13 +38,12 @@ type BaselineRow struct {
 	Index   uint64 `json:"index_bytes"`
 	Request int    `json:"request_bytes"`
 	Reply   int    `json:"reply_bytes"`
-	// Cloud is the time of the search. Owner is the time to make a request and
+	// Cloud is the time of the search, and Owner the time to make a request and
 	// read the reply.
 	Cloud float64 `json:"cloud_ms"`
 	Owner float64 `json:"owner_ms"`
-	// Recall is the share of the ten nearest records that the search finds.
-	// They are nearest by score for scheme sealed, and by squared L2 for
-	// plaintext searches.
+	// Recall is the share of the ten nearest found: nearest by score for
+	// sealed, and by squared L2 for plaintext searches.
 	Recall float64 `json:"recall_at_10"`
 	Leaks  string  `json:"cloud_learns"`
 }
@@ -56,7 +55,6 @@ const (
 	inTheClear   = "everything"
 )
 
-// MeasureBaselines measures the searches over n records of each length.
 func MeasureBaselines(ctx context.Context, l *measure.Lab, n int) (*Baselines, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -121,8 +119,7 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 	return nil
 }
 
-// skip reports whether err is the error of a missing library, and if so records
-// it.
+// skip reports whether err is due to a missing library, and records it.
 func (out *Baselines) skip(err error) bool {
 	advice := hint.Of(err)
 	if advice == "" || !errors.Is(err, cpar.ErrInput) {
@@ -134,7 +131,7 @@ func (out *Baselines) skip(err error) bool {
 	return true
 }
 
-// lay takes the integers of the index from the index's plaintext twin.
+// lay takes the integers of the index from its plaintext twin.
 func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 	if p.Integers, err = measure.IntegersOf(b, n, p.vectors); err != nil {
 		return err
@@ -156,8 +153,8 @@ func (p *baselineRun) add(r BaselineRow) {
 	p.out.Rows = append(p.out.Rows, r)
 }
 
-// nearestScores returns the ten records with the smallest scores, breaking ties
-// by record number.
+// nearestScores returns the ten records with the smallest scores. Ties go to
+// the lower record.
 func nearestScores(scores []int64) []uint32 {
 	queue := kdforest.NewQueue(peerNear)
 	for record, score := range scores {
@@ -212,8 +209,8 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	return nil
 }
 
-// flann measures FLANN. It bounds the number of visits where possible, because
-// bounded searches are several times faster than a scan.
+// flann bounds the number of visits where possible, because bounded searches
+// are several times faster than a scan.
 func (p *baselineRun) flann(ctx context.Context) error {
 	checks := max(peerNear, len(p.Rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
@@ -230,8 +227,8 @@ func (p *baselineRun) faiss(ctx context.Context) error {
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
 
-// library measures the searches of a library. names maps the driver's name of
-// each search to the name of its row.
+// library measures a library. names maps the driver's searches to names of
+// rows.
 func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
 	peer, err := compileDriver(ctx, l)
 	if err != nil {
@@ -247,7 +244,6 @@ func (p *baselineRun) library(ctx context.Context, l library, arguments []string
 	})
 }
 
-// bgv multiplies ciphertexts with the library lattigo (baselinesbgv.go).
 func (p *baselineRun) bgv(ctx context.Context) error {
 	x, err := newBGV(p.Rows, p.Addends)
 	if err != nil {

@@ -29,9 +29,8 @@ type bgvIndex struct {
 	groups    [][]*rlwe.Ciphertext
 }
 
-// bgvParameters give 128 bits of security by the Homomorphic Encryption
-// Standard, with the smallest degree that allows one product, for scores of 16
-// bits.
+// bgvParameters give 128 bits by the Homomorphic Encryption Standard, the
+// smallest degree for one product, and scores of 16 bits.
 var bgvParameters = bgv.ParametersLiteral{LogN: 12, LogQ: []int{54, 54}, PlaintextModulus: 1<<16 + 1}
 
 func newBGV(rows [][]int16, addends []int64) (*bgvIndex, error) {

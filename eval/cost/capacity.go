@@ -36,23 +36,21 @@ var Planned = []Need{
 type Host struct {
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memory_bytes"`
-	// Read is the memory bandwidth of all cores together. Network is the
-	// bandwidth of the connection. Both are in bytes per second.
+	// Read is the memory bandwidth of all cores together, and Network that of
+	// the connection.
 	Read    float64 `json:"read_bytes_per_s"`
 	Network float64 `json:"network_bytes_per_s"`
 }
 
-// A LinearCost is a fixed cost plus a cost per record.
 type LinearCost struct {
 	Fixed     float64 `json:"fixed"`
 	PerRecord float64 `json:"per_record"`
 }
 
-// At returns the cost of an index of the given size.
 func (l LinearCost) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
 
-// fitLine returns the line through two measurements, with coefficients raised
-// to at least 0.
+// fitLine returns the line through two measurements, with coefficients of at
+// least 0.
 func fitLine(n [2]float64, cost [2]float64) LinearCost {
 	slope := max(0, (cost[1]-cost[0])/(n[1]-n[0]))
 	return LinearCost{max(0, cost[1]-slope*n[1]), slope}
@@ -62,17 +60,16 @@ func fitLine(n [2]float64, cost [2]float64) LinearCost {
 // this machine.
 type UnitCosts struct {
 	Measured [2]int `json:"measured_records"`
-	// Index is the size in storage, and Held the size in the server's memory.
-	// Read is the size that a request reads, and Kept the size that a device
-	// stores. Request and Reply are the sizes of messages. All are in bytes.
+	// Index bytes are stored, Held bytes are in the server's memory, Read bytes
+	// are read by a request, and Kept bytes are kept by a device.
 	Index   LinearCost `json:"index_bytes"`
 	Held    LinearCost `json:"held_bytes"`
 	Read    LinearCost `json:"read_bytes"`
 	Kept    LinearCost `json:"kept_bytes"`
 	Request LinearCost `json:"request_bytes"`
 	Reply   LinearCost `json:"reply_bytes"`
-	// Core is the server's time on one core. Owner is the owner's time on all
-	// cores. Both are in seconds.
+	// Core is the server's time on one core, and Owner the owner's on all
+	// cores.
 	Core  LinearCost `json:"core_s"`
 	Owner LinearCost `json:"owner_s"`
 }
@@ -91,9 +88,8 @@ type Capacity struct {
 	ByNetwork   float64 `json:"machines_by_network"`
 	Stored      float64 `json:"stored_bytes"` // in object storage
 	Shards      int     `json:"parts"`        // of each index
-	// Cloud and Owner are the server's and the owner's milliseconds per request
-	// on idle machines. A request uses one machine per shard, or all machines
-	// if the cluster has fewer machines than shards.
+	// Cloud and Owner are times per request on idle machines. A request uses
+	// one machine per shard, or all machines if there are fewer.
 	Cloud     float64 `json:"cloud_ms"`
 	Owner     float64 `json:"owner_ms"`
 	Sent      float64 `json:"request_bytes"`
@@ -106,8 +102,8 @@ type Capacity struct {
 	Costs UnitCosts `json:"costs"`
 }
 
-// A plan loads processors and network to one half, so that random arrivals do
-// not queue, and fills memory to three quarters.
+// A plan uses half of the processors and network, so that random arrivals do
+// not queue, and three quarters of the memory.
 const (
 	planCopies     = 2
 	planShardBytes = 200 << 20
@@ -126,9 +122,8 @@ func (n Need) Check() error {
 }
 
 // PlanCapacity computes the cluster for a need from the costs of its scheme and
-// profile. Costs are linear in the number of records. Measurements
-// profile-growth and scaling show this up to a million records, and
-// PlanCapacity assumes it beyond.
+// profile. Costs are linear in the number of records: as measured up to a
+// million (profile-growth, scaling), and by assumption beyond.
 func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	records := float64(n.Records)
 	out := Capacity{Need: n, Host: h, Costs: c,
@@ -138,8 +133,7 @@ func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	held, core := c.Held.At(records), c.Core.At(records)
 	out.Shards = int(max(1, math.Ceil(held/planShardBytes)))
 	out.Memory = planCopies * held * float64(n.Tenants)
-	// Reading is limited by memory bandwidth and computing by cores. The slower
-	// of the two determines the time.
+	// Reading occupies memory bandwidth, and computing occupies cores.
 	alone := max(core/float64(h.Cores), c.Read.At(records)/h.Read)
 	out.CoreHours = core * 1e6 / 3600
 	// Every shard receives the request. Partial replies go through the router.
@@ -204,9 +198,9 @@ func (c *Capacity) Tables() []measure.Table {
 
 var capacitySizes = []int{10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}
 
-// CapacityTable shows the growth of costs with the number of records, for one
-// scheme and profile. It covers one tenant with one request per second, and
-// tenants with 10⁹ records in total and ten requests per tenant and day.
+// CapacityTable shows the growth of costs for one scheme and profile: one
+// tenant with one request per second, and tenants with 10⁹ records in total and
+// ten requests per tenant and day.
 func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 	t := measure.Table{Name: "plan-growth", Title: fmt.Sprintf("`%v`, profile `%v`", n.Scheme, n.Profile),
 		Columns: []string{"records of an index", "cloud", "owner", "sent", "received", "kept", "machines for one index asked once a second", "machines for 10⁹ records in many indexes, each asked ten times a day"}}
@@ -225,8 +219,8 @@ func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 //go:embed capacity.md.tmpl
 var capacityPage string
 
-// ScalePage returns the text of docs/scale.md: tables of the growth of schemes,
-// and of a simulated cluster.
+// ScalePage returns docs/scale.md: the growth of schemes, and a simulated
+// cluster.
 func ScalePage(h Host, date time.Time, growth, simulated []measure.Table) (string, error) {
 	t, err := template.New("scale").Parse(capacityPage)
 	if err != nil {

@@ -15,15 +15,14 @@ import (
 	"cpar/user"
 )
 
-// CapacityRecords are the two measured sizes of index, from which fixed costs
-// and costs per record are computed. A scan of the larger exceeds the
-// last-level cache.
+// CapacityRecords are the sizes of index from which fixed costs and costs per
+// record are computed. A scan of the larger exceeds the last-level cache.
 var CapacityRecords = [2]int{5_000, 25_000}
 
 const capacityRequests = 9
 
-// MeasureUnitCosts builds two indexes of synthetic photos and measures searches
-// of them on one core. Profile learned has the same vectors as network.
+// MeasureUnitCosts searches two indexes of synthetic photos on one core.
+// Profile learned has the same vectors as network.
 func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes [2]int, progress user.Progress) (UnitCosts, error) {
 	if p == profile.Learned {
 		p = profile.Network
@@ -38,7 +37,7 @@ func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes 
 
 func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [2]int) (UnitCosts, error) {
 	if opt.Scheme == cpar.SchemeSealed && opt.Fitted.Profile.Kind() == profile.Network {
-		opt.Cells = 8 // the number of cells in large indexes
+		opt.Cells = 8 // as in large indexes
 	}
 	var at [2]costs
 	var n [2]float64
@@ -62,7 +61,7 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 		Kept: line(func(c costs) float64 { return c.kept }), Request: line(func(c costs) float64 { return c.request }),
 		Reply: line(func(c costs) float64 { return c.reply }), Core: line(func(c costs) float64 { return c.core }), Owner: line(func(c costs) float64 { return c.owner }),
 	}
-	if opt.Scheme.Scored() { // in these schemes, requests and replies have a constant length
+	if opt.Scheme.Scored() { // requests and replies have a constant length
 		out.Owner = LinearCost{Fixed: at[1].owner}
 	}
 	return out, nil
@@ -105,8 +104,8 @@ func opaqueCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	return out, err
 }
 
-// scoredCosts measures the costs of a scheme that computes scores, with its
-// default approximation.
+// scoredCosts measures a scheme that computes scores, with its default
+// approximation.
 func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (costs, error) {
 	s, err := measure.OpenSession(ctx, c, opt)
 	if err != nil {
@@ -147,7 +146,7 @@ func ThisHost() Host {
 	h := Host{Cores: runtime.NumCPU(), Memory: float64(measure.ProcField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
 	words := make([]uint64, 1<<27)
 	for i := range words {
-		words[i] = uint64(i) // write to every page, because untouched pages share one physical page
+		words[i] = uint64(i) // because untouched pages share one physical page
 	}
 	for range 5 { // the best of five rounds
 		begun := time.Now()

@@ -28,21 +28,20 @@ import (
 // A CostRow is one search on one core.
 type CostRow struct {
 	Name string `json:"name"`
-	// NS is the median server time of a request. Bytes is the number of bytes
-	// of ciphertext that the server reads for a request.
+	// NS is the median server time of a request, and Bytes the ciphertext that
+	// it reads.
 	NS    int64 `json:"ns"`
 	Bytes int64 `json:"bytes"`
-	// StreamRatio is the time of a plain read of equally many bytes, divided by
-	// NS. The read is measured in the same run, in the faster of two orders.
+	// StreamRatio is the time of a plain read of equally many bytes in the same
+	// run, in the faster of two orders, divided by NS.
 	StreamRatio float64 `json:"stream_ratio"`
 
 	Search  string  `json:"search,omitempty"`
 	Approx  float64 `json:"approx,omitempty"` // AP-X in percent
 	Visits  float64 `json:"visits"`
-	Speedup float64 `json:"speedup"` // over scheme capia, which scans all records, in this run
+	Speedup float64 `json:"speedup"` // over capia, a scan, in this run
 	// Bound is the speedup that the number of visits allows. MemoryBound is the
-	// time of capia divided by the time of only scoring the same records in the
-	// same order.
+	// speedup of only scoring the same records in the same order.
 	Bound       float64 `json:"bound"`
 	MemoryBound float64 `json:"memory_bound,omitempty"`
 }
@@ -55,8 +54,7 @@ type RequestCost struct {
 	Bytes    int     `json:"bytes"`
 	Reply    int     `json:"reply_bytes"`
 
-	// Bytes includes Vector and Order. A request with pruning would have Planes
-	// more bytes.
+	// Bytes includes Vector and Order. Pruning would add Planes.
 	Vector int `json:"vector_bytes"`
 	Order  int `json:"order_bytes"`
 	Planes int `json:"planes_bytes"`
@@ -70,8 +68,8 @@ type PrimitiveCost struct {
 	// Vector encrypts a record's vector of VectorDim elements.
 	Vector    float64 `json:"vector_ms"`
 	VectorDim int     `json:"vector_dimension"`
-	// Plane encrypts a split plane of |SF|+1 elements. BoxedPlane encrypts one
-	// of 2·m̂+2 elements, as in the paper's box.
+	// Plane encrypts a split plane of |SF|+1 elements, and BoxedPlane one of
+	// 2·m̂+2 as in the paper's box.
 	Plane      float64 `json:"plane_ms"`
 	BoxedPlane float64 `json:"boxed_plane_ms"`
 	BoxedDim   int     `json:"boxed_plane_dimension"`
@@ -202,8 +200,7 @@ func requestCost(ctx context.Context, b *measure.Built) (r RequestCost, err erro
 }
 
 // vectorOperations returns the operations of inner-product encryption on
-// vectors of dim elements. The elements are arbitrary, because they do not
-// affect the cost.
+// arbitrary vectors of dim elements.
 func vectorOperations(dim int) (record, request, score func(int) error, err error) {
 	secret := [32]byte{'c', 'o', 's', 't'}
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -275,7 +272,6 @@ func (c *Cost) Tables() []measure.Table {
 	return tables
 }
 
-// A quantity is one line of a table of single values.
 type quantity struct {
 	what  string
 	value float64

@@ -52,8 +52,8 @@ type driver struct {
 	folder, program string
 }
 
-// compileDriver compiles a driver. Without a compiler or the library, the error
-// wraps cpar.ErrInput and its hint names the packages to install.
+// compileDriver fails without a compiler or the library. The error wraps
+// cpar.ErrInput, and its hint names the packages to install.
 func compileDriver(ctx context.Context, l library) (*driver, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))

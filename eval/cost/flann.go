@@ -16,77 +16,70 @@ import (
 const (
 	flannNeighbours = 10 // neighbours requested
 	flannTrees      = 10
-	// flannBuilds forests are averaged, because FLANN's forests differ in every
-	// run and the recall of a single forest varies by about 0.01.
+	// flannBuilds forests are averaged, because FLANN's differ in every run and
+	// recall varies by about 0.01.
 	flannBuilds = 3
 	pcaDims     = 64
 )
 
-// flannVisitShares are the bounds on visited records, in tenths of a percent of
-// all records.
+// flannVisitShares are bounds on visits, in tenths of a percent of the records.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 var flannRecalls = []float64{0.8, 0.9}
 
 const (
 	LibraryFLANN     = "flann"
-	LibraryLeaf      = "cpar-plain-leaf"     // our plaintext forest, with records in leaves only, as in FLANN
-	LibraryNode      = "cpar-plain-node"     // our plaintext forest, with a record at every node, as in the paper
-	LibraryEncrypted = "cpar-encrypted-node" // the encrypted forest that the server searches
+	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as in FLANN
+	LibraryNode      = "cpar-plain-node"     // a record at every node, as in the paper
+	LibraryEncrypted = "cpar-encrypted-node" // the server's encrypted forest
 )
 
-// FLANN compares the forest of package kdforest with the randomized kd-forest
-// of the library FLANN. Both have the same vectors, number of trees and
-// distance. The comparison plots recall of the true ten nearest against visits
-// and time.
+// FLANN compares the forest of package kdforest with FLANN's randomized
+// kd-forest: recall of the true ten nearest against visits and time, for the
+// same vectors, number of trees and distance.
 //
-// Two spaces are measured, both with squared L2. Space jl1296 holds the
-// integers of the Johnson-Lindenstrauss projection of a photo's 864 levels
-// (quantised features). Space pca64 holds the first 64 principal components of
-// these levels.
+// There are two spaces, both with squared L2. jl1296 holds the integers of the
+// Johnson-Lindenstrauss projection of a photo's 864 levels (quantised
+// features). pca64 holds the first 64 principal components of these levels.
 //
 // Everything runs on one core, one request at a time. FLANN is C++, compiled
 // from its headers with -O3, and our forest is plain Go. Both use float32. The
 // encrypted forest works on 64-bit words, splits in levels, and adds the
 // divergence of lab histograms to the distance. Its recall is relative to its
-// own scan. Its visits are therefore comparable with those of our plaintext
-// forest over levels, but not with FLANN's. Its time shows the price of
-// privacy.
+// own scan. Its visits therefore compare with the plain forest over levels, not
+// with FLANN's. Its time shows the price of privacy.
 type FLANN struct {
 	Records    int `json:"records"`
 	Requests   int `json:"requests"`
 	Neighbours int `json:"neighbours"`
 	Trees      int `json:"trees"`
-	// Builds is the number of forests averaged per value. Only one encrypted
-	// forest is measured.
+	// Builds is the number of forests averaged per value, or one if encrypted.
 	Builds int          `json:"builds"`
 	Points []FLANNRow   `json:"rows"`
 	Equal  []FLANNEqual `json:"equal_recall"`
 	Price  []FLANNPrice `json:"price_of_privacy"`
 }
 
-// A FLANNRow is one point of a curve.
 type FLANNRow struct {
 	FLANNCurve
-	// Visits is the upper bound on distinct records visited, which FLANN calls
-	// checks. Approx is the same bound in percent of the records.
+	// Visits bounds the distinct records visited (FLANN's checks). Approx is
+	// the same in percent of the records.
 	Visits int     `json:"visits"`
 	Approx float64 `json:"approx"`
-	// Visited is the mean number of visits. It is below Visits if searches ran
-	// out of reachable records.
+	// Visited is the mean number of visits, lower if searches ran out of
+	// reachable records.
 	Visited float64 `json:"visited"`
 	Recall  float64 `json:"recall_at_10"`
 	Micros  float64 `json:"us_per_request"`
 }
 
-// A FLANNCurve identifies a curve.
 type FLANNCurve struct {
 	Space   string `json:"space"`
 	Library string `json:"library"`
 	// Search is best-bin, by-rank, depth-first or scan.
 	Search string `json:"search"`
 	// Splits names the space that the trees divide: the compared vectors, or
-	// the 864 levels behind them.
+	// the 864 levels.
 	Splits string `json:"splits"`
 }
 
@@ -111,9 +104,8 @@ type FLANNPrice struct {
 	Factor    float64    `json:"factor"`
 }
 
-// MeasureFLANNOfCorpus builds and measures a separate index. Its encrypted
-// forest is built as in the paper: it splits levels and has a record at every
-// node.
+// MeasureFLANNOfCorpus measures a separate index, whose encrypted forest is the
+// paper's: it splits levels and has a record at every node.
 func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.Progress) (*FLANN, error) {
 	s, err := measure.NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Progress: progress})
 	if err != nil {
@@ -162,12 +154,12 @@ func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progres
 	return f, nil
 }
 
-// A vectorTable holds the vectors of one space, one per row.
+// A vectorTable holds the vectors of one space.
 type vectorTable struct {
 	name              string
 	d                 int
 	records, requests [][]float32
-	truth             [][]uint32 // the nearest records of every request, computed by setTruth
+	truth             [][]uint32 // the nearest records of every request (setTruth)
 }
 
 func jlTable(s *measure.Session) (*vectorTable, error) {
@@ -186,7 +178,6 @@ func jlTable(s *measure.Session) (*vectorTable, error) {
 	return t, nil
 }
 
-// pcaTable reduces the L1 coordinates to their principal components.
 func pcaTable(s *measure.Session) (*vectorTable, error) {
 	var records, requests [][]float32
 	for _, part := range []struct {
@@ -211,8 +202,8 @@ func toFloat32s[T int16 | float64](x []T) []float32 {
 	return measure.Map(x, func(v T) float32 { return float32(v) })
 }
 
-// visits returns the number of visits for each share. It merges shares that are
-// the same number of visits in a small collection.
+// visits converts flannVisitShares. It merges shares that are the same number
+// of visits in a small collection.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
 	for _, tenths := range flannVisitShares {
@@ -232,8 +223,8 @@ func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) 
 	})
 }
 
-// at interpolates a curve at the point where the curve first reaches a recall.
-// It returns false if the curve begins above the recall or never reaches it.
+// at interpolates a curve where it first reaches a recall. It returns false if
+// the curve begins above the recall or never reaches it.
 func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bool) {
 	var last FLANNRow
 	for _, r := range f.Points { // the points of each curve ascend in visits
@@ -252,8 +243,7 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 	return 0, 0, false
 }
 
-// compare fills in Equal and Price, with every curve interpolated at
-// flannRecalls.
+// compare interpolates every curve at flannRecalls.
 func (f *FLANN) compare() {
 	var curves []FLANNCurve
 	for _, r := range f.Points {

@@ -29,9 +29,8 @@ func flannCurve(space string) FLANNCurve {
 	return FLANNCurve{Space: space, Library: LibraryFLANN, Search: searchBestBin, Splits: splitsVectors}
 }
 
-// flannChoices returns options that build trees as FLANN does. A node splits at
-// the mean of a dimension drawn uniformly from the five with the largest
-// variance over 101 records.
+// flannChoices builds as FLANN does: a node splits at the mean of a dimension
+// drawn uniformly from the five with the largest variance over 101 records.
 func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	return kdforest.BuildOptions{
 		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
@@ -106,8 +105,8 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	return nil
 }
 
-// plain measures one kind of our forests, averaged over several builds. The
-// function ask loads request i into the space.
+// plain measures our forest, averaged over several builds. ask loads request i
+// into the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
 		visited int
@@ -151,8 +150,8 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 	return nil
 }
 
-// levels measures a plaintext forest with the defaults of the encrypted forest:
-// it splits in levels and compares records in the projection.
+// levels measures a plaintext forest that splits in levels and compares in the
+// projection, as the encrypted forest does by default.
 func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Session) error {
 	visits, err := m.visits()
 	if err != nil {
@@ -178,8 +177,8 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 	return nil
 }
 
-// encrypted measures the encrypted forest. It times only the server's part, on
-// one core. Recall is relative to the server's scan.
+// encrypted times only the server's part, on one core. Recall is relative to
+// the server's scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
 	queries, err := s.Prepare(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000}, len(s.Requests))
 	if err != nil {
@@ -235,9 +234,8 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 	return nil
 }
 
-// setTruth computes the k nearest records of every request by brute force in
-// float64, so that the result does not depend on the rounding of either
-// library.
+// setTruth uses brute force in float64, which is free of either library's
+// rounding.
 func (t *vectorTable) setTruth(k int) {
 	t.truth = make([][]uint32, len(t.requests))
 	for i, request := range t.requests {
@@ -250,8 +248,7 @@ func (t *vectorTable) setTruth(k int) {
 	}
 }
 
-// A vectorSpace compares vectors. A score holds the bits of squared L2 in
-// float32.
+// A vectorSpace scores by the bits of squared L2 in float32.
 type vectorSpace struct {
 	*vectorTable
 	flat    []float32 // the records, concatenated
@@ -268,8 +265,7 @@ func (s *vectorSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether everything beyond the plane is farther away than
-// worst. The distance from a single plane is a valid lower bound.
+// Beyond uses the distance from a single plane, which is a valid bound.
 func (s *vectorSpace) Beyond(plane uint32, worst int64) bool {
 	return s.Distance(plane) > s.Reach(worst)
 }
@@ -285,8 +281,7 @@ func (s *vectorSpace) Reach(worst int64) float64 {
 }
 
 // squaredL2 sums in four lanes, as FLANN does, to break the dependency between
-// additions. It takes eight elements at a time, so that one bounds check
-// remains.
+// additions. Taking eight elements at a time leaves one bounds check.
 func squaredL2(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32
@@ -311,8 +306,8 @@ func squaredL2(a, b []float32) float32 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// A levelSpace compares records in the projection and splits in levels. Only
-// the order of its planes is known, not their distance.
+// A levelSpace compares in the projection and splits in levels, where only the
+// order of planes is known.
 type levelSpace struct {
 	vectorSpace
 	levels []uint16

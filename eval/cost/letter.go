@@ -13,8 +13,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// DefaultLiteralN is the number of images in the index of the literal
-// implementation, in which a request takes seconds.
+// DefaultLiteralN is small, because a request to the literal index takes
+// seconds.
 const DefaultLiteralN = 300
 
 const (
@@ -23,45 +23,42 @@ const (
 	letterPCA      = 32
 )
 
-// A Letter holds the costs of the paper's literal implementation (package
-// letter), run end to end.
+// A Letter is the cost of the paper's literal implementation (package letter),
+// end to end.
 type Letter struct {
 	Boxes []LetterBox `json:"boxes"`
 	// Place is the share of ranks at which the encrypted and the plaintext
 	// search agree, over all requests at AP-10 and AP-100.
 	Place float64 `json:"place_agreement"`
-	// Planes counts type-2 comparisons (request against hyperplane) made while
-	// Queue is full. Pruned counts the sides of planes that they allowed to
-	// skip.
+	// Planes counts comparisons with hyperplanes (type-2) while Queue is full.
+	// Pruned counts the skipped sides.
 	Pruned int `json:"pruned_planes"`
 	Planes int `json:"planes"`
 }
 
-// A LetterBox is the cost of one operation: of one of the paper's boxes (its
-// numbered algorithms) as printed, or of the product's replacement for the box.
+// A LetterBox is the cost of one operation of a box (a figure with an
+// algorithm) as printed, or of its replacement in the product.
 type LetterBox struct {
 	Box      string `json:"box"`
 	Elements int    `json:"elements"` // of the resulting ciphertexts
 	Bytes    int    `json:"bytes"`
-	// Dot is the number of inner products counted. DotPaper is the number by
+	// Dot is the counted number of inner products, and DotPaper the number by
 	// the paper's formulas, or nil.
 	Dot      int64  `json:"dot"`
 	DotPaper *int64 `json:"dot_paper"`
-	// MS is the median time in milliseconds on this machine. MSPaper is the
-	// time that the paper states, or nil.
+	// MS is the median time here, and MSPaper the paper's, or nil.
 	MS      float64  `json:"ms"`
 	MSPaper *float64 `json:"ms_paper"`
 }
 
-// LetterStep measures package letter over the first Plan.LiteralN images.
 func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	return measure.OneStep(ctx, r, m.Name, r.LiteralN, measure.WithCorpus(r, func(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Letter, error) {
 		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, progress)
 	}))
 }
 
-// MeasureLetter builds the literal index of n images, sends a few requests and
-// measures every box. alpha is the paper's α, or 0 for its default.
+// MeasureLetter builds a literal index, sends a few requests and measures every
+// box. alpha is the paper's α, or 0 for its default.
 func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
 	few := *c
 	few.Train = c.Train[:min(n, len(c.Train))]
@@ -175,7 +172,7 @@ func (x *letterCosts) box(name string, elements int, formula int64, stated strin
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // one call more, to warm up
+	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // with a warm-up call
 		MS: ms}
 	if formula >= 0 {
 		b.DotPaper = &formula
@@ -247,9 +244,8 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	return nil
 }
 
-// product adds rows for the product's replacements of boxes: one vector for
-// both distances, and folded requests. Their numbers of inner products are
-// calculated, not counted.
+// product adds the product's replacements: one vector for both distances, and
+// folded requests. Inner products are calculated, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()

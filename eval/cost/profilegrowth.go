@@ -15,18 +15,17 @@ import (
 	"cpar/user"
 )
 
-// ProfileGrowth holds the costs of scheme sealed by size of index, with the
-// short vectors of profiles learned and network.
+// ProfileGrowth is the growth of scheme sealed with the short vectors of
+// profiles learned and network.
 type ProfileGrowth struct {
-	// Dim is the dimension of the records.
 	Dim int `json:"dim"`
 	// BaseMB is the memory of the process before the measurement.
 	BaseMB float64     `json:"base_rss_mb"`
 	Rows   []GrowthRow `json:"rows"`
 }
 
-// A GrowthRow is one size of an index of scheme sealed. Times are medians in
-// milliseconds. The owner's times are on all cores.
+// A GrowthRow is one size of index. Times are medians, the owner's on all
+// cores.
 type GrowthRow struct {
 	Records  int     `json:"n"`
 	Cloud    float64 `json:"cloud_ms"` // one core
@@ -34,9 +33,8 @@ type GrowthRow struct {
 	OwnerCost
 	Table uint64 `json:"table_bytes"` // encrypted keywords
 	Index uint64 `json:"index_bytes"`
-	// PeakMB is the peak memory of the process, owner and server together,
-	// during requests. AddMB is the peak memory while records are added, which
-	// takes Add seconds.
+	// PeakMB is the memory of owner and server together during requests. AddMB
+	// is the memory while records are added, which takes Add seconds.
 	PeakMB float64 `json:"peak_rss_mb"`
 	AddMB  float64 `json:"add_peak_rss_mb"`
 	Add    float64 `json:"add_s"`
@@ -45,12 +43,11 @@ type GrowthRow struct {
 var ProfileGrowthSizes = []int{20000, 100000, 1000000}
 
 const (
-	// growthBase is the number of synthetic photos. growthWords is the number
-	// of distinct keywords and the number of values in an embedding.
+	// growthBase is the number of synthetic photos, and growthWords that of
+	// keywords and of values per embedding.
 	growthBase  = 1000
 	growthWords = 256
-	// growthStep is the maximum number of records added at once, to bound
-	// memory.
+	// growthStep bounds the records added at once, and so memory.
 	growthStep     = 100000
 	growthRequests = 9
 )
@@ -67,8 +64,8 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	})
 }
 
-// syntheticPhotos makes n photos. They have more distinct keywords than
-// dimensions, so that a fitted profile uses the maximum number of dimensions.
+// syntheticPhotos makes photos with more keywords than dimensions, so that a
+// fitted profile uses all dimensions that it may have.
 func syntheticPhotos(n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(4, 0))
 	zeros := feature.New()
@@ -147,8 +144,8 @@ func (row *GrowthRow) measure(ctx context.Context, s *measure.SealedSession, c *
 			return err
 		}
 	}
-	// Memory is read before times are measured, because garbage collection is
-	// off while times are measured.
+	// Memory is read first, because times are measured without garbage
+	// collection.
 	row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
 	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) { return onAllCores(ctx, s, requests[i%len(requests)]) })
 	if err != nil {
@@ -160,7 +157,6 @@ func (row *GrowthRow) measure(ctx context.Context, s *measure.SealedSession, c *
 	return nil
 }
 
-// onAllCores times the server's answer to one request.
 func onAllCores(ctx context.Context, s *measure.SealedSession, v *vector.Vector) (time.Duration, error) {
 	_, q, err := s.Owner.RequestVector(v, s.Params(10))
 	if err != nil {

@@ -9,13 +9,11 @@ import (
 	"cpar/eval/measure"
 )
 
-// ScalingSizes are the measured sizes of index.
 var ScalingSizes = []int{1250, 2500, 5000, 10000, 20000, 40000, 80000}
 
 const (
 	scalingRequests = 61
-	// fixedVisits is the number of visits that stays the same for all sizes. It
-	// is a whole number of tenths of a percent of every size.
+	// fixedVisits is a whole number of tenths of a percent of every size.
 	fixedVisits = 400
 )
 
@@ -31,8 +29,8 @@ type ScalingRow struct {
 	AP10       int64   `json:"ap10_ns"`
 	Fixed      int64   `json:"fixed_ns"`
 	FixedAP    float64 `json:"fixed_ap"`
-	// RecallAP10 and RecallFixed are shares in percent of the scan's ten
-	// nearest that are found.
+	// RecallAP10 and RecallFixed are shares of the scan's ten nearest found, in
+	// percent.
 	RecallAP10  float64 `json:"recall_ap10"`
 	RecallFixed float64 `json:"recall_fixed"`
 }

@@ -21,34 +21,29 @@ type SealedCost struct {
 	PCA     float64 `json:"pca_s"`
 	Cloud   float64 `json:"cloud_ms"`
 	OwnerCost
-	// Table is the size of the encrypted keywords, which are fetched at the
-	// same times as the hints.
+	// Table is the size of the keywords, which are fetched like the hints.
 	Table uint64 `json:"table_bytes"`
-	// Profile is the size of the profile, which is fetched once in every scheme
-	// and hardly grows with n.
+	// Profile is fetched once in every scheme, and hardly grows with n.
 	Profile uint64 `json:"profile_bytes"`
 	Index   uint64 `json:"index_bytes"`
-	// LocalIndex is the number of bytes that scheme local fetches. LocalScan is
-	// the time of its scan on the device.
+	// Scheme local fetches LocalIndex bytes. A scan on the device takes
+	// LocalScan.
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
 }
 
-// An OwnerCost is the owner's part of the cost of scheme sealed.
 type OwnerCost struct {
-	// Encrypt is the time to make a request from a vector. Read is the time to
-	// decrypt, check and rank all scores, on all cores.
+	// Encrypt makes a request from a vector. Read decrypts, checks and ranks
+	// all scores, on all cores.
 	Encrypt float64 `json:"owner_request_ms"`
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
 	Reply   int     `json:"reply_bytes"`
-	// Hints is the size of the hints. They are fetched once, and after an
-	// update only new hints are fetched.
+	// Hints are fetched once. After an update, only new hints are fetched.
 	Hints uint64 `json:"hints_bytes"`
 }
 
-// sealedRequests is the number of requests over which a median is taken.
 const sealedRequests = 15
 
 func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost, error) {
@@ -90,7 +85,6 @@ func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
 	return err
 }
 
-// localScanMS returns the median time of requests to an index of scheme local.
 func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vector.Vector) (float64, error) {
 	return measure.MedianMS(ctx, len(requests), func(i int) error {
 		_, err := s.Nearest(ctx, requests[i%len(requests)], 10)
@@ -123,16 +117,13 @@ type TransferRow struct {
 	Requests int     `json:"requests"`
 	Sealed   float64 `json:"sealed_mb"`
 	Local    float64 `json:"local_mb"`
-	// SealedStored and LocalStored are the sizes that the device keeps:
-	// profile, hints and keywords in scheme sealed, and everything in scheme
-	// local.
+	// SealedStored (profile, hints and keywords) and LocalStored (everything)
+	// are kept on the device.
 	SealedStored float64 `json:"sealed_stored_mb"`
 	LocalStored  float64 `json:"local_stored_mb"`
 }
 
-// TransferSizes are the sizes from which the rows are computed, in bytes. All
-// except the profile and a request grow with the number of records and are
-// given per record.
+// TransferSizes are the sizes from which the rows are computed, in bytes.
 type TransferSizes struct {
 	Profile float64 // fetched once in every scheme
 	Request float64
@@ -141,14 +132,13 @@ type TransferSizes struct {
 	Local   float64 // per record: vector and keywords, which scheme local fetches once
 }
 
-// LocalVectorBytes returns the size in bytes of a vector of dim coordinates in scheme local.
+// LocalVectorBytes returns the size of a vector in scheme local.
 func LocalVectorBytes(dim int) float64 {
 	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
 }
 
-// once returns the numbers of bytes that schemes sealed and local fetch once
-// for n records. The result each is the size of one request and its reply under
-// scheme sealed.
+// once returns the bytes that each scheme fetches once for n records, and the
+// bytes of one sealed request and reply.
 func (h TransferSizes) once(n int) (sealed, local, each float64) {
 	records := float64(n)
 	return h.Profile + records*h.Sealed, h.Profile + records*h.Local, h.Request + records*h.Reply

@@ -29,23 +29,21 @@ type SealedTargets struct {
 	Update  Added      `json:"update100k"`
 }
 
-// A LargeIndex holds the costs of a large index of synthetic records. Sent and
-// Received are the bytes of one request and of its reply.
+// A LargeIndex is a large index of synthetic records. Sent and Received are the
+// bytes of one request and its reply.
 type LargeIndex struct {
 	Sent     int `json:"sent"`
 	Received int `json:"received"`
 	// Kept is the number of bytes that a device stores: hints, keywords, cells,
 	// profile and ledger.
 	Kept uint64 `json:"kept"`
-	// Recall is the share of the ten nearest found in the requested cell,
-	// relative to a search of the same integers in a single cell. KeywordShare
-	// is the number of human keywords found, relative to a search without
-	// cells. Both are measured on real photos and averaged over partitions into
-	// cells.
+	// Recall is the share of the ten nearest found in the requested cell, and
+	// KeywordShare that of human keywords, both relative to a search without
+	// cells. They are means over partitions of real photos.
 	Recall       float64 `json:"recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`
 	// Owner is the time to make a request and read its reply, on all cores.
-	// Cloud is the time of the server on one core.
+	// Cloud is on one core.
 	Owner float64 `json:"owner_ms"`
 	Cloud float64 `json:"cloud_ms"`
 
@@ -66,8 +64,7 @@ type LargeIndex struct {
 	LeastRecall float64 `json:"least_recall_at_10"`
 }
 
-// A ScanCost compares the times of three scans for one request on one core. The
-// scans take turns.
+// A ScanCost is one request on one core, by three scans in turn.
 type ScanCost struct {
 	Sealed int64 `json:"sealed_ns"`
 	Capia  int64 `json:"capia_ns"`
@@ -76,9 +73,9 @@ type ScanCost struct {
 	Records int   `json:"n"`
 }
 
-// Added is the cost of one more photo: the bytes sent to the server, and the
-// bytes fetched by another device that has the previous generation. Each is the
-// maximum over addedInTurn photos.
+// Added is the cost of one more photo: the bytes sent to the server, and those
+// fetched by another device with the previous generation. It is the maximum
+// over addedInTurn photos.
 type Added struct {
 	Pushed    uint64 `json:"pushed"`
 	Refetched uint64 `json:"refetched"`
@@ -112,7 +109,6 @@ func SealedTargetsStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	})
 }
 
-// MeasureSealedTargets measures indexes of the sizes in plan.
 func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes) (*SealedTargets, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -138,8 +134,7 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 	return out, nil
 }
 
-// syntheticDim is the largest of the dimensions among which cross-validation
-// chooses.
+// syntheticDim is the largest dimension that cross-validation considers.
 const syntheticDim = 96
 
 // syntheticProfile fits profile network to at most the given number of
@@ -157,7 +152,6 @@ func syntheticProfile(ctx context.Context, most int, progress user.Progress) (ma
 	return nil, nil, fmt.Errorf("%w: none of the profiles has %d numbers", cpar.ErrInput, syntheticDim)
 }
 
-// repeatPhotos repeats photos with distinct contents.
 func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	out := make([]user.Photo, n)
 	for i := range out {
@@ -167,8 +161,7 @@ func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	return out
 }
 
-// find measures recall and keywords on real photos, with the same number of
-// cells.
+// find measures the same number of cells on real photos.
 func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.Progress) error {
 	r, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {

@@ -22,12 +22,11 @@ func (r Ring) LWE() LWE {
 
 // An Estimate is the cost of a lattice attack that was not run.
 type Estimate struct {
-	// Samples is the number of ciphertexts that the cheapest attack uses.
-	// Dimension is the dimension of its lattice.
+	// Samples is the number of ciphertexts that the cheapest attack uses, and
+	// Dimension the dimension of its lattice.
 	Samples   int `json:"samples"`
 	Dimension int `json:"dimension"`
-	// BlockSize is the block size β of BKZ. Delta is the root Hermite factor
-	// for that block size.
+	// BlockSize is BKZ's β, and Delta its root Hermite factor.
 	BlockSize int     `json:"block_size"`
 	Delta     float64 `json:"delta"`
 	// Bits is log₂ of the cost by a Model. Primal and Dense use classical
@@ -40,9 +39,9 @@ type Estimate struct {
 type LWE struct {
 	Dim         int
 	LogQ, Sigma float64
-	// Secret is the standard deviation of s, at most Sigma. 0 means that s is
-	// uniform, or as small as e. The two cases are equivalent, because Dim
-	// samples turn one into the other.
+	// Secret is the standard deviation of s, at most Sigma. 0 means uniform, or
+	// as small as e, which is equivalent because Dim samples turn one into the
+	// other.
 	Secret float64
 	// MaxSamples bounds the number of samples. 0 means no limit.
 	MaxSamples int
@@ -52,7 +51,7 @@ type LWE struct {
 var Ternary = math.Sqrt(2. / 3)
 
 // samples returns the number of samples spent to make s small, and the maximum
-// number of samples used otherwise.
+// number of others.
 func (p LWE) samples() (spent, most int) {
 	if p.Secret == 0 {
 		spent = p.Dim
@@ -125,8 +124,8 @@ var (
 	StandardQuantum   = Model{PerBlock: 0.265, Constant: 16.4, Tours: true}
 )
 
-// Cost returns log₂ of the number of operations of BKZ with the given block
-// size in dimension d.
+// Cost returns log₂ of the operations of BKZ with the given block size in
+// dimension d.
 func (m Model) Cost(block, d int) float64 {
 	cost := m.PerBlock*float64(block) + m.Constant
 	if m.Tours {
@@ -193,13 +192,12 @@ func (p LWE) Dual(model Model) Estimate {
 	return best
 }
 
-// Dense returns the cost of finding short secret combinations of the
-// ciphertexts without known plaintext. The lattice consists of all combinations
-// of dim rows modulo q. The number of short combinations is the argument rank,
-// and they span a sublattice. Each is a vector of k elements with standard
-// deviation σ, for any number k of ciphertexts. The attack succeeds once the
-// sublattice's volume is below the product of the last rank Gram–Schmidt norms
-// of a basis reduced by BKZ-β:
+// Dense returns the cost of finding, without known plaintext, the sublattice
+// spanned by rank short secret combinations of the ciphertexts. The lattice
+// holds all combinations of dim rows modulo q. A short combination has k
+// elements with standard deviation σ, for any number k of ciphertexts. The
+// attack succeeds once the sublattice's volume is below the product of the last
+// rank Gram–Schmidt norms of a basis reduced by BKZ-β:
 //
 //	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
 //

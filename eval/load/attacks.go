@@ -26,17 +26,15 @@ import (
 	"cpar/internal/bearer"
 )
 
-// An AttackRow holds measurements of a cloud during an attack by a number of
-// connections.
+// An AttackRow measures a cloud during an attack by some connections.
 type AttackRow struct {
 	Attack      string
 	Connections int
 	// Above is the peak anonymous memory beyond that of an idle cloud, in 2²⁰
-	// bytes. After is the same difference twenty seconds later, while the
-	// clients are still connected.
+	// bytes. After is the same twenty seconds later, with the clients still
+	// connected.
 	Above, After float64
-	// Answer is the time in milliseconds until another tenant with a token gets
-	// an answer.
+	// Answer is the time in milliseconds until another tenant gets an answer.
 	Answer float64
 }
 
@@ -53,8 +51,8 @@ type attack struct {
 	do          func(c net.Conn, token bearer.Token)
 }
 
-// attacks measures two kinds of attack: clients without a token that read no
-// answers, and tenants that send large manifests slowly.
+// attacks measures clients without a token that read no answers, and tenants
+// that send large manifests slowly.
 func (b *builder) attacks(ctx context.Context, work string) (out []AttackRow, err error) {
 	one := func(int) string { return "127.0.0.1" }
 	ninety := func(i int) string { return fmt.Sprintf("127.0.0.%d", 2+i%90) }
@@ -115,8 +113,7 @@ func (b *builder) measureAttack(ctx context.Context, folder string, a attack) (r
 	return row, nil
 }
 
-// begin opens the connections of an attack. The returned function end closes
-// them.
+// begin opens the connections of an attack, and end closes them.
 func (a attack) begin(ctx context.Context, address string, pool *x509.CertPool, tokens []bearer.Token) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -176,8 +173,7 @@ func takeNothing(c net.Conn, _ bearer.Token) {
 	}
 }
 
-// certificate writes package httptest's certificate for 127.0.0.1 and its key
-// to two files.
+// certificate writes package httptest's certificate for 127.0.0.1 and its key.
 func certificate(folder string) (cert, key string, pool *x509.CertPool, err error) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()

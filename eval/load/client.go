@@ -31,8 +31,8 @@ type answer struct {
 	after  time.Duration
 }
 
-// newClient returns a client of the cloud at address. The client authenticates
-// if token is set, and connects at its first request.
+// newClient returns a client that authenticates if token is set, and connects
+// at its first request.
 func newClient(address, route string, token bearer.Token) *client {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", route, address)
 	if !token.IsZero() {
@@ -62,7 +62,7 @@ func (c *client) exchange(ctx context.Context, a *pooledRequest) (answer, error)
 	if err := c.connect(ctx); err != nil {
 		return answer{}, err
 	}
-	conn := c.conn // keep the connection, because close clears the field
+	conn := c.conn // close clears the field
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	got, keep, err := c.roundTrip(a)
 	if !stop() || err != nil || !keep {

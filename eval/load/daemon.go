@@ -47,8 +47,8 @@ type daemon struct {
 	cancel       context.CancelFunc
 	log          *logTail
 	ended        chan error
-	// stop ends the process and waits until it has exited. It returns an error
-	// if the process exited earlier or failed.
+	// stop ends the process and waits for it. It returns an error if the
+	// process ended earlier or failed.
 	stop func() error
 }
 

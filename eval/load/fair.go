@@ -14,23 +14,21 @@ import (
 
 const crowdClients = 64
 
-// A FairnessRow holds measurements of one tenant's single client while another
-// tenant has many clients. Each tenant has a copy of the same index.
+// A FairnessRow measures one client of a tenant beside many clients of another.
+// Each tenant has a copy of the same index.
 type FairnessRow struct {
 	Scheme  string
 	Records int
-	// AloneP50 and AloneP99 are the median and 99th percentile of the single
-	// client's times in milliseconds, on a cloud that is otherwise idle.
-	// BesideP50 and BesideP99 are the same while the other tenant sends
-	// requests.
+	// AloneP50 and AloneP99 are the single client's median and 99th percentile
+	// in milliseconds on an idle cloud, BesideP50 and BesideP99 beside the
+	// other tenant.
 	AloneP50, AloneP99   float64
 	BesideP50, BesideP99 float64
-	// Wait is BesideP50 divided by the time under a fair share. Under a fair
-	// share, each of two tenants has half of the cloud, so the time is twice
-	// AloneP50.
+	// Wait is BesideP50 divided by the time under a fair share. That time is
+	// twice AloneP50, because each of two tenants gets half of the cloud.
 	Wait float64
-	// Crowd is the number of answers per second that the other tenant gets.
-	// Errors and Shed count both tenants.
+	// Crowd is the other tenant's rate of answers. Errors and Shed count both
+	// tenants.
 	Crowd        float64
 	Errors, Shed int
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// poolSize is the number of requests in rotation. It is large enough that
-	// the rows visited by a request leave the cache before the request repeats.
+	// poolSize is the number of requests in rotation, enough that the rows
+	// visited by a request leave the cache before it repeats.
 	poolSize  = 64
 	decrypted = 8
 )

@@ -28,21 +28,21 @@ import (
 )
 
 type Options struct {
-	// Data is the folder of the collection. Cache is a folder in which features
-	// are cached, or "" for no cache.
+	// Data is the folder of the collection, and Cache a folder for features, or
+	// "".
 	Data, Cache string
-	// Photos is the maximum number of indexed photos of the collection. Further
-	// records are mixed from the features of these photos.
+	// Photos bounds the indexed photos of the collection. Further records are
+	// mixed from their features.
 	Photos int
 	Cpard  string
-	// Records are the numbers of records per index. Clients are the numbers of
+	// Records are the sizes of the indexes, and Clients the numbers of
 	// connections.
 	Records []int
 	Schemes []cpar.Scheme
 	Clients []int
 	Length  time.Duration
-	// If Fair is set, fairness (one client of a tenant beside many clients of
-	// another, at the first size) and attacks are also measured.
+	// Fair adds measurements of attacks, and of one client of a tenant beside
+	// many of another (at the first size).
 	Fair     bool
 	Done     func(Row)
 	Progress progress.Func
@@ -59,8 +59,8 @@ const (
 	ShortLength   = 6 * time.Second
 )
 
-// These are the numbers of photos in a full and in a short measurement. Reading
-// the photos takes most of the time to the first row.
+// These are the photos of a full and of a short measurement. Reading them takes
+// most of the time to the first row.
 const (
 	DefaultPhotos = 4500
 	ShortPhotos   = 1000
@@ -98,14 +98,14 @@ type Row struct {
 	Records int    `json:"records"`
 	Clients int    `json:"clients"`
 	// Rate is the number of complete and correct answers per second. P50 and
-	// P99 are percentiles of their times in milliseconds, from the first byte
-	// sent to the last byte received.
+	// P99 are percentiles of their times, from the first byte sent to the last
+	// received.
 	Rate float64 `json:"rate"`
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	// Errors counts wrong answers and failures. Shed counts refusals by an
-	// overloaded cloud. After each refusal the client waited as long as the
-	// cloud asked.
+	// overloaded cloud. After each, the client waited as long as the cloud
+	// asked.
 	Errors int `json:"errors"`
 	Shed   int `json:"shed"`
 	// RSS is the maximum anonymous memory of the cloud in 2²⁰ bytes, or 0 on
@@ -125,7 +125,6 @@ type Load struct {
 	Photos  int           `json:"-"`
 }
 
-// ErrWrongAnswers reports that some answers were wrong or missing.
 var ErrWrongAnswers = errors.New("answers were wrong or missing")
 
 // Measure measures all rows. If some answers were wrong, it returns both the

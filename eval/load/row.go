@@ -43,9 +43,9 @@ type clientGroup struct {
 	clients int
 }
 
-// ask runs the clients of all groups concurrently for the given length of time.
-// Each client sends one request after the other. At the end, ask cancels
-// requests in flight and returns a tally per group.
+// ask runs the clients of all groups concurrently for the given time. Each
+// client sends one request after the other. At the end, ask cancels requests in
+// flight and returns a tally per group.
 func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds ...clientGroup) ([]*tally, error) {
 	var clients []*client
 	defer func() {
@@ -66,8 +66,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 		}
 	}
 	memory := d.watch()
-	// A timer ends the measurement instead of a deadline, because with a
-	// deadline dialling would fail slightly before the context ends.
+	// A timer replaces a deadline, because dialling would fail slightly before
+	// the deadline.
 	end, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(length, cancel).Stop()
@@ -90,8 +90,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 	return out, ctx.Err()
 }
 
-// until sends requests until the context end is done. Each client starts at a
-// different request of the pool.
+// until sends requests until end is done. Each client starts at a different
+// request.
 func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	for k := number * 7; ; k++ {
 		a := &x.pool[k%len(x.pool)]
@@ -158,8 +158,8 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 	return nil
 }
 
-// watch samples the cloud's memory until the returned function is called. That
-// function returns the maximum.
+// watch samples the cloud's memory until the returned function is called, which
+// returns the maximum.
 func (d *daemon) watch() (greatest func() float64) {
 	ctx, stop := context.WithCancel(context.Background())
 	result := make(chan float64)

@@ -14,16 +14,15 @@ import (
 	"cpar/user"
 )
 
-// A CellRow is the quality for one number of cells (hidden clusters of scheme
-// sealed) and one number of copies per record. Values are means over
-// clusterSeeds partitions.
+// A CellRow is the quality for a number of cells (hidden clusters of scheme
+// sealed) and of copies per record. Values are means over clusterSeeds
+// partitions.
 type CellRow struct {
 	Cells  int     `json:"clusters"`
 	Copies float64 `json:"copies"`
-	// Recall is the share of the ten nearest records that are found in the
-	// requested cell. MinRecall is the minimum of this share over partitions.
-	// KeywordShare is the number of human keywords found, relative to a search
-	// without cells.
+	// Recall is the share of the ten nearest records found in the requested
+	// cell, and MinRecall its minimum over partitions. KeywordShare is the
+	// number of human keywords found, relative to a search without cells.
 	Recall       float64 `json:"recall_at_10"`
 	MinRecall    float64 `json:"least_recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`
@@ -31,7 +30,6 @@ type CellRow struct {
 
 const clusterSeeds = 5
 
-// A cellRun holds the vectors and scores of a collection.
 type cellRun struct {
 	corpus   *Corpus
 	Owner    *user.Builder
@@ -64,7 +62,6 @@ func NewCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRu
 	return m, err
 }
 
-// Embedded reports whether all images have embeddings.
 func Embedded(images ...[]user.Photo) bool {
 	return !slices.ContainsFunc(slices.Concat(images...), func(im user.Photo) bool { return im.Vectors.Embedding == nil })
 }
@@ -92,14 +89,13 @@ type Integers struct {
 	Rows     [][]int16
 	Addends  []int64
 	Requests [][]int16
-	// Scores holds a score for every request and record. Dis converts a score
-	// to a distance.
+	// Scores holds a score per request and record. Dis converts a score to a
+	// distance.
 	Scores [][]int64
 	Dis    func(v *vector.Vector, score int64) (float64, error)
 }
 
-// IntegersOf returns the integers of the first n records and of the given
-// requests.
+// IntegersOf returns the integers of the first n records and of requests.
 func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, error) {
 	plain, err := b.Twin()
 	if err != nil {
@@ -125,8 +121,7 @@ func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, e
 	return x, nil
 }
 
-// Floats returns sign·row. Callers pass −1 for requests, which scheme sealed
-// negates.
+// Floats returns sign·row. Scheme sealed negates requests.
 func Floats(row []int16, sign float32) []float32 {
 	return Map(row, func(x int16) float32 { return sign * float32(x) })
 }

@@ -36,10 +36,9 @@ type Corpus struct {
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadSample reads the collection in dir. The file split.csv divides it into
-// training and test images. Without that file, a tenth is held out for tests.
-// LoadSample keeps at most the given numbers of training and test images,
-// evenly spaced over the collection.
+// LoadSample reads the collection in dir, divided by its split.csv or by
+// holding out a tenth. It keeps at most the given numbers of training and test
+// images, evenly spaced.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -59,7 +58,6 @@ func evenlySpaced(items []dataset.Photo, n int) []dataset.Photo {
 	return out
 }
 
-// itemsOf returns the training and test photos of the collection in dir.
 func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err error) {
 	c, err := dataset.Open(ctx, dir, dataset.Options{})
 	if err != nil {
@@ -78,9 +76,9 @@ func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err 
 	return train, test, nil
 }
 
-// Mixed returns a copy of c with n training images: those of c, followed by
-// images mixed from their features. The copy serves to measure costs that do
-// not depend on content.
+// Mixed returns c with n training images: its own, followed by images mixed
+// from their features. It serves to measure costs that do not depend on
+// content.
 func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
 	out := *c
 	out.TrainItems = nil
@@ -122,8 +120,8 @@ func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir strin
 	return out, nil
 }
 
-// without returns the items that are not in skipped, in the order in which
-// user.ReadPhotos returns photos.
+// without returns the items that were not skipped, in the order of
+// user.ReadPhotos.
 func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 	names := map[string]bool{}
 	for _, s := range skipped {
@@ -143,15 +141,14 @@ type Session struct {
 	Corpus  *Corpus
 	Builder *user.Builder
 	Cloud   *score.Index
-	// Twin is the plaintext twin of the index. It is nil in sessions made by
-	// OpenSession.
+	// Twin is nil in sessions made by OpenSession.
 	Twin *user.Twin
 	// Requests are the plaintext vectors of the test images.
 	Requests []*vector.Vector
 }
 
-// NewSession builds an index of the training images and its plaintext twin. The
-// default scheme is cpar.
+// NewSession builds an index of the training images, by default with scheme
+// cpar, and its plaintext twin.
 func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	s, err := OpenSession(ctx, c, opt)
 	if err != nil {
@@ -164,8 +161,7 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 	return s, nil
 }
 
-// OpenSession does the same as NewSession without making a twin, for large
-// collections.
+// OpenSession is NewSession without the twin, for large collections.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
 	x, b, err := BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
@@ -194,8 +190,8 @@ func (s *Session) DeviceIndex() *device.Index {
 	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
 }
 
-// InOrderOf returns the corpus with its training images shuffled into the order
-// of the given draw. Draw 0 keeps the collection's order.
+// InOrderOf returns the corpus with its training images in the random order of
+// a draw. Draw 0 keeps their order.
 func (c *Corpus) InOrderOf(draw int) *Corpus {
 	if draw == 0 {
 		return c

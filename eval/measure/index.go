@@ -28,9 +28,9 @@ type Index struct {
 	EncryptTime, BuildTime time.Duration
 }
 
-// BuildIndex builds, encrypts and opens an index. It returns the builder
-// separately, because the builder holds all vectors in memory and the index
-// does not need them. The caller must close the index.
+// BuildIndex builds, encrypts and opens an index. The builder is separate,
+// because it holds all vectors in memory and the index does not need them. The
+// caller must close the index.
 func BuildIndex(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*Index, *user.Builder, error) {
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {
@@ -81,7 +81,7 @@ func (x *Index) Device() (*user.Owner, error) {
 		if err != nil {
 			return nil, err
 		}
-		held[segment.Digest] = slices.Clone(mapped) // copied, because a device fetches its segments
+		held[segment.Digest] = slices.Clone(mapped) // copied, because a device fetches it
 	}
 	return owner, owner.Hold(x.Manifest, held)
 }

@@ -18,12 +18,11 @@ import (
 	"cpar/user"
 )
 
-// A Lab holds the data that the measurements of one run share: the collection
-// and an index of it. It reads or builds them on first use, so that a run whose
-// results are all stored opens nothing. A Lab is for one goroutine.
+// A Lab holds the collection and the index that the measurements of a run
+// share. It creates them on first use, so that a run whose results are stored
+// opens nothing. A Lab is for one goroutine.
 type Lab struct {
-	// Data is the folder of the collection. Cache is a folder in which features
-	// are cached.
+	// Data is the folder of the collection, and Cache a folder for features.
 	Data, Cache string
 	// Model is the file of an image network that adds embeddings to the corpus,
 	// or "".
@@ -43,11 +42,9 @@ type Lab struct {
 // LabOf returns a lab of a corpus in memory, for tests.
 func LabOf(c *Corpus, digest string) *Lab { return &Lab{corpus: c, digest: digest} }
 
-// SetNetwork replaces the image network that Model names.
 func (l *Lab) SetNetwork(n *encoder.Encoder) { l.network = n }
 
-// Digest returns a digest of every photo's name, keywords and bytes, and of the
-// split into training and test photos.
+// Digest covers every photo's name, keywords and bytes, and the split.
 func (l *Lab) Digest(ctx context.Context) (string, error) {
 	if l.digest != "" {
 		return l.digest, nil
@@ -139,8 +136,8 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection returns n training images and the real test images. If there are
-// fewer than n real training images, the rest are mixed from them.
+// Collection returns n training images, real ones before mixed ones, and the
+// real test images.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -149,8 +146,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	return c.Mixed(ctx, n, l.Progress)
 }
 
-// Kind describes the origin of n training images returned by Lab.Collection:
-// "real", or "real and mixed".
+// Kind returns the origin of the n training images of a Collection.
 func (c *Corpus) Kind(n int) string {
 	if n <= len(c.Train) {
 		return "real"
@@ -158,10 +154,9 @@ func (c *Corpus) Kind(n int) string {
 	return "real and mixed"
 }
 
-// A Built is an index with the cost of building it.
 type Built struct {
 	*Session
-	Kind string // the origin of the images, see Corpus.Kind
+	Kind string // see Corpus.Kind
 	Cost BuildCost
 }
 
@@ -218,9 +213,8 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	}}, nil
 }
 
-// A StageClock times the stages of a build. A stage begins at its first
-// progress report. If that report already counts work as done, the stage begins
-// at the preceding report.
+// A StageClock times the stages of a build. A stage begins at its first report
+// or, if that reports work as done, at the report before.
 type StageClock struct {
 	Report user.Progress
 

@@ -40,8 +40,7 @@ func processor() string {
 	return name + cache
 }
 
-// ProcField returns a field's value in kB from a file in /proc, or 0 if it is
-// missing.
+// ProcField returns a value in kB from a file in /proc, or 0.
 func ProcField(file, field string) int64 {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {
@@ -53,8 +52,8 @@ func ProcField(file, field string) int64 {
 	return 0
 }
 
-// programDigest returns the digest of the running program. A change of code
-// therefore invalidates all stored results.
+// programDigest returns the digest of the running program. Changed code
+// invalidates all stored results.
 func programDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -75,7 +74,7 @@ func programDigest() (string, error) {
 // ResetPeakMemory resets PeakMB where the system supports it.
 func ResetPeakMemory() {
 	runtime.GC()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // ignore errors, because not all systems support this
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // not supported everywhere
 }
 
 // PeakMB returns the peak resident memory since the last reset in 2²⁰ bytes, or

@@ -10,12 +10,10 @@ import (
 // protocol.
 const StandardKeywords = 5
 
-// A QualityRow is the annotation quality of one scheme.
 type QualityRow struct {
 	Scheme string `json:"scheme"`
-	// Approx is the X of AP-X in percent (the share of records that a search
-	// visits). Search is the kind of search. Both are set for schemes cpar and
-	// ivf only.
+	// Approx is the X of AP-X (percent of the records visited). It and Search
+	// are set for cpar and ivf only.
 	Approx     float64 `json:"approx,omitempty"`
 	Search     string  `json:"search,omitempty"`
 	Neighbours int     `json:"neighbours"`
@@ -46,9 +44,9 @@ func MeanKeywordsFound(said, truth [][]string) float64 {
 	return float64(right) / float64(max(1, len(said)))
 }
 
-// Quality holds the results of the standard protocol of image annotation. P and
-// R are the means of precision and recall over the keywords of the test set, in
-// percent. F1 combines P and R. Nplus counts the keywords found at least once.
+// Quality is the standard protocol's. P and R are precision and recall in
+// percent, averaged over the keywords of the test set. F1 combines them. Nplus
+// counts the keywords found at least once.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`

@@ -13,14 +13,12 @@ import (
 	"cpar/user"
 )
 
-// A Measurement is one row of the table of measurements.
 type Measurement struct {
 	// Name is the name of the command and of the stored step.
 	Name  string
 	Short string
 	Needs Needs
-	// If there are Views, they replace the command by several commands, each
-	// for one table.
+	// Views replace the command by several commands, each for one table.
 	Views []View
 	Get   Getter
 }
@@ -29,7 +27,7 @@ type Measurement struct {
 // a partial result and the error.
 type Getter func(ctx context.Context, r *Run, m Measurement) (Result, error)
 
-// A View is a command that shows only the table of the same name.
+// A View is a command that shows the table of the same name.
 type View struct{ Name, Short string }
 
 func (m Measurement) Commands() []View {
@@ -51,9 +49,8 @@ const (
 	NeedsDraws                      // Plan.Draws
 )
 
-// order returns the rank of m in a run of all measurements. Measurements of the
-// shared index come first, so that its memory is released early. Measurements
-// that build large indexes come last.
+// order sorts measurements so that memory is released early: those of the
+// shared index come first, those of large indexes last.
 func (m Measurement) order() int {
 	switch {
 	case m.Needs&NeedsIndex != 0:
@@ -66,32 +63,28 @@ func (m Measurement) order() int {
 
 // A Plan configures a run of measurements.
 type Plan struct {
-	Lab    *Lab
-	Runner *checkpoint.Runner
-	// Measurements is the table of everything that can be measured.
+	Lab          *Lab
+	Runner       *checkpoint.Runner
 	Measurements []Measurement
-	// N is the number of images for measuring costs. MaxN is the largest number
-	// for measuring scaling.
+	// N is the size for measuring costs, and MaxN the largest size for scaling.
 	N, MaxN int
-	// LiteralN is the number of images in the literal index (package letter).
+	// LiteralN is the size of the literal index (package letter).
 	LiteralN int
 	// LiteralAlpha is the literal index's α, or 0 for the paper's. Tests use a
 	// small α, because keys of 2,594 elements are slow.
 	LiteralAlpha float64
-	// Draws is the number of random draws of the key and the order of the
-	// collection.
+	// Draws is the number of draws of key and order.
 	Draws int
 	// Done, if not nil, is called after every step.
 	Done func(checkpoint.Record, error)
 }
 
-// DefaultN is the number of images in the paper's collection.
+// DefaultN is the size of the paper's collection.
 const (
 	DefaultN    = 20000
 	DefaultMaxN = 80000
 )
 
-// Measure runs the measurement with the given name.
 func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.NewRun().get(ctx, name)
 }
@@ -102,8 +95,7 @@ func (p *Plan) All(ctx context.Context) (*Results, error) { return p.NewRun().Al
 
 func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} }
 
-// A Run performs each measurement once, even if other measurements are computed
-// from its result.
+// A Run performs each measurement once, even if others are computed from it.
 type Run struct {
 	*Plan
 	cache map[string]cached
@@ -124,7 +116,7 @@ func (r *Run) get(ctx context.Context, name string) (Result, error) {
 	f, done := r.cache[name]
 	if !done {
 		if table[i].Needs&NeedsIndex == 0 {
-			r.Lab.dropSession() // because its memory would count
+			r.Lab.dropSession() // its memory would count
 		}
 		f.result, f.err = table[i].Get(ctx, r, table[i])
 		r.cache[name] = f
@@ -138,7 +130,7 @@ func (r *Run) All(ctx context.Context) (*Results, error) {
 	var failed []error
 	for _, m := range slices.SortedStableFunc(slices.Values(table), func(a, b Measurement) int { return cmp.Compare(a.order(), b.order()) }) {
 		_, err := r.get(ctx, m.Name)
-		if ctx.Err() != nil { // the run was cancelled, so the measurement did not fail
+		if ctx.Err() != nil { // cancelled, not failed
 			failed = []error{ctx.Err()}
 			break
 		}
@@ -162,8 +154,8 @@ func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
 	return out, err
 }
 
-// RunStep measures one step of a result, or returns the stored step. A stored
-// step is valid only for the same inputs and collection.
+// RunStep measures one step of a result, or returns the step stored for the
+// same inputs and collection.
 func RunStep[T any](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
 	var record checkpoint.Record
 	digest, err := r.Lab.Digest(ctx)
@@ -188,8 +180,7 @@ type resultOf[T any] interface {
 	Result
 }
 
-// OneStep measures a result that has a single step, or returns the stored
-// result.
+// OneStep measures a result of a single step, or returns the stored result.
 func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (R, error)) (Result, error) {
 	x, err := RunStep(ctx, r, name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {
@@ -207,8 +198,7 @@ func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, me
 	return OneStep(ctx, r, m.Name, inputs, measure)
 }
 
-// Inputs returns the inputs of a step with the given needs: N, the network,
-// both, or nil.
+// Inputs returns the inputs of a step: N, the network, or both.
 func (p *Plan) Inputs(needs Needs) (any, error) {
 	var in struct {
 		N                int
@@ -232,8 +222,7 @@ func (p *Plan) Inputs(needs Needs) (any, error) {
 	return nil, nil
 }
 
-// InSession returns a Getter for a step that searches the index of the real
-// images.
+// InSession makes a Getter that searches the index of the real images.
 func InSession[T any, R resultOf[T]](measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithSession(r, measure))
@@ -250,7 +239,7 @@ func WithSession[R any](r *Run, measure func(context.Context, *Session, *Corpus,
 	}
 }
 
-// InCorpus returns a Getter for a step that uses only the real images.
+// InCorpus makes a Getter that uses only the real images.
 func InCorpus[T any, R resultOf[T]](measure func(context.Context, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithCorpus(r, measure))
@@ -267,7 +256,7 @@ func WithCorpus[R any](r *Run, measure func(context.Context, *Corpus, user.Progr
 	}
 }
 
-// OfSize returns a Getter for a step that builds an index of N images.
+// OfSize makes a Getter that builds an index of N images.
 func OfSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })

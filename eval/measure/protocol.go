@@ -8,8 +8,8 @@ import (
 )
 
 // Two protocols measure annotations. For a keyword w, real(w) is the number of
-// requests whose photo has w, said(w) is the number of requests whose output
-// contains w, and hit(w) is the number of requests for which both hold.
+// requests that have w, said(w) the number of outputs that have w, and hit(w)
+// the number of requests with both.
 //
 //	standard   five keywords per request; P = mean hit/said, R = mean hit/real,
 //	           both over the keywords of the test set (real > 0)
@@ -18,14 +18,13 @@ import (
 //	           that were output and can be judged (said > 0 and real > 0)
 //
 // An image is related to a request if they share a keyword. The paper leaves
-// the term undefined. The results of the two protocols are not comparable. The
-// paper's protocol gives an image all keywords of ten neighbours, so wrong
-// keywords cost nothing. It omits keywords that are never output from the mean,
-// so missing them costs little.
+// the term undefined. The two protocols are not comparable. The paper's gives
+// an image all keywords of ten neighbours, so wrong keywords cost nothing. Its
+// mean omits keywords that are never output, so these cost little.
 const MinRelated = 2
 
 // Marks hold the predicted and the correctly predicted keywords of one request,
-// as indexes into the keywords of a Judge.
+// by number.
 type Marks struct{ predicted, hit []int32 }
 
 // A Judge compares annotations with the true keywords.
@@ -70,7 +69,6 @@ func (j *Judge) id(word string) int32 {
 	return n
 }
 
-// Mark compares the predicted words for request i with its true keywords.
 func (j *Judge) Mark(i int, words []string) Marks {
 	var m Marks
 	for _, w := range words {
@@ -83,7 +81,7 @@ func (j *Judge) Mark(i int, words []string) Marks {
 	return m
 }
 
-// A tally holds, per keyword, weighted sums of the marks of all requests.
+// A tally holds weighted sums of marks, by keyword.
 type tally struct{ Hit, Predicted, Relevant []float64 }
 
 func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
@@ -106,8 +104,8 @@ func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
 	return t
 }
 
-// Recall returns the mean of hit/real in percent, over all keywords of the
-// requests. If output is set, it counts only keywords that were output.
+// Recall returns mean hit/real in percent, over all keywords of the requests or
+// only over those that were output.
 func (t tally) Recall(output bool) float64 {
 	sum, n := 0.0, 0
 	for w, real := range t.Relevant {
@@ -136,14 +134,13 @@ func (x Interval) Cells(digits int) []string {
 	return []string{FormatDecimal(x.Value, digits), FormatDecimal(x.Low, digits), FormatDecimal(x.High, digits)}
 }
 
-// Resamples is the number of reweightings from which an interval is computed.
+// Resamples is the number of reweightings per interval.
 const Resamples = 1000
 
 // Bootstrap reweights the requests by flat Dirichlet draws (the Bayesian
 // bootstrap, Rubin 1981). The first resample has all weights equal to 1.
-// Drawing requests with replacement would drop keywords that belong to one or
-// two requests. That would raise the mean by more than the width of the
-// interval.
+// Drawing requests with replacement would drop keywords of one or two requests,
+// and so raise the mean by more than the width of the interval.
 //
 // All measurements of a run use the same weights, so ratios are paired.
 func Bootstrap(requests int, seed uint64) [][]float64 {
@@ -166,8 +163,8 @@ func Bootstrap(requests int, seed uint64) [][]float64 {
 	return out
 }
 
-// NewInterval returns an interval with values[0] as its value and the 2.5th and
-// 97.5th percentiles of the other values as bounds.
+// NewInterval takes values[0] as the value and the 2.5th and 97.5th percentiles
+// of the others as bounds.
 func NewInterval(values []float64) Interval {
 	x := Interval{Value: values[0], Low: values[0], High: values[0]}
 	rest := slices.DeleteFunc(slices.Clone(values[1:]), math.IsNaN)
@@ -182,7 +179,7 @@ func NewInterval(values []float64) Interval {
 func Ratios(a, b []float64) []float64 {
 	out := make([]float64, len(a))
 	for i := range a {
-		if b[i] != 0 { // otherwise the ratio stays 0
+		if b[i] != 0 { // otherwise 0
 			out[i] = 100 * a[i] / b[i]
 		}
 	}
@@ -202,7 +199,6 @@ func Median[T int64 | float64](x []T) T {
 	return y[len(y)/2]
 }
 
-// Mean returns the mean of x, or 0 if x is empty.
 func Mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -211,8 +207,7 @@ func Mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
 	return sum / float64(max(len(x), 1))
 }
 
-// WeightedMedian returns the value of x at which the cumulative weight, in
-// ascending order of value, exceeds half of the total.
+// WeightedMedian returns the value at which the cumulative weight exceeds half.
 func WeightedMedian(x []int64, weights []float64) int64 {
 	total, below := 0.0, 0.0
 	for _, w := range weights {
@@ -229,7 +224,7 @@ func WeightedMedian(x []int64, weights []float64) int64 {
 
 func Milliseconds(ns []int64) float64 { return float64(Median(ns)) / 1e6 }
 
-// RoundTo rounds x to digits decimal places, to keep reported values readable.
+// RoundTo rounds x to digits decimal places.
 func RoundTo(x float64, digits int) float64 {
 	s := math.Pow10(digits)
 	return math.Round(x*s) / s

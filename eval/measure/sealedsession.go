@@ -14,7 +14,7 @@ import (
 	"cpar/user"
 )
 
-// A SealedSession is the owner and the server of an index with scheme sealed or
+// A SealedSession is the owner and the server of an index of scheme sealed or
 // local.
 type SealedSession struct {
 	*Index
@@ -23,7 +23,7 @@ type SealedSession struct {
 	Cloud *sealed.Index
 }
 
-// OpenSealed builds an index in a separate temporary folder and opens it.
+// OpenSealed builds an index in a temporary folder and opens it.
 func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*SealedSession, *user.Builder, error) {
 	x, b, err := BuildIndex(ctx, user.NewKey(), images, opt)
 	if err != nil {
@@ -60,8 +60,7 @@ func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step i
 	return nil
 }
 
-// Add adds photos to the index, as command cpar add does, and opens the new
-// generation.
+// Add adds photos, as cpar add does, and opens the new generation.
 func (s *SealedSession) Add(ctx context.Context, photos []user.Photo, progress user.Progress) error {
 	if _, err := user.Add(ctx, s.Key, s.Path(), photos, progress); err != nil {
 		return err
@@ -93,7 +92,6 @@ func (s *SealedSession) Params(l int) cpar.Params {
 	return p
 }
 
-// SegmentBytes sums the lengths of all segments of the given kinds.
 func SegmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
 	for _, s := range m.Segments {
 		if slices.Contains(kinds, s.Kind) {
@@ -103,8 +101,8 @@ func SegmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
 	return n
 }
 
-// VectorsOf returns the vectors of the first n test images. It leaves out
-// images that have no vector.
+// VectorsOf returns the vectors of the first n test images, except of those
+// that have none.
 func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	var out []*vector.Vector
 	for _, im := range c.Test[:min(n, len(c.Test))] {
@@ -121,13 +119,12 @@ type sealedTimes struct {
 	Request, Reply               int
 }
 
-// Time answers requests one after the other. After each answer it calls the
-// function beside, if it is not nil, so that a slow period of the machine
-// affects both measurements.
+// Time answers requests one after the other. After each it calls beside, if not
+// nil, so that a slow period of the machine affects both.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = WithoutGC(func() error {
-		for i := range len(requests) + 1 { // the first request warms up
+		for i := range len(requests) + 1 { // the first warms up
 			begun := time.Now()
 			lap := func(to *[]float64) {
 				if i > 0 {
@@ -171,9 +168,9 @@ func FeaturesOf(images []user.Photo) []*feature.Vectors {
 	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
-// Since returns the number of bytes that are sent to the server (pushed) and to
-// another device (fetched) if both have the generation of manifest before.
-// Manifests are sent whole, and segments only if they are new.
+// Since returns the bytes pushed to the server and fetched by another device
+// that both have the generation before. Manifests are sent whole, and segments
+// only if new.
 func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
 	b, err := s.Manifest.MarshalBinary()
 	if err != nil {

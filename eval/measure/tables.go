@@ -10,8 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// A Table presents a result as rows, from which its CSV file and its text are
-// made. Name is the name of the file.
+// A Table presents a result as rows, for a CSV file of that name and for text.
 type Table struct {
 	Name    string
 	Title   string
@@ -19,10 +18,9 @@ type Table struct {
 	Rows    [][]string
 }
 
-// A Result is the result of a measurement, which can be shown as tables.
+// A Result of a measurement can be shown as tables.
 type Result interface{ Tables() []Table }
 
-// WriteCSV writes t as CSV, with the names of its columns in the first line.
 func (t *Table) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(t.Columns); err != nil {
@@ -64,8 +62,8 @@ func FormatDecimal(x float64, digits int) string {
 	return strconv.FormatFloat(RoundTo(x, digits), 'f', -1, 64)
 }
 
-// FormatNonZero formats x as FormatDecimal does, but returns "" for 0, because
-// 0 means that x was not measured.
+// FormatNonZero is FormatDecimal, except that it returns "" for 0, which means
+// not measured.
 func FormatNonZero(x float64, digits int) string {
 	if x == 0 {
 		return ""
@@ -76,7 +74,7 @@ func FormatNonZero(x float64, digits int) string {
 func FormatInt[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
 
 // FormatSignificant formats x with three significant digits, or with all
-// integer digits if there are more.
+// integer digits.
 func FormatSignificant(x float64) string {
 	if x >= 100 || x == 0 {
 		return FormatDecimal(x, 0)
@@ -93,7 +91,6 @@ func FormatThousands(n int) string {
 	return s
 }
 
-// Markdown formats tables as Markdown, each below its title.
 func Markdown(tables ...Table) string {
 	var b strings.Builder
 	for _, t := range tables {

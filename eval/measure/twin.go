@@ -12,8 +12,7 @@ import (
 	"cpar/user"
 )
 
-// An outcome holds the answers to one request by the encrypted search and by
-// the plaintext search.
+// An outcome is one request answered encrypted and in plaintext.
 type outcome struct {
 	encrypted, plain         []uint32
 	EncryptedPath, PlainPath []uint32
@@ -24,7 +23,7 @@ type outcome struct {
 	SameAsScan bool
 }
 
-// answerAndCompare answers test request i by both searches.
+// answerAndCompare answers test request i encrypted and in plaintext.
 func (s *Session) answerAndCompare(i int, p cpar.Params) (*outcome, error) {
 	pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
 	if err != nil {

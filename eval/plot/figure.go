@@ -36,12 +36,10 @@ type Axis struct {
 	Ticks []float64
 	// Names replace the numbers of Ticks.
 	Names []string
-	// The axis covers at least the range From to To, unless From and To are
-	// equal.
+	// The axis includes From to To, unless these are equal.
 	From, To float64
 }
 
-// A Series is a set of points of one kind.
 type Series struct {
 	Name   string
 	Colour Colour
@@ -49,8 +47,7 @@ type Series struct {
 	Points []Point
 }
 
-// A Point may have an interval in each direction. An interval with both ends 0
-// is not drawn.
+// A Point may have an interval in each direction. Two zero ends mean none.
 type Point struct {
 	X, Y        float64
 	XLow, XHigh float64
@@ -63,7 +60,7 @@ const (
 	Marked    Style = iota // line and dots
 	Dashed                 // line only, for bounds and theory
 	Triangles              // the paper's points
-	Crossed                // crosses, for a scan in a plot with curves of searches
+	Crossed                // crosses, for a scan among curves of searches
 	Bars                   // vertical bars from 0 at X = 1, 2, 3 …
 )
 
@@ -271,9 +268,8 @@ type errorBars struct {
 	plotter.YErrors
 }
 
-// bars draws a series of vertical bars from 0, each labelled with its value.
-// Bars of several series are drawn side by side around the same X values, which
-// must be 1 apart.
+// bars draws vertical bars from 0, each labelled with its value. Several series
+// are drawn side by side around the same X values, which must be 1 apart.
 type bars struct {
 	points    []Point
 	colour    color.RGBA
@@ -309,7 +305,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	}
 }
 
-// Groups returns the axes for groups of bars, each group above one of names.
+// Groups returns the axes for groups of bars above names.
 func Groups(names []string, label string, series []Series) (x, y Axis) {
 	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
 	y = Axis{Label: label}

@@ -10,32 +10,30 @@ import (
 	"cpar/user"
 )
 
-// Agreement compares the encrypted search with its plaintext twin, and gives
-// the share of the true neighbours that each search finds.
+// Agreement compares the encrypted search with its plaintext twin, and counts
+// the true neighbours found.
 type Agreement struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// RankAgreement is the share of ranks 1 to 10 at which the encrypted and
-	// the plaintext search return the same record, by scheme.
+	// RankAgreement is the share of ranks 1 to 10 at which both return the same
+	// record, by scheme.
 	RankAgreement map[string]float64 `json:"place_agreement"`
-	// VisitOrderEqual is the share of requests whose encrypted and plaintext
-	// searches of the forest visit the same records in the same order.
-	// ListOrderEqual is the same share for the inverted file, whose lists are
-	// ordered by noisy scores.
+	// VisitOrderEqual is the share of requests for which both searches of the
+	// forest visit the same records in the same order. ListOrderEqual is the
+	// same for the inverted file, whose lists are ordered by noisy scores.
 	VisitOrderEqual float64 `json:"visit_order_equal"`
 	ListOrderEqual  float64 `json:"list_order_equal"`
-	// FullEqualsScan is the share of requests for which AP-100 (a search that
-	// visits all records) returns the same records and scores as the scan.
+	// FullEqualsScan is the share of requests for which AP-100 (all records
+	// visited) returns the same records and scores as the scan.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
-	// Recall is the share of the encrypted scan's ten nearest records that the
-	// encrypted Algorithm 1 finds, by the X of AP-X. RecallByRank,
-	// RecallBestBin and RecallIVF are the same for the other searches.
+	// Recall is the share of the encrypted scan's ten nearest that encrypted
+	// Algorithm 1 finds, by AP. The other fields are the same for other
+	// searches.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
 	RecallIVF     map[string]float64 `json:"recall_at_10_ivf"`
-	// Default is the index's default search.
-	Default string `json:"default_search"`
+	Default       string             `json:"default_search"`
 }
 
 func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
@@ -50,11 +48,11 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 	return a.Recall
 }
 
-// recallApprox are the X of AP-X for Agreement.Recall, in tenths of a percent.
+// recallApprox are the AP of Agreement.Recall, in tenths of a percent.
 var recallApprox = []uint16{25, 50, 100, 200, 400}
 
-// MeasureAgreement runs every test request through scheme capia, and through
-// schemes cpar and ivf at several AP-X, encrypted and in plaintext.
+// MeasureAgreement runs every test request through capia, cpar and ivf,
+// encrypted and in plaintext.
 func MeasureAgreement(ctx context.Context, s *measure.Session, _ *measure.Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,

@@ -21,27 +21,25 @@ var (
 )
 
 const (
-	// jlSeeds is the number of secret projections over which the error is
-	// averaged.
+	// jlSeeds is the number of secrets over which the error is averaged.
 	jlSeeds = 5
 
 	panelRequests = 200
 	panelRecords  = 2000
 )
 
-// An AlphaGammaRow holds the error for one pair of α and γ.
 type AlphaGammaRow struct {
 	Alpha     float64 `json:"alpha"`
 	Gamma     float64 `json:"gamma"`
 	Dimension int     `json:"dimension"`
-	// Error is the mean relative error of the L1 distance in percent. Theory is
-	// √(4/(π·m̂)), also in percent.
+	// Error is the mean relative error of the L1 distance. Theory is
+	// √(4/(π·m̂)).
 	Error  float64 `json:"error_percent"`
 	Theory float64 `json:"theory_percent"`
 }
 
-// AlphaGamma holds the errors of the L1 approximation by its two parameters α
-// and γ, with PCA-32.
+// AlphaGamma holds the errors of the L1 approximation by its parameters α and
+// γ, with PCA-32.
 type AlphaGamma struct {
 	Pairs int             `json:"pairs"`
 	Rows  []AlphaGammaRow `json:"rows"`
@@ -50,13 +48,10 @@ type AlphaGamma struct {
 	Mean  float64   `json:"mean_percent"`
 }
 
-// theoryError returns √(4/(π·m̂)) in percent. By the central limit theorem, the
-// estimate of a distance D is normal with mean D and standard deviation
-// D·√(2/m̂). The mean of |N(0,1)| is √(2/π).
+// theoryError returns √(4/(π·m̂)) in percent. By the central limit theorem an
+// estimate of D deviates by D·√(2/m̂), and the mean of |N(0,1)| is √(2/π).
 func theoryError(mhat int) float64 { return 100 * math.Sqrt(4/(math.Pi*float64(mhat))) }
 
-// MeasureAlphaGamma measures the error of the L1 approximation for every α and
-// γ.
 func MeasureAlphaGamma(ctx context.Context, c *measure.Corpus, progress user.Progress) (*AlphaGamma, error) {
 	train, test, err := measure.PlainVectors(c, 32)
 	if err != nil {

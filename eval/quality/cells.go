@@ -8,10 +8,9 @@ import (
 	"cpar/user"
 )
 
-// Cells holds the quality of search in hidden cells. The records are divided
-// into C cells of equal size, and some records are in several cells. A request
-// is scored against one cell. Everything is computed in plaintext, on the
-// integers of scheme sealed.
+// Cells is the quality of search in hidden cells of equal size. Some records
+// are in several cells, and a request is scored against one. Everything is
+// computed in plaintext, on the integers of scheme sealed.
 type Cells struct {
 	Records  int    `json:"records"`
 	Requests int    `json:"requests"`

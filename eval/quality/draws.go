@@ -11,11 +11,10 @@ import (
 	"cpar/user"
 )
 
-// Draws holds the quality of annotation, as mean and range over draws. Every
-// index results from one random draw of two things: the secret that projects
-// vectors of profile paper, and the order of the collection. The order
-// determines the folds of cross-validation and calibration. Differences within
-// the range are not significant.
+// Draws holds the quality of annotation, as mean and range over draws. A draw
+// is of the secret that projects profile paper, and of the order of the
+// collection, which determines the folds of cross-validation and calibration.
+// Differences within the range are not significant.
 //
 //	collection ─▶ draw: another order, another key ─▶ user.Setup, as cpar build does
 //	  ─▶ plain · capia · cpar · ivf · sealed ─▶ P, R, N+, keywords found; the paper's recall
@@ -23,43 +22,40 @@ type Draws struct {
 	Draws []Draw `json:"draws"`
 }
 
-// A Draw holds the results of one index of each profile.
+// A Draw is one index of each profile.
 type Draw struct {
 	Number   int       `json:"draw"`
 	Records  int       `json:"n"`
 	Requests int       `json:"requests"`
 	Rows     []DrawRow `json:"rows"`
-	// Recalls holds the recall by the paper's protocol, measured with profile
-	// paper.
+	// Recalls are measured with profile paper.
 	Recalls []DrawRecall     `json:"paper_recall"`
 	Skipped []SkippedProfile `json:"skipped"`
 }
 
-// A DrawRow holds the results of one profile, ranker and scheme by the standard
-// protocol: five keywords per photo, ranked as by command cpar annotate.
+// A DrawRow is one profile, ranker and scheme by the standard protocol, with
+// five keywords per photo, ranked as by cpar annotate.
 type DrawRow struct {
 	Profile    string  `json:"profile"`
 	Ranker     string  `json:"ranker"`
-	Scheme     string  `json:"scheme"` // plain, sealed, or a name from measure.ConfigurationName
+	Scheme     string  `json:"scheme"` // plain, sealed, or a ConfigurationName
 	Neighbours int     `json:"neighbours"`
 	P          float64 `json:"P"`
 	R          float64 `json:"R"`
 	Nplus      int     `json:"Nplus"`
-	// Found is the mean number of human keywords among the five keywords of a
-	// photo.
+	// Found is the mean number of human keywords among a photo's five.
 	Found float64 `json:"found"`
-	// Likely describes the keywords that cpar annotate writes, for each
-	// requested share of right keywords. It is empty for rankers without
-	// probabilities.
+	// Likely describes what cpar annotate writes, by requested share of right
+	// keywords. It is empty for rankers without probabilities.
 	Likely []Likely `json:"likely,omitempty"`
 }
 
-// DefaultDraws is the default number of draws, which are numbered from 1. Other
-// measurements use draw DefaultDraw. Draw 0 is the collection's own order.
+// DefaultDraws is the number of draws. Other measurements use draw DefaultDraw.
+// Draw 0 is the collection's own order.
 const DefaultDraws, DefaultDraw = 9, 1
 
-// drawSchemes are the searches measured by the standard protocol.
-// recallSearches are the searches measured by the paper's protocol.
+// drawSchemes are measured by the standard protocol, and recallSearches by the
+// paper's.
 var (
 	drawSchemes    = []string{"plain", "capia", "cpar@10", "cpar-rank@10", "ivf@10", "sealed"}
 	recallSearches = []string{"capia", "cpar@10", "cpar@2.5", "cpar-rank@10", "cpar-rank@2.5", "ivf@10", "ivf@2.5"}
@@ -98,11 +94,10 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureDraw builds and searches an index of each profile. The number of the
-// draw fixes the order of the collection. Keys and the order of records are
-// fresh every time. The argument paper is the fitted profile paper. It can be
-// reused, because its principal components depend neither on the key nor on the
-// order.
+// MeasureDraw builds and searches an index of each profile. The number fixes
+// the order of the collection, whereas keys and the order of records are fresh.
+// Profile paper comes fitted, because its principal components depend on
+// neither.
 func MeasureDraw(ctx context.Context, c *measure.Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
 	c = c.InOrderOf(number)
 	out := &Draw{Number: number, Records: len(c.Train), Requests: len(c.Test), Skipped: []SkippedProfile{}}
@@ -140,9 +135,8 @@ func (d *Draw) add(ctx context.Context, c *measure.Corpus, kind profile.Kind, fi
 	return err
 }
 
-// fitProfile fits a profile as user.Setup does, but drops its samples. Without
-// samples there is no cross-validation, which takes a sixth of the time and
-// does not affect search.
+// fitProfile fits a profile as user.Setup does, but without cross-validation,
+// which takes a sixth of the time and does not affect search.
 func fitProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profile.Fitted, error) {
 	fit, err := profile.Fit(ctx, kind, measure.FeaturesOf(c.Train), measure.Keywords(c.Train), profile.Options{Progress: progress})
 	if err != nil {
@@ -205,8 +199,8 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	return out, nil
 }
 
-// meanRange returns the mean, the minimum and the maximum. It rounds the mean,
-// so that the mean of equal values is exactly that value.
+// meanRange returns the mean, minimum and maximum. Rounding keeps the mean of
+// equal values exact.
 func meanRange(x []float64) measure.Interval {
 	return measure.Interval{Value: measure.RoundTo(measure.Mean(x), 6), Low: slices.Min(x), High: slices.Max(x)}
 }
@@ -218,12 +212,11 @@ func medianRange(x []float64) measure.Interval {
 	return measure.Interval{Value: at(50), Low: at(5), High: at(95)}
 }
 
-// Tables implements measure.Result. Minimum and maximum follow each value.
+// Tables puts minimum and maximum after each value.
 func (d *Draws) Tables() []measure.Table {
 	return []measure.Table{d.quality(), d.written(), d.recalls()}
 }
 
-// title returns the title of a table, with the number and size of the draws.
 func (d *Draws) title(what string) string {
 	first := d.Draws[0]
 	t := fmt.Sprintf("%s, n = %d, %d requests; mean, least and greatest of %d draws of key and order", what, first.Records, first.Requests, len(d.Draws))
@@ -245,8 +238,7 @@ func (d *Draws) quality() measure.Table {
 	return t
 }
 
-// written returns a table with a row for each share of right keywords that can
-// be requested.
+// written has a row for each requested share of right keywords.
 func (d *Draws) written() measure.Table {
 	t := measure.Table{Name: "draws-written", Title: d.title("What cpar annotate writes by requested share of right words (--right)"),
 		Columns: append([]string{"profile", "scheme", "asked"}, likelyColumns...)}
@@ -271,10 +263,9 @@ func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	return meanRange(x)
 }
 
-// recalls returns a table with two rows for each search and reading of the
-// protocol. The first row is for all requests, with the range over draws. The
-// second is for random subsets of requests, with their 5th and 95th
-// percentiles.
+// recalls has two rows for each search and reading of the protocol: all
+// requests, with the range over draws, and random subsets, with their 5th and
+// 95th percentiles.
 func (d *Draws) recalls() measure.Table {
 	t := measure.Table{Name: "draws-recall", Title: d.title("The paper's recall: all words of ten neighbours, over the words output") +
 		fmt.Sprintf("; of random sets of %d requests: median, 5th and 95th percentile of %d sets a draw", fewRequests, fewDraws),

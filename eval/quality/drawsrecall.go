@@ -12,18 +12,18 @@ import (
 
 // The paper sends 50 requests, "in which each requested image has two or more
 // related images in the pre-annotated dataset", and leaves "related" undefined.
-// The loosest and the strictest reading bound its meaning: an image that has
-// one of the request's keywords, or all of them.
+// Two readings bound it: an image with one of the request's keywords, or with
+// all of them.
 const (
 	relatedByOneKeyword  = "one word"
 	relatedByAllKeywords = "all words"
 )
 
 const (
-	// fewRequests is the paper's number of requests. fewDraws is the number of
-	// random subsets of that size. Recall rises with fewer requests. A keyword
-	// that was output counts only if a request has it, and the fewer requests
-	// have the keyword, the more often it is output for all of them.
+	// fewRequests is the paper's number of requests, and fewDraws the number of
+	// random subsets of that size. Recall is higher for fewer requests: an
+	// output keyword counts only if a request has it, and the fewer requests
+	// have it, the more often all of them get it.
 	fewRequests = 50
 	fewDraws    = 1000
 )
@@ -32,17 +32,16 @@ const (
 type DrawRecall struct {
 	Search  string `json:"search"`
 	Related string `json:"related"` // the reading of "related"
-	// Admitted is the number of requests with at least two related images. All
-	// is the recall over these requests.
+	// Admitted is the number of requests with two related images, and All their
+	// recall.
 	Admitted int     `json:"admitted"`
 	All      float64 `json:"recall_all"`
-	// Subsets holds the recalls of random subsets of requests. The subsets are
-	// the same for every search.
+	// Subsets are recalls of random subsets of requests, the same for every
+	// search.
 	Subsets []float64 `json:"recall_few"`
 }
 
-// drawRecalls measures recall over all keywords of ten neighbours, ranked by
-// the paper's weights W_t.
+// drawRecalls judges all keywords of ten neighbours, ranked by weights W_t.
 func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, error) {
 	var out []DrawRecall
 	for _, related := range []string{relatedByOneKeyword, relatedByAllKeywords} {
@@ -74,8 +73,8 @@ func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, er
 	return out, nil
 }
 
-// sharesAllKeywords marks the requests whose keywords all occur together in at
-// least two indexed images.
+// sharesAllKeywords marks the requests with two indexed images that have all
+// their keywords.
 func sharesAllKeywords(truth, indexed [][]string) []bool {
 	out := make([]bool, len(truth))
 	parallel.For(len(truth), func(i int) {
@@ -90,9 +89,8 @@ func sharesAllKeywords(truth, indexed [][]string) []bool {
 	return out
 }
 
-// subsetWeights returns weights of requests. The first element gives weight 1
-// to all admitted requests. Each further element gives weight 1 to a random
-// subset of them and 0 to the rest.
+// subsetWeights gives weight 1 first to all admitted requests, and then to
+// random subsets of them.
 func subsetWeights(admitted []bool, draw int) [][]float64 {
 	var from []int
 	for i, yes := range admitted {

@@ -12,13 +12,13 @@ import (
 )
 
 // A PCARow is the accuracy with exact distances for one PCA-X (Haar features
-// reduced by the factor X).
+// reduced by X).
 type PCARow struct {
 	// Factor is X, or 0 for no PCA.
 	Factor    int `json:"factor"`
 	Dimension int `json:"dimension"`
-	// Paper and Standard are recall in percent with ten neighbours, by the
-	// paper's protocol and by the standard protocol.
+	// Paper and Standard are recall in percent by the two protocols, with ten
+	// neighbours.
 	Paper    measure.Interval `json:"paper"`
 	Standard measure.Interval `json:"standard"`
 	Quality  measure.Quality  `json:"quality"`
@@ -80,7 +80,7 @@ func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) 
 	return p, nil
 }
 
-// PCAName returns the name of a factor as the paper writes it, such as PCA-32.
+// PCAName returns a factor as the paper writes it.
 func PCAName(factor int) string {
 	if factor == 0 {
 		return "none"

@@ -14,23 +14,21 @@ import (
 	"cpar/user/device"
 )
 
-// A ProfileCost is the cost of one profile and scheme. Times are medians in
-// milliseconds on one core. Requests ask for the number of neighbours that the
-// calibrated ranker uses.
+// A ProfileCost is the cost of one profile and scheme. Times are medians on one
+// core. Requests fetch the neighbours of the calibrated ranker.
 type ProfileCost struct {
 	Profile    string `json:"profile"`
 	Scheme     string `json:"scheme"`
 	Neighbours int    `json:"neighbours"`
 	IndexBytes uint64 `json:"index_bytes"`
-	// ProfileBytes is the part of IndexBytes that hardly grows with the number
-	// of records.
+	// ProfileBytes is the part of IndexBytes that hardly grows with the
+	// records.
 	ProfileBytes uint64 `json:"profile_bytes"`
 	Request      int    `json:"request_bytes"`
 	Reply        int    `json:"reply_bytes"`
-	// Cloud is the time to answer a request. The owner's time has four parts.
-	// Features is the extraction of features, and of the embedding if the
-	// profile needs one. Project projects them to a vector. Encrypt encrypts
-	// the vector. Read decrypts the reply and ranks its keywords.
+	// Cloud is the time to answer a request. The owner extracts features (and
+	// the embedding if the profile needs one), projects them to a vector,
+	// encrypts it, and reads the reply: decrypts it and ranks its keywords.
 	Cloud    float64 `json:"cloud_ms"`
 	Features float64 `json:"features_ms"`
 	Project  float64 `json:"project_ms"`
@@ -47,15 +45,15 @@ type pricedIndex struct {
 	index *device.Index
 	p     cpar.Params
 	cloud measure.InProcess
-	// These are the times of single requests in nanoseconds.
+	// Times of requests are in nanoseconds.
 	cloudTimes, features, project, encrypt, read []int64
 }
 
-// pricedOwner is the number of photos over which the owner's medians are taken.
+// pricedOwner is the number of photos per median of the owner.
 const pricedOwner = 15
 
-// measureProfileCosts builds indexes of all images of c with the fitted
-// profiles, and sends requests to all of them in turn.
+// measureProfileCosts builds indexes of c with the fitted profiles, and sends
+// requests to them in turn.
 func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profileRun, network *encoder.Encoder, progress user.Progress) ([]ProfileCost, error) {
 	perProfile := make([][]*pricedIndex, len(runs))
 	for i, r := range runs {
@@ -66,8 +64,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		}
 		perProfile[i] = list
 	}
-	// The turns are ordered by scheme first, so that no search reads data that
-	// the previous search left in the cache.
+	// Schemes are ordered first, so that no search reads what the previous one
+	// left in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -84,8 +82,7 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	for _, list := range perProfile {
 		for _, x := range list {
 			x.Cloud = measure.RoundTo(measure.Milliseconds(x.cloudTimes), 4)
-			// Features do not depend on the scheme, so they are timed for the
-			// first scheme only.
+			// Features do not depend on the scheme.
 			x.Features = measure.RoundTo(measure.Milliseconds(list[0].features), 3)
 			x.Project, x.Encrypt, x.Read = measure.RoundTo(measure.Milliseconds(x.project), 4), measure.RoundTo(measure.Milliseconds(x.encrypt), 4), measure.RoundTo(measure.Milliseconds(x.read), 4)
 			out = append(out, x.ProfileCost)
@@ -94,9 +91,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	return out, nil
 }
 
-// openPriced builds the indexes of one profile, one for each scheme of
-// profileSchemes. The returned function done removes the indexes and must be
-// called even after an error.
+// openPriced builds the indexes of one profile, one for each of profileSchemes.
+// done removes them, even after an error.
 func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*pricedIndex, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -110,7 +106,7 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 		x.ProfileBytes = measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
 		list = append(list, x)
 		if network == nil {
-			return nil // a collection of synthetic embeddings has no photos
+			return nil // synthetic embeddings have no photos
 		}
 		return o.SetEncoder(network)
 	}
@@ -146,8 +142,8 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 	})
 }
 
-// timeClouds answers requests with every index in turn, one at a time on one
-// core. A slow period of the machine therefore affects all indexes.
+// timeClouds answers requests with every index in turn, so that a slow period
+// of the machine affects all of them.
 func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, progress user.Progress) error {
 	n := min(measure.CostRequests, len(c.Test))
 	told := measure.CountStage(progress, "searches", n+1)
@@ -181,9 +177,9 @@ func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, pr
 	})
 }
 
-// timeOwners measures the owner's side of requests and the sizes of messages.
-// Indexes take turns as in timeClouds. Features are timed for the first scheme
-// of each profile.
+// timeOwners measures the owner's side of requests, in turn as in timeClouds,
+// and the sizes of messages. Features are timed for the first scheme of each
+// profile.
 func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) error {
 	return measure.WithoutGC(func() error {
 		for round := range pricedOwner + 1 { // the first warms up

@@ -17,18 +17,15 @@ type profileRun struct {
 	// owner holds the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
 	truth [][]string
-	// requests are the vectors of the test images. Each also holds the keywords
-	// guessed from the image's features.
+	// requests are the vectors of the test images, with the keywords guessed
+	// from their own features.
 	requests []*vector.Vector
-	// near holds the neighbours of every test image, by scheme. Field Record of
-	// a neighbour is the number of its image, because record numbers differ
-	// between indexes.
+	// near holds the neighbours of every test image, by scheme. Their Record is
+	// an image number, because record numbers differ between indexes.
 	near map[string][][]rank.Neighbour
 	dims map[string]int
 }
 
-// A profileRanker is a kind of ranker with the number of neighbours that it
-// uses.
 type profileRanker struct {
 	kind       rank.Kind
 	neighbours int
@@ -39,7 +36,7 @@ func (r *profileRun) rankers() []profileRanker {
 }
 
 // maxNeighbours returns the number of neighbours requested. Rankers that use
-// fewer neighbours take the first ones of the same reply.
+// fewer take the first ones of the reply.
 func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
@@ -54,7 +51,6 @@ func runProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progr
 	return drawProfile(ctx, c, fit, append([]string{"plain"}, profileSchemes...), progress)
 }
 
-// sealed searches an index of scheme sealed, with the fitted profile.
 func (r *profileRun) sealed(ctx context.Context, c *measure.Corpus, requests []*vector.Vector, progress user.Progress) error {
 	x, b, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: r.owner.Fitted(), Progress: progress})
 	if err != nil {
@@ -80,7 +76,7 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 	out := make([][]rank.Keyword, len(r.truth))
 	for i, near := range r.near[scheme] {
 		var err error
-		if r.requests != nil { // requests is nil if there are no guesses
+		if r.requests != nil { // nil means no guesses
 			how.Guess = r.requests[i].Guess
 		}
 		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {

@@ -10,17 +10,16 @@ import (
 	"cpar/model/rank"
 )
 
-// Profiles compares the profiles of an index: their quality in plaintext and
-// encrypted, with both rankers, and their cost.
+// Profiles compares profiles: their quality in plaintext and encrypted, with
+// both rankers, and their cost.
 //
 //	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (real images)
 //	              └▶ n images, the same profile ─▶ bytes, milliseconds
 type Profiles struct {
-	// Quality is measured on Records records and Requests requests.
 	Records  int `json:"n"`
 	Requests int `json:"requests"`
-	// CostRecords is the number of records in the indexes whose bytes and times
-	// are measured. CostKind is the origin of their images.
+	// CostRecords is the size of the indexes for bytes and times, and CostKind
+	// the origin of their images.
 	CostRecords int          `json:"cost_records"`
 	CostKind    string       `json:"cost_images"`
 	Rows        []ProfileRow `json:"rows"`
@@ -31,23 +30,22 @@ type Profiles struct {
 	Costs      []ProfileCost   `json:"costs"`
 	// Skipped lists profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
-	// Network identifies the image network. Runtime names the runtime that
-	// executed it.
+	// Network identifies the image network, and Runtime its runtime.
 	Network string `json:"network,omitempty"`
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is for one profile, ranker and scheme, with five keywords per
-// photo, ranked as by command cpar annotate. Scheme plain has no index, so its
-// bytes and times are 0.
+// A ProfileRow is one profile, ranker and scheme, with five keywords per photo,
+// ranked as by cpar annotate. Scheme plain has no index, so its bytes and times
+// are 0.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
 	// Scheme is plain, capia, cpar@10 (Algorithm 1), cpar-rank@10 (the forest by rank),
 	// ivf@100, ivf@10 or sealed.
 	Scheme     string  `json:"scheme"`
-	Neighbours int     `json:"neighbours"` // number of neighbours that are ranked
-	Dim        int     `json:"dim"`        // dimension of a plain vector, or of an encrypted record
+	Neighbours int     `json:"neighbours"` // number ranked
+	Dim        int     `json:"dim"`        // of a plain vector, or of a record
 	P          float64 `json:"P"`
 	R          float64 `json:"R"`
 	Nplus      int     `json:"Nplus"`
@@ -56,51 +54,46 @@ type ProfileRow struct {
 	Owner      float64 `json:"owner_ms"` // per photo, from its bytes to its keywords, one core
 }
 
-// A ProfileDetail holds the other properties of one profile.
 type ProfileDetail struct {
 	Profile string `json:"profile"`
-	// Recall is the share of the ten nearest records of scheme capia (a scan)
-	// that AP-10 finds, by search.
+	// Recall is the share of the ten nearest of capia (a scan) that AP-10
+	// finds, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain is the share of the ten nearest by exact distances that a scheme
 	// finds.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
 	// ECE is the expected calibration error over all keywords of all neighbours
-	// in scheme capia. ECEKept is the error over the five keywords returned.
+	// in scheme capia, and ECEKept over the five returned.
 	ECE     float64 `json:"ece"`
 	ECEKept float64 `json:"ece_kept"`
-	// Found counts the human keywords found per photo in scheme capia with five
-	// keywords.
+	// Found is for scheme capia with five keywords.
 	Found FoundKeywords `json:"found_per_photo"`
 }
 
-// FoundKeywords holds means over photos: the number of human keywords, and the
-// numbers of these that the paper's ranker (weights W_t) and the calibrated
-// ranker find.
+// FoundKeywords are means over photos: the human keywords, and those that the
+// paper's ranker (W_t) and the calibrated ranker find.
 type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
 	Probable float64 `json:"probable"`
 }
 
-// A SkippedProfile is a profile that could not be measured.
 type SkippedProfile struct {
 	Profile string `json:"profile"`
 	Reason  string `json:"reason"`
 }
 
 const (
-	// paperNeighbours is the number of neighbours that the paper's ranker uses.
+	// paperNeighbours is the paper's k.
 	paperNeighbours = 10
 	reliabilityBins = 10
 )
 
-// profileSchemes are the encrypted schemes of the rows, in the order of the
-// rows.
+// profileSchemes are the encrypted schemes of the rows, in order.
 var profileSchemes = []string{"capia", "cpar@10", "cpar-rank@10", "ivf@100", "ivf@10", "sealed"}
 
-// MeasureProfiles measures all profiles that the lab supports. Costs are for
-// indexes of n images, or of all images if the collection has more than n.
+// MeasureProfiles measures all profiles that the lab supports. Costs are for n
+// images, or for all images if there are more.
 func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -142,7 +135,6 @@ func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, err
 	return out, nil
 }
 
-// quality adds the rows and the details of one profile to out.
 func (out *Profiles) quality(r *profileRun) error {
 	rows, err := r.drawRows(append([]string{"plain"}, profileSchemes...))
 	if err != nil {
@@ -163,7 +155,6 @@ func (out *Profiles) quality(r *profileRun) error {
 	return err
 }
 
-// withCosts fills in the costs of the rows and computes CapiaRatio.
 func (out *Profiles) withCosts() {
 	capia := map[string]float64{}
 	for _, cost := range out.Costs {

@@ -11,11 +11,9 @@ import (
 	"cpar/user/device"
 )
 
-// sampleCount is the number of images shown.
 const sampleCount = 8
 
-// A SampleKeyword is a keyword of a sample. Right is set if a person also gave
-// it to the image.
+// A SampleKeyword is Right if a person also gave it to the image.
 type SampleKeyword struct {
 	Keyword string `json:"word"`
 	Right   bool   `json:"right"`
@@ -30,14 +28,12 @@ type Sample struct {
 }
 
 // Samples are test images with all keywords of their neighbours, as in the
-// paper's table of samples. They are evenly spaced over the test set, to avoid
-// a biased selection.
+// paper's table of samples. They are evenly spaced, to avoid selection.
 type Samples struct {
 	Rows []Sample `json:"rows"`
 }
 
-// MeasureSamples annotates a few test images with scheme cpar at AP-10 and with
-// scheme capia.
+// MeasureSamples annotates a few test images with cpar at AP-10 and with capia.
 func MeasureSamples(ctx context.Context, s *measure.Session, c *measure.Corpus, _ user.Progress) (*Samples, error) {
 	out := new(Samples)
 	x := s.DeviceIndex()
@@ -65,7 +61,7 @@ func MeasureSamples(ctx context.Context, s *measure.Session, c *measure.Corpus, 
 	return out, nil
 }
 
-// Tables implements measure.Result. Correct keywords are in capitals.
+// Tables writes correct keywords in capitals.
 func (s *Samples) Tables() []measure.Table {
 	t := measure.Table{Name: "samples", Title: "Sample annotations, all words of the neighbours, the heaviest first; a person also gave the words IN CAPITALS", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
 	for _, r := range s.Rows {

@@ -18,9 +18,8 @@ import (
 	"cpar/user"
 )
 
-// SmallCollections holds the quality of keywords for collections of few tagged
-// photos and for the whole collection. Everything is computed in plaintext,
-// with the ranking and the thresholds of command cpar annotate.
+// SmallCollections measures keywords after few tagged photos, and after all, in
+// plaintext, with the ranking and the thresholds of cpar annotate.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
@@ -28,46 +27,43 @@ type SmallCollections struct {
 	Rows     []SmallRow `json:"rows"`
 }
 
-// A SmallRow is for a profile fitted to a number of photos. Slices have one
-// value per draw. Errors are expected calibration errors in ten bins. Without
-// tagged photos, the keywords are derived from the network's own classes.
+// A SmallRow is a profile fitted to a number of photos. Slices have one value
+// per draw. Errors are expected calibration errors in ten bins. Without photos,
+// the network's own classes give the keywords.
 type SmallRow struct {
 	Profile string `json:"profile"`
 	Records int    `json:"n"`
 	// ECE holds the errors of the five most probable keywords.
 	ECE []float64 `json:"ece_five"`
-	// Chance is the mean error that exactly true probabilities would have on
-	// the same number of images.
+	// Chance is the mean error of exactly true probabilities on equally many
+	// images.
 	Chance float64 `json:"ece_five_by_chance"`
-	// Pooled is the error over the keywords of all draws together, where chance
-	// has less effect.
+	// Pooled is the error over all draws together, where chance has less
+	// effect.
 	Pooled float64 `json:"ece_five_pooled"`
 	All    float64 `json:"ece_all_words"` // mean over draws
-	// Found is the number of human keywords among the five most probable
-	// keywords. Quality is measured on the same five keywords.
+	// Found is the number of human keywords among the five most probable.
+	// Quality measures the same five.
 	Found   []float64         `json:"found_of_five"`
 	Quality []measure.Quality `json:"quality_of_five"`
-	// Likely describes the keywords above the threshold of cpar annotate, for
-	// each requested share of right keywords.
+	// Likely has one element per requested share of right keywords.
 	Likely [][]Likely `json:"likely"`
 }
 
 // Likely describes the keywords that cpar annotate writes in one draw.
 type Likely struct {
-	Asked     float64 `json:"asked"` // the requested share, --right
+	Asked     float64 `json:"asked"` // value of --right
 	Threshold float64 `json:"threshold"`
 	Written   float64 `json:"written"` // keywords per photo
-	Right     float64 `json:"right"`   // share of the written keywords that are right, or 0
-	Found     float64 `json:"found"`   // share of the human keywords that are written
-	Without   float64 `json:"without"` // share of photos for which no keyword is written
+	Right     float64 `json:"right"`   // share of the written keywords, or 0
+	Found     float64 `json:"found"`   // share of the human keywords
+	Without   float64 `json:"without"` // share of photos without a keyword
 }
 
-// askedShares are the measured values of cpar annotate --right, beginning with
-// the default.
+// askedShares are values of cpar annotate --right, the default first.
 var askedShares = []float64{2.0 / 3, 0.8}
 
-// ownThreshold is the probability from which on the network's own words count
-// as written.
+// ownThreshold is the probability above which the network's own words count.
 const ownThreshold = 0.7
 
 func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) Likely {
@@ -93,12 +89,12 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 	return l
 }
 
-// smallSizes are the measured numbers of tagged photos. SmallStep also measures
-// the whole collection.
+// smallSizes are numbers of tagged photos. The whole collection is measured
+// too.
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
-// Sizes of at least manyPhotos get the requested number of draws. Smaller sizes
-// are fast and get drawsOfFew draws for every DefaultDraws requested.
+// Sizes from manyPhotos on get the requested number of draws. Smaller sizes are
+// fast and get drawsOfFew for every nine.
 const manyPhotos, drawsOfFew = 1000, 20
 
 func smallDraws(photos, draws int) int {
@@ -111,7 +107,6 @@ func smallDraws(photos, draws int) int {
 	return draws
 }
 
-// SmallStep runs one step for each number of photos.
 func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	network, err := r.Inputs(m.Needs)
 	if err != nil {
@@ -141,9 +136,9 @@ func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureSmallCollections measures profile network, or profile learned if
-// images have no embeddings. It leaves out sizes larger than the collection,
-// and also size 0 if images have no embeddings.
+// MeasureSmallCollections measures profile network, or learned without
+// embeddings. It leaves out sizes beyond the collection, and 0 without
+// embeddings.
 func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
 	out := &SmallCollections{Requests: len(c.Test)}
 	kind := profile.Network
@@ -163,8 +158,6 @@ func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, 
 	return out, nil
 }
 
-// A smallDraw holds the keywords of the test images, and the thresholds for
-// askedShares.
 type smallDraw struct {
 	said       [][]rank.Keyword
 	thresholds []float64
@@ -248,9 +241,8 @@ func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind)
 	return x, err
 }
 
-// ownWords returns everyday words that are concepts above the network's
-// classes. The probability of a word is the sum of the probabilities of the
-// classes below it.
+// ownWords returns the everyday words that are concepts above the network's
+// classes, with the probabilities of the classes below them.
 func ownWords(test []user.Photo) (x smallDraw, err error) {
 	x.thresholds = []float64{ownThreshold}
 	for i := range test {
@@ -270,8 +262,8 @@ func ownWords(test []user.Photo) (x smallDraw, err error) {
 	return x, nil
 }
 
-// chanceCalibrationError returns the mean calibration error if the
-// probabilities are true, by drawing correct keywords at random.
+// chanceCalibrationError returns the mean calibration error of true
+// probabilities.
 func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	const times = 100
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6368616e6365)) // "chance"
@@ -295,9 +287,8 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	return sum, nil
 }
 
-// likelyCells returns the cells of a table, with means over draws. The share of
-// right keywords is computed over all draws together. Its range over the draws
-// that write any keyword follows.
+// likelyCells returns means over draws. The share of right keywords is over all
+// draws together. Its range over the draws that write any follows.
 func likelyCells(draws []Likely) []string {
 	var right, written, found, without float64
 	var shares []float64
@@ -317,11 +308,9 @@ func likelyCells(draws []Likely) []string {
 	return out
 }
 
-// likelyColumns are the names of the columns that likelyCells returns.
 var likelyColumns = []string{"written", "right %", "low", "high", "human words %", "without a word %"}
 
-// Tables implements measure.Result. Values that are given by draw are followed
-// by minimum and maximum.
+// Tables puts minimum and maximum after values by draw.
 func (s *SmallCollections) Tables() []measure.Table {
 	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and human keywords among them; mean, least and greatest over draws", s.Requests),
 		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}

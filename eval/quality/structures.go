@@ -13,34 +13,30 @@ import (
 	"cpar/user/scorevector"
 )
 
-// Structures holds the recall of each structure of an index. Structures differ
-// in the space that a forest splits, the nodes that hold its records, and the
-// order of search. The inverted file is another structure. The defaults of
-// user.Options were chosen by this measurement.
+// Structures is the recall of an inverted file, and of forests by the space
+// that they split, the nodes that hold records, and the order of search. The
+// defaults of user.Options were chosen by it.
 type Structures struct {
 	Records  int            `json:"records"`
 	Requests int            `json:"requests"`
 	Rows     []StructureRow `json:"rows"`
 }
 
-// A StructureRow is for one structure searched in one order.
 type StructureRow struct {
 	// Split and Place are empty for the inverted file.
 	Split  string `json:"split,omitempty"`
 	Place  string `json:"place,omitempty"`
 	Lists  int    `json:"lists,omitempty"`
 	Search string `json:"search"`
-	// Recall is the share of the scan's ten nearest records that are found, by
-	// the X of AP-X.
+	// Recall is the share of the scan's ten nearest found, by AP.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// Default marks the default structure and search of schemes cpar and ivf.
 	Default bool `json:"default,omitempty"`
 }
 
 // MeasureStructures builds an index of every structure and searches it in
-// plaintext, because a plaintext search visits the same records as the
-// encrypted search (see Agreement). Every index has its own key and projection.
-// This changes the values by about 0.01.
+// plaintext, which visits the same records as the encrypted search (see
+// Agreement). The key and projection of an index change values by about 0.01.
 func MeasureStructures(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Structures, error) {
 	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
 	var options []user.Options

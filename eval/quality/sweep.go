@@ -12,8 +12,7 @@ import (
 	"cpar/user"
 )
 
-// A SweepRow holds the results of one search for all test requests of the real
-// collection.
+// A SweepRow is one search over all test requests of the real collection.
 type SweepRow struct {
 	Name   string  `json:"name"`
 	Scheme string  `json:"scheme"`
@@ -22,20 +21,17 @@ type SweepRow struct {
 	NS     int64   `json:"ns"`               // median
 	Bytes  float64 `json:"bytes"`            // mean bytes of ciphertext
 	Visits float64 `json:"visits"`
-	// Speedup is the median time of scheme capia divided by the median time of
-	// this search. Bound is the speedup that the number of visits allows.
-	// Memory is the speedup of only scoring the visited records in the same
-	// order.
+	// Speedup is over the median time of capia. Bound is the speedup that the
+	// number of visits allows, and Memory that of only scoring the visited
+	// records in the same order.
 	Speedup measure.Interval `json:"speedup"`
 	Bound   float64          `json:"bound"`
 	Memory  float64          `json:"memory_bound,omitempty"`
-	// Recall10 is the share of the ten nearest records of capia that the search
-	// finds, in percent.
+	// Recall10 is the share of capia's ten nearest found, in percent.
 	Recall10 measure.Interval `json:"recall_at_10"`
-	// Paper is recall by the paper's protocol. PaperAll is the same over all
-	// keywords of the test set. Standard is the R of the standard protocol,
-	// with five keywords. The Relative fields are these values in percent of
-	// capia's values, paired by resample.
+	// Paper is recall by the paper's protocol, PaperAll the same over all
+	// keywords of the test set, and Standard R at five keywords. The Relative
+	// fields are paired percentages of capia's values.
 	Paper            measure.Interval `json:"paper"`
 	PaperAll         measure.Interval `json:"paper_all_words"`
 	Standard         measure.Interval `json:"standard"`
@@ -45,11 +41,11 @@ type SweepRow struct {
 	Quality          measure.Quality  `json:"quality"`
 }
 
-// A Sweep holds the speed and accuracy of every search, measured in one run.
+// A Sweep is the speed and accuracy of every search in one run.
 type Sweep struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// Admitted is the number of requests that the paper's protocol counts.
+	// Admitted requests count in the paper's protocol.
 	Admitted  int        `json:"admitted"`
 	Words     int        `json:"words"`
 	Resamples int        `json:"resamples"`
@@ -123,8 +119,7 @@ type sweeper struct {
 	draws    [][]float64
 }
 
-// judged holds accuracies, one value per resample. The first value is for the
-// original weights.
+// judged holds accuracies by resample, the original weights first.
 type judged struct {
 	paper, paperAll, standard, found []float64
 	quality                          measure.Quality
@@ -163,8 +158,8 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 	return g, nil
 }
 
-// speedup returns the ratio of the median times base and ns, with its interval
-// over the resamples.
+// speedup returns the ratio of median times, with its interval over the
+// resamples.
 func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	values := make([]float64, len(w.draws))
 	parallel.For(len(values), func(b int) {
@@ -173,8 +168,7 @@ func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	return measure.NewInterval(values)
 }
 
-// Tables implements measure.Result. Speedup, recall and trade-off are three
-// views of one run.
+// Tables returns three views of one run: speedup, recall and trade-off.
 func (s *Sweep) Tables() []measure.Table {
 	return []measure.Table{s.speedups(), s.recalls(), s.tradeoff()}
 }

@@ -16,9 +16,9 @@ import (
 	"cpar/internal/paper"
 )
 
-// A resultFolder holds plots, and tables as CSV files. If a table or row is
-// missing, it was not measured. A missing column is an error. Callers select
-// rows by pairs of a column and its required value.
+// A resultFolder holds plots, and tables as CSV. A missing table or row was not
+// measured. A missing column is an error. Rows are selected by pairs of a
+// column and its required value.
 type resultFolder struct {
 	path string
 	link string // path from a page to the folder
@@ -33,7 +33,6 @@ func (f *resultFolder) have(tables ...string) bool {
 	})
 }
 
-// table reads the selected rows of a table.
 func (f *resultFolder) table(name string, where []string) (*measure.Table, error) {
 	file, err := os.Open(filepath.Join(f.path, name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +102,7 @@ func (f *resultFolder) cell(table, column string, where ...string) (string, erro
 	return strings.Join(row, ""), err
 }
 
-// interval formats a value with its bounds, which are in the next two columns.
+// interval formats a value with its bounds from the next two columns.
 func (f *resultFolder) interval(table, column string, where ...string) (string, error) {
 	row, err := f.single(table, column, 2, where)
 	if len(row) < 3 {

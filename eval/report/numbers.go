@@ -11,8 +11,7 @@ import (
 	"cpar/model/vector"
 )
 
-// A NumberRow compares a value from the paper's text with our value. Paper is
-// nil if the paper omits the value.
+// A NumberRow is a value from the paper's text, or nil, beside ours.
 type NumberRow struct {
 	ID    string   `json:"id"`
 	What  string   `json:"what"`
@@ -20,8 +19,7 @@ type NumberRow struct {
 	Ours  float64  `json:"ours"`
 	Unit  string   `json:"unit,omitempty"`
 	Place string   `json:"place,omitempty"`
-	// Note explains the difference if our value is a slightly different
-	// quantity.
+	// Note explains a value of ours that is a slightly different quantity.
 	Note string `json:"note,omitempty"`
 }
 
@@ -30,7 +28,6 @@ type Numbers struct {
 	Rows    []NumberRow `json:"rows"`
 }
 
-// numbersStep computes Numbers from the results of other measurements.
 func numbersStep(ctx context.Context, r *measure.Run, _ measure.Measurement) (measure.Result, error) {
 	c, err := measure.ResultFrom[*cost.Cost](ctx, r, "cost")
 	if err != nil {
@@ -47,7 +44,6 @@ func numbersStep(ctx context.Context, r *measure.Run, _ measure.Measurement) (me
 	return CollectNumbers(paper.Values(), c, a, loss), nil
 }
 
-// CollectNumbers lists the paper's values with our measured values.
 func CollectNumbers(p *paper.Paper, c *cost.Cost, a *quality.AlphaGamma, loss *quality.PCALoss) *Numbers {
 	out := &Numbers{Records: c.Records}
 	dimension := 0

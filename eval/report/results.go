@@ -41,8 +41,7 @@ func WriteResults(path, file string) error {
 	return durable.WriteFile(file, page, 0o644)
 }
 
-// between returns the relative path from one folder to another, separated by
-// slashes.
+// between returns the relative path between folders, with slashes.
 func between(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -55,8 +54,7 @@ func between(from, to string) (string, error) {
 	return filepath.ToSlash(way), err
 }
 
-// renderResults returns the page. The argument link is the path from the page
-// to the folder.
+// renderResults returns the page. link is the path from it to the folder.
 func renderResults(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {
@@ -76,8 +74,8 @@ func renderResults(path, link string) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// times returns the quotient of seconds and the milliseconds in a cell, with
-// two significant digits.
+// times returns seconds divided by the milliseconds in a cell, with two
+// significant digits.
 func (f *resultFolder) times(seconds float64, table, column string, where ...string) (string, error) {
 	x, err := f.numbers(table, column, where)
 	if err != nil || len(x) != 1 {
@@ -102,7 +100,7 @@ func thousands(x any) string {
 	return s
 }
 
-// measuredBy formats a command of cpar-eval. The command must exist.
+// measuredBy formats a command of cpar-eval, which must exist.
 func measuredBy(command string) (string, error) {
 	for _, m := range Measurements() {
 		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
@@ -112,8 +110,7 @@ func measuredBy(command string) (string, error) {
 	return "", fmt.Errorf("there is no cpar-eval %s", command)
 }
 
-// plot returns the Markdown that shows a plot, or "" if the plot does not
-// exist.
+// plot returns the Markdown for a plot, or "" if there is none.
 func (f *resultFolder) plot(name, what string) string {
 	file := plotsName + "/" + name + ".svg"
 	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
@@ -122,15 +119,14 @@ func (f *resultFolder) plot(name, what string) string {
 	return fmt.Sprintf("![%s](%s/%s)", what, f.link, file)
 }
 
-// A transferComparison compares schemes sealed and local with short vectors.
 type transferComparison struct {
 	Profile string
 	Dim     int
 	cost.TransferSizes
 }
 
-// transferSizes returns the comparison for the first of the given profiles that
-// was measured, or nil. Sizes per record come from the largest index.
+// transferSizes returns the first of the given profiles that was measured, or
+// nil. Sizes per record come from the largest index.
 func (f *resultFolder) transferSizes(profiles ...string) (*transferComparison, error) {
 	var bad error
 	last := func(table, column string, where ...string) float64 {

@@ -19,7 +19,7 @@ type node struct {
 	leaving    bool          // serves its shards but receives no more shards
 	frozen     time.Duration // stands still until this time
 	slow       float64       // factor on all durations
-	freeAt     time.Duration // time at which it will have answered all its requests
+	freeAt     time.Duration // when it will have answered all requests
 	served     float64       // bytes
 
 	holds    map[int]bool
@@ -28,8 +28,8 @@ type node struct {
 	fetching bool
 }
 
-// answer replies to a request for a shard. A dead node refuses at once. A node
-// lost with open connections stays silent for a while.
+// answer replies for a shard. A dead node refuses at once, but a node lost with
+// open connections stays silent for a while.
 func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:
@@ -123,8 +123,8 @@ func (f *cluster) changed() {
 	})
 }
 
-// fullest returns the maximum of a quantity divided by its mean. It counts only
-// nodes that are present throughout at normal speed.
+// fullest returns the maximum of a quantity over its mean, among the nodes
+// present throughout at normal speed.
 func (f *cluster) fullest(of func(*node) float64) float64 {
 	most, sum, count := 0.0, 0.0, 0
 	for _, n := range f.nodes {

@@ -18,7 +18,6 @@ type Scenario struct {
 
 const scenarioStart = 10 * time.Second
 
-// Scenarios lists all simulated scenarios.
 var Scenarios = []Scenario{
 	{"nothing happens", func(*cluster) {}},
 	{"one node is killed", func(f *cluster) { f.kill(f.sorted()[:1], false) }},
@@ -63,23 +62,21 @@ func (f *cluster) kill(nodes []*node, power bool) {
 	f.schedule(f.now+f.o.Lease, f.changed)
 }
 
-// A Row is the result of a scenario.
 type Row struct {
-	Scenario string `json:"scenario"`
-	Requests int    `json:"questions"`
-	Failed   int    `json:"failed"`
-	Late     int    `json:"late"`
-	// P50 to Max are response times in milliseconds.
-	P50  float64 `json:"p50_ms"`
-	P99  float64 `json:"p99_ms"`
-	P999 float64 `json:"p999_ms"`
-	Max  float64 `json:"max_ms"`
+	Scenario string  `json:"scenario"`
+	Requests int     `json:"questions"`
+	Failed   int     `json:"failed"`
+	Late     int     `json:"late"`
+	P50      float64 `json:"p50_ms"`
+	P99      float64 `json:"p99_ms"`
+	P999     float64 `json:"p999_ms"`
+	Max      float64 `json:"max_ms"`
 	// Hedges and Retries count messages in addition to one per shard.
 	Hedges  int `json:"hedges"`
 	Retries int `json:"retries"`
-	// Moved is the size of data newly assigned to nodes. Fetched is the size of
-	// data read from storage, including temporary copies. Ideal is the share of
-	// all data that belongs to the nodes that came or went.
+	// Moved is the data newly assigned to nodes, and Fetched the data read from
+	// storage, including temporary copies. Ideal is the share of the nodes that
+	// came or went.
 	Moved   int64 `json:"moved_bytes"`
 	Fetched int64 `json:"fetched_bytes"`
 	Ideal   int64 `json:"ideal_bytes"`

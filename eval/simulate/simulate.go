@@ -23,23 +23,21 @@ import (
 // Replicas is the number of nodes that hold a shard.
 const Replicas = 2
 
-// Options describe the cluster and its load.
 type Options struct {
 	Nodes   int `json:"nodes"`
 	PerRack int `json:"per_rack"`
 	Indexes int `json:"indexes"`
-	// Shards is the number of shards per index. Each has ShardBytes bytes.
+	// Shards is the number per index, each of ShardBytes.
 	Shards     int   `json:"shards"`
 	ShardBytes int64 `json:"shard_bytes"`
-	// Read and Fetch are the bytes per second that a node scores and fetches
-	// from storage.
+	// Read and Fetch are the bytes that a node scores and fetches per second.
 	Read   float64       `json:"read"`
 	Fetch  float64       `json:"fetch"`
 	Busy   float64       `json:"busy"`
 	Length time.Duration `json:"length_ns"`
-	// Lease is the time until a silent node counts as dead. Silence is the time
-	// during which nodes that lost power do not even refuse requests. Hop is
-	// the latency of a message.
+	// Lease is the time until a silent node counts as dead. During Silence,
+	// nodes without power do not even refuse requests. Hop is the latency of a
+	// message.
 	Lease   time.Duration `json:"lease_ns"`
 	Silence time.Duration `json:"silence_ns"`
 	Hop     time.Duration `json:"hop_ns"`
@@ -75,8 +73,7 @@ type cluster struct {
 	events events
 	nodes  map[string]*node
 	shards []shard
-	// all and remaining are the routers' view: the nodes present, and those of
-	// them that stay.
+	// These are the routers' view: the nodes present, and those that stay.
 	all, remaining *placement.Map
 
 	busy      scatter.NodeLoad

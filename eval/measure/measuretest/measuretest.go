@@ -48,7 +48,6 @@ func Photos(t *testing.T, n int) *measure.Corpus {
 	return c
 }
 
-// NewLab returns a lab of synthetic images.
 func NewLab(t testing.TB, train, test int) *measure.Lab {
 	l := measure.LabOf(SyntheticCorpus(3, train, test), "made")
 	t.Cleanup(l.Close)
@@ -79,7 +78,7 @@ func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	return c
 }
 
-// RandomFeatures draws features near centre, or a new centre if centre is nil.
+// RandomFeatures draws features near centre, or a new centre if it is nil.
 func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
@@ -102,7 +101,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	if centre == nil {
 		centre = new(feature.Vectors)
 	}
-	// The smoothing of lab histograms requires the sum of bins to be 1.
+	// The smoothing of lab histograms requires sum 1.
 	histogram := func(near []float32) []float32 {
 		h, sum := part(48, near, true), float32(0)
 		for _, x := range h {
@@ -122,8 +121,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	return v
 }
 
-// MustSession returns a session with a forest over synthetic records, and 8
-// requests.
+// MustSession builds an index with a forest, and 8 requests.
 func MustSession(t *testing.T, records int) *measure.Session {
 	t.Helper()
 	return NewSession(t, SyntheticCorpus(1, records, 8), user.Options{PCA: 128})
@@ -159,8 +157,7 @@ func Learnable(train, test int) *measure.Corpus {
 	return c
 }
 
-// fakeNetwork is an image network that embeds 8×8 pixels as the brightness of
-// their rows.
+// fakeNetwork embeds 8×8 pixels as the brightness of their rows.
 type fakeNetwork struct{ digest byte }
 
 func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
