@@ -2,11 +2,10 @@ package kdforest
 
 // The order BestBin is the search of FLANN's randomized trees (Muja and Lowe,
 // "Fast approximate nearest neighbors with automatic algorithm configuration").
-// It descends every tree once. Afterwards it always enters the nearest bin: a
-// subtree that an earlier descent of any tree passed by. The distance of a bin
-// is the sum of the distances of the planes crossed to reach it. As in FLANN, a
-// dimension crossed twice counts twice. Options.Visits corresponds to FLANN's
-// bound on checks.
+// It descends every tree once, and then always enters the nearest bin: a
+// subtree that an earlier descent passed by. The distance of a bin is the sum
+// over the planes crossed to reach it. As in FLANN, a dimension crossed twice
+// counts twice. Options.Visits corresponds to FLANN's bound on checks.
 //
 // Pruning, which FLANN always does, ends the search at the first bin beyond
 // Metric.Reach of the worst hit. It may miss a true neighbour, because the
@@ -86,13 +85,12 @@ func (s *searcher) outOfReach(away float64) bool {
 type bin struct {
 	step
 	tree uint32
-	// distance is the sum of the distances of the planes crossed to reach the
-	// far child.
+	// distance is the sum over the planes crossed to reach the far child.
 	distance float64
 }
 
-// before orders bins by distance, then by tree. Of equal bins, deeper nodes
-// (with larger numbers) come first, as in DepthFirst.
+// before orders bins by distance, then by tree, then by depth (deeper nodes
+// have larger numbers and come first, as in DepthFirst).
 func (a bin) before(b bin) bool {
 	switch {
 	case a.distance != b.distance:

@@ -20,8 +20,8 @@ import (
 //	tree 9 ──┘                                         are scored, in memory order
 //
 // One tree compares a record with a dozen planes and is often wrong, whereas
-// ten trees compare it with over a hundred. If 10 % of the records are visited
-// (AP-10), ten trees find 0.79 of the true ten nearest depth first, 0.88 by
+// ten trees compare it with over a hundred. At AP-10 (10 % of the records
+// visited), ten trees find 0.79 of the true ten nearest depth first, 0.88 by
 // ranks per tree, and 0.95 by the sum of ranks. The method follows voting among
 // random projection trees (Hyvönen et al., "Fast nearest neighbor search
 // through sparse random projections and voting", 2016). Ranks are divided by
@@ -32,8 +32,8 @@ import (
 // and it reveals nothing beyond the request's ranks.
 
 const (
-	// rankUnit represents one rank in a field with one plane. Sums are
-	// integers, so that they are equal on every machine.
+	// rankUnit is one rank in a field with one plane. Sums are integers, and so
+	// equal on every machine.
 	rankUnit = 1 << 12
 	// farthest exceeds any cell's distance in a regular forest. Cells beyond it
 	// get no votes.
@@ -46,9 +46,8 @@ type Field struct {
 	// First to Last−1 are the numbers of the planes, in ascending order of
 	// value.
 	First, Last uint32
-	// Beyond is the number of planes that the request lies beyond. These are
-	// the first planes of the field. A request on a plane is not beyond it, as
-	// in Space.Left.
+	// Beyond is the number of planes, from First on, that the request lies
+	// beyond. A request on a plane is not beyond it, as in Space.Left.
 	Beyond uint32
 }
 
@@ -62,9 +61,8 @@ type Ranker interface {
 	Fields() []Field
 }
 
-// FieldsOf appends to dst the fields of planes, seen from a point. Planes are
-// in the order in which Build returns them. FieldsOf implements Ranker.Fields
-// for a Space of plain values.
+// FieldsOf appends to dst the fields of planes in Build's order, seen from a
+// point. It implements Ranker.Fields for a Space of plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	for first := 0; first < len(planes); {
 		dim := planes[first].Dim
@@ -78,9 +76,9 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	return dst
 }
 
-// check refuses ballots of another forest and record numbers that collide with
-// the leaf mark. It also refuses planes without a field, because an earlier
-// search would have left their distances.
+// check refuses ballots of another forest, record numbers that collide with the
+// leaf mark, and planes without a field, whose distances would be those of an
+// earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
 		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
@@ -120,8 +118,8 @@ func (s *searcher) collectByRank() {
 
 type election struct {
 	// away[p+1] is the request's distance from plane p in ranks, negative if
-	// the request lies beyond the plane. away[0] is 0 and belongs to nodes
-	// without a plane, because None+1 is 0.
+	// the request lies beyond the plane. away[0] is 0, for nodes without a
+	// plane (None+1 is 0).
 	away      []int32
 	votes     []int64
 	now, next []pendingBranch
@@ -216,7 +214,7 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll does the same as pollAll for cells within bound. It descends by level,
+// poll is pollAll restricted to cells within bound. It descends by level,
 // without unpredictable branches, and overlaps the memory reads of a block.
 func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], pendingBranch{}), e.next
@@ -267,8 +265,8 @@ func tighten(votes []int64, wanted int) (bound int32) {
 	return int32(farthest - least + 1)
 }
 
-// nth returns the kth largest value, and the number of the k largest values
-// that equal it. It counts values in successively finer buckets.
+// nth returns the kth largest value and its count among the k largest, by
+// successively finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)
@@ -290,14 +288,14 @@ func nth(values []int64, k int) (value int64, ties int) {
 	return high, k
 }
 
-// Ballots hold the trees of a forest in a form for searches by rank, with half
-// the memory. Make them once per forest. They are safe for concurrent use.
+// Ballots hold a forest's trees for searches by rank, in half the memory. Make
+// them once per forest. They are safe for concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch
 }
 
-// A branch is a node with children. Children that are leaves are stored in it.
+// A branch is a node with children, including those that are leaves.
 type branch struct {
 	record uint32 // the node's record, or None
 	plane  uint32 // the node's plane, or None

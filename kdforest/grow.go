@@ -95,9 +95,9 @@ func (g *grower[T]) grow() {
 	}
 }
 
-// divide groups the records of s into those before and those from index at on.
-// With PlaceNode, records[at] is the node's own record. With PlaceLeaf, neither
-// side is empty. Records equal in all dimensions are halved without a plane.
+// divide groups the records of s around index at. With PlaceNode, records[at]
+// is the node's own record. With PlaceLeaf, neither side is empty. Records
+// equal in all dimensions are halved without a plane.
 func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -157,7 +157,7 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 }
 
 // rankDimensions sets g.top to the non-constant dimensions of highest variance,
-// in descending order. Of equal dimensions the lower comes first.
+// in descending order. Ties are in order of dimension.
 func (g *grower[T]) rankDimensions(records []uint32) {
 	// Relative to the first record, a constant dimension has variance exactly
 	// 0. Converting the products prevents fused multiply-adds, so that every
@@ -211,8 +211,8 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 		for last+1 < m && g.values[last+1] == g.values[first] {
 			last++
 		}
-		// The left side gets last records and the right side m−1−last. The
-		// node's own record is on neither side.
+		// The left gets last records, the right m−1−last. The node's own record
+		// is on neither side.
 		skew, away := max(2*last-(m-1), m-1-2*last), 0.0
 		if skew <= allowed {
 			skew, away = allowed, math.Abs(float64(g.values[first])-mean)

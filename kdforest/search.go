@@ -35,8 +35,8 @@ const (
 	// Ranker.
 	ByRank
 	// BestBin is FLANN's order, best bin first (bestbin.go). All trees share
-	// one heap. The next bin is that with the smallest sum of plane distances.
-	// It needs a Metric.
+	// one heap, and the next bin has the smallest sum of plane distances. It
+	// needs a Metric.
 	BestBin
 )
 
@@ -45,8 +45,7 @@ type Metric interface {
 	Space
 
 	// Distance returns the request's distance from the plane, at least 0, in an
-	// additive unit: the squared distance for scores of squared L2, and the
-	// distance itself for L1.
+	// additive unit: squared for scores of squared L2, and not squared for L1.
 	Distance(plane uint32) float64
 
 	// Reach converts a score into the unit of Distance. If the distances of the
@@ -56,7 +55,6 @@ type Metric interface {
 	Reach(worst int64) float64
 }
 
-// Options bound a search.
 type Options struct {
 	Visits int   // distinct records to visit over all trees, see function Visits
 	L      int   // hits to return
@@ -81,7 +79,6 @@ type Visit struct {
 	Hit
 }
 
-// Stats counts the cost of a search.
 type Stats struct {
 	Visited        int // distinct records scored
 	Rounds         int // batches scored

@@ -19,5 +19,4 @@ func (d *Dots) add(m, n int) {
 // N returns the number of inner products of any length.
 func (d *Dots) N() int64 { return d.n.Load() }
 
-// Words returns the number of multiplications.
 func (d *Dots) Words() int64 { return d.words.Load() }

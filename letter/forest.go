@@ -33,21 +33,19 @@ const (
 	trees = 10
 )
 
-// Options configures System Setup.
 type Options struct {
 	Alpha   float64 // 0 selects the paper's value, 1
 	Secret  [32]byte
 	Printed Printed
-	// If OneKey is set, SᵀS_s is computed once, as in RKDF Encryption.
-	// Otherwise every request has its own keys and sends its own matrices, as
-	// in the box of PL1C-RF.
+	// OneKey computes SᵀS_s once, as in RKDF Encryption. Otherwise every
+	// request has its own keys and sends its matrices, as in the box of
+	// PL1C-RF.
 	OneKey bool
 }
 
 // A Node is a node of the encrypted RKDF. A leaf has no CH1, CHKL and OPE. Left
-// and Right are indexes of nodes of the same tree, or none. Image is the number
-// of the image. In the paper, the cloud recognises an image by its equal
-// ciphertexts.
+// and Right are indexes of nodes of the same tree, or none. Image is the
+// image's number, whereas the paper recognises an image by equal ciphertexts.
 type Node struct {
 	Image       int
 	Left, Right int
@@ -183,9 +181,9 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 
 // fields returns the coordinate of V̂_L1 and the bin of V_KL for a hyperplane
 // that splits field s. The paper has one number s_i for both. Here s_i counts
-// through [V_L1, V_KL], so the hyperplane has either a coordinate or a bin, and
-// the other part of Dis(H, V) is 0. As printed, the trees split V_L1, but H_i
-// holds the unrelated element of V̂_L1 with the same number.
+// through [V_L1, V_KL], and the other part of Dis(H, V) is 0. As printed, the
+// trees split V_L1, but H_i holds the unrelated element of V̂_L1 with the same
+// number.
 func (u *User) fields(s int) (l1, kl int) {
 	switch {
 	case u.opt.Printed.OneField:
@@ -233,7 +231,7 @@ func child(k uint32) int {
 	return int(k)
 }
 
-// leaf returns a node with the struct fields that every node of image i has.
+// leaf sets the struct fields that every node of image i has.
 func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	n.Image = i
 	if n.CV1, err = u.L1.Vector(u.images[i].L1); err != nil {
@@ -246,7 +244,7 @@ func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	return n, nil
 }
 
-// split adds the struct fields that only an inner node has.
+// split adds the struct fields of an inner node.
 func (u *User) split(n *Node, plane kdforest.Plane[uint16]) (err error) {
 	l1, kl := u.fields(plane.Dim)
 	if n.CH1, err = u.L1.Plane(u.images[n.Image].L1, l1); err != nil {

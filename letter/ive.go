@@ -67,8 +67,7 @@ func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	return k.Inverse.apply(x, k.count), nil
 }
 
-// seal returns err if it is set, and otherwise encrypts v. Its arguments are
-// the results of a function that makes a vector.
+// seal encrypts v, unless err says that v could not be made.
 func (k *Key) seal(v []float64, err error) ([]uint64, error) {
 	if err != nil {
 		return nil, err

@@ -109,8 +109,8 @@ func (p *PKLC) request(v []float64, rc float64) ([]float64, error) {
 func (q *PKLCRequest) Inner(c []uint64) float64 { return Inner(q.SS, c, q.CV, q.count) }
 
 // Compare returns V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a). It
-// is negative if a is nearer than b. The ciphertext a is of a vector (type-1)
-// or of a hyperplane (type-2).
+// is negative if a, of a vector (type-1) or hyperplane (type-2), is nearer than
+// b.
 func (q *PKLCRequest) Compare(a, b []uint64) float64 { return q.Inner(a) - q.Inner(b) }
 
 func logOrZero(x float64) float64 {

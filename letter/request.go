@@ -165,7 +165,6 @@ func (t *inTheClear) compPlane(n *Node) float64 {
 	return -2*dot(h, t.hc) + dot(k, t.kc)
 }
 
-// compPrinted returns Comp_qL of the Queue push process as printed.
 func (t *inTheClear) compPrinted(qL, cur *Node) (float64, error) {
 	v, err := t.user.L1.vector(t.user.images[qL.Image].L1, 0)
 	if err != nil {

@@ -24,10 +24,9 @@ type Comparer interface {
 
 var ErrStuck = errors.New("the search cannot go on as printed")
 
-// Stats counts the steps of a search.
 type Stats struct {
 	Visited        int   // images in Vis, or nodes with Printed.VisHoldsNodes
-	Planes, Pruned int   // comparisons of type 2 with a full Queue, and sides skipped because of them
+	Planes, Pruned int   // comparisons of type 2 with a full Queue, and skipped sides
 	Dead           int   // visits made by lines 21 to 23
 	Order          []int // images as they entered Vis
 }
@@ -36,9 +35,8 @@ type Stats struct {
 type Search struct {
 	L  int     // size of Queue
 	AP float64 // approximation power, 0 to 1
-	// If Parallel is set, all trees are searched at once, as in line 2, and
-	// each tree's visits depend on timing. Otherwise trees take turns, one
-	// visit each.
+	// Parallel searches all trees at once, as in line 2, so that each tree's
+	// visits depend on timing. Otherwise trees take turns, one visit each.
 	Parallel bool
 }
 

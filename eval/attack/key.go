@@ -17,17 +17,17 @@ import (
 //
 // C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. Each record with
 // known C and V gives an equation in the m words of s. Without the noise e, m
-// equations give the row by elimination. With noise, they are LWE samples with
-// modulus 2⁶⁴ and an error of 3.2. Elimination then fails, and lattice
-// reduction succeeds at a cost that this file estimates.
+// equations give the row by elimination. With noise, the equations are LWE
+// samples with modulus 2⁶⁴ and an error of 3.2. Elimination then fails, and
+// lattice reduction succeeds at a cost that this file estimates.
 
 const toyDim = 48
 
 // eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
 // k×m, right is k×t, and the result is t×m. The pivot of a column is a word
-// with the fewest factors of 2. With v factors it determines an unknown modulo
-// 2^(64−v), and eliminate takes the smallest value. It returns nil if the rows
-// are dependent. The result is meaningless if there is no solution.
+// with the fewest factors of 2. A pivot with v factors determines an unknown
+// modulo 2^(64−v), and eliminate takes the smallest value. It returns nil if
+// the rows are dependent. The result is meaningless if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -126,7 +126,7 @@ func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 }
 
 // latticeRows estimates the cost of finding S from records of m words. The
-// first dims words are z, whose root mean square is typical.
+// first dims words are z, with root mean square typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
 	// Without known plaintext, the attacker searches for short combinations of

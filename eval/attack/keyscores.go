@@ -52,8 +52,8 @@ type exactRequest struct {
 }
 
 // exactRequests returns the requests whose distances from the known vectors
-// match the scores up to ε. It refines disturbed, an estimate of the effect of
-// ε on the known records' scores.
+// match the scores up to ε. It refines the slice disturbed, which estimates the
+// effect of ε on the known records' scores.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -169,7 +169,7 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 var shifts = []int64{0, -1, 1}
 
 // recordNoise estimates the noise e of each record. unsure[k] is the largest
-// rounding of an element of record known[k].
+// rounding error of an element of record known[k].
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) (e [][]int64, unsure []float64, err error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)

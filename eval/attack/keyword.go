@@ -43,7 +43,7 @@ func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 const votingNeighbours = 5
 
 // keywordBySimilarity lets the known records with the most similar scores vote,
-// because these are nearby.
+// because these records are nearby.
 func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)

@@ -92,8 +92,8 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 	return nil
 }
 
-// observe sends requests for the test photos to the owner's index, and links
-// them.
+// observe sends requests for the test photos to the owner's index, and runs the
+// linking attack.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)
 	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
@@ -137,8 +137,8 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 				return columns(s.candidates, pick(l.trainIndex, known))
 			})...)
 		}
-		// match does not exploit that the columns are in the order of the
-		// records.
+		// Attack match does not exploit that the columns are in the order of
+		// the records.
 		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
 		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {

@@ -91,11 +91,12 @@ func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
-// right counts the correct answers about new requests: again, for the photos of
-// the log in its order, and unseen, equally many for other photos.
-func (l *linker) right(again, unseen []*Observation) int {
-	return count(len(again), func(i int) bool { return l.linked(i, again[i]) }) +
-		count(len(unseen), func(i int) bool { return !l.linked(i, unseen[i]) })
+// right counts the correct answers about new requests. repeats[i] observes a
+// request for photo i of the log, and others observes equally many requests for
+// other photos.
+func (l *linker) right(repeats, others []*Observation) int {
+	return count(len(repeats), func(i int) bool { return l.linked(i, repeats[i]) }) +
+		count(len(others), func(i int) bool { return !l.linked(i, others[i]) })
 }
 
 func floats[T uint32 | uint64](list []T) (out []float64) {

@@ -152,8 +152,8 @@ func square(row []int64) (sum float64) {
 	return sum
 }
 
-// untangled subtracts integer multiples of elements from each other while that
-// lowers their variance, because the elements of a learnt projection are hardly
+// untangled subtracts integer multiples of elements from each other while their
+// variance falls, because the elements of a learnt projection are hardly
 // correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
@@ -225,8 +225,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger is how many times longer the other vectors of a reduced basis are
-// than elements.
+// muchLonger is the length of other vectors in a reduced basis relative to
+// elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -181,8 +181,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers each others[i] to a device that has seen seen[i]. If before is
-// not nil, it is called first.
+// offered offers index others[i] to a device that has seen index seen[i]. If
+// before is not nil, it is called first.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string
@@ -308,8 +308,8 @@ func (o *offers) downgrade(ctx context.Context) error {
 	return nil
 }
 
-// weakerParameters returns offers that differ from the index now in one number
-// each: a valid scale, norm or block width, or any byte.
+// weakerParameters returns offers that differ from the current index in one
+// number each: a valid scale, norm or block width, or any byte.
 func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {

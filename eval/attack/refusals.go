@@ -15,8 +15,8 @@ import (
 )
 
 // Refusals: the cloud adds errors of its choice to replies of scheme sealed and
-// observes which replies the owner refuses. It links photos with equal
-// refusals.
+// observes which replies the owner refuses. The cloud then links requests with
+// equal refusals.
 const (
 	liesTold  = 16
 	maxLiedTo = 100

@@ -94,7 +94,7 @@ type run struct {
 
 	targets []*Target
 	// train and test are the owner's vectors. trainPhotos and testPhotos are
-	// those of an attacker's own pipeline.
+	// vectors from an attacker's own pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors

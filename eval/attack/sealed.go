@@ -11,7 +11,7 @@ import (
 )
 
 // A sealedIndex is an index of scheme sealed at the cloud. If it has hidden
-// cells, params are theirs, because every record is then in a cell.
+// cells, params describe the cells, because every record is then in a cell.
 type sealedIndex struct {
 	index  *sealed.Index
 	params lattice.Params

@@ -207,8 +207,8 @@ func outside(rows, basis *mat.Dense) *mat.Dense {
 	return &out
 }
 
-// leading returns an orthonormal n×p basis of the p directions in which the m×n
-// matrix rows is longest. It returns fewer directions if the rank is lower.
+// leading returns an orthonormal n×p basis of the directions along which the
+// rows of an m×n matrix are longest, or fewer than p if the rank is lower.
 func leading(rows *mat.Dense, p int) *mat.Dense {
 	m, n := rows.Dims()
 	var gram mat.SymDense

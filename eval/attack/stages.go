@@ -112,8 +112,8 @@ func guessing(attack string, v *View, numbers []int, predict func(known []int) [
 	return rows
 }
 
-// solving solves for the requests with each number in shares of known records
-// per unknown.
+// solving solves for the requests, with shares[i] known records per unknown of
+// a request.
 func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
 		k := int(share * float64(len(records[0].row())))

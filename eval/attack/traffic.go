@@ -86,8 +86,8 @@ func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 	return ctx.Err()
 }
 
-// traffic guesses whether a run has found keywords. The server knows a run over
-// equally many photos without keywords for comparison.
+// traffic guesses whether a run has found keywords. For comparison, the server
+// knows a run over equally many photos that found no keywords.
 func (r *run) traffic(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "cpar-attack-")
 	if err != nil {

@@ -36,8 +36,8 @@ var Planned = []Need{
 type Host struct {
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memory_bytes"`
-	// Read is the memory bandwidth of all cores together, and Network that of
-	// the connection.
+	// Read is the memory bandwidth of all cores together, and Network the
+	// bandwidth of the connection.
 	Read    float64 `json:"read_bytes_per_s"`
 	Network float64 `json:"network_bytes_per_s"`
 }

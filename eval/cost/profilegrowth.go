@@ -43,8 +43,8 @@ type GrowthRow struct {
 var ProfileGrowthSizes = []int{20000, 100000, 1000000}
 
 const (
-	// growthBase is the number of synthetic photos, and growthWords that of
-	// keywords and of values per embedding.
+	// growthBase is the number of synthetic photos, and growthWords the number
+	// of keywords and of values per embedding.
 	growthBase  = 1000
 	growthWords = 256
 	// growthStep bounds the records added at once, and so memory.

@@ -38,8 +38,8 @@ type LargeIndex struct {
 	// profile and ledger.
 	Kept uint64 `json:"kept"`
 	// Recall is the share of the ten nearest found in the requested cell, and
-	// KeywordShare that of human keywords, both relative to a search without
-	// cells. They are means over partitions of real photos.
+	// KeywordShare the share of human keywords, both relative to a search
+	// without cells. They are means over partitions of real photos.
 	Recall       float64 `json:"recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`
 	// Owner is the time to make a request and read its reply, on all cores.

@@ -113,7 +113,7 @@ func (b *builder) measureAttack(ctx context.Context, folder string, a attack) (r
 	return row, nil
 }
 
-// begin opens the connections of an attack, and end closes them.
+// begin opens the connections of an attack. Its result closes them.
 func (a attack) begin(ctx context.Context, address string, pool *x509.CertPool, tokens []bearer.Token) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

@@ -20,8 +20,8 @@ type FairnessRow struct {
 	Scheme  string
 	Records int
 	// AloneP50 and AloneP99 are the single client's median and 99th percentile
-	// in milliseconds on an idle cloud, BesideP50 and BesideP99 beside the
-	// other tenant.
+	// in milliseconds on an idle cloud. BesideP50 and BesideP99 are the same
+	// beside the other tenant.
 	AloneP50, AloneP99   float64
 	BesideP50, BesideP99 float64
 	// Wait is BesideP50 divided by the time under a fair share. That time is

@@ -90,8 +90,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 	return out, ctx.Err()
 }
 
-// until sends requests until end is done. Each client starts at a different
-// request.
+// until sends requests until the context is done. Each client starts at a
+// different request.
 func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	for k := number * 7; ; k++ {
 		a := &x.pool[k%len(x.pool)]

@@ -44,9 +44,9 @@ func MeanKeywordsFound(said, truth [][]string) float64 {
 	return float64(right) / float64(max(1, len(said)))
 }
 
-// Quality is the standard protocol's. P and R are precision and recall in
-// percent, averaged over the keywords of the test set. F1 combines them. Nplus
-// counts the keywords found at least once.
+// Quality is measured by the standard protocol. P and R are precision and
+// recall in percent, averaged over the keywords of the test set. F1 combines
+// them. Nplus counts the keywords found at least once.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`

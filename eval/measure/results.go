@@ -11,7 +11,7 @@ import (
 
 type Results struct {
 	Machine string
-	// Each holds the available results, in the order of a report.
+	// Each lists the available results, in the order of a report.
 	Each   []Result
 	Steps  []checkpoint.Record
 	Failed []Failure

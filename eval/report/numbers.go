@@ -11,7 +11,8 @@ import (
 	"cpar/model/vector"
 )
 
-// A NumberRow is a value from the paper's text, or nil, beside ours.
+// A NumberRow is a value from the paper's text beside ours. Paper is nil if the
+// text omits it.
 type NumberRow struct {
 	ID    string   `json:"id"`
 	What  string   `json:"what"`

@@ -75,8 +75,8 @@ type Row struct {
 	Hedges  int `json:"hedges"`
 	Retries int `json:"retries"`
 	// Moved is the data newly assigned to nodes, and Fetched the data read from
-	// storage, including temporary copies. Ideal is the share of the nodes that
-	// came or went.
+	// storage, including temporary copies. Ideal is the share of the data that
+	// belongs to the nodes that came or went.
 	Moved   int64 `json:"moved_bytes"`
 	Fetched int64 `json:"fetched_bytes"`
 	Ideal   int64 `json:"ideal_bytes"`
