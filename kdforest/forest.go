@@ -38,7 +38,7 @@ type Tree []Node
 // (dimension, value) share a plane. A forest holds no values. It is immutable
 // once built and safe for concurrent use.
 type Forest struct {
-	Records uint32 // n; records are numbered 0…n−1
+	Records uint32 // n, records are numbered 0…n−1
 	Planes  uint32 // planes are numbered 0…Planes−1
 	Trees   []Tree
 }

@@ -15,7 +15,7 @@ type grower[T Number] struct {
 	rng    *rand.Rand
 
 	tree   Tree
-	planes []Plane[T] // by node; Dim is −1 if there is none
+	planes []Plane[T] // by node, Dim is −1 if there is none
 
 	records []uint32 // the records, grouped by subtree
 	todo    []subtree

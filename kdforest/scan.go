@@ -6,7 +6,7 @@ import "fmt"
 type Scorer interface {
 	// Score sets scores[i] to the score of records[i], smaller being nearer.
 	// The slices have equal length and belong to the caller, who reuses them. A
-	// record's score does not depend on the other records.
+	// record's score does not depend on the other records of the call.
 	Score(records []uint32, scores []int64)
 }
 

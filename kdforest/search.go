@@ -58,7 +58,7 @@ type Metric interface {
 type Options struct {
 	Visits int   // distinct records to visit over all trees, see function Visits
 	L      int   // hits to return
-	Prune  bool  // once there are L hits, skip far sides by Space.Beyond (BestBin: by Metric.Reach); not with ByRank
+	Prune  bool  // once there are L hits, skip far sides by Space.Beyond (BestBin: Metric.Reach), not with ByRank
 	Order  Order // order of visits in a tree
 
 	// Trace, if set, is called for every visit in order, once the round's

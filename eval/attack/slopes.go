@@ -158,8 +158,9 @@ const (
 	// maxRoundings is the dimension of the effect of rounding: one per bin, one
 	// for ε, and one spare.
 	maxRoundings = vector.DimensionKL + 2
-	// roundingsStep dimensions are removed at a time. Removing all at once
-	// would also remove the part of x that the first, inaccurate slopes leave.
+	// roundingsStep is the number of dimensions removed at a time. Removing all
+	// at once would also remove the part of x that the first, inaccurate slopes
+	// leave.
 	roundingsStep = 5
 )
 

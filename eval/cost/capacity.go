@@ -37,7 +37,7 @@ type Host struct {
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memory_bytes"`
 	// Read is the memory bandwidth of all cores together, and Network the
-	// bandwidth of the connection.
+	// bandwidth of the connection, in bytes per second.
 	Read    float64 `json:"read_bytes_per_s"`
 	Network float64 `json:"network_bytes_per_s"`
 }
@@ -61,7 +61,8 @@ func fitLine(n [2]float64, cost [2]float64) LinearCost {
 type UnitCosts struct {
 	Measured [2]int `json:"measured_records"`
 	// Index bytes are stored, Held bytes are in the server's memory, Read bytes
-	// are read by a request, and Kept bytes are kept by a device.
+	// are read by a request, and Kept bytes are kept by a device. Request and
+	// Reply bytes are sent.
 	Index   LinearCost `json:"index_bytes"`
 	Held    LinearCost `json:"held_bytes"`
 	Read    LinearCost `json:"read_bytes"`
@@ -69,7 +70,7 @@ type UnitCosts struct {
 	Request LinearCost `json:"request_bytes"`
 	Reply   LinearCost `json:"reply_bytes"`
 	// Core is the server's time on one core, and Owner the owner's on all
-	// cores.
+	// cores, in seconds.
 	Core  LinearCost `json:"core_s"`
 	Owner LinearCost `json:"owner_s"`
 }
@@ -88,8 +89,8 @@ type Capacity struct {
 	ByNetwork   float64 `json:"machines_by_network"`
 	Stored      float64 `json:"stored_bytes"` // in object storage
 	Shards      int     `json:"parts"`        // of each index
-	// Cloud and Owner are times per request on idle machines. A request uses
-	// one machine per shard, or all machines if there are fewer.
+	// Cloud and Owner are milliseconds per request on idle machines. A request
+	// uses one machine per shard, or all machines if there are fewer.
 	Cloud     float64 `json:"cloud_ms"`
 	Owner     float64 `json:"owner_ms"`
 	Sent      float64 `json:"request_bytes"`

@@ -52,8 +52,8 @@ type driver struct {
 	folder, program string
 }
 
-// compileDriver fails without a compiler or the library. The error wraps
-// cpar.ErrInput, and its hint names the packages to install.
+// compileDriver compiles a driver. Without a compiler or the library, its error
+// wraps cpar.ErrInput and hints at the packages to install.
 func compileDriver(ctx context.Context, l library) (*driver, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))

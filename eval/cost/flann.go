@@ -16,8 +16,8 @@ import (
 const (
 	flannNeighbours = 10 // neighbours requested
 	flannTrees      = 10
-	// flannBuilds forests are averaged, because FLANN's differ in every run and
-	// recall varies by about 0.01.
+	// flannBuilds is the number of forests averaged, because FLANN's forests
+	// differ in every run and recall varies by about 0.01.
 	flannBuilds = 3
 	pcaDims     = 64
 )
@@ -202,8 +202,8 @@ func toFloat32s[T int16 | float64](x []T) []float32 {
 	return measure.Map(x, func(v T) float32 { return float32(v) })
 }
 
-// visits converts flannVisitShares. It merges shares that are the same number
-// of visits in a small collection.
+// visits converts flannVisitShares to numbers of visits. It merges equal
+// numbers, which occur in small collections.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
 	for _, tenths := range flannVisitShares {

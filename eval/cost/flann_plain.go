@@ -29,8 +29,9 @@ func flannCurve(space string) FLANNCurve {
 	return FLANNCurve{Space: space, Library: LibraryFLANN, Search: searchBestBin, Splits: splitsVectors}
 }
 
-// flannChoices builds as FLANN does: a node splits at the mean of a dimension
-// drawn uniformly from the five with the largest variance over 101 records.
+// flannChoices returns options to build as FLANN does: a node splits at the
+// mean of a dimension drawn uniformly from the five with the largest variance
+// over 101 records.
 func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	return kdforest.BuildOptions{
 		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
@@ -105,8 +106,8 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	return nil
 }
 
-// plain measures our forest, averaged over several builds. ask loads request i
-// into the space.
+// plain measures our forest, averaged over several builds. The function ask
+// loads request i into the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
 		visited int
@@ -177,8 +178,8 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 	return nil
 }
 
-// encrypted times only the server's part, on one core. Recall is relative to
-// the server's scan.
+// encrypted measures the encrypted forest. Only the server's part is timed, on
+// one core. Recall is relative to the server's scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
 	queries, err := s.Prepare(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000}, len(s.Requests))
 	if err != nil {

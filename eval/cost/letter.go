@@ -46,7 +46,8 @@ type LetterBox struct {
 	// the paper's formulas, or nil.
 	Dot      int64  `json:"dot"`
 	DotPaper *int64 `json:"dot_paper"`
-	// MS is the median time here, and MSPaper the paper's, or nil.
+	// MS is the median time here in milliseconds, and MSPaper the paper's, or
+	// nil.
 	MS      float64  `json:"ms"`
 	MSPaper *float64 `json:"ms_paper"`
 }

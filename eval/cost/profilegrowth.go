@@ -24,8 +24,8 @@ type ProfileGrowth struct {
 	Rows   []GrowthRow `json:"rows"`
 }
 
-// A GrowthRow is one size of index. Times are medians, the owner's on all
-// cores.
+// A GrowthRow is one size of index. Times are medians in milliseconds, the
+// owner's on all cores.
 type GrowthRow struct {
 	Records  int     `json:"n"`
 	Cloud    float64 `json:"cloud_ms"` // one core

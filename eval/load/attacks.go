@@ -34,7 +34,8 @@ type AttackRow struct {
 	// bytes. After is the same twenty seconds later, with the clients still
 	// connected.
 	Above, After float64
-	// Answer is the time in milliseconds until another tenant gets an answer.
+	// Answer is the time in milliseconds until another tenant with a token gets
+	// an answer.
 	Answer float64
 }
 

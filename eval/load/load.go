@@ -98,8 +98,8 @@ type Row struct {
 	Records int    `json:"records"`
 	Clients int    `json:"clients"`
 	// Rate is the number of complete and correct answers per second. P50 and
-	// P99 are percentiles of their times, from the first byte sent to the last
-	// received.
+	// P99 are percentiles of their times in milliseconds, from the first byte
+	// sent to the last received.
 	Rate float64 `json:"rate"`
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`

@@ -158,7 +158,7 @@ type retrieval struct {
 	Keywords float64
 }
 
-// retrieve ranks those records for which scored returns true.
+// retrieve ranks those records for which the function scored returns true.
 func (m *cellRun) retrieve(scored func(request int, record uint32) bool) (*retrieval, error) {
 	all, said := make([][]rank.Neighbour, len(m.vectors)), make([][]rank.Keyword, len(m.vectors))
 	ranked := m.Owner.Ranker().Neighbours()

@@ -119,8 +119,8 @@ type sealedTimes struct {
 	Request, Reply               int
 }
 
-// Time answers requests one after the other. After each it calls beside, if not
-// nil, so that a slow period of the machine affects both.
+// Time answers requests one after the other. After each it calls the function
+// beside, if not nil, so that a slow period of the machine affects both.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = WithoutGC(func() error {
@@ -168,9 +168,9 @@ func FeaturesOf(images []user.Photo) []*feature.Vectors {
 	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
-// Since returns the bytes pushed to the server and fetched by another device
-// that both have the generation before. Manifests are sent whole, and segments
-// only if new.
+// Since returns the bytes that are pushed to the server, and fetched by another
+// device, to replace the generation of manifest before. Manifests are sent
+// whole, and segments only if new.
 func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
 	b, err := s.Manifest.MarshalBinary()
 	if err != nil {

@@ -162,7 +162,7 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 			}
 			progress.Report("searches", round, n)
 			if round%32 == 31 {
-				runtime.GC() // not timed; the replies of 32 rounds are small
+				runtime.GC() // not timed, because the replies of 32 rounds are small
 			}
 		}
 		return nil
@@ -206,7 +206,7 @@ func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 
 // ReadTwice reads n more bytes in each of two orders, because one is up to a
 // fifth slower on some machines. Reads continue where the last one stopped, so
-// that the cache does not serve small ones.
+// that small reads are not served from the cache.
 func (t *stream) ReadTwice(n uint64, ns *[2][]int64) {
 	for i, sum := range []func([]uint64) uint64{modq.Sum, modq.SumFour} {
 		ns[i] = append(ns[i], t.read(n, sum).Nanoseconds())

@@ -27,8 +27,8 @@ type Agreement struct {
 	// visited) returns the same records and scores as the scan.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
 	// Recall is the share of the encrypted scan's ten nearest that encrypted
-	// Algorithm 1 finds, by AP. The other fields are the same for other
-	// searches.
+	// Algorithm 1 finds, by AP. The other fields are the same for
+	// cpar.SearchByRank, SearchBestBin and SearchIVF.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
@@ -51,8 +51,8 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 // recallApprox are the AP of Agreement.Recall, in tenths of a percent.
 var recallApprox = []uint16{25, 50, 100, 200, 400}
 
-// MeasureAgreement runs every test request through capia, cpar and ivf,
-// encrypted and in plaintext.
+// MeasureAgreement runs every test request through capia, and through cpar and
+// ivf at several AP, encrypted and in plaintext.
 func MeasureAgreement(ctx context.Context, s *measure.Session, _ *measure.Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,

@@ -32,7 +32,7 @@ type AlphaGammaRow struct {
 	Alpha     float64 `json:"alpha"`
 	Gamma     float64 `json:"gamma"`
 	Dimension int     `json:"dimension"`
-	// Error is the mean relative error of the L1 distance. Theory is
+	// Error is the mean relative error of the L1 distance in percent. Theory is
 	// √(4/(π·m̂)).
 	Error  float64 `json:"error_percent"`
 	Theory float64 `json:"theory_percent"`

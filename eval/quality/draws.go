@@ -12,9 +12,9 @@ import (
 )
 
 // Draws holds the quality of annotation, as mean and range over draws. A draw
-// is of the secret that projects profile paper, and of the order of the
-// collection, which determines the folds of cross-validation and calibration.
-// Differences within the range are not significant.
+// picks the secret that projects profile paper, and the order of the
+// collection. The order determines the folds of cross-validation and
+// calibration. Differences within the range are not significant.
 //
 //	collection ─▶ draw: another order, another key ─▶ user.Setup, as cpar build does
 //	  ─▶ plain · capia · cpar · ivf · sealed ─▶ P, R, N+, keywords found; the paper's recall
@@ -45,8 +45,8 @@ type DrawRow struct {
 	Nplus      int     `json:"Nplus"`
 	// Found is the mean number of human keywords among a photo's five.
 	Found float64 `json:"found"`
-	// Likely describes what cpar annotate writes, by requested share of right
-	// keywords. It is empty for rankers without probabilities.
+	// Likely describes the keywords that cpar annotate writes, by requested
+	// share of right keywords. It is empty for rankers without probabilities.
 	Likely []Likely `json:"likely,omitempty"`
 }
 
@@ -238,7 +238,7 @@ func (d *Draws) quality() measure.Table {
 	return t
 }
 
-// written has a row for each requested share of right keywords.
+// written returns a row for each requested share of right keywords.
 func (d *Draws) written() measure.Table {
 	t := measure.Table{Name: "draws-written", Title: d.title("What cpar annotate writes by requested share of right words (--right)"),
 		Columns: append([]string{"profile", "scheme", "asked"}, likelyColumns...)}
@@ -263,7 +263,7 @@ func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	return meanRange(x)
 }
 
-// recalls has two rows for each search and reading of the protocol: all
+// recalls returns two rows for each search and reading of the protocol: all
 // requests, with the range over draws, and random subsets, with their 5th and
 // 95th percentiles.
 func (d *Draws) recalls() measure.Table {

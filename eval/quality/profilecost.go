@@ -14,8 +14,9 @@ import (
 	"cpar/user/device"
 )
 
-// A ProfileCost is the cost of one profile and scheme. Times are medians on one
-// core. Requests fetch the neighbours of the calibrated ranker.
+// A ProfileCost is the cost of one profile and scheme. Times are medians in
+// milliseconds on one core. Requests fetch the neighbours of the calibrated
+// ranker.
 type ProfileCost struct {
 	Profile    string `json:"profile"`
 	Scheme     string `json:"scheme"`
@@ -64,8 +65,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		}
 		perProfile[i] = list
 	}
-	// Schemes are ordered first, so that no search reads what the previous one
-	// left in the cache.
+	// Turns are ordered by scheme first, so that no search reads data that the
+	// previous one left in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -82,7 +83,7 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	for _, list := range perProfile {
 		for _, x := range list {
 			x.Cloud = measure.RoundTo(measure.Milliseconds(x.cloudTimes), 4)
-			// Features do not depend on the scheme.
+			// Features do not depend on the scheme and are timed for the first.
 			x.Features = measure.RoundTo(measure.Milliseconds(list[0].features), 3)
 			x.Project, x.Encrypt, x.Read = measure.RoundTo(measure.Milliseconds(x.project), 4), measure.RoundTo(measure.Milliseconds(x.encrypt), 4), measure.RoundTo(measure.Milliseconds(x.read), 4)
 			out = append(out, x.ProfileCost)
@@ -92,7 +93,7 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 }
 
 // openPriced builds the indexes of one profile, one for each of profileSchemes.
-// done removes them, even after an error.
+// The returned function done removes them, even after an error.
 func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*pricedIndex, done func(), err error) {
 	var opened []func()
 	done = func() {

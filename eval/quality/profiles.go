@@ -63,15 +63,15 @@ type ProfileDetail struct {
 	// finds.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
 	// ECE is the expected calibration error over all keywords of all neighbours
-	// in scheme capia, and ECEKept over the five returned.
+	// in scheme capia, and ECEKept the error over the five returned.
 	ECE     float64 `json:"ece"`
 	ECEKept float64 `json:"ece_kept"`
 	// Found is for scheme capia with five keywords.
 	Found FoundKeywords `json:"found_per_photo"`
 }
 
-// FoundKeywords are means over photos: the human keywords, and those that the
-// paper's ranker (W_t) and the calibrated ranker find.
+// FoundKeywords are means over photos: the numbers of human keywords, and of
+// those found by the paper's ranker (W_t) and by the calibrated ranker.
 type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`

@@ -94,7 +94,7 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
 // Sizes from manyPhotos on get the requested number of draws. Smaller sizes are
-// fast and get drawsOfFew for every nine.
+// fast and get drawsOfFew draws for every nine requested.
 const manyPhotos, drawsOfFew = 1000, 20
 
 func smallDraws(photos, draws int) int {
@@ -136,8 +136,8 @@ func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureSmallCollections measures profile network, or learned without
-// embeddings. It leaves out sizes beyond the collection, and 0 without
+// MeasureSmallCollections measures profile network, or profile learned if there
+// are no embeddings. It leaves out sizes beyond the collection, and 0 without
 // embeddings.
 func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
 	out := &SmallCollections{Requests: len(c.Test)}
@@ -288,7 +288,7 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 }
 
 // likelyCells returns means over draws. The share of right keywords is over all
-// draws together. Its range over the draws that write any follows.
+// draws together. Its range over the draws that write any keyword follows.
 func likelyCells(draws []Likely) []string {
 	var right, written, found, without float64
 	var shares []float64
@@ -310,7 +310,7 @@ func likelyCells(draws []Likely) []string {
 
 var likelyColumns = []string{"written", "right %", "low", "high", "human words %", "without a word %"}
 
-// Tables puts minimum and maximum after values by draw.
+// Tables puts minimum and maximum after values that vary by draw.
 func (s *SmallCollections) Tables() []measure.Table {
 	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and human keywords among them; mean, least and greatest over draws", s.Requests),
 		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}

@@ -15,7 +15,7 @@ import (
 
 // Structures is the recall of an inverted file, and of forests by the space
 // that they split, the nodes that hold records, and the order of search. The
-// defaults of user.Options were chosen by it.
+// defaults of user.Options were chosen by this measurement.
 type Structures struct {
 	Records  int            `json:"records"`
 	Requests int            `json:"requests"`

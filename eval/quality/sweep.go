@@ -21,9 +21,9 @@ type SweepRow struct {
 	NS     int64   `json:"ns"`               // median
 	Bytes  float64 `json:"bytes"`            // mean bytes of ciphertext
 	Visits float64 `json:"visits"`
-	// Speedup is over the median time of capia. Bound is the speedup that the
-	// number of visits allows, and Memory that of only scoring the visited
-	// records in the same order.
+	// Speedup is capia's median time divided by this search's. Bound is the
+	// speedup that the number of visits allows, and Memory the speedup of only
+	// scoring the visited records in the same order.
 	Speedup measure.Interval `json:"speedup"`
 	Bound   float64          `json:"bound"`
 	Memory  float64          `json:"memory_bound,omitempty"`
@@ -45,7 +45,7 @@ type SweepRow struct {
 type Sweep struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// Admitted requests count in the paper's protocol.
+	// Admitted is the number of requests that the paper's protocol counts.
 	Admitted  int        `json:"admitted"`
 	Words     int        `json:"words"`
 	Resamples int        `json:"resamples"`

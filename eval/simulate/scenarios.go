@@ -18,6 +18,7 @@ type Scenario struct {
 
 const scenarioStart = 10 * time.Second
 
+// Scenarios lists all simulated scenarios. A tenth of the nodes is 30 of 300.
 var Scenarios = []Scenario{
 	{"nothing happens", func(*cluster) {}},
 	{"one node is killed", func(f *cluster) { f.kill(f.sorted()[:1], false) }},
@@ -63,14 +64,15 @@ func (f *cluster) kill(nodes []*node, power bool) {
 }
 
 type Row struct {
-	Scenario string  `json:"scenario"`
-	Requests int     `json:"questions"`
-	Failed   int     `json:"failed"`
-	Late     int     `json:"late"`
-	P50      float64 `json:"p50_ms"`
-	P99      float64 `json:"p99_ms"`
-	P999     float64 `json:"p999_ms"`
-	Max      float64 `json:"max_ms"`
+	Scenario string `json:"scenario"`
+	Requests int    `json:"questions"`
+	Failed   int    `json:"failed"`
+	Late     int    `json:"late"`
+	// P50 to Max are in milliseconds.
+	P50  float64 `json:"p50_ms"`
+	P99  float64 `json:"p99_ms"`
+	P999 float64 `json:"p999_ms"`
+	Max  float64 `json:"max_ms"`
 	// Hedges and Retries count messages in addition to one per shard.
 	Hedges  int `json:"hedges"`
 	Retries int `json:"retries"`
