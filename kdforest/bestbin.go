@@ -2,15 +2,15 @@ package kdforest
 
 // The order BestBin is the search of FLANN's randomized trees (Muja and Lowe,
 // "Fast approximate nearest neighbors with automatic algorithm configuration").
-// It descends every tree once, then always into the nearest bin, a subtree that
-// an earlier descent of any tree passed by. A bin's distance is the sum over
-// the planes crossed to get there. As in FLANN, a dimension crossed twice
+// It descends every tree once, and then always enters the nearest bin: a
+// subtree that an earlier descent passed by. The distance of a bin is the sum
+// over the planes crossed to reach it. As in FLANN, a dimension crossed twice
 // counts twice. Options.Visits corresponds to FLANN's bound on checks.
 //
-// Prune, always on in FLANN, ends the search at the first bin beyond
-// Metric.Reach of the worst hit. Because planes of one dimension add up, it may
-// miss a true neighbour. FLANN checks after every record, and this search after
-// every batch.
+// Pruning, which FLANN always does, ends the search at the first bin beyond
+// Metric.Reach of the worst hit. It may miss a true neighbour, because the
+// distances of planes of one dimension add up. FLANN checks this bound after
+// every record, and this search after every batch.
 
 func (s *searcher) startBestBin() {
 	s.bins, s.ahead, s.fresh = s.bins[:0], bin{step: step{far: None}}, 0
@@ -43,7 +43,7 @@ func (s *searcher) collectBestBin(room int) {
 }
 
 // descendBestBin descends from node k, at distance away, to the request's cell
-// and visits it. It pushes the bins on the other sides.
+// and visits its record. It pushes the bins on the far sides of the planes.
 func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	nodes := s.walks[tree].nodes
 	for {
@@ -89,8 +89,8 @@ type bin struct {
 	distance float64
 }
 
-// before orders bins by distance, then by tree, then deeper nodes (with larger
-// numbers) first, as in DepthFirst.
+// before orders bins by distance, then by tree, then by depth (deeper nodes
+// have larger numbers and come first, as in DepthFirst).
 func (a bin) before(b bin) bool {
 	switch {
 	case a.distance != b.distance:

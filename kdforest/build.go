@@ -11,20 +11,20 @@ import (
 	"sync"
 )
 
-// BuildOptions configure how trees are grown. The zero value performed best
-// (doc.go). Top 5, DrawEvenly and SplitMedian together give the forest of
-// Silpa-Anan and Hartley that the paper uses.
+// BuildOptions configure how trees grow. The zero value performed best (see the
+// table in doc.go). Top 5, DrawEvenly and SplitMedian together give the forest
+// of Silpa-Anan and Hartley that the paper uses.
 type BuildOptions struct {
-	Trees  int // 0: 10
-	Top    int // number of dimensions of highest variance to draw from, 0: 10
-	Sample int // maximum number of records for estimating a node's variances, 0: 100
+	Trees  int // 0 means 10
+	Top    int // number of dimensions of highest variance to draw from, 0 means 10
+	Sample int // maximum number of records for estimating a node's variances, 0 means 100
 	Draw   Draw
 	Split  Split
 	Place  Place
 
 	// Seed is the only source of randomness: equal rows, options and seed give
 	// equal forests on every machine. It must be secret if the split dimensions
-	// must not be guessed.
+	// are secret.
 	Seed [32]byte
 }
 
@@ -32,8 +32,8 @@ type BuildOptions struct {
 type Draw uint8
 
 const (
-	// DrawByVariance draws in proportion to variance, so that a large Top
-	// wastes no splits on uninformative dimensions.
+	// DrawByVariance draws with probability proportional to variance, so that a
+	// large Top wastes few splits on uninformative dimensions.
 	DrawByVariance Draw = iota
 	DrawEvenly
 )
@@ -43,8 +43,8 @@ type Split uint8
 
 const (
 	// SplitMean splits at the value nearest the mean, as FLANN does. Each side
-	// gets at least an eighth of the records unless ties prevent it, so depth
-	// stays logarithmic.
+	// gets at least an eighth of the records unless ties prevent it, so the
+	// depth is logarithmic.
 	SplitMean Split = iota
 	// SplitMedian splits as evenly as ties allow.
 	SplitMedian
@@ -54,17 +54,17 @@ const (
 type Place uint8
 
 const (
-	// PlaceNode puts a record at every node, as Bentley and the paper do, and
-	// splits at its value: n nodes, each plane through a record.
+	// PlaceNode puts a record at every node and splits at the record's value,
+	// as Bentley and the paper do. A tree has n nodes.
 	PlaceNode Place = iota
-	// PlaceLeaf puts one record in each leaf, as FLANN does, and splits between
-	// values: 2n−1 nodes.
+	// PlaceLeaf puts one record in each leaf and splits between values, as
+	// FLANN does. A tree has 2n−1 nodes.
 	PlaceLeaf
 )
 
 // Build grows a forest over rows (n×d, read-only, finite). It returns the
-// forest and its planes, numbered in ascending order of (dimension, value),
-// without duplicates. Errors wrap ErrInput.
+// forest and its planes without duplicates, in ascending order of (dimension,
+// value). Errors wrap ErrInput.
 //
 // Trees grow in parallel, in time O(trees·n·log n·(d + log n)).
 func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
@@ -110,7 +110,7 @@ func checkRows[T Number](rows [][]T) error {
 			return fmt.Errorf("%w: row %d has %d dimensions, but row 0 has %d", ErrInput, i, len(row), len(rows[0]))
 		}
 		for j, x := range row {
-			if x-x != 0 { // NaN, ±Inf
+			if x-x != 0 { // x is NaN or ±Inf
 				return fmt.Errorf("%w: row %d, dimension %d: %v is not finite", ErrInput, i, j, x)
 			}
 		}
@@ -160,7 +160,8 @@ func comparePlanes[T Number](a, b Plane[T]) int {
 	return cmp.Or(cmp.Compare(a.Dim, b.Dim), cmp.Compare(a.Value, b.Value))
 }
 
-// newRand derives one tree's randomness, so that trees can grow in any order.
+// newRand derives a separate generator for each tree, so that trees can grow in
+// any order.
 func newRand(seed [32]byte, tree int) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("cpar kdforest tree\x00"))

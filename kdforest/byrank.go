@@ -8,10 +8,11 @@ import (
 	"sort"
 )
 
-// In the order ByRank all trees vote before a record is scored. In one tree, a
-// record is as far away as its cell: each crossed plane contributes its rank,
-// the number of planes between it and the request. The search visits the
-// records with the smallest sum over all trees.
+// In the order ByRank, all trees vote before any record is scored. In one tree,
+// the distance of a record is the distance of its cell. Each plane between the
+// cell and the request contributes its rank: the plane's position in its
+// dimension, counted from the request. The search visits the records with the
+// smallest sum of distances over all trees.
 //
 //	tree 0 ──┐ ranks of each
 //	tree 1 ──┤ cell within bound
@@ -19,19 +20,20 @@ import (
 //	tree 9 ──┘                                         are scored, in memory order
 //
 // One tree compares a record with a dozen planes and is often wrong, whereas
-// ten trees compare it with over a hundred. At AP-10, ten trees find 0.79 of
-// the true ten nearest depth first, 0.88 by ranks per tree, and 0.95 by the
-// sum. The method follows voting among random projection trees (Hyvönen et al.,
-// "Fast nearest neighbor search through sparse random projections and voting",
-// 2016). Ranks are divided by the square root of the number of planes in their
-// dimension, because a dimension that is split often varies much.
+// ten trees compare it with over a hundred. At AP-10 (10 % of the records
+// visited), ten trees find 0.79 of the true ten nearest depth first, 0.88 by
+// ranks per tree, and 0.95 by the sum of ranks. The method follows voting among
+// random projection trees (Hyvönen et al., "Fast nearest neighbor search
+// through sparse random projections and voting", 2016). Ranks are divided by
+// the square root of the number of planes in their dimension, because a
+// dimension with many splits has a large variance.
 //
 // Scores do not influence the visits. Therefore a search by rank cannot prune,
 // and it reveals nothing beyond the request's ranks.
 
 const (
-	// rankUnit is one rank in a field with one plane. Sums are integers, equal
-	// on every machine.
+	// rankUnit is one rank in a field with one plane. Sums are integers, and so
+	// equal on every machine.
 	rankUnit = 1 << 12
 	// farthest exceeds any cell's distance in a regular forest. Cells beyond it
 	// get no votes.
@@ -39,28 +41,28 @@ const (
 	block    = 64
 )
 
-// A Field is the planes of one dimension, seen from a request.
+// A Field describes the planes of one dimension, seen from a request.
 type Field struct {
-	// First…Last−1 are the planes, in ascending order of value.
+	// First to Last−1 are the numbers of the planes, in ascending order of
+	// value.
 	First, Last uint32
-	// Beyond is the number of planes, counted from First, that the request lies
+	// Beyond is the number of planes, from First on, that the request lies
 	// beyond. A request on a plane is not beyond it, as in Space.Left.
 	Beyond uint32
 }
 
-// Ranker is a Space that knows the planes of each field and how many of them
-// the request lies beyond. Comparisons with every plane suffice to compute
-// this.
+// Ranker is a Space that also knows the fields. They can be computed by
+// comparing the request with every plane.
 type Ranker interface {
 	Space
 
 	// Fields returns all fields in ascending order of their planes. Every plane
-	// is in one field. Search reads the slice only while it runs.
+	// is in exactly one field. Search reads the slice only while it runs.
 	Fields() []Field
 }
 
-// FieldsOf appends to dst the fields of planes, as Build returns them, seen
-// from a point. It implements Fields for a Space of plain values.
+// FieldsOf appends to dst the fields of planes in Build's order, seen from a
+// point. It implements Ranker.Fields for a Space of plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	for first := 0; first < len(planes); {
 		dim := planes[first].Dim
@@ -75,7 +77,7 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 }
 
 // check refuses ballots of another forest, record numbers that collide with the
-// leaf mark, and planes without a field, whose distances would come from an
+// leaf mark, and planes without a field, whose distances would be those of an
 // earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
@@ -115,9 +117,9 @@ func (s *searcher) collectByRank() {
 }
 
 type election struct {
-	// away[p+1] is the request's distance from plane p, negative if the request
-	// lies beyond it. away[0] is 0 for nodes without a plane, since None+1 is
-	// 0.
+	// away[p+1] is the request's distance from plane p in ranks, negative if
+	// the request lies beyond the plane. away[0] is 0, for nodes without a
+	// plane (None+1 is 0).
 	away      []int32
 	votes     []int64
 	now, next []pendingBranch
@@ -168,8 +170,8 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 	return dst
 }
 
-// ballotSize is the number of records that a tree votes on. A vote on all finds
-// little more but enters two to four times as many cells.
+// ballotSize returns the number of records on which a tree votes. Voting on all
+// records finds little more but enters two to four times as many cells.
 func ballotSize(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
 func (e *election) rank(planes int, fields []Field) {
@@ -191,15 +193,15 @@ func (e *election) rank(planes int, fields []Field) {
 	}
 }
 
-// pollAll adds the constant farthest, minus the distance of a record's cell, to
-// the votes of every record. A node's own record is as far away as its plane.
+// pollAll adds farthest, minus the distance of a record's cell, to the votes of
+// every record. A node's own record has the distance of the node's plane.
 func (e *election) pollAll(tree []branch) {
 	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
 	ranks := e.ranks
 	ranks[0] = 0
-	for i, b := range tree { // parents come first
+	for i, b := range tree { // parents precede their children
 		a := e.away[b.plane+1]
-		// Repeated far sides must fit an int32.
+		// The bound keeps sums over many far sides within an int32.
 		left, right := min(ranks[i]+max(-a, 0), farthest), min(ranks[i]+max(a, 0), farthest)
 		e.votes[b.record+1] += int64(farthest - max(left, right))
 		for _, c := range [2]pendingBranch{{b.left, left}, {b.right, right}} {
@@ -212,8 +214,8 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is pollAll restricted to cells within a bound. It descends by level
-// without unpredictable branches and overlaps the reads of a block.
+// poll is pollAll restricted to cells within bound. It descends by level,
+// without unpredictable branches, and overlaps the memory reads of a block.
 func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], pendingBranch{}), e.next
 	var branches [block]branch
@@ -253,10 +255,10 @@ func (e *election) poll(tree []branch, bound int32) {
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
 // tighten returns the bound within which the first tree has the wanted number
-// of records, and lowers the votes to that bound.
+// of records, and rebases the votes to that bound.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
-	least = max(least, 1) // smaller if records of a hostile tree are too far away
+	least = max(least, 1) // it is less than 1 if a hostile tree has records beyond farthest
 	for r, v := range votes {
 		votes[r] = max(0, v-least+1)
 	}
@@ -264,7 +266,7 @@ func tighten(votes []int64, wanted int) (bound int32) {
 }
 
 // nth returns the kth largest value and its count among the k largest, by
-// bucket sort with successively finer buckets.
+// successively finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)
@@ -293,12 +295,12 @@ type Ballots struct {
 	trees           [][]branch
 }
 
-// A branch is a node with children. It contains its leaves.
+// A branch is a node with children, including those that are leaves.
 type branch struct {
 	record uint32 // the node's record, or None
 	plane  uint32 // the node's plane, or None
-	// left and right are each a branch of the tree, leaf | (record + 1) for a
-	// leaf, or leaf for no child.
+	// left and right are each the index of a branch, leaf | (record + 1) for a
+	// leaf, or leaf if there is no child.
 	left, right uint32
 }
 
@@ -308,7 +310,7 @@ const leaf = 1 << 31
 // and of nodes with children must be below 2³¹.
 func NewBallots(f *Forest) *Ballots {
 	b := &Ballots{records: f.Records, planes: f.Planes, trees: make([][]branch, len(f.Trees))}
-	var place []uint32 // of each node's branch
+	var place []uint32 // index of each node's branch
 	for t, tree := range f.Trees {
 		place = append(place[:0], make([]uint32, len(tree))...)
 		n := uint32(0)

@@ -2,7 +2,8 @@ package kdforest
 
 import "math"
 
-// cut moves records ≤ value before all others and returns their number.
+// cut moves records with a coordinate ≤ value to the front and returns their
+// number.
 func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 	g.beyond = g.beyond[:0]
 	for _, r := range records {
@@ -17,10 +18,11 @@ func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 	return left
 }
 
-// cutValue returns a value with at least one record on either side. The records
-// must differ in dim. SplitMean takes the mean, or the nearest value that
-// leaves at least an eighth on each side, or the least skewed value.
-// SplitMedian takes the middle of the gap that divides most evenly.
+// cutValue returns a value that leaves at least one record on each side. The
+// records must differ in dim. SplitMean takes the mean, failing that the
+// nearest value that leaves at least an eighth on each side, and failing that
+// the least skewed value. SplitMedian takes the middle of the gap that divides
+// most evenly.
 func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	g.sortValues(records, dim)
 	m := len(g.values)
@@ -40,7 +42,7 @@ func (g *grower[T]) cutValue(records []uint32, dim int) T {
 			skew = allowed
 			away = max(float64(short)-mean, mean-float64(beyond), 0)
 		}
-		// At equal distance take the gap that begins at the mean.
+		// Of gaps at equal distance, the gap that begins at the mean wins.
 		holds := skew == allowed && float64(short) <= mean
 		if skew < skewed || skew == skewed && (away < off || away == off && holds) {
 			best, skewed, off = k, skew, away
@@ -51,7 +53,7 @@ func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	if g.opt.Split == SplitMedian || mean < float64(short) || mean >= float64(beyond) {
 		target = float64(short)/2 + float64(beyond)/2
 	}
-	// Stay within the gap under all roundings: short ≤ value < beyond.
+	// Rounding must not leave the gap: short ≤ value < beyond.
 	if target >= float64(short) && target < float64(beyond) {
 		if value := T(target); value >= short && value < beyond {
 			return value

@@ -1,8 +1,9 @@
 package kdforest
 
-// walk is the depth-first search of one tree, a recursion in Algorithm 1 of the
-// paper. Its stack is explicit because the trees take turns and a hostile tree
-// may be very deep. These corrections make the printed algorithm work:
+// walk is the state of the depth-first search of one tree, which is a recursion
+// in Algorithm 1 of the paper. Its stack is explicit, because the trees take
+// turns and a hostile tree may be very deep. These corrections make the printed
+// algorithm work:
 //
 //	printed                               here
 //	return when Node_k is not null        return when it is
@@ -16,9 +17,9 @@ package kdforest
 //	visited: turn back                    visited: not scored again, but searched below
 type walk struct {
 	nodes Tree
-	path  []step // Path of Algorithm 1: the way back, root first
+	path  []step // Path of Algorithm 1: the nodes to return to, beginning with the root
 	ahead uint32 // the subtree to enter next, or None
-	plane uint32 // to cross on entering it, or None
+	plane uint32 // the plane crossed on entering that subtree, or None
 }
 
 type step struct {
@@ -36,18 +37,19 @@ func (w *walk) start(tree Tree) {
 }
 
 // next returns the tree's next record that no tree has visited, and marks it as
-// visited. ok is false at the end.
+// visited. The result ok is false at the end of the walk.
 func (w *walk) next(s *searcher) (record uint32, ok bool) {
 	for {
-		// Algorithm 1, the sibling. Decide only now, when the node's own score
-		// is in the queue.
+		// Algorithm 1, the sibling. The decision to prune waits until the
+		// node's own score is in the queue.
 		if ahead := w.ahead; ahead != None {
 			w.ahead = None
 			if !s.prunes(w.plane) {
 				w.descend(ahead, s)
 			}
 		}
-		// Algorithm 1, backtracking. An empty path means that the root is done.
+		// Algorithm 1, backtracking. An empty path means that the root has been
+		// visited.
 		if len(w.path) == 0 {
 			return 0, false
 		}

@@ -8,10 +8,10 @@
 //	                     (dimension, value) ─▶ … a Space: the side of plane p,
 //	                                               distances of records r1…r10
 //
-// A Forest contains only numbers: a node's record (row i is record i), its
-// dividing plane, and its children. Only the Space knows values. Two spaces
-// that answer alike visit the same records in the same order, whether they hold
-// integers or ciphertexts.
+// A Forest contains only numbers: of each node's record (row i is record i), of
+// its dividing plane, and of its children. Only the Space knows values.
+// Searches of two spaces that answer alike visit the same records in the same
+// order, whether the spaces hold integers or ciphertexts.
 //
 // The trees follow Bentley: every node holds a record (except with PlaceLeaf)
 // and splits at its record's value. They are randomized as in Silpa-Anan and
@@ -20,12 +20,12 @@
 //
 // The search is Algorithm 1 of Tian, Hou, Yuan, "CPAR: Cloud-Assisted
 // Privacy-preserving Image Annotation with Randomized KD-Forest", with the
-// corrections of depthfirst.go, each covered by a TestErratum…. The paper's
-// AP-X bounds the number of distinct records visited over all trees (Visits),
-// and AP-100 equals Scan.
+// corrections listed in depthfirst.go. A test TestErratum… covers each
+// correction. The paper's AP-X bounds the number of distinct records visited
+// over all trees (Visits), and AP-100 equals Scan.
 //
-// ByRank (byrank.go) needs order comparisons alone. The table gives the share
-// of the true ten nearest that ten trees visit on Corel-5k (4,500 records, 499
+// ByRank (byrank.go) needs only order comparisons. The table gives the share of
+// the true ten nearest that ten trees visit on Corel-5k (4,500 records, 499
 // requests, 864 levels, distance L1 + KL, means of five seeds, which differ by
 // about 0.02):
 //

@@ -7,21 +7,21 @@ import "errors"
 var (
 	// ErrInput reports unusable rows or options.
 	ErrInput = errors.New("kdforest: unusable input")
-	// ErrCorrupt reports an invalid forest (Validate).
+	// ErrCorrupt reports a forest that Validate rejects.
 	ErrCorrupt = errors.New("kdforest: damaged forest")
 )
 
-// None stands for the absent child, plane or record of a Node.
+// None marks a child, plane or record that a Node does not have.
 const None = ^uint32(0)
 
-// Node is a record of a tree and the plane that divides the records below it:
-// values ≤ the plane's to the left, others to the right. The node's own record
-// lies on the plane. With PlaceLeaf only leaves hold a record, and every other
-// node has two children.
+// Node is a record of a tree with the plane that divides the records below it.
+// Records with values ≤ the plane's are on the left, others on the right. The
+// node's own record lies on the plane. With PlaceLeaf only leaves hold a
+// record, and every other node has two children.
 //
-// Leaves have no plane. Nor do nodes whose records are equal in every dimension
-// that may split. Such records are halved, and a search takes the left half
-// first and never prunes.
+// Leaves have no plane. Neither have nodes whose records are equal in every
+// dimension. Such records are divided into halves. A search enters the left
+// half first and prunes neither half.
 type Node struct {
 	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None

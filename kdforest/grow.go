@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// grower grows one tree over points, n×d. Its stack is explicit because
-// unfavourable values make deep trees.
+// grower grows one tree over the n×d matrix points. Its stack is explicit,
+// because unfavourable values make deep trees.
 type grower[T Number] struct {
 	points [][]T
 	opt    BuildOptions
 	rng    *rand.Rand
 
 	tree   Tree
-	planes []Plane[T] // by node, Dim −1 for none
+	planes []Plane[T] // by node, Dim is −1 if there is none
 
 	records []uint32 // the records, grouped by subtree
 	todo    []subtree
@@ -72,7 +72,7 @@ func (g *grower[T]) grow() {
 		default:
 			g.tree[s.parent].Left = k
 		}
-		// records[first:left] and records[right:last] go below.
+		// records[first:left] and records[right:last] form the subtrees below.
 		left, plane, equal := g.divide(s)
 		right, record := left, None
 		if g.opt.Place == PlaceNode {
@@ -97,7 +97,7 @@ func (g *grower[T]) grow() {
 
 // divide groups the records of s around index at. With PlaceNode, records[at]
 // is the node's own record. With PlaceLeaf, neither side is empty. Records
-// equal in all dimensions have no plane and are halved.
+// equal in all dimensions are halved without a plane.
 func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -117,13 +117,14 @@ func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
 	return s.first + g.group(records, dim, value, g.rng.IntN(ties)), Plane[T]{Dim: dim, Value: value}, false
 }
 
-// drawDimension draws the split dimension from the opt.Top of highest variance.
-// ok is false if no dimension varies.
+// drawDimension draws the split dimension from the opt.Top dimensions of
+// highest variance. The result ok is false if no dimension varies.
 func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	records := g.records[s.first:s.last]
 	sample := records
 	if g.opt.Sample < len(records) {
-		// Shuffle in place, because the order within a subtree has no meaning.
+		// Shuffling in place is safe, because the order within a subtree has no
+		// meaning.
 		for i := range g.opt.Sample {
 			j := i + g.rng.IntN(len(records)-i)
 			records[i], records[j] = records[j], records[i]
@@ -144,22 +145,23 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	for _, d := range g.top {
 		total += d.variance
 	}
-	// The conversion prevents fusing the product with the subtraction.
+	// The conversion prevents a fused multiply-add, which not all machines
+	// have.
 	at := float64(g.rng.Float64() * total)
 	for _, d := range g.top {
 		if at -= d.variance; at < 0 {
 			return d.dim, true
 		}
 	}
-	return g.top[len(g.top)-1].dim, true // rounding
+	return g.top[len(g.top)-1].dim, true // reached only by rounding
 }
 
 // rankDimensions sets g.top to the non-constant dimensions of highest variance,
-// descending, ties to the lower dimension.
+// in descending order. Ties are in order of dimension.
 func (g *grower[T]) rankDimensions(records []uint32) {
 	// Relative to the first record, a constant dimension has variance exactly
-	// 0. Converting the products prevents fusing, so that every machine grows
-	// the same tree.
+	// 0. Converting the products prevents fused multiply-adds, so that every
+	// machine grows the same tree.
 	origin := g.points[records[0]]
 	clear(g.sum)
 	clear(g.square)
@@ -189,7 +191,7 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 	}
 }
 
-// splitValue returns the value of a dimension that divides a node's records,
+// splitValue returns the value of dimension dim that divides a node's records,
 // and the number of records with that value. Of equally good values it takes
 // the smaller.
 func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
@@ -198,19 +200,19 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	mean := g.mean()
 	// SplitMedian takes the least skewed value. SplitMean takes the value
 	// nearest the mean that leaves at least an eighth on each side, or the
-	// least skewed if there is none.
+	// least skewed value if there is none.
 	allowed := -1
 	if g.opt.Split == SplitMean {
 		allowed = m - 1 - 2*((m-1)/8)
 	}
 	skewed, off := m, math.Inf(1)
 	for first := 0; first < m; {
-		last := first // of the run of equal values
+		last := first // end of the run of equal values
 		for last+1 < m && g.values[last+1] == g.values[first] {
 			last++
 		}
-		// last records go left and m−1−last go right. The node's own record
-		// goes to neither side.
+		// The left gets last records, the right m−1−last. The node's own record
+		// is on neither side.
 		skew, away := max(2*last-(m-1), m-1-2*last), 0.0
 		if skew <= allowed {
 			skew, away = allowed, math.Abs(float64(g.values[first])-mean)
@@ -239,8 +241,9 @@ func (g *grower[T]) mean() float64 {
 	return origin + sum/float64(len(g.values))
 }
 
-// group reorders a node's records: those ≤ value, then the nth record with that
-// value, then those beyond. It returns the index of the nth record.
+// group reorders a node's records: first those ≤ value, then the nth record
+// with that value, then those beyond it. It returns the index of the nth
+// record.
 func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 	g.beyond = g.beyond[:0]
 	var own uint32

@@ -6,12 +6,12 @@ import "fmt"
 type Scorer interface {
 	// Score sets scores[i] to the score of records[i], smaller being nearer.
 	// The slices have equal length and belong to the caller, who reuses them. A
-	// record's score does not depend on its batch.
+	// record's score does not depend on the other records of the call.
 	Score(records []uint32, scores []int64)
 }
 
-// DefaultBatch is the batch size of Scan: large enough to amortise the call,
-// small enough to stay in cache.
+// DefaultBatch is the batch size of Scan. It amortises the call and stays
+// within the cache.
 const DefaultBatch = 256
 
 // Scan scores records 0…n−1 and returns the l nearest by (score, record), or

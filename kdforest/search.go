@@ -12,12 +12,12 @@ import (
 type Space interface {
 	Scorer
 
-	// Left reports whether the request lies on or short of the plane. Trees
-	// share planes, so it may be called again for one plane.
+	// Left reports whether the request lies on the plane or to its left. Trees
+	// share planes, so Left may be called several times for one plane.
 	Left(plane uint32) bool
 
-	// Beyond reports whether every record beyond the plane, on the side away
-	// from the request, scores strictly more than worst. It may return false
+	// Beyond reports whether every record on the far side of the plane, away
+	// from the request, has a score greater than worst. It may return false
 	// when in doubt. It is called only if Options.Prune is set.
 	Beyond(plane uint32, worst int64) bool
 }
@@ -26,16 +26,17 @@ type Space interface {
 type Order uint8
 
 const (
-	// DepthFirst is the paper's order: descend to the request's cell, then walk
-	// back up. At each node, visit its record first and then the subtree on the
-	// far side of its plane.
+	// DepthFirst is the paper's order. The search descends to the request's
+	// cell and then walks back up. At each node it visits the node's record
+	// first, and then the subtree on the far side of the plane.
 	DepthFirst Order = iota
-	// ByRank visits the records whose cells are fewest ranks away, summed over
-	// all trees, by order comparisons alone (byrank.go). It needs a Ranker.
+	// ByRank visits the records whose cells are the fewest ranks away, summed
+	// over all trees. It uses only order comparisons (byrank.go) and needs a
+	// Ranker.
 	ByRank
-	// BestBin is FLANN's order, best bin first (bestbin.go): all trees share
-	// one heap, and the next bin is the one whose planes add up to the smallest
-	// distance. It needs a Metric.
+	// BestBin is FLANN's order, best bin first (bestbin.go). All trees share
+	// one heap, and the next bin has the smallest sum of plane distances. It
+	// needs a Metric.
 	BestBin
 )
 
@@ -43,34 +44,32 @@ const (
 type Metric interface {
 	Space
 
-	// Distance returns the request's distance from the plane, 0 or more, in an
-	// additive unit: squared for scores of squared L2, the distance itself for
-	// L1.
+	// Distance returns the request's distance from the plane, at least 0, in an
+	// additive unit: squared for scores of squared L2, and not squared for L1.
 	Distance(plane uint32) float64
 
-	// Reach converts a score into that unit. If the distances of the planes in
-	// front of a record add up to more than Reach(worst), the record's score is
-	// greater than worst. Reach must not decrease as the score grows. It is
-	// called only if Options.Prune is set.
+	// Reach converts a score into the unit of Distance. If the distances of the
+	// planes in front of a record add up to more than Reach(worst), the
+	// record's score is greater than worst. Reach must not decrease as the
+	// score grows. It is called only if Options.Prune is set.
 	Reach(worst int64) float64
 }
 
-// Options bound a search.
 type Options struct {
-	Visits int   // distinct records to visit over all trees, see Visits
+	Visits int   // distinct records to visit over all trees, see function Visits
 	L      int   // hits to return
-	Prune  bool  // skip far sides by Space.Beyond (BestBin: Metric.Reach) once there are L hits, not with ByRank
+	Prune  bool  // once there are L hits, skip far sides by Space.Beyond (BestBin: Metric.Reach), not with ByRank
 	Order  Order // order of visits in a tree
 
-	// Trace, if set, is called for every visit, in order, after the round's
+	// Trace, if set, is called for every visit in order, once the round's
 	// records are scored.
 	Trace func(Visit)
 
-	// Ballots must be made from the forest, for ByRank. If nil, Search makes
-	// them, which takes longer than the search itself.
+	// Ballots serve ByRank and must be made from the same forest. If they are
+	// nil, Search makes them, which takes longer than the search itself.
 	Ballots *Ballots
 
-	fields []Field // ByRank: from the Ranker
+	fields []Field // ByRank: the result of Ranker.Fields
 }
 
 // Visit is one step of a search, for Options.Trace.
@@ -80,17 +79,16 @@ type Visit struct {
 	Hit
 }
 
-// Stats is the cost of a search.
 type Stats struct {
 	Visited        int // distinct records scored
-	Rounds         int // batches they were scored in
+	Rounds         int // batches scored
 	PlanesCompared int // calls of Space.Left, or planes ranked (ByRank)
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
-// Visits is the paper's AP-X: the number of distinct records visited over all
-// trees, max(l, ⌈X·n/100⌉), at most n. tenths is X in tenths of a percent, 1 to
-// 1000. Errors wrap ErrInput.
+// Visits returns the number of distinct records that the paper's AP-X visits
+// over all trees: max(l, ⌈X·n/100⌉), but at most n. The argument tenths is X in
+// tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:
@@ -105,15 +103,15 @@ func Visits(tenths, n, l int) (int, error) {
 }
 
 // Search visits up to opt.Visits records and returns the opt.L nearest of them
-// by (score, record), with the cost. f must be valid (Build, Validate). Errors
-// wrap ErrInput.
+// by (score, record), with the cost. The forest must come from Build or have
+// passed Validate. Errors wrap ErrInput.
 //
-// The trees advance in lock step. In every round each tree in turn moves to its
-// next record that no tree has visited, and the round is scored as one batch.
-// ByRank scores DefaultBatch records in a round, in ascending order.
+// The trees advance in lock step. In every round, each tree moves to its next
+// record that no tree has visited, and these records are scored as one batch.
+// ByRank scores DefaultBatch records per round, in ascending order.
 //
-// With opt.Visits ≥ n (AP-100) the result equals Scan's. Search then ignores
-// opt.Prune, because the Space's bounds may be estimates.
+// With opt.Visits ≥ n (AP-100), the result equals that of Scan. Search then
+// ignores opt.Prune, because the Space's bounds may be estimates.
 func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	opt, err := f.check(space, opt)
 	if err != nil {
@@ -161,7 +159,8 @@ func (f *Forest) check(space Space, opt Options) (Options, error) {
 	return opt, nil
 }
 
-// search is Search without the checks, so that tests can prune at AP-100.
+// search does the work of Search without the checks, so that tests can prune at
+// AP-100.
 func (f *Forest) search(space Space, opt Options) ([]Hit, Stats) {
 	s := searchers.Get().(*searcher)
 	defer searchers.Put(s)
@@ -175,11 +174,11 @@ type searcher struct {
 	metric  Metric // the same space, for BestBin
 	order   Order
 	prune   bool
-	visited bitset // Vis of Algorithm 1: records, over all trees
+	visited bitset // Vis of Algorithm 1: the records visited by any tree
 	queue   Queue
 	walks   []walk // one per tree
 	bins    bins   // BestBin: bins of all trees
-	ahead   bin    // BestBin: the bin to enter next, at its far child
+	ahead   bin    // BestBin: the bin whose far child is entered next
 	fresh   int    // BestBin: the first tree not yet descended
 	stats   Stats
 
@@ -278,10 +277,10 @@ func (s *searcher) score(trace func(Visit)) {
 	s.stats.Rounds++
 }
 
-// Candidates appends to dst, ascending, the records that Search visits with
-// these options, without scoring them. It refuses to prune, because pruning
-// depends on scores, and does not count the cost of a search by rank. Errors
-// wrap ErrInput.
+// Candidates appends to dst the records that Search would visit with these
+// options, in ascending order and without scoring them. It refuses to prune,
+// because pruning depends on scores. It does not count the cost of a search by
+// rank. Errors wrap ErrInput.
 func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {
 	opt, err := f.check(space, opt)
 	switch {

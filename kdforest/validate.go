@@ -5,13 +5,13 @@ import "fmt"
 // Validate checks an untrusted forest for Search. Every tree holds every record
 // exactly once, every node but the root is the child of exactly one earlier
 // node, and all numbers are within range. Depth is unbounded. Validate refuses
-// forests of PlaceLeaf (ValidateLeaves). It accepts records on the wrong side
-// of a plane, because they only make Search find wrong records.
+// forests built with PlaceLeaf (see ValidateLeaves). It accepts records on the
+// wrong side of a plane, because they only make Search find wrong records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
-// ValidateLeaves is Validate for forests built with PlaceLeaf: every record is
-// in exactly one leaf of every tree, and every other node has no record and two
-// children.
+// ValidateLeaves checks an untrusted forest built with PlaceLeaf. Every record
+// is in exactly one leaf of every tree, and every other node has no record and
+// two children.
 func (f *Forest) ValidateLeaves() error { return f.validate(PlaceLeaf) }
 
 func (f *Forest) validate(place Place) error {
@@ -21,7 +21,7 @@ func (f *Forest) validate(place Place) error {
 	if len(f.Trees) == 0 {
 		return fmt.Errorf("%w: no trees", ErrCorrupt)
 	}
-	// Once lengths are checked, allocating Records bits is harmless.
+	// Every tree has this many nodes, so allocating Records bits is harmless.
 	nodes := uint64(f.Records)
 	if place == PlaceLeaf && nodes > 0 {
 		nodes = 2*nodes - 1
@@ -85,8 +85,8 @@ func (t Tree) validate(place Place, f *Forest, records, children *bitset) error 
 	return nil
 }
 
-// bitset is a set of small numbers. Clearing it costs n/64 words, less than
-// scoring one record.
+// bitset is a set of small numbers. Clearing it writes n/64 words, which costs
+// less than scoring one record.
 type bitset []uint64
 
 func (b *bitset) reset(n int) {

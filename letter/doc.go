@@ -1,6 +1,6 @@
-// Package letter is the paper to the letter: Tian, Hou, Yuan, "CPAR:
-// Cloud-Assisted Privacy-preserving Image Annotation with Randomized
-// KD-Forest", in its own notation.
+// Package letter implements the paper literally and in its notation: Tian, Hou,
+// Yuan, "CPAR: Cloud-Assisted Privacy-preserving Image Annotation with
+// Randomized KD-Forest".
 //
 //	Setup      images ─▶ User, Cloud     System Setup, RKDF Encryption
 //	Request    image  ─▶ Request, Memory Secure Annotation Request
@@ -13,12 +13,13 @@
 //	printed    corrections, and switches that restore the printed text
 //	dots       the paper's unit of cost
 //
-// Vectors are in the paper's units: features have L1 norm 1, the parts of Dis
-// are at most 12 and 7, and r, ε and r_c match them. q is 2⁶⁴.
+// Vectors are in the paper's units: features have L1 norm 1, and the two parts
+// of Dis are at most 12 and 7. The sizes of r, ε and r_c match these units. q
+// is 2⁶⁴.
 //
 // The package serves readers, tests and measurements and prefers clarity to
-// speed. No product code imports it. Secrets derive from a given seed and can
-// be printed, and it contains both sides. Packages user and cloud compute the
-// same comparisons about a thousand times faster. docs/PAPER.md maps the paper
-// to both.
+// speed. No product code imports it, because it contains both sides, and
+// because secrets derive from a given seed and can be printed. Packages user
+// and cloud compute the same comparisons about a thousand times faster.
+// docs/PAPER.md maps the paper to both.
 package letter

@@ -6,7 +6,7 @@ import "sync/atomic"
 // of m elements. The zero value is empty, and a nil *Dots counts nothing.
 type Dots struct {
 	n     atomic.Int64 // inner products
-	words atomic.Int64 // their multiplications
+	words atomic.Int64 // multiplications in these products
 }
 
 func (d *Dots) add(m, n int) {
@@ -19,5 +19,4 @@ func (d *Dots) add(m, n int) {
 // N returns the number of inner products of any length.
 func (d *Dots) N() int64 { return d.n.Load() }
 
-// Words returns the number of multiplications.
 func (d *Dots) Words() int64 { return d.words.Load() }

@@ -18,8 +18,8 @@ import (
 	"cpar/user/ope"
 )
 
-// An Image is processed as in System Setup: Levels are V_L1 + 1 over [0, 2] in
-// steps of 2/β, KL is V_LAB with sum 1.
+// An Image holds the features of an image, processed as in System Setup. Levels
+// are V_L1 + 1 over [0, 2] in steps of 2/β. KL is V_LAB with sum 1.
 type Image struct {
 	Levels   []uint16
 	KL       []float64
@@ -33,7 +33,6 @@ const (
 	trees = 10
 )
 
-// Options configures System Setup.
 type Options struct {
 	Alpha   float64 // 0 selects the paper's value, 1
 	Secret  [32]byte
@@ -44,9 +43,9 @@ type Options struct {
 	OneKey bool
 }
 
-// A Node of the encrypted RKDF. A leaf has no CH1, CHKL and OPE. Left and Right
-// are nodes of the same tree, or none. Image identifies the image, which the
-// paper recognises by its equal ciphertexts.
+// A Node is a node of the encrypted RKDF. A leaf has no CH1, CHKL and OPE. Left
+// and Right are indexes of nodes of the same tree, or none. Image is the
+// image's number, whereas the paper recognises an image by equal ciphertexts.
 type Node struct {
 	Image       int
 	Left, Right int
@@ -68,12 +67,13 @@ type Cloud struct {
 	printed     Printed
 }
 
-// A User holds the keys, SF, and, for the twin, the vectors in the clear.
+// A User holds the keys and SF. For the plaintext twin it also holds the
+// vectors.
 type User struct {
 	L1     *PL1C
 	KL     *PKLC
 	Fields []int // SF: coordinates of V_i = [V_L1, V_KL]
-	Count  *Dots // of encryption
+	Count  *Dots // inner products of encryption
 	mL1    int
 	opt    Options
 	embed  *embed.Projection
@@ -88,8 +88,8 @@ type Prepared struct {
 	point  []uint16  // V_i as levels, on which the trees split
 }
 
-// Setup is System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It reports the
-// number of encrypted nodes. Errors wrap cpar.ErrInput.
+// Setup does System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It reports
+// the number of encrypted nodes as progress. Errors wrap cpar.ErrInput.
 func Setup(ctx context.Context, images []Image, o Options, report progress.Func) (*User, *Cloud, error) {
 	u, err := newUser(images, o)
 	if err != nil {
@@ -159,8 +159,9 @@ func newUser(images []Image, o Options) (*User, error) {
 	return u, nil
 }
 
-// Prepare is Data Preparation: the unary vector Ṽ of mβ elements and its
-// approximation V̂ of m̂, here in units of distance, ‖V̂_a − V̂_b‖² ≈ DL1_ab.
+// Prepare does Data Preparation. It approximates the unary vector Ṽ of mβ
+// elements by a vector V̂ of m̂ elements. V̂ is in units of distance here:
+// ‖V̂_a − V̂_b‖² ≈ DL1_ab.
 func (u *User) Prepare(image Image) (Prepared, error) {
 	z, err := u.embed.Embed(image.Levels)
 	if err != nil {
@@ -178,10 +179,11 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 	return Prepared{L1: v, KL: image.KL, point: point}, nil
 }
 
-// fields returns the coordinate of V̂_L1 and the bin of V_KL of a hyperplane.
-// The paper's s_i is one number for both. Here it counts through [V_L1, V_KL],
-// and the other part of Dis(H, V) is 0. As printed, the trees split V_L1, but
-// H_i holds the unrelated element of V̂_L1 with the same number.
+// fields returns the coordinate of V̂_L1 and the bin of V_KL for a hyperplane
+// that splits field s. The paper has one number s_i for both. Here s_i counts
+// through [V_L1, V_KL], and the other part of Dis(H, V) is 0. As printed, the
+// trees split V_L1, but H_i holds the unrelated element of V̂_L1 with the same
+// number.
 func (u *User) fields(s int) (l1, kl int) {
 	switch {
 	case u.opt.Printed.OneField:
@@ -229,7 +231,7 @@ func child(k uint32) int {
 	return int(k)
 }
 
-// leaf returns the fields that every node of an image has.
+// leaf sets the struct fields that every node of image i has.
 func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	n.Image = i
 	if n.CV1, err = u.L1.Vector(u.images[i].L1); err != nil {
@@ -242,7 +244,7 @@ func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	return n, nil
 }
 
-// split adds the fields of an inner node.
+// split adds the struct fields of an inner node.
 func (u *User) split(n *Node, plane kdforest.Plane[uint16]) (err error) {
 	l1, kl := u.fields(plane.Dim)
 	if n.CH1, err = u.L1.Plane(u.images[n.Image].L1, l1); err != nil {

@@ -10,26 +10,27 @@ import (
 	"cpar/internal/modq"
 )
 
-// Parameters of the integer vector encryption. The paper requires q ≫ p and w >
-// 2|max(e)| to decrypt. In an inner product w² times the result must stay below
-// q/2, and a shift of 23 leaves 17 bits for it.
+// Parameters of the integer vector encryption. To decrypt, the paper requires q
+// ≫ p and w > 2|max(e)|. In an inner product, w² times the result must stay
+// below q/2. A shift of 23 bits leaves 17 bits for the result.
 const (
 	Shift = 23
 	W     = 1 << Shift // w
-	Sigma = 3.2        // of e
+	Sigma = 3.2        // standard deviation of e
 	MaxE  = 19
 )
 
-// A Key is a secret key S of Sec. III-B with its inverse. It is for tests: it
-// derives from a small seed and may be printed.
+// A Key is a secret key S of Sec. III-B with its inverse. It derives from a
+// small seed and may be printed, so it serves only for tests.
 type Key struct {
 	S, Inverse *Matrix
 	random     *rand.ChaCha8
 	count      *Dots
 }
 
-// NewKey draws S ∈ Z_q^{m×m}. S⁻¹ = P·L·U, with a permutation and two random
-// triangles, because modulo 2⁶⁴ every invertible matrix is such a product.
+// NewKey draws S ∈ Z_q^{m×m}. S⁻¹ is the product P·L·U of a permutation and two
+// random triangular matrices, because modulo 2⁶⁴ every invertible matrix is
+// such a product.
 func NewKey(m int, seed [32]byte, count *Dots) *Key {
 	random := rand.NewChaCha8(seed)
 	p := rand.New(random).Perm(m)
@@ -49,8 +50,8 @@ func (k *Key) noise(m int) []int64 {
 	return e
 }
 
-// Encrypt is Eq. 1: C(V) = S⁻¹(wV + e)ᵀ. An element of V may have 23 fractional
-// bits, because Eq. 1 only needs w·V to be an integer. Errors wrap
+// Encrypt computes Eq. 1: C(V) = S⁻¹(wV + e)ᵀ. An element of V may have 23
+// fractional bits, because Eq. 1 only needs w·V to be an integer. Errors wrap
 // cpar.ErrInput.
 func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	if len(v) != k.S.M {
@@ -66,7 +67,7 @@ func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	return k.Inverse.apply(x, k.count), nil
 }
 
-// seal is Encrypt for a vector that could not be made if err is set.
+// seal encrypts v, unless err says that v could not be made.
 func (k *Key) seal(v []float64, err error) ([]uint64, error) {
 	if err != nil {
 		return nil, err
@@ -74,7 +75,8 @@ func (k *Key) seal(v []float64, err error) ([]uint64, error) {
 	return k.Encrypt(v)
 }
 
-// Decrypt is V = ⌈(S·C(V))ᵀ/w⌋_q in integers, without V's fractional part.
+// Decrypt computes V = ⌈(S·C(V))ᵀ/w⌋_q in integers, without V's fractional
+// part.
 func (k *Key) Decrypt(c []uint64) []int64 {
 	out := make([]int64, len(c))
 	for i, x := range k.S.apply(c, k.count) {
@@ -83,27 +85,27 @@ func (k *Key) Decrypt(c []uint64) []int64 {
 	return out
 }
 
-// Evaluation returns SᵀS_s, which lets the cloud multiply ciphertexts under k
-// by ciphertexts under own. The paper computes it once in RKDF Encryption, but
-// for every request in the box of PL1C-RF. It costs M² times DOT_M, which the
-// paper's costs omit.
+// Evaluation returns the matrix SᵀS_s. With it, the cloud can multiply
+// ciphertexts under k by ciphertexts under own. The paper computes the matrix
+// once in RKDF Encryption, but for every request in the box of PL1C-RF. The
+// paper's costs omit its M² inner products DOT_M.
 func (k *Key) Evaluation(own *Key) *Matrix { return k.S.transpose().times(own.S, k.count) }
 
-// Inner is Eq. 2: the inner product of two plaintexts from their ciphertexts.
-// It applies the key first, C(V_1)ᵀ·SᵀS_s·C(V_2) = (wV_1 + e_1)(wV_2 + e_2)ᵀ,
-// and then divides by w² (see InnerPrinted). It takes M + 1 times DOT_M, as in
-// the paper.
+// Inner computes Eq. 2: the inner product of two plaintexts from their
+// ciphertexts. It applies the matrix first, C(V_1)ᵀ·SᵀS_s·C(V_2) = (wV_1 +
+// e_1)(wV_2 + e_2)ᵀ, and then divides by w² (unlike InnerPrinted). It takes M +
+// 1 inner products DOT_M, as in the paper.
 func Inner(evaluation *Matrix, c1, c2 []uint64, count *Dots) float64 {
 	t := evaluation.apply(c2, count)
 	count.add(len(c1), 1)
 	return math.Ldexp(float64(int64(modq.Dot(c1, t))), -2*Shift)
 }
 
-// InnerPrinted is Eq. 2 as printed: it divides every product of two elements by
-// w and rounds modulo q before applying vec(SᵀS_s), then divides the sum by w,
-// modulo q or, with wrap false, in the integers. Elements of ciphertexts are
-// uniform modulo q and SᵀS_s multiplies each rounding error, which destroys the
-// inner product.
+// InnerPrinted computes Eq. 2 as printed. It divides every product of two
+// elements by w and rounds modulo q before it applies vec(SᵀS_s). Then it
+// divides the sum by w, modulo q if wrap is set and otherwise in the integers.
+// The inner product is lost, because elements of ciphertexts are uniform modulo
+// q and SᵀS_s multiplies each rounding error.
 func InnerPrinted(evaluation *Matrix, c1, c2 []uint64, wrap bool) float64 {
 	q := new(big.Int).Lsh(big.NewInt(1), 64)
 	half := big.NewInt(W / 2)

@@ -7,7 +7,7 @@ import (
 	"cpar/internal/parallel"
 )
 
-// A Matrix is square, M×M words modulo q = 2⁶⁴, in row-major order.
+// A Matrix is a square matrix of M×M words modulo q = 2⁶⁴, in row-major order.
 type Matrix struct {
 	M     int
 	Words []uint64
@@ -17,7 +17,7 @@ func newMatrix(m int) *Matrix { return &Matrix{M: m, Words: make([]uint64, m*m)}
 
 func (a *Matrix) row(i int) []uint64 { return a.Words[i*a.M : (i+1)*a.M] }
 
-// apply returns a·x, which costs M times DOT_M.
+// apply returns a·x, at the cost of M inner products DOT_M.
 func (a *Matrix) apply(x []uint64, count *Dots) []uint64 {
 	out := make([]uint64, a.M)
 	modq.Rows(out, a.Words, x)
@@ -35,8 +35,8 @@ func (a *Matrix) transpose() *Matrix {
 	return out
 }
 
-// times returns a·b, which costs M² times DOT_M. It multiplies as many columns
-// of b at a time as fit a core's cache.
+// times returns a·b, at the cost of M² inner products DOT_M. It multiplies as
+// many columns of b at a time as fit a core's cache.
 func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
 	const columns = 64
 	right, out := b.transpose(), newMatrix(a.M)
@@ -64,8 +64,8 @@ func (a *Matrix) permuteRows(p []int) *Matrix {
 	return out
 }
 
-// randomLower returns a random lower triangular matrix with odd words on its
-// diagonal, the condition for invertibility modulo 2⁶⁴.
+// randomLower returns a random lower triangular matrix. The words on its
+// diagonal are odd, so that it is invertible modulo 2⁶⁴.
 func randomLower(m int, random *rand.ChaCha8) *Matrix {
 	out := newMatrix(m)
 	for i := range m {
@@ -78,9 +78,9 @@ func randomLower(m int, random *rand.ChaCha8) *Matrix {
 	return out
 }
 
-// invertLower inverts such a matrix by forward substitution: row i of the
-// inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. It computes as many columns at
-// a time as fit a core's cache.
+// invertLower inverts a matrix of randomLower by forward substitution: row i of
+// the inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. It computes as many columns
+// at a time as fit a core's cache.
 func (a *Matrix) invertLower() *Matrix {
 	const columns = 64
 	out := newMatrix(a.M)

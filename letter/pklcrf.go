@@ -16,8 +16,8 @@ import (
 //	H_i  [ 0 … v_s … 0, 0 … v_s·log v_s … 0, r, ε′ ]
 //	V_c  [ −r_c·log v_1 … −r_c·log v_m, G(v_1) … G(v_m), r_c, −1 ]      G(v) = r_c, or 0 for v = 0
 //
-// so that V_i·V_cᵀ = r_c(DKL_ic + r) − ε_i, and the same with H_i, where DKL_hc
-// is the one term v_s·log(v_s/v_cs).
+// Therefore V_i·V_cᵀ = r_c(DKL_ic + r) − ε_i. The same holds for H_i, where
+// DKL_hc is the single term v_s·log(v_s/v_cs).
 type PKLC struct {
 	M       int
 	R       float64
@@ -27,8 +27,8 @@ type PKLC struct {
 	key     func(m int) *Key
 }
 
-// NewPKLC draws the keys for histograms of m bins. r is the same as in PL1C-RF
-// for this secret.
+// NewPKLC draws the keys for histograms of m bins. For the same secret, r is
+// the same as in PL1C-RF.
 func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 	key := keyMaker(secret, "PKLC-RF", count)
 	p := &PKLC{M: m, R: offset(secret), Vectors: key(2*m + 2), random: generator(secret, "PKLC-RF noise"), key: key}
@@ -36,10 +36,10 @@ func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 	return p
 }
 
-// Renew draws a key for the next request, as in the box.
+// Renew draws a new key S_c for the next request, as in the box.
 func (p *PKLC) Renew() { p.Own = p.key(2*p.M + 2) }
 
-// Vector is Data Encryption of a histogram: C(V_i).
+// Vector does Data Encryption of a histogram and returns C(V_i).
 func (p *PKLC) Vector(v []float64) ([]uint64, error) {
 	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
 }
@@ -55,12 +55,13 @@ func (p *PKLC) vector(v []float64, epsilon float64) ([]float64, error) {
 	return append(out, p.R, epsilon), nil
 }
 
-// Plane is Data Encryption of the hyperplane of bin s, from 0: C(H_i).
+// Plane does Data Encryption of the hyperplane of bin s, counted from 0, and
+// returns C(H_i).
 func (p *PKLC) Plane(v []float64, s int) ([]uint64, error) {
 	return p.Vectors.seal(p.plane(v, s, epsilon(p.random)))
 }
 
-// plane without a bin (s < 0) has only r and ε′.
+// plane returns H_i. Without a bin (s < 0), only r and ε′ are set.
 func (p *PKLC) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	if len(v) != p.M || s >= p.M {
 		return nil, fmt.Errorf("PKLC-RF: a plane of bin %d of %d bins, the key is for %d: %w", s, len(v), p.M, cpar.ErrInput)
@@ -83,7 +84,8 @@ type PKLCRequest struct {
 // Evaluation returns SᵀS_c for the current request key.
 func (p *PKLC) Evaluation() *Matrix { return p.Vectors.Evaluation(p.Own) }
 
-// Request is Request Generation, steps 1 and 2, without the matrix. rc is r_c.
+// Request does steps 1 and 2 of Request Generation, without the matrix. The
+// argument rc is r_c.
 func (p *PKLC) Request(v []float64, rc float64) (*PKLCRequest, error) {
 	c, err := p.Own.seal(p.request(v, rc))
 	return &PKLCRequest{CV: c, count: p.Own.count}, err
@@ -106,8 +108,9 @@ func (p *PKLC) request(v []float64, rc float64) ([]float64, error) {
 // Inner decrypts V_a·V_cᵀ, or H_a·V_cᵀ, by Eq. 2 (step 1 of both types).
 func (q *PKLCRequest) Inner(c []uint64) float64 { return Inner(q.SS, c, q.CV, q.count) }
 
-// Compare is V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a): negative
-// if a, a vector (type-1) or a hyperplane (type-2), is nearer than b.
+// Compare returns V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a). It
+// is negative if a, of a vector (type-1) or hyperplane (type-2), is nearer than
+// b.
 func (q *PKLCRequest) Compare(a, b []uint64) float64 { return q.Inner(a) - q.Inner(b) }
 
 func logOrZero(x float64) float64 {
@@ -117,10 +120,10 @@ func logOrZero(x float64) float64 {
 	return math.Log(x)
 }
 
-// CoordinateBound is the divergence of the two-bin histograms (h, 1−h) and (c,
-// 1−c), a lower bound for whole histograms because merging bins never increases
-// a divergence. The term h·log(h/c), with which the paper prunes, bounds
-// nothing.
+// CoordinateBound returns the divergence of the two-bin histogram (h, 1−h) from
+// (c, 1−c). It is a lower bound for whole histograms, because merging bins
+// never increases a divergence. The paper prunes with the term h·log(h/c),
+// which is not a bound.
 func CoordinateBound(h, c float64) float64 {
 	return h*math.Log(h/c) + (1-h)*math.Log((1-h)/(1-c))
 }

@@ -16,12 +16,12 @@ import (
 //	V̂_c  [ r_c·v̂_1 … r_c·v̂_m̂, r_c, 1, ½r_c·Σv̂² ]
 //	Ĥ_c  [ r_c·v̂_1 … r_c·v̂_m̂, r_c, 1, ½r_c·v̂_1² … ½r_c·v̂_m̂² ]
 //
-// so that V̂_i·V̂_cᵀ = r_c(r − ½DL1_ic) + ε_i, and Ĥ_i·Ĥ_cᵀ = r_c(r − ½DL1_hc)
-// + ε′_i with DL1_hc = (v̂_is − v̂_cs)².
+// Therefore V̂_i·V̂_cᵀ = r_c(r − ½DL1_ic) + ε_i, and Ĥ_i·Ĥ_cᵀ = r_c(r −
+// ½DL1_hc) + ε′_i with DL1_hc = (v̂_is − v̂_cs)².
 type PL1C struct {
 	M int     // m̂
 	R float64 // r, the same for all images
-	// The keys S and S′, and the keys of requests, S_c and S′_c.
+	// These are the keys S and S′, and the keys of requests S_c and S′_c.
 	Vectors, Planes       *Key
 	OwnVectors, OwnPlanes *Key
 	random                *rand.Rand
@@ -36,10 +36,10 @@ func NewPL1C(m int, secret [32]byte, count *Dots) *PL1C {
 	return p
 }
 
-// Renew draws keys for the next request, as in the box.
+// Renew draws new keys S_c and S′_c for the next request, as in the box.
 func (p *PL1C) Renew() { p.OwnVectors, p.OwnPlanes = p.key(p.M+3), p.key(2*p.M+2) }
 
-// Vector is Data Encryption, steps 1 and 3: C(V̂_i).
+// Vector does steps 1 and 3 of Data Encryption and returns C(V̂_i).
 func (p *PL1C) Vector(v []float64) ([]uint64, error) {
 	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
 }
@@ -51,14 +51,14 @@ func (p *PL1C) vector(v []float64, epsilon float64) ([]float64, error) {
 	return append(append(make([]float64, 0, p.M+3), v...), p.R-squares(v)/2, epsilon, -1), nil
 }
 
-// Plane is Data Encryption, steps 2 and 3: C(Ĥ_i) for an image at a node that
-// splits field s, from 0.
+// Plane does steps 2 and 3 of Data Encryption and returns C(Ĥ_i) for an image
+// at a node that splits field s, counted from 0.
 func (p *PL1C) Plane(v []float64, s int) ([]uint64, error) {
 	return p.Planes.seal(p.plane(v, s, epsilon(p.random)))
 }
 
-// plane without a field (s < 0) has only r and ε′, at distance 0 from
-// everything.
+// plane returns Ĥ_i. Without a field (s < 0), only r and ε′ are set, so the
+// hyperplane has distance 0 from everything.
 func (p *PL1C) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	if len(v) != p.M || s >= p.M {
 		return nil, fmt.Errorf("PL1C-RF: a plane of field %d of %d elements, the key is for %d: %w", s, len(v), p.M, cpar.ErrInput)
@@ -86,8 +86,8 @@ func (p *PL1C) Evaluations() (ss, ssPlane *Matrix) {
 	return p.Vectors.Evaluation(p.OwnVectors), p.Planes.Evaluation(p.OwnPlanes)
 }
 
-// Request is Request Generation, steps 1 to 3, without the matrices. rc is r_c,
-// a positive random number that the user keeps.
+// Request does steps 1 to 3 of Request Generation, without the matrices. The
+// argument rc is r_c, a positive random number that the user keeps.
 func (p *PL1C) Request(v []float64, rc float64) (*PL1CRequest, error) {
 	vc, hc, err := p.request(v, rc)
 	if err != nil {
@@ -120,12 +120,12 @@ func (q *PL1CRequest) Vector(c []uint64) float64 { return Inner(q.SS, c, q.CV, q
 // Plane decrypts Ĥ_a·Ĥ_cᵀ by Eq. 2 (type-2, step 1).
 func (q *PL1CRequest) Plane(c []uint64) float64 { return Inner(q.SSPlane, c, q.CH, q.count) }
 
-// Type1 is V̂_b·V̂_cᵀ − V̂_a·V̂_cᵀ ≈ (r_c/2)(DL1_ac − DL1_bc) + (ε_b − ε_a):
-// negative if a is nearer than b.
+// Type1 returns V̂_b·V̂_cᵀ − V̂_a·V̂_cᵀ ≈ (r_c/2)(DL1_ac − DL1_bc) + (ε_b −
+// ε_a). It is negative if a is nearer than b.
 func (q *PL1CRequest) Type1(a, b []uint64) float64 { return q.Vector(b) - q.Vector(a) }
 
-// Type2 is V̂_b·V̂_cᵀ − Ĥ_a·Ĥ_cᵀ ≈ (r_c/2)(DL1_hc − DL1_bc) + (ε_b − ε′_a):
-// negative if the hyperplane of a is nearer than b.
+// Type2 returns V̂_b·V̂_cᵀ − Ĥ_a·Ĥ_cᵀ ≈ (r_c/2)(DL1_hc − DL1_bc) + (ε_b −
+// ε′_a). It is negative if the hyperplane h of image a is nearer than b.
 func (q *PL1CRequest) Type2(h, b []uint64) float64 { return q.Vector(b) - q.Plane(h) }
 
 func squares(v []float64) (sum float64) {

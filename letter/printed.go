@@ -1,45 +1,49 @@
 package letter
 
-// Printed restores printed lines one by one to demonstrate their effect. Its
-// zero value is the corrected system. Line numbers refer to Algorithm 1.
+// Printed restores lines as printed in the paper, one by one, to demonstrate
+// their effect. Its zero value is the corrected system. Line numbers refer to
+// Algorithm 1.
 type Printed struct {
-	// ReturnIfNotNull, line 4: "if Node_k is not null then return". The search
-	// ends at the root and visits nothing.
+	// ReturnIfNotNull restores line 4, "if Node_k is not null then return". The
+	// search ends at the root and visits nothing.
 	ReturnIfNotNull bool
-	// SplitAtLeaves, line 7: the split field of every node is compared. Leaves
-	// have none.
+	// SplitAtLeaves restores line 7, which compares the split field of every
+	// node. Leaves have no split field.
 	SplitAtLeaves bool
-	// ChildReplacesNode, lines 8 and 10: Node_k becomes the result of its
-	// child's search. With line 14 as printed too, every node on the way back
-	// is the leaf.
+	// ChildReplacesNode restores lines 8 and 10, where Node_k becomes the
+	// result of its child's search. If line 14 is also as printed, every node
+	// on the way back is the leaf.
 	ChildReplacesNode bool
-	// PushAfterChild, line 14: a node enters Path after the search of its
-	// child, so that Path.pop() on line 20 returns the root first instead of
-	// the parent. Far sides are searched from the farthest on.
+	// PushAfterChild restores line 14, where a node enters Path after the
+	// search of its child. Path.pop() on line 20 then returns the root first
+	// instead of the parent, so the farthest sides are searched first.
 	PushAfterChild bool
-	// EndlessRoot, line 19: an empty Path leaves parent unchanged, and only the
-	// number of visits ends the search. Here it ends with ErrStuck.
+	// EndlessRoot restores line 19, where an empty Path leaves parent
+	// unchanged, so that only the number of visits ends the search. Here the
+	// search ends with ErrStuck.
 	EndlessRoot bool
-	// UnfilledPrunes, line 25: V_qL is the last in Queue, even if Queue is not
-	// full.
+	// UnfilledPrunes restores line 25, where V_qL is the last element of Queue
+	// even if Queue is not full.
 	UnfilledPrunes bool
-	// SiblingOfNode, line 28: the sibling of the traversal's result, the root,
-	// which has none.
+	// SiblingOfNode restores line 28, which takes the sibling of the
+	// traversal's result. That result is the root, which has no sibling.
 	SiblingOfNode bool
-	// SiblingEnds, line 28: the search of a sibling ends backtracking.
+	// SiblingEnds restores line 28, where the search of a sibling ends
+	// backtracking.
 	SiblingEnds bool
-	// VisHoldsNodes, line 12: nodes of different trees are different, so an
-	// image is scored once a tree and fills Queue with copies.
+	// VisHoldsNodes restores line 12, where nodes of different trees are
+	// different. An image is therefore scored once per tree and fills Queue
+	// with copies.
 	VisHoldsNodes bool
-	// APOfTree, Sec. VI: "X% of the nodes will be checked in each tree". On
-	// line 17 Vis is shared by all trees.
+	// APOfTree applies Sec. VI: "X% of the nodes will be checked in each tree".
+	// On line 17, Vis is shared by all trees.
 	APOfTree bool
-	// OneField, Sec. IV-D: one s_i counts the coordinates of V_L1 and the bins
-	// of V_KL alike.
+	// OneField restores the s_i of Sec. IV-D, a single number for both a
+	// coordinate of V_L1 and a bin of V_KL.
 	OneField bool
-	// CompQLWithoutRequest, the Queue push process: V_qL·V_qLᵀ, without the
-	// request. The cloud would need SᵀS for it.
+	// CompQLWithoutRequest restores V_qL·V_qLᵀ in the Queue push process, which
+	// does not involve the request. The cloud would need SᵀS to compute it.
 	CompQLWithoutRequest bool
-	// DisOfSum, Eq. 6: Dis = 2r + Σv_s² + Comp/r_s.
+	// DisOfSum restores Eq. 6: Dis = 2r + Σv_s² + Comp/r_s.
 	DisOfSum bool
 }

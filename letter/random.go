@@ -7,13 +7,13 @@ import (
 	"math/rand/v2"
 )
 
-// The paper gives none of these sizes. They are taken from package
-// vectorlayout, in units of distance: Dis is at most 12 for the six L1 features
+// The paper gives none of these sizes. They are taken from package vectorlayout
+// and converted to units of distance. Dis is at most 12 for the six L1 features
 // and 7 for the divergence.
 const (
 	minR, maxR   = 10.5, 11          // r
 	minRC, maxRC = 1 << 10, 1 << 11  // r_c and r_s
-	maxEpsilon   = (1 << 14) / 647e3 // |ε|, 0.025: r_c ≫ ε, as the paper requires
+	maxEpsilon   = (1 << 14) / 647e3 // bound of |ε|, 0.025, so that r_c ≫ ε as the paper requires
 )
 
 func generator(secret [32]byte, purpose string) *rand.Rand {
@@ -32,7 +32,7 @@ func keyMaker(secret [32]byte, purpose string, count *Dots) func(m int) *Key {
 	}
 }
 
-// offset returns r, with few fractional bits so that w·r is an integer.
+// offset returns r. It has few fractional bits, so that w·r is an integer.
 func offset(secret [32]byte) float64 {
 	r := generator(secret, "r")
 	return math.Ldexp(math.Round(math.Ldexp(minR+(maxR-minR)*r.Float64(), 16)), -16)

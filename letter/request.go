@@ -16,20 +16,20 @@ type Request struct {
 	OPE []uint64     // OPE(V_s[sf_j]) for each field of SF
 }
 
-// Elements counts the words of ciphertexts, without matrices.
+// Elements returns the number of words of all ciphertexts, without matrices.
 func (q *Request) Elements() int {
 	return len(q.L1.CV) + len(q.L1.CH) + len(q.KL.CV) + len(q.OPE)
 }
 
-// A Memory is the user's record of a request: r_s, and V̂_s and V_s in the
-// clear.
+// A Memory is the user's record of a request: r_s, and the plaintext of V̂_s
+// and V_s.
 type Memory struct {
 	Scale float64
 	image Prepared
 }
 
-// Request encrypts the features of a new image. With Options.OneKey the cloud
-// has the matrices. Otherwise Request draws new keys and includes three
+// Request encrypts the features of a new image. With Options.OneKey, the cloud
+// already has the matrices. Otherwise Request draws new keys and includes three
 // matrices.
 func (u *User) Request(image Image) (*Request, *Memory, error) {
 	x, err := u.Prepare(image)
@@ -62,7 +62,7 @@ func (u *User) Request(image Image) (*Request, *Memory, error) {
 	return q, m, nil
 }
 
-// Order is OPE(V[sf_j]).
+// Order returns OPE(V[sf_j]).
 func (u *User) Order(x Prepared, j int) (uint64, error) {
 	return u.ope.Encrypt(u.Fields[j], int(x.point[u.Fields[j]]))
 }
@@ -85,13 +85,13 @@ func (r *Reply) Bytes() int {
 	return n
 }
 
-// A Weighted keyword is one of the user's final keywords.
+// A Weighted is one of the user's final keywords with its weight.
 type Weighted struct {
 	Keyword string
 	Weight  float64
 }
 
-// Select is Final Keyword Selection (Sec. IV-D5): Eq. 6 to 8.
+// Select does Final Keyword Selection (Sec. IV-D5) by Eq. 6 to 8.
 func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 	dis := make([]float64, len(r.Comp))
 	sum := 0.0
@@ -118,9 +118,9 @@ func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 	return out, nil
 }
 
-// Dis is Eq. 6. With the boxes as printed Comp = r_s(Dis − r) − 3ε, since V̂_s
-// already contains r_s·Σv_s², PL1C-RF contributes −2r and PKLC-RF +r. Therefore
-// Dis adds r and no square.
+// Dis computes Eq. 6, corrected. With the boxes as printed, Comp = r_s(Dis − r)
+// − 3ε, because V̂_s already contains r_s·Σv_s², PL1C-RF contributes −2r, and
+// PKLC-RF contributes +r. Dis therefore adds r and no square.
 func (u *User) Dis(comp float64, m *Memory) float64 {
 	if u.opt.Printed.DisOfSum {
 		return 2*u.L1.R + squares(m.image.L1) + comp/m.Scale
@@ -128,8 +128,8 @@ func (u *User) Dis(comp float64, m *Memory) float64 {
 	return max(0, u.L1.R+comp/m.Scale)
 }
 
-// Twin returns the search of a request in the clear: the same lines over the
-// same trees, without ε and noise.
+// Twin returns a Comparer on plaintext, without ε and noise. The search runs
+// the same lines over the same trees with it.
 func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
 	vc, hc, err := u.L1.request(m.image.L1, m.Scale)
 	if err != nil {
@@ -165,7 +165,6 @@ func (t *inTheClear) compPlane(n *Node) float64 {
 	return -2*dot(h, t.hc) + dot(k, t.kc)
 }
 
-// compPrinted is Comp_qL of the Queue push process as printed.
 func (t *inTheClear) compPrinted(qL, cur *Node) (float64, error) {
 	v, err := t.user.L1.vector(t.user.images[qL.Image].L1, 0)
 	if err != nil {

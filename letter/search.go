@@ -9,26 +9,25 @@ import (
 	"sync"
 )
 
-// A Comparer answers the three comparisons of Sec. IV-A for one request: over
-// ciphertexts at the cloud, or in the clear.
+// A Comparer answers the three comparisons of Sec. IV-A for one request, over
+// ciphertexts at the cloud or over plaintext.
 type Comparer interface {
-	// left: V_s[s_i] ≤ V_i[s_i], line 7.
+	// left reports whether V_s[s_i] ≤ V_i[s_i], line 7.
 	left(n *Node) bool
-	// comp is Comp_Node and Comp_qL: type-1.
+	// comp returns Comp_Node or Comp_qL, for comparisons of type 1.
 	comp(n *Node) float64
-	// compPlane is Comp_h: type-2.
+	// compPlane returns Comp_h, for comparisons of type 2.
 	compPlane(n *Node) float64
-	// compPrinted is Comp_qL as printed in the Queue push process.
+	// compPrinted returns Comp_qL as printed in the Queue push process.
 	compPrinted(qL, cur *Node) (float64, error)
 }
 
 var ErrStuck = errors.New("the search cannot go on as printed")
 
-// Stats are the counts of a search.
 type Stats struct {
 	Visited        int   // images in Vis, or nodes with Printed.VisHoldsNodes
-	Planes, Pruned int   // type-2 comparisons against a full Queue, and sides not searched
-	Dead           int   // visits by lines 21 to 23
+	Planes, Pruned int   // comparisons of type 2 with a full Queue, and skipped sides
+	Dead           int   // visits made by lines 21 to 23
 	Order          []int // images as they entered Vis
 }
 
@@ -41,7 +40,7 @@ type Search struct {
 	Parallel bool
 }
 
-// Annotate is Privacy-preserving Annotation on Cloud (Sec. IV-D4).
+// Annotate does Privacy-preserving Annotation on Cloud (Sec. IV-D4).
 func (c *Cloud) Annotate(q *Request, how Search) (*Reply, error) {
 	if c.SS != nil {
 		q.L1.SS, q.L1.SSPlane, q.KL.SS = c.SS, c.SSPlane, c.SSKL
@@ -62,7 +61,8 @@ func (e *encrypted) compPrinted(_, _ *Node) (float64, error) {
 	return 0, fmt.Errorf("%w: V_qL·V_qLᵀ needs SᵀS, which no request contains", ErrStuck)
 }
 
-// Search is Algorithm 1, Privacy-preserving RKDF Search, with its line numbers.
+// Search runs Algorithm 1, Privacy-preserving RKDF Search. Numbers in comments
+// are its lines.
 func (c *Cloud) Search(compare Comparer, how Search) (*Reply, error) {
 	s := &search{Search: how, compare: compare, printed: c.printed, images: c.Images, vis: map[int]bool{}} // line 1
 	walks := make([]*walk, len(c.Trees))
@@ -108,7 +108,7 @@ func inTurn(walks []*walk) {
 	}
 }
 
-// search is the state that all trees share: Queue and Vis.
+// search holds the state that all trees share: Queue and Vis.
 type search struct {
 	Search
 	compare Comparer
@@ -134,7 +134,7 @@ type walk struct {
 	parent int
 	visits int
 	steps  int
-	pause  func() // after each visit
+	pause  func() // called after each visit
 	err    error
 }
 
@@ -143,7 +143,7 @@ func (w *walk) run(pause func()) {
 	w.backTraceSearch(w.topDownTraversal(0))
 }
 
-// topDownTraversal is lines 3 to 15. k is Node_k.
+// topDownTraversal runs lines 3 to 15 from node k, which is Node_k.
 func (w *walk) topDownTraversal(k int) int {
 	if w.err != nil {
 		return none
@@ -173,7 +173,7 @@ func (w *walk) topDownTraversal(k int) int {
 	return k // 15
 }
 
-// near is the child on the request's side, lines 7 and 9. Ties go left.
+// near returns the child on the request's side, lines 7 and 9. Ties go left.
 func (w *walk) near(n *Node) (int, error) {
 	switch {
 	case n.CH1 != nil && w.compare.left(n):
@@ -182,7 +182,7 @@ func (w *walk) near(n *Node) (int, error) {
 		return n.Right, nil
 	case w.printed.SplitAtLeaves:
 		return none, fmt.Errorf("%w: line 7 compares OPE(V_i[s_i]) of a leaf, which has none", ErrStuck)
-	case n.Left != none: // identical images, halved
+	case n.Left != none: // images are identical and divided into halves
 		return n.Left, nil
 	}
 	return n.Right, nil
@@ -195,7 +195,7 @@ func (w *walk) far(n *Node) int {
 	return n.Left
 }
 
-// visit is lines 11 to 13, and reports whether the node was new to Vis.
+// visit runs lines 11 to 13, and reports whether the node was new to Vis.
 func (w *walk) visit(n *Node) bool {
 	key := n.Image
 	if w.printed.VisHoldsNodes {
@@ -218,7 +218,7 @@ func (w *walk) visit(n *Node) bool {
 	return true
 }
 
-// backTraceSearch is lines 16 to 29.
+// backTraceSearch runs lines 16 to 29.
 func (w *walk) backTraceSearch(k int) {
 	if w.steps++; w.steps > 4*len(w.nodes)+4 && w.err == nil {
 		w.err = fmt.Errorf("%w: nothing ends backtracking at the root", ErrStuck)
@@ -259,7 +259,7 @@ func (w *walk) backTraceSearch(k int) {
 	w.backTraceSearch(w.parent)
 }
 
-// spent is line 17: Vis.length() > AP-X × Nodes Number.
+// spent evaluates line 17: Vis.length() > AP-X × Nodes Number.
 func (w *walk) spent() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -283,7 +283,8 @@ func (w *walk) sibling(k int) int {
 	return none
 }
 
-// prunes is line 25: Dis(V_qL, V_s) < Dis(H_parent, V_s), by Comp_qL − Comp_h.
+// prunes evaluates line 25, Dis(V_qL, V_s) < Dis(H_parent, V_s), by Comp_qL −
+// Comp_h.
 func (w *walk) prunes(parent *Node) bool {
 	if parent.CH1 == nil {
 		return false // a leaf has no hyperplane and no far side
@@ -307,8 +308,8 @@ func (w *walk) prunes(parent *Node) bool {
 	return true
 }
 
-// push is Queue.push, lines 30 to 37. If another tree changes Queue during the
-// comparison, push compares again.
+// push runs Queue.push, lines 30 to 37. If another tree changes Queue during
+// the comparison, push compares again.
 func (w *walk) push(n *Node) {
 	comp := w.compare.comp(n)
 	for {

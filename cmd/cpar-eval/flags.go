@@ -37,7 +37,7 @@ type flags struct {
 	network           networkflags.Flags
 }
 
-// add adds the flags of measurements with these needs.
+// add registers the flags of measurements that have the given needs.
 func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
 	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
@@ -110,7 +110,7 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	}, nil
 }
 
-// stepReporter reports every step on w.
+// stepReporter returns a function that prints one line on w for every step.
 func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 	return func(r checkpoint.Record, err error) {
 		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)
@@ -128,7 +128,7 @@ func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 }
 
 // resultCommand completes a command that prints one result, as text or as JSON.
-// run may return a result and an error.
+// run may return both a result and an error.
 func resultCommand[R interface {
 	measure.Result
 	comparable

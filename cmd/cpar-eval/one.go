@@ -10,7 +10,8 @@ import (
 	"cpar/eval/report"
 )
 
-// measureCommands returns one subcommand for each measurement or view.
+// measureCommands returns one subcommand for each measurement or view (one of
+// its tables).
 func measureCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, m := range report.Measurements() {
@@ -21,8 +22,8 @@ func measureCommands() []*cobra.Command {
 	return out
 }
 
-// measureCommand measures m and prints its tables, or only the table of a view.
-// JSON always holds the whole result.
+// measureCommand returns the command that measures m and prints its tables, or
+// only the table of view v. JSON always holds the whole result.
 func measureCommand(m measure.Measurement, v measure.View) *cobra.Command {
 	var f flags
 	c := &cobra.Command{

@@ -16,13 +16,14 @@ import (
 )
 
 // This file guesses which of C hidden cells a request selects. The cloud
-// measures how far a request, in every position, and its reply deviate from
-// uniform words. It guesses the largest deviation, or compares with requests
-// for photos that it supplied itself.
+// measures how far the reply, and the request at each cell's position, deviate
+// from uniform words. It guesses the cell with the largest deviation, or
+// compares with requests for photos that it supplied itself.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// The cloud knows the cells of half of them and guesses the rest.
+	// maxAsked is the number of photos with known cells, and of photos whose
+	// cells are guessed.
 	maxAsked = 60
 )
 
@@ -76,7 +77,7 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-// look measures a request in every position, and its reply.
+// look measures a request, twice per position, and then its reply.
 func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
 	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
@@ -89,8 +90,8 @@ func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, err
 	return append(cellSpreads(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
 }
 
-// cellSpreads returns, per position, the mean squares of the coefficients for
-// the cell's coordinates and of the evaluations of their blocks.
+// cellSpreads returns two mean squares per position: of the coefficients for
+// the cell's coordinates, and of the evaluations of their blocks.
 func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	ring := p.Ring()
 	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
@@ -113,7 +114,8 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	return out
 }
 
-// meanSquare is in units of Q/2: 1/3 for uniform elements.
+// meanSquare returns the mean square in units of (Q/2)². It is 1/3 for uniform
+// words.
 func meanSquare(p lattice.Params, words []uint64) float64 {
 	ring, sum := p.Ring(), 0.0
 	for _, w := range words {

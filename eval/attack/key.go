@@ -15,19 +15,19 @@ import (
 
 // Recovering the key S from records.
 //
-// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. A pair of known C
-// and V gives an equation in the m words of s. Without noise, m equations give
-// the row by elimination. With noise they are m LWE samples with modulus 2⁶⁴
-// and an error of 3.2. Elimination fails, and lattice reduction succeeds at a
-// cost that this file estimates.
+// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. Each record with
+// known C and V gives an equation in the m words of s. Without the noise e, m
+// equations give the row by elimination. With noise, the equations are LWE
+// samples with modulus 2⁶⁴ and an error of 3.2. Elimination then fails, and
+// lattice reduction succeeds at a cost that this file estimates.
 
 const toyDim = 48
 
 // eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
-// k×m, right k×t, the result t×m. The pivot of a column is a word with the
-// fewest factors of 2. With v of them, an unknown is determined modulo
-// 2^(64−v), and eliminate takes the smallest value. It returns nil if the rows
-// are dependent. The result is meaningless if there is no solution.
+// k×m, right is k×t, and the result is t×m. The pivot of a column is a word
+// with the fewest factors of 2. A pivot with v factors determines an unknown
+// modulo 2^(64−v), and eliminate takes the smallest value. It returns nil if
+// the rows are dependent. The result is meaningless if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -66,7 +66,7 @@ func eliminate(rows, right [][]uint64) [][]uint64 {
 }
 
 // eliminateToy solves for S in a toy dimension and decrypts other records with
-// it.
+// the result.
 func eliminateToy(noiseless bool) (Row, error) {
 	const known, fresh = toyDim + 16, 100
 	p := ive.Params{Dim: toyDim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -101,7 +101,7 @@ func eliminateToy(noiseless bool) (Row, error) {
 	return proportion(name, cpar.SchemeCPAR.String(), known, read, fresh, 0), nil
 }
 
-// noiselessRow finds one row of S from the index alone. The last element of
+// noiselessRow finds one row s of S from the index alone. The last element of
 // every record is 1 without noise (vectorlayout.Budget.NoiselessSlot), so ⟨s,
 // C⟩ = w for all records. It returns nil if there are too few records.
 func noiselessRow(v *View) (row []uint64, used int) {
@@ -117,20 +117,21 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	return s[0], used
 }
 
-// judgeNoiselessRow counts unused records, each of which fits by chance with
-// probability 2⁻⁶⁴.
+// judgeNoiselessRow counts the unused records that fit the row. A record fits
+// by chance with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	unused := v.Vectors[used:]
 	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift })
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(unused), 0)
 }
 
-// latticeRows estimates the cost of the key for records of m words. The first
-// dims words are z, whose root mean square is typical.
+// latticeRows estimates the cost of finding S from records of m words. The
+// first dims words are z, with root mean square typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
-	// Without known plaintext: the rows of w·V + e, especially the rows of z,
-	// are short combinations of the ciphertexts by rows of S.
+	// Without known plaintext, the attacker searches for short combinations of
+	// the ciphertexts. Rows of S give such combinations: rows of w·V + e,
+	// especially of z.
 	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
@@ -141,6 +142,6 @@ func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 const (
 	noiseSigma = 3.2
 	// typicalElement is the typical size of an element of z. Its square is the
-	// L1 distance from the baseline in levels, some four units of 499.5.
+	// L1 distance from the baseline in levels, about four units of 499.5.
 	typicalElement = 45
 )

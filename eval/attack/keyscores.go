@@ -15,23 +15,23 @@ import (
 
 // Recovering the key S from known vectors and scores, without a lattice.
 //
-// A record is C = S⁻¹·A with A = w·V + e, a request is t = Sᵀ·T with T = w·V_s
-// + e_s, and ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. Known vectors give the
-// requests (request-solved), whose elements z_s and r_s are integers. The
-// remainder of ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
+// A record is C = S⁻¹·A with A = w·V + e. A request is t = Sᵀ·T with T = w·V_s
+// + e_s. Therefore ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. Known vectors give the
+// requests (request.go), whose elements z_s and r_s are integers. The remainder
+// ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
 //
 //	⟨e, V_s⟩ + ⟨V, e_s⟩ + (a multiple of r_s) + (a constant)
 //
-// For one record and many requests this is linear in e. V_s is so much larger
-// than V that least squares gives e to a fraction of 1. Rounding then gives e
-// exactly, with e_s as noise. A is now known exactly, and elimination gives the
-// rows of S that belong to z. The attack needs about 1.5 times as many requests
-// as a record has words, and as many known vectors.
+// For one record and many requests this remainder is linear in e, with e_s as
+// noise. V_s is so much larger than V that the error of a least-squares fit of
+// e is a fraction of 1. Rounding then gives e and A exactly, and elimination
+// gives the rows of S that belong to z. The attack needs about 1.5 times as
+// many requests as a record has words, and as many known vectors.
 
 const spreadEpsilon = 3 * ive.EpsilonBound
 
-// solveUnit is solveRequests for vectors of length 1, which determines r_s from
-// the length of the solution.
+// solveUnit calls solveRequests for vectors of length 1. It determines r_s by
+// scaling every solution to that length.
 func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	out, err := solveRequests(v, known, vectors)
 	if err != nil {
@@ -52,8 +52,8 @@ type exactRequest struct {
 }
 
 // exactRequests returns the requests whose distances from the known vectors
-// match the scores up to ε. It refines disturbed, the estimated effect of ε on
-// the scores of the known records.
+// match the scores up to ε. It refines the slice disturbed, which estimates the
+// effect of ε on the known records' scores.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -109,9 +109,9 @@ func (a *exactRequest) score(p *projected) int64 {
 	return a.scale * sum
 }
 
-// keyByScores finds the rows of S that belong to z. A row is nil if all known
-// vectors are 0 there. The result is nil if there are too few requests or
-// vectors.
+// keyByScores finds the rows of S that belong to z. A row is nil if its element
+// of z is 0 in all known vectors. The result is nil if there are too few
+// requests or vectors.
 func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error) {
 	disturbed := make([]float64, len(known))
 	var requests []exactRequest
@@ -137,7 +137,7 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 		return nil, err
 	}
 	order := make([]int, len(known))
-	simd.ArgsortStable(unsure, order) // the most certain first
+	simd.ArgsortStable(unsure, order) // in order of increasing uncertainty
 	rows, right := make([][]uint64, m+spare), make([][]uint64, m+spare)
 	for i, k := range order[:m+spare] {
 		rows[i] = v.Vectors[known[k]]
@@ -165,11 +165,11 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	return key, nil
 }
 
-// The mean of a slot's noise over all records is only nearly 0.
+// shifts are corrections of a slot's mean noise, which is only nearly 0.
 var shifts = []int64{0, -1, 1}
 
-// recordNoise estimates the noise e of each record, and the largest distance of
-// an element from an integer.
+// recordNoise estimates the noise e of each record. unsure[k] is the largest
+// rounding error of an element of record known[k].
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) (e [][]int64, unsure []float64, err error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
@@ -196,9 +196,9 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 	}
 	e, unsure = make([][]int64, len(known)), make([]float64, len(known))
 	for j := range slots {
-		// The effect of e_s is nearly the same for all records: a shift of e.
-		// The records show its fractional part. The integer part is chosen so
-		// that their mean is 0.
+		// The effect of e_s is nearly the same for all records: it shifts e.
+		// The records show the fractional part of the shift. The integer part
+		// is chosen so that e has mean 0.
 		var sin, cos float64
 		for k := range known {
 			s, c := math.Sincos(2 * math.Pi * x.At(j, k))

@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A guess is one keyword per record, and right if the record has it. The
-// baseline always guesses the most common keyword.
+// These attacks guess one keyword per record. A guess is right if the record
+// has the keyword. The baseline always guesses the most common keyword.
 
-// keywordByFrequency guesses from return counts and the keywords of records
-// with similar counts in the known half, which reveals more than a public
-// collection would.
+// keywordByFrequency guesses the keywords of known records that are returned
+// about as often. Half of the records are known, which reveals more than a
+// public collection would.
 func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 	count := make([]int, v.Records)
 	for _, s := range v.Observations {
@@ -43,7 +43,7 @@ func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 const votingNeighbours = 5
 
 // keywordBySimilarity lets the known records with the most similar scores vote,
-// because they are nearby.
+// because these records are nearby.
 func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)

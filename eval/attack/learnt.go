@@ -23,7 +23,8 @@ import (
 
 const (
 	minLearnt = 40
-	// The words of scheme sealed do not depend on the number of records.
+	// sealedRecords can be small, because words of scheme sealed do not depend
+	// on the number of records.
 	sealedRecords = 500
 	// lengthUnit is a length of 1 in units of z.
 	lengthUnit = 1000
@@ -91,8 +92,8 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 	return nil
 }
 
-// observe sends requests for the test photos to an index of the owner's first
-// photos, and links the requests.
+// observe sends requests for the test photos to the owner's index, and runs the
+// linking attack.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)
 	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
@@ -122,7 +123,8 @@ func rounded(list []*vector.Vector) []*projected {
 	return measure.Map(list, func(v *vector.Vector) *projected { return &projected{z: measure.Map(v.X, round)} })
 }
 
-// guess uses the true distances and every stand-in available to an attacker.
+// guess guesses requests by the true distances and by every stand-in that an
+// attacker has.
 func (l *learnedAttack) guess(ctx context.Context) error {
 	l.guessVectors(knownVectors)
 	list, err := l.standIns(ctx)
@@ -135,8 +137,8 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 				return columns(s.candidates, pick(l.trainIndex, known))
 			})...)
 		}
-		// The columns have the order of the records, which match does not
-		// exploit.
+		// Attack match does not exploit that the columns are in the order of
+		// the records.
 		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
 		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {
@@ -166,8 +168,9 @@ type standIn struct {
 }
 
 // standIns returns the paper's distance, the distance of embeddings (the
-// network is public), and the distance that the public program learns from the
-// attacker's photos or from the collection, if it is public with its keywords.
+// network is public), and two distances that the public program learns: from
+// the attacker's photos, and from the collection, in case it is public with its
+// keywords.
 func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	out := []standIn{{"photos", distances(r.trainPhotos, r.testPhotos), r.compared}}
@@ -194,8 +197,8 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 			return nil, err
 		}
 	}
-	// A learnt distance behaves differently on its training photos than on
-	// others, such as requests. Photos are therefore picked from outside.
+	// A learnt distance behaves differently on its training photos. The
+	// attacker's photos are therefore picked from the others.
 	for _, from := range []struct {
 		name            string
 		inside, outside []int
@@ -251,8 +254,8 @@ func (l *learnedAttack) key(context.Context) error {
 	return nil
 }
 
-// nearest reads the index alone, in a lower dimension if the reduction would
-// take longer than the rest of the run.
+// nearest attacks the index alone, in a lower dimension if lattice reduction
+// would take longer than the rest of the run.
 func (l *learnedAttack) nearest(context.Context) error {
 	view, records, name := l.view, l.records, "nearest-from-index"
 	if len(records[0].z) > latticeDim {
@@ -271,14 +274,14 @@ func (l *learnedAttack) nearest(context.Context) error {
 }
 
 const (
-	// Reduction takes seconds in latticeDim dimensions.
+	// latticeDim is a dimension in which lattice reduction takes seconds.
 	latticeDim = 64
 	// latticeShare is the number of ciphertexts per word of a record.
 	latticeShare = 1.9
 )
 
-// encryptCut encrypts the first dim elements under a separate key, in the
-// layout of package vectorlayout.
+// encryptCut encrypts the first dim elements of each record under a separate
+// key, in the layout of package vectorlayout.
 func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)

@@ -11,10 +11,10 @@ import (
 )
 
 // Linking: are two requests for one photo? The cloud compares each new request
-// with one request in its log: the right one, or any if there is none. It
-// answers yes if the two are more similar than 999 of 1,000 pairs in the log,
-// which needs neither photo nor key. Half of the new requests are for photos in
-// the log, so guessing is right half of the time.
+// with one request in its log: the one for the same photo, or any other if
+// there is none. It answers yes if the two are more similar than 999 of 1,000
+// pairs in the log. It needs neither photo nor key. Half of the new requests
+// are for photos in the log, so guessing is right half of the time.
 const linkQuantile = 0.999
 
 // A similarity is larger for more similar requests.
@@ -35,8 +35,8 @@ var similarities = []similarity{
 	{"link-path", func(s *Observation) []float64 { return slices.Sorted(slices.Values(floats(s.Path))) }, jaccard},
 }
 
-// link logs requests for photos and repeats them. changed, if not nil, replaces
-// the photos in the second round.
+// link logs requests for half of the photos and repeats them. If changed is not
+// nil, it replaces the repeated photos.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	suffix, again := "", photos[:half]
@@ -91,11 +91,12 @@ func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
-// right counts the correct answers about new requests. again observes requests
-// for the photos of the log, in its order, and unseen as many for others.
-func (l *linker) right(again, unseen []*Observation) int {
-	return count(len(again), func(i int) bool { return l.linked(i, again[i]) }) +
-		count(len(unseen), func(i int) bool { return !l.linked(i, unseen[i]) })
+// right counts the correct answers about new requests. repeats[i] observes a
+// request for photo i of the log, and others observes equally many requests for
+// other photos.
+func (l *linker) right(repeats, others []*Observation) int {
+	return count(len(repeats), func(i int) bool { return l.linked(i, repeats[i]) }) +
+		count(len(others), func(i int) bool { return !l.linked(i, others[i]) })
 }
 
 func floats[T uint32 | uint64](list []T) (out []float64) {
@@ -105,7 +106,8 @@ func floats[T uint32 | uint64](list []T) (out []float64) {
 	return out
 }
 
-// jaccard returns the share of two sorted lists that is in both.
+// jaccard returns the size of the intersection of two sorted lists, divided by
+// the size of their union.
 func jaccard(a, b []float64) float64 {
 	both := count(len(a), func(i int) bool {
 		_, found := slices.BinarySearch(b, a[i])

@@ -14,23 +14,24 @@ import (
 // Reading records from an index alone, with no prior knowledge.
 //
 // The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the
-// noiseless slot is 0. Take K differences, the rows of D, K×m. The lattice of
-// all D·s modulo 2⁶⁴ contains one column of differences for every element of a
-// vector, each with K elements of w times the variation of z, some 2²¹. A
-// random lattice of its volume has no vector that short, so LLL finds the
-// columns, up to signs and small multiples of each other. Elimination then
-// gives the row of S that reads a column from every record.
+// noiseless slot is 0. Let K differences be the rows of a K×m matrix D. For
+// every element of a vector, the lattice of all D·s modulo 2⁶⁴ contains the
+// column of its K differences. Their size is w times the variation of z, about
+// 2²¹. A random lattice of the same volume has no vector that short, so LLL
+// finds the columns, up to signs and small multiples of each other. Elimination
+// then gives the row of S that reads a column from every record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)
 
-// modulusBits leaves room for sums in int64. A lattice modulo 2⁶⁴ is also one
-// modulo any smaller power.
+// modulusBits leaves room for sums in int64. Words can be reduced modulo any
+// smaller power of 2.
 const modulusBits = 58
 
-// A differenceRows holds the differences of records from the first, prepared
-// for lattices. Column c of an element is Σ weight[p]·rows[p][c], where the
-// weights are its values at the pivots.
+// A differenceRows holds the differences of all records from the first,
+// prepared for lattice reduction. An element's value in column c is Σ
+// weight[p]·rows[p][c], where the weights are the element's values at the
+// pivots.
 type differenceRows struct {
 	rows   [][]uint64
 	pivots []int
@@ -47,7 +48,7 @@ func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 			d.rows[j][i] = records[i+1][j] - records[0][j]
 		}
 	}
-	// One row cannot be reduced: the noiseless slot.
+	// The row of the noiseless slot cannot be reduced.
 	for c := 0; c < k && len(d.pivots) < m-1; c++ {
 		p := len(d.pivots)
 		at := slices.IndexFunc(d.rows[p:], func(row []uint64) bool { return row[c]&1 == 1 })
@@ -113,7 +114,7 @@ func (d *differenceRows) element(v []int64) []int64 {
 
 // elementsFromIndex returns the elements of the records' vectors, up to order,
 // sign and small multiples of each other, or nil if it finds none. Vectors
-// padded with zeros for lack of keywords degrade the result.
+// padded with zeros, in collections of few keywords, degrade the result.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -126,8 +127,8 @@ func elementsFromIndex(v *View, k int) [][]float64 {
 		length[i] = math.Sqrt(square(row))
 		longest = max(longest, length[i])
 	}
-	// Elements are less correlated over all records than over k, so a second
-	// reduction separates them.
+	// Elements are less correlated over all records than over the first k, so a
+	// second reduction separates the elements.
 	var elements [][]int64
 	for i, row := range b {
 		if length[i] >= longest/muchLonger {
@@ -151,8 +152,8 @@ func square(row []int64) (sum float64) {
 	return sum
 }
 
-// untangled subtracts integer multiples of elements from each other while that
-// reduces their variance: the elements of a learnt projection are hardly
+// untangled subtracts integer multiples of elements from each other while their
+// variance falls, because the elements of a learnt projection are hardly
 // correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
@@ -224,7 +225,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// Other vectors of a reduced basis are this many times longer than elements.
+// muchLonger is the length of other vectors in a reduced basis relative to
+// elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -15,8 +15,8 @@ import (
 //
 // Record i has a row of k scores, for k requests for unknown photos. A photo
 // has a row of distances to R photos that the attacker picks. Both rows sample
-// the same geometry, provided that users request photos of the kind they store.
-// The matrices of these rows therefore have nearly the same leading
+// the same geometry, provided that users request photos similar to those they
+// store. The matrices of these rows therefore have nearly the same leading
 // eigenvectors, up to signs, and record i is the photo with the nearest
 // coordinates.
 //
@@ -24,9 +24,9 @@ import (
 // start, the attack alternates between finding the nearest photo of each record
 // and fitting the rotation between the two bases to these pairs. The best start
 // is then extended by a few eigenvectors at a time (as ZoomOut does for
-// surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). With few requests
-// the eigenvectors are poor, a wrong start stays wrong, and hardly any record
-// is matched.
+// surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). If there are few
+// requests, the eigenvectors are inaccurate, a wrong start stays wrong, and
+// hardly any record is matched.
 
 // spectrum returns, as an n×p matrix, the leading left singular vectors of the
 // n×k matrix of standardised columns, each multiplied by its singular value and
@@ -72,11 +72,10 @@ func standardised(x []float64) []float64 {
 
 const (
 	// matchStart is the number of eigenvectors tried with all signs. At most
-	// matchMax are used.
+	// matchMax eigenvectors are used.
 	matchStart = 6
 	matchMax   = 60
-	// matchSample is the number of records that tell a good start from a bad
-	// one.
+	// matchSample is the number of records on which starts are compared.
 	matchSample = 400
 )
 
@@ -108,10 +107,9 @@ func match(scores, distances [][]float64) ([]int, error) {
 	}
 }
 
-// bestStart maps the records' leading eigenvectors to the photos'. Every choice
-// of signs is a start, and each start is improved on a sample of the records.
-// Only the best eighth of the starts gets further rounds. The start that brings
-// the sample nearest to photos wins.
+// bestStart maps the records' leading eigenvectors to the photos'. It improves
+// every start on a sample of the records, gives further rounds to the best
+// eighth, and returns the map that brings the sample nearest to photos.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)

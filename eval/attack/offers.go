@@ -25,8 +25,8 @@ import (
 
 // Offers: the cloud offers the owner's device an index of an older format, of a
 // scheme that reveals distances, with weaker parameters, or of an earlier
-// generation. It succeeds if the device opens the offer, because the device
-// would then send requests.
+// generation. The attack succeeds if the device opens the offer, because the
+// device would then send requests.
 
 const (
 	offeredPhotos      = 40
@@ -121,7 +121,8 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// fork is another update of the first generation. weak reveals distances.
+	// fork is another update of the first generation. weak is an index that
+	// reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex
 	devices     int
@@ -180,8 +181,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers each of others to a device that has seen the matching state in
-// seen. before, if not nil, runs on the device in between.
+// offered offers index others[i] to a device that has seen index seen[i]. If
+// before is not nil, it is called first.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string
@@ -223,9 +224,9 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// rollback makes three kinds of offers: every earlier generation to a device
-// that has seen a later one, the fork to a device that has seen the second, and
-// mixtures of two generations.
+// rollback offers every earlier generation to a device that has seen a later
+// one, the fork to a device that has seen the second, and mixtures of two
+// generations.
 func (o *offers) rollback(ctx context.Context) error {
 	var seen, older, first, mixed []*servedIndex
 	for i, now := range o.generations {
@@ -266,7 +267,7 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 			}
 		}
 		slices.SortStableFunc(mixed.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
-		// Otherwise the manifest is invalid.
+		// Mixtures with invalid manifests are left out.
 		if b, err := mixed.MarshalBinary(); err == nil && !bytes.Equal(b, now.manifest) {
 			out = append(out, &servedIndex{b, segments})
 		}
@@ -307,8 +308,8 @@ func (o *offers) downgrade(ctx context.Context) error {
 	return nil
 }
 
-// weakerParameters returns offers that differ in one number each: in scales,
-// norms and block width, so that they remain valid, or in any byte.
+// weakerParameters returns offers that differ from the current index in one
+// number each: a valid scale, norm or block width, or any byte.
 func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {

@@ -14,9 +14,9 @@ import (
 	"cpar/user"
 )
 
-// Refusals: the cloud adds errors of its choice to replies of scheme sealed,
-// observes which replies the owner refuses, and links photos with equal
-// refusals.
+// Refusals: the cloud adds errors of its choice to replies of scheme sealed and
+// observes which replies the owner refuses. The cloud then links requests with
+// equal refusals.
 const (
 	liesTold  = 16
 	maxLiedTo = 100
@@ -27,8 +27,9 @@ type tampering struct {
 	altersReply bool
 }
 
-// tamperings are the same for all photos. The first changes nothing. Most add
-// half a unit to one record's score, which alters every word of its group.
+// tamperings returns alterations, the same for all photos. The first changes
+// nothing. Most add half a unit to one record's score, which alters every word
+// of its group.
 func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()
@@ -53,7 +54,6 @@ func tamperings(p lattice.Params, records int) []tampering {
 	return out
 }
 
-// refuses reports whether the owner refuses an altered reply for a photo.
 func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature.Vectors, told tampering) (bool, error) {
 	pending, q, err := owner.Request(f, owner.DefaultParams())
 	if err != nil {
@@ -84,10 +84,10 @@ func (r *run) tamper(ctx context.Context) error {
 	return r.record(linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos))
 }
 
-// linkRefusals requests photos, half of them twice, with every tampering each
-// time. One row counts the requests linked by their refusals. The other counts
-// the refusals that the cloud did not predict, the only ones that tell it
-// anything.
+// linkRefusals requests all photos, half of them twice, and applies every
+// tampering to each reply. One row counts the requests linked by their
+// refusals. The other counts the refusals that the cloud did not predict,
+// because only those tell it anything.
 func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Vectors, tampering) (bool, error), lies []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)

@@ -22,18 +22,20 @@ import (
 //
 // A score is r_s·(F·Dis − r), affine in the distance. An attacker who knows k
 // records computes the distances of each candidate photo from them and takes
-// the candidate whose distances correlate best with the k scores. Knowing only
-// the photos leaves the error of the secret projection, 3 % per distance.
+// the candidate whose distances correlate best with the k scores. If only the
+// photos of the records are known, the distances have the error of the secret
+// projection, 3 %.
 //
-// Candidates are not even necessary. A score is linear in the record's vector,
+// The attack also works without candidates. A score is linear in the record's
+// vector,
 //
 //	score = Σ z·(−2r_s·z_s) + Σ v·(−r_s·F/2¹⁸·log c) + (Σz² + F·Σ v log v)·r_s + constant
 //
-// so slightly more known vectors than unknowns give r_s, and with it z_s and c,
-// by least squares.
+// so least squares over slightly more known vectors than unknowns gives r_s,
+// and with r_s also z_s and c.
 
-// guess returns a candidate for every request. predicted holds every
-// candidate's distances from the known records.
+// guess returns a candidate for every request. predicted[c] holds the distances
+// of candidate c from the known records.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := measure.Map(predicted, standardised)
 	out := make([]int, len(v.Observations))
@@ -57,7 +59,8 @@ func columns(rows [][]float64, at []int) [][]float64 {
 	return measure.Map(rows, func(row []float64) []float64 { return pick(row, at) })
 }
 
-// pipeline fits the public program to the attacker's photos.
+// pipeline fits the public program to the attacker's photos and returns the
+// resulting map from features to vectors.
 func pipeline(ctx context.Context, photos []user.Photo, opt user.Options) (func(*feature.Vectors) (*vector.Vector, error), error) {
 	opt.Scheme = cpar.SchemeCAPIA
 	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, opt)
@@ -76,7 +79,7 @@ func vectorsOf[V any](ctx context.Context, p func(*feature.Vectors) (V, error), 
 	return out, err
 }
 
-// compare returns a row of distances from all records for each request.
+// compare returns the distances of each request from all records.
 func compare[R any](records, requests []R, distance func(record, request R) float64) [][]float64 {
 	out := make([][]float64, len(requests))
 	parallel.For(len(requests), func(i int) {
@@ -161,7 +164,7 @@ func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
 }
 
 // ridge regularises dependent columns, such as the bins of a histogram, which
-// sum to 1. It is far below the effect of noise.
+// sum to 1. Its effect is far smaller than that of noise.
 const ridge = 1e-9
 
 // leastSquares finds x with rows·x + constant ≈ y for every column of y. rows is

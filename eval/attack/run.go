@@ -21,9 +21,9 @@ import (
 	"cpar/user"
 )
 
-// Options control the attacks on a collection.
 type Options struct {
-	// PCA is the index's reduction, 0 for the paper's 32.
+	// PCA is the factor X of PCA-X by which the index reduces Haar features. 0
+	// means the paper's 32.
 	PCA      int
 	Progress user.Progress
 	More     []*Target
@@ -32,16 +32,18 @@ type Options struct {
 const (
 	maxLinked     = 200
 	planeRequests = 20
-	// The order ciphertexts do not depend on the number of records.
+	// maxOPE bounds the number of records, on which order ciphertexts do not
+	// depend.
 	maxOPE = 800
-	// Fewer known records or requests call for the mean of several draws.
+	// Attacks with fewer than manyDraws known records or requests average
+	// several draws.
 	manyDraws = 100
 	picks     = 500
 )
 
-// The attacks try these numbers of known vectors, photos and keywords of
-// records, of known records per unknown of a request, and of observed requests
-// without prior knowledge.
+// These are the tried numbers of known vectors, photos and keywords of records,
+// of known records per unknown of a request, and of observed requests without
+// prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -91,8 +93,8 @@ type run struct {
 	rows   []Row
 
 	targets []*Target
-	// These are vectors as the owner projects them, and photos in an attacker's
-	// own pipeline.
+	// train and test are the owner's vectors. trainPhotos and testPhotos are
+	// vectors from an attacker's own pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
@@ -151,7 +153,7 @@ func (r *run) learn(ctx context.Context) error {
 	for i, p := range byRecord {
 		r.train[r.b.trainIndex[i]] = p
 	}
-	// The attacker fits the pipeline to the photos that they have.
+	// The attacker fits the pipeline to the photos at hand.
 	own, err := pipeline(ctx, r.c.Test, user.Options{PCA: r.o.PCA})
 	if err != nil {
 		return err
@@ -199,7 +201,6 @@ func (r *run) change(ctx context.Context) error {
 	})
 }
 
-// A Row is the result of one attack.
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
@@ -209,16 +210,14 @@ type Row struct {
 	// Known is the amount of prior knowledge or observations, in a unit that
 	// depends on the attack.
 	Known int `json:"known"`
-	// Success is the share of Trials that the attacker got right, Baseline the
-	// share by guessing, and Low and High bound the 95 % confidence interval of
-	// Success.
+	// Success is the share of Trials that the attacker got right, with the 95 %
+	// confidence interval Low to High. Baseline is the share by guessing.
 	Success  float64 `json:"success"`
 	Baseline float64 `json:"baseline"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
-	// Refused names the errors with which owners refuse offers, if any were
-	// made.
+	// Refused names the errors with which owners refused offers.
 	Refused string `json:"refused,omitempty"`
 	// Estimate, in a row without trials, is the cost of an attack that was not
 	// run.
@@ -231,7 +230,7 @@ func proportion(attack, scheme string, known, right, trials int, baseline float6
 		Baseline: baseline, Low: low, High: high, Trials: trials}
 }
 
-// count returns how many of the n guesses are right.
+// count returns the number of i from 0 to n−1 for which right returns true.
 func count(n int, right func(i int) bool) (sum int) {
 	for i := range n {
 		if right(i) {
@@ -242,8 +241,8 @@ func count(n int, right func(i int) bool) (sum int) {
 }
 
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
-// 22, 1927). It treats trials as independent, which trials on one index are not
-// quite.
+// 22, 1927). It treats trials as independent, but trials on one index are
+// slightly dependent.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 1

@@ -10,8 +10,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A sealedIndex is an index of scheme sealed at the cloud. Its params describe
-// the hidden cells if it has any, because every record is then in a cell.
+// A sealedIndex is an index of scheme sealed at the cloud. If it has hidden
+// cells, params describe the cells, because every record is then in a cell.
 type sealedIndex struct {
 	index  *sealed.Index
 	params lattice.Params
@@ -39,9 +39,8 @@ func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Repl
 	return replies[0], words, err
 }
 
-// sealedCloud is the cloud of scheme sealed. From a request it computes a
-// ciphertext for every record, a coefficient modulo Q, in place of the
-// unreadable score.
+// sealedCloud is the cloud of scheme sealed. For every record it computes a
+// ciphertext, a coefficient modulo Q, in place of a readable score.
 type sealedCloud struct {
 	*sealedIndex
 	counts []int // records per group
@@ -49,7 +48,7 @@ type sealedCloud struct {
 }
 
 func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
-	x, err := openSealed(files) // the attacks on it build no cells
+	x, err := openSealed(files) // without cells
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +72,8 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 func (c *sealedCloud) Scheme() string       { return cpar.SchemeSealed.String() }
 func (c *sealedCloud) Stored() *StoredIndex { return &c.stored }
 
-// Observe implements Cloud. Every record is returned, so none appears nearer.
+// Observe implements Cloud. The reply covers every record, so none appears
+// nearer.
 func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	ring, k := c.params.Ring(), c.params.Records()
 	for g, n := range c.counts {
 		group := decoded.Words[g*k : (g+1)*k]
-		ring.InterpolateFolded(group) // the coefficient of each record
+		ring.InterpolateFolded(group) // group now holds one coefficient per record
 		for _, x := range group[:n] {
 			s.Returned = append(s.Returned, uint32(len(s.Returned)))
 			s.Scores = append(s.Scores, float64(ring.Centred(x)))

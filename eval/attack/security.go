@@ -8,15 +8,15 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Security is computed from the parameters of scheme sealed: rings in use and
-// their neighbours, and the formats in use.
+// Security is computed from the parameters of scheme sealed, for the rings in
+// use, their neighbours, and the formats in use.
 type Security struct {
 	Rings   []RingBits   `json:"rings"`
 	Formats []FormatCost `json:"formats"`
 }
 
-// RingBits are log₂ of the cost of attacks on a ring, by classical and quantum
-// computers.
+// RingBits hold log₂ of the cost of attacks on a ring. Each pair is for
+// classical and for quantum computers.
 type RingBits struct {
 	estimate.Ring
 	BlockSize int        `json:"block_size"`
@@ -24,12 +24,13 @@ type RingBits struct {
 	Primal    [2]float64 `json:"primal_core"`
 	Dual      [2]float64 `json:"dual_core"`
 	// Standard is the cost of the cheaper attack by the cost models of the
-	// standard. Allowed is the largest log₂ q with 128 bits at this degree.
+	// Homomorphic Encryption Standard. Allowed is the largest log₂ q that gives
+	// 128 bits of security at this degree.
 	Standard [2]float64 `json:"standard"`
 	Allowed  [2]float64 `json:"allowed"`
 }
 
-// A FormatCost is the failure rate of one score and the bytes of one format.
+// A FormatCost holds the failure rate of one score and the sizes of one format.
 // Hints and records are counted per record.
 type FormatCost struct {
 	lattice.Params `json:"-"`
@@ -43,8 +44,8 @@ type FormatCost struct {
 	RequestBytes int     `json:"request_bytes"`
 }
 
-// formatsInUse are the rows of profile paper, and the rows of 96 numbers of
-// other profiles, alone and in eight cells, as user/internal/rows makes them.
+// formatsInUse are the rows that user/internal/rows makes: for profile paper,
+// and of 96 numbers for other profiles, alone and in eight cells.
 var formatsInUse = []lattice.Params{
 	{Dim: 1344, RecordNorm: 161, RequestNorm: 173, Addend: 4380, LogT: 16},
 	shortVectors,
@@ -54,9 +55,9 @@ var formatsInUse = []lattice.Params{
 var shortVectors = lattice.Params{Dim: 96, RecordNorm: 127, RequestNorm: 127, Addend: 252, LogT: 15}
 
 var (
-	// ourRings are the rings in use, the most frequent first.
+	// ourRings are the rings in use, the more frequent first.
 	ourRings = []*lattice.Ring{lattice.Fast, lattice.Careful}
-	// blocks are the widths that cpar build offers.
+	// blocks are the block widths that command cpar build offers.
 	blocks = []int{16, 32, 64, 128}
 )
 
@@ -122,7 +123,7 @@ func (s *Security) Tables() []measure.Table {
 	return []measure.Table{rings, formats}
 }
 
-// ringLabel names the use of a ring in the program.
+// ringLabel names a ring's use in the program.
 func ringLabel(r estimate.Ring) string {
 	switch r {
 	case ringOf(lattice.Fast):

@@ -16,34 +16,36 @@ import (
 	"cpar/user/ive"
 )
 
-// Slopes: r_s of requests for one photo, exactly, with no prior knowledge.
+// Slopes: recovering the secret scale r_s of several requests for one photo,
+// exactly, with no prior knowledge.
 //
 // A record's scores for several requests for one photo are
 //
 //	r_s·x − 3ε + (rounding of the request's logarithms) + noise,   x = F·Dis − r
 //
-// with the same x and ε, so the slope of one request's scores over another's is
-// r_s/r_s′, a fraction of integers from 1,024 to 2,047. Rounding dominates the
-// error: a logarithm is off by up to ½ and is multiplied by a bin of up to 2¹⁸.
-// On Corel-5k some sixteen fractions are near enough, too many for two
-// requests, but each further request fits one wrong r_s in forty, so three or
-// four are enough. Slopes give the r_s up to a common factor, and mostly one
-// factor is in range. Twenty records do as well as 4,500, since rounding does
-// not average out.
+// with the same x and ε. The slope of one request's scores over another's is
+// therefore r_s/r_s′, a fraction of two integers from 1,024 to 2,047. Rounding
+// dominates the error: a logarithm is off by up to ½ and is multiplied by a bin
+// of up to 2¹⁸. On Corel-5k about sixteen fractions lie within this error, too
+// many to decide from two requests. Each further request fits one wrong r_s in
+// forty, so three or four are enough. Slopes give the r_s up to a common
+// factor, and usually only one factor is in range. Twenty records do as well as
+// 4,500, because rounding does not average out.
 //
 // Rounding can be removed if many photos are requested more than once. It adds
 // to the scores a combination of 48 columns, the records' histograms, which are
 // the same in every request. ε adds one more column. The residuals of a
-// regression on the scores span these columns. Slopes outside that space are
-// better, and so are their residuals, until two requests are enough, up to
-// common factors.
+// regression on the scores span these columns. Slopes outside their space are
+// more accurate, and so are the next residuals, until two requests are enough,
+// up to common factors.
 //
-// With known r_s, scores are complete distances up to r. Requests for an
-// indexed photo also give r, because its smallest distance is 0.
+// Once r_s is known, scores give complete distances up to the offset r.
+// Requests for an indexed photo also give r, because the photo's smallest
+// distance is 0.
 
-// distancesBySlopes returns x of the photo of every request, one number per
-// record, or nil where it fails. It detects requests for the same photo itself.
-// If log is set, it uses the whole view to remove rounding from the slopes.
+// distancesBySlopes returns x for every request and record, or nil for requests
+// where it fails. It detects requests for the same photo itself. If log is set,
+// it uses the whole view to remove rounding from the slopes.
 func distancesBySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
@@ -82,12 +84,12 @@ func distancesBySlopes(v *View, log bool) [][]float64 {
 
 // proportionalTolerance bounds the difference between the scores of two
 // requests for one photo after scaling the lower to the higher. In each,
-// rounding of ½ per logarithm is multiplied by bins that sum to 2¹⁸. Different
-// photos differ hundreds of times more.
+// rounding of ½ per logarithm is multiplied by bins that sum to 2¹⁸. Scores for
+// different photos differ hundreds of times more.
 const proportionalTolerance = 1 << vectorlayout.ValueBits
 
-// groupByPhoto groups the requests by photo. Two are for one photo if their
-// scores are proportional up to rounding.
+// groupByPhoto groups the requests by photo. Two requests are for one photo if
+// their scores are proportional up to rounding.
 func groupByPhoto(v *View) [][]int {
 	var photos [][]int
 	for i, s := range v.Observations {
@@ -127,9 +129,8 @@ func slopes(rows *mat.Dense) []float64 {
 }
 
 // wholeScales returns integers in the range of r_s in the direction nearest to
-// slopes. It tries all values of the first, which determine the others. If
-// several multiples fit equally, it returns any of them, or nil if none is in
-// range.
+// slopes. It tries all values of the first integer, which determines the
+// others. It returns any of several equal fits, or nil if none is in range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)
@@ -154,18 +155,18 @@ func wholeScales(slopes []float64) []float64 {
 }
 
 const (
-	// maxRoundings is the dimension of the space: one per bin, ε, and one to
-	// spare.
+	// maxRoundings is the dimension of the effect of rounding: one per bin, one
+	// for ε, and one spare.
 	maxRoundings = vector.DimensionKL + 2
-	// roundingsStep dimensions are removed at a time. Removing all at once
-	// would also remove the part of x that the first, inaccurate slopes leave.
+	// roundingsStep is the number of dimensions removed at a time. Removing all
+	// at once would also remove the part of x that the first, inaccurate slopes
+	// leave.
 	roundingsStep = 5
 )
 
-// roundings returns an orthonormal basis, n×p, of the effect of rounding and ε
-// on scores, given the scores of each photo, k×n. It includes the mean of all
-// scores, because regression hides the part of the space along x, which is
-// mostly this mean.
+// roundings returns an orthonormal n×p basis of the effect of rounding and ε on
+// scores, given the k×n scores of each photo. It includes the mean of all
+// scores, because regression hides the part along x, which is mostly this mean.
 func roundings(groups []*mat.Dense) *mat.Dense {
 	_, n := groups[0].Dims()
 	mean := mat.NewDense(1, n, nil)
@@ -207,8 +208,8 @@ func outside(rows, basis *mat.Dense) *mat.Dense {
 	return &out
 }
 
-// leading returns an orthonormal basis, n×p, of the p directions in which rows,
-// m×n, are longest, or fewer if the rank is lower.
+// leading returns an orthonormal n×p basis of the directions along which the
+// rows of an m×n matrix are longest, or fewer than p if the rank is lower.
 func leading(rows *mat.Dense, p int) *mat.Dense {
 	m, n := rows.Dims()
 	var gram mat.SymDense
@@ -246,8 +247,8 @@ const (
 
 var repeatedTimes = []int{2, 3, 4, 5}
 
-// repeated reads the distances of repeatedly requested photos. The r_s are
-// right if the distances are right up to r. For indexed photos it also reads r.
+// repeated recovers distances from repeated requests. The r_s are right if the
+// distances are right up to r. For indexed photos it also recovers r.
 func (r *run) repeated(ctx context.Context, t *Target) error {
 	times := repeatedTimes
 	if t != r.targets[0] {
@@ -280,7 +281,7 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 }
 
 // repeatView returns the view of several rounds of requests for photos, and the
-// distance of each photo from every record, times F. vectors begin with the
+// distance of each photo from every record, times F. vectors begins with the
 // photos' vectors.
 func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, vectors []*projected, times int) (*View, [][]float64, error) {
 	v, _, err := t.view(ctx, slices.Repeat(measure.FeaturesOf(photos), times), false)
@@ -290,8 +291,8 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 	return v, compare(pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) }), nil
 }
 
-// readUpToOffset counts the photos whose distances were read up to r. got has
-// one entry per request, the first round first.
+// readUpToOffset counts the photos whose distances were recovered up to r. got
+// has one entry per request, the first round first.
 func readUpToOffset(got, truth [][]float64) int {
 	return count(len(truth), func(j int) bool {
 		want := truth[j]
@@ -299,8 +300,8 @@ func readUpToOffset(got, truth [][]float64) int {
 	})
 }
 
-// readWhole counts the photos with every distance within the tolerance. r is
-// chosen to make the smallest distance 0.
+// readWhole counts the photos with every distance within the tolerance, with r
+// chosen so that the smallest is 0.
 func readWhole(got, truth [][]float64, to float64) int {
 	return count(len(truth), func(j int) bool {
 		if got[j] == nil {

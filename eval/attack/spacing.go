@@ -8,13 +8,14 @@ import (
 	"cpar/eval/measure"
 )
 
-// Spacing: how far apart are a field's split values? The attacks estimate the
-// position of every split value, up to a scale and an offset per field. They
-// are judged on pairs of neighbouring gaps in a field: which one is wider?
-// Guessing gets half of them right.
+// Spacing: how far apart are the split values of a field (a dimension that the
+// trees split)? The attacks estimate the position of every split value, up to a
+// scale and an offset per field. For each pair of neighbouring gaps, they tell
+// which is wider. Guessing gets half of the pairs right.
 
 // positionsByPlanes reads positions from a request that reveals plane
-// distances. Every score is a multiple of r_p, and dividing by it is exact.
+// distances. Every score is a multiple of r_p, and their greatest common
+// divisor stands for it.
 func positionsByPlanes(s *Observation) []float64 {
 	var rp int64
 	for _, p := range s.Planes {
@@ -71,7 +72,7 @@ func positionsByRequests(v *View) []float64 {
 }
 
 // judgeGaps compares estimated with true gaps. It ignores pairs of equally wide
-// gaps. If the attacker sees no difference, the guess counts half.
+// gaps. If the attacker's estimates are equal, the guess counts half.
 func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials, undecided := 0, 0, 0
 	for i := 2; i < len(cuts); i++ {
@@ -128,7 +129,8 @@ func offsetByPlanes(v *View) int64 {
 }
 
 // scalesByScores estimates r_s of every request from its scores, with known r.
-// Photos of one kind have the same distance on average: dis, in units of F.
+// It assumes that the mean distance dis, in units of F, is the same for all
+// similar photos.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	return measure.Map(v.Observations, func(s *Observation) float64 {
 		return min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))

@@ -14,7 +14,7 @@ import (
 
 // The stages of a run make views, attack them and judge the guesses. Slow
 // attacks that depend only on scores run in all sizes on the first scheme only,
-// since ivf and capia have the same scores.
+// because ivf and capia have the same scores.
 
 func (r *run) schemes(ctx context.Context) error {
 	for _, t := range r.targets {
@@ -91,8 +91,8 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	return r.record(solving(ctx, v, shares, records, r.test, solveRequests))
 }
 
-// guessing guesses requests from several draws of each number of known records.
-// Candidate i is right for request i.
+// guessing guesses requests, with several draws of each number of known
+// records. Candidate i is right for request i.
 func guessing(attack string, v *View, numbers []int, predict func(known []int) [][]float64) (rows []Row) {
 	for _, k := range upTo(numbers, v.Records) {
 		draws := 1
@@ -112,8 +112,8 @@ func guessing(attack string, v *View, numbers []int, predict func(known []int) [
 	return rows
 }
 
-// solving solves for the requests with each share of known records per unknown
-// of a request.
+// solving solves for the requests, with shares[i] known records per unknown of
+// a request.
 func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
 		k := int(share * float64(len(records[0].row())))
@@ -137,8 +137,8 @@ func upTo(list []int, most int) []int {
 	return slices.DeleteFunc(slices.Clone(list), func(k int) bool { return k > most })
 }
 
-// matching matches records to photos by some and by all requests, and also half
-// of the records to all photos.
+// matching matches records to photos, by some and by all requests. It also
+// matches half of the records to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	scores := v.scores()
 	seen := []int{len(scores)}
@@ -163,9 +163,9 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	return err
 }
 
-// matched matches records to photos by k requests at a time. Record i is
-// photo truth[i]. If k is small, it averages several draws, because the choice
-// of requests matters.
+// matched matches records to photos by k requests at a time. Record i is photo
+// truth[i]. If k is small, it averages several draws, because the choice of
+// requests matters.
 func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1
 	if k < manyDraws {
@@ -274,8 +274,8 @@ func (b *built) splits() ([]float64, error) {
 
 type secrets struct{ scale, offset int64 }
 
-// scales computes r_s and r from two records of a reply and their distances as
-// read by the owner.
+// scales computes the true r_s and r from two records of a reply and their
+// distances as decrypted by the owner.
 func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	out := make([]secrets, len(pending))
 	for i, p := range pending {
@@ -288,7 +288,7 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 			return nil, err
 		}
 		first, last := 0, len(near)-1
-		for first < last && near[first].Dis == 0 { // clamped, hence uninformative
+		for first < last && near[first].Dis == 0 { // a distance of 0 may have been clamped
 			first++
 		}
 		if rise := unit * (near[last].Dis - near[first].Dis); rise > 0 {
@@ -302,7 +302,7 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 // scaleTolerance is the relative error accepted of a guess of r_s.
 const scaleTolerance = 0.02
 
-// judgeScales judges estimates of r_s. The baseline is the best fixed guess,
+// judgeScales judges estimates of r_s. The baseline is the best fixed guess:
 // the largest r_s whose tolerance stays below 2¹¹.
 func judgeScales(v *View, got []float64, truth []secrets) Row {
 	right := count(len(truth), func(i int) bool {

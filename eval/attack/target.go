@@ -12,11 +12,10 @@ import (
 	"cpar/user"
 )
 
-// A Collection is the plaintext: the photos to index, and the photos to send
-// requests for.
+// A Collection holds the plaintext photos.
 type Collection struct {
 	// Train is indexed in an order that the cloud does not know. Test holds the
-	// photos of the requests, and also provides the candidates of attacks.
+	// photos of requests, which are also the candidates of attacks.
 	Train, Test []user.Photo
 	// Changed, if not nil, returns test photo i after cropping and
 	// recompression.
@@ -25,13 +24,14 @@ type Collection struct {
 
 type Owner interface {
 	// Request returns the bytes of a request for a photo, and the state for
-	// reading the reply. The state is used for judging only and may be nil.
-	// With planes, the request reveals plane distances if the scheme has any.
+	// reading the reply. The state serves only for judging and may be nil. If
+	// planes is set, the request reveals plane distances, if the scheme has
+	// any.
 	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
 }
 
 // A Target is a scheme under attack: its owner and its cloud. TrainIndex[i] is
-// the index in Collection.Train of the photo behind record i, for judging.
+// the position in Collection.Train of the photo behind record i, for judging.
 type Target struct {
 	Owner      Owner
 	Cloud      Cloud
@@ -78,7 +78,7 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	}
 	p := cpar.Params{Scheme: scheme, Search: scheme.Searches()[0], L: 10, Approx: 100}
 	if scheme == cpar.SchemeCPAR {
-		p.Search = cpar.SearchByRank // any search of the forest reveals all that cpar reveals
+		p.Search = cpar.SearchByRank // all searches of the forest reveal the same
 	}
 	if scheme == cpar.SchemeCAPIA {
 		p.Approx = 1000
@@ -104,8 +104,7 @@ func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// complement returns the numbers 0…n−1 that are missing from at, a sorted
-// slice.
+// complement returns the numbers 0…n−1 that are not in the sorted slice at.
 func complement(n int, at []int) (out []int) {
 	for i := range n {
 		if _, found := slices.BinarySearch(at, i); !found {
@@ -115,8 +114,8 @@ func complement(n int, at []int) (out []int) {
 	return out
 }
 
-// sample draws at most k of the numbers 0…n−1 by seed and returns them in
-// ascending order.
+// sample draws at most k of the numbers 0…n−1, seeded with seed, and returns
+// them in ascending order.
 func sample(n, k int, seed uint64) []int {
 	list := rand.New(rand.NewPCG(seed, 0x6b6e6f77)).Perm(n)[:min(k, n)] // "know"
 	slices.Sort(list)

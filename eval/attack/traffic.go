@@ -22,15 +22,15 @@ import (
 )
 
 // Traffic: does a run find keywords? The server sees the number, order and
-// sizes of requests and the gaps between them. A clock that counts calls to
-// Immich stands for the gaps.
+// sizes of requests and the gaps between them. In place of the gaps, this
+// attack uses a clock that counts calls to Immich.
 
 const (
 	trafficRuns   = 40
-	trafficPhotos = 70 // three groups
+	trafficPhotos = 70 // enough for three groups of requests
 )
 
-// A tagging is one run over an Immich library as its CPAR server sees it.
+// A tagging is one run over an Immich library as the CPAR server sees it.
 type tagging struct {
 	clock atomic.Int32
 	found func(photo int) int // number of keywords
@@ -53,7 +53,7 @@ func (x *tagging) Annotate(_ context.Context, photos []device.Photo, _ device.An
 	return all, nil
 }
 
-// tag runs over a new library, twice, because a failed run is repeated.
+// tag annotates a new library twice, because users repeat a failed run.
 func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 	server := immichtest.New()
 	for i := range trafficPhotos {
@@ -86,8 +86,8 @@ func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 	return ctx.Err()
 }
 
-// traffic guesses from what the server sees whether a run has found keywords. A
-// run over the same number of photos without keywords is known for comparison.
+// traffic guesses whether a run has found keywords. For comparison, the server
+// knows a run over equally many photos that found no keywords.
 func (r *run) traffic(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "cpar-attack-")
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *run) traffic(ctx context.Context) error {
 			return err
 		}
 		guess := saw != without
-		if !guess { // the view tells nothing
+		if !guess { // the server sees no difference
 			guess = rng.IntN(2) == 0
 		}
 		if guess == keywords {

@@ -12,12 +12,11 @@ import (
 	"cpar/user/device"
 )
 
-// Trust: what the owner's device believes about a branch of the index and about
-// the key in a file. A branch succeeds if the device opens it, a key if the
-// device reads it.
+// Trust: does the owner's device open a branch of the index (updates that left
+// its history), or read another key from the key file?
 
-// longBranch is the length of the shortest long branch, one more than ledgers
-// of version 7 could tell from a successor.
+// longBranch is the length of the shortest branch that ledgers of version 7
+// could mistake for a successor.
 const longBranch = 17
 
 func (o *offers) trust(ctx context.Context) error {
@@ -36,7 +35,8 @@ func (o *offers) trust(ctx context.Context) error {
 	return o.swapKeys()
 }
 
-// branch returns generations 2 to last of a branch that left the first.
+// branch returns generations 2 to last of a branch that left after generation
+// 1.
 func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, err error) {
 	folder := filepath.Join(o.folder, "fork") // generation 2
 	for len(states) < last-1 {
@@ -52,7 +52,8 @@ func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, e
 	return states, nil
 }
 
-// card lets another device, which knows only the branch, pass its card on.
+// card makes device d accept the card of another device, which knows only the
+// branch.
 func (o *offers) card(ctx context.Context, d *device.Device, branch *servedIndex) error {
 	other, err := o.device(ctx, branch)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"cpar/kdforest"
 )
 
-// A Cloud is a curious cloud process. Bytes go in, and everything it can
-// compute from them comes out. Implementations may use only the inputs of the
-// real process.
+// A Cloud is a curious cloud process that reports everything it can compute.
+// Implementations may use only the inputs of the real process.
 type Cloud interface {
 	Scheme() string
 	Stored() *StoredIndex
@@ -22,14 +21,13 @@ type Cloud interface {
 	Observe(request []byte) (*Observation, error)
 }
 
-// StoredIndex is an index at the cloud.
 type StoredIndex struct {
 	Records int
 	// Vectors holds the ciphertext words per record, or nil if records share
 	// words.
 	Vectors [][]uint64
-	// Cuts are the split planes, by number: field and order ciphertext. They
-	// are nil without a forest.
+	// Cuts holds the field and the order ciphertext of every split plane. It is
+	// nil without a forest.
 	Cuts []cpar.Plane
 }
 
@@ -37,12 +35,12 @@ type StoredIndex struct {
 // scheme does not send are empty.
 type Observation struct {
 	Request, Reply []byte
-	// Scores has a score per record, needed or not. If the cloud computes
-	// ciphertexts instead, Scores holds their words.
+	// Scores holds every record's score, needed or not, or the words of the
+	// ciphertexts that a cloud computes instead.
 	Scores []float64
 	Order  []uint64
-	// Planes has the signed score of every split plane. Offset, r_s·r, is the
-	// difference of a record's score from a plane's, according to the request.
+	// Planes holds the signed score of every split plane. Offset is r_s·r, by
+	// which the scores of records and of planes differ.
 	Planes []int64
 	Offset uint64
 	// Path lists the visited records in order, and Returned the records in the
@@ -122,7 +120,7 @@ func (c *scoreCloud) Observe(request []byte) (*Observation, error) {
 	}
 	scores := make([]int64, len(c.all))
 	space.Score(c.all, scores)
-	s.Scores = measure.Map(scores, func(x int64) float64 { return float64(x) }) // exact: scores have 35 bits
+	s.Scores = measure.Map(scores, func(x int64) float64 { return float64(x) }) // exact, because scores have 35 bits
 	s.Order = measure.Map(q.Order, func(o cpar.OrderCiphertext) uint64 { return uint64(o) })
 	if q.Planes != nil {
 		s.Offset = q.Planes.Offset

@@ -29,13 +29,13 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Runner stores results in a folder.
 type Runner struct {
 	// Dir is the folder. If it is "", nothing is stored and every step is
 	// measured.
 	Dir      string
 	Identity string
-	// AnyIdentity also accepts results of another program or machine.
+	// If AnyIdentity is set, results of another program or machine are also
+	// accepted.
 	AnyIdentity bool
 }
 
@@ -53,8 +53,8 @@ type stepFile struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// Do returns the stored result of a step, or measures and stores it. inputs is
-// everything that determines the result, as JSON.
+// Do returns the stored result of a step, or measures and stores it. The JSON
+// of inputs must contain everything that determines the result.
 func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
 	digest, err := digestOf(inputs)
 	if err != nil {
@@ -85,8 +85,8 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	return result, k.Record, nil
 }
 
-// Load returns the stored result of a step for any inputs. The error wraps
-// fs.ErrNotExist if there is none. A damaged file is also an error.
+// Load returns the stored result of a step, whatever its inputs. The error
+// wraps fs.ErrNotExist if there is none. A damaged file is also an error.
 func Load[T any](r *Runner, name string) (*T, Record, error) {
 	fail := func(err error) (*T, Record, error) {
 		return nil, Record{}, fmt.Errorf("reading step %s: %w", name, err)
@@ -104,7 +104,7 @@ func Load[T any](r *Runner, name string) (*T, Record, error) {
 	}
 	result := new(T)
 	dec := json.NewDecoder(bytes.NewReader(k.Result))
-	dec.DisallowUnknownFields() // for example a result of another version
+	dec.DisallowUnknownFields() // such as those of another version
 	if err := dec.Decode(result); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrCorrupt, err))
 	}

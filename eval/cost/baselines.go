@@ -25,7 +25,7 @@ import (
 // ones (1,344 numbers each).
 type Baselines struct {
 	Rows []BaselineRow `json:"rows"`
-	// Skipped names libraries that are not installed, and the packages to
+	// Skipped lists the libraries that are not installed, with the packages to
 	// install.
 	Skipped []string `json:"skipped"`
 }
@@ -38,12 +38,12 @@ type BaselineRow struct {
 	Index   uint64 `json:"index_bytes"`
 	Request int    `json:"request_bytes"`
 	Reply   int    `json:"reply_bytes"`
-	// Cloud is the time of the search, Owner the time to make a request and
+	// Cloud is the time of the search, and Owner the time to make a request and
 	// read the reply.
 	Cloud float64 `json:"cloud_ms"`
 	Owner float64 `json:"owner_ms"`
-	// Recall is the share of the ten nearest found, by scores in sealed and by
-	// squared L2 in plaintext searches.
+	// Recall is the share of the ten nearest found: nearest by score for
+	// sealed, and by squared L2 for plaintext searches.
 	Recall float64 `json:"recall_at_10"`
 	Leaks  string  `json:"cloud_learns"`
 }
@@ -55,7 +55,6 @@ const (
 	inTheClear   = "everything"
 )
 
-// MeasureBaselines measures n records of each length.
 func MeasureBaselines(ctx context.Context, l *measure.Lab, n int) (*Baselines, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -120,7 +119,7 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 	return nil
 }
 
-// skip notes the error of a missing library, and reports whether err is one.
+// skip reports whether err is due to a missing library, and records it.
 func (out *Baselines) skip(err error) bool {
 	advice := hint.Of(err)
 	if advice == "" || !errors.Is(err, cpar.ErrInput) {
@@ -132,7 +131,7 @@ func (out *Baselines) skip(err error) bool {
 	return true
 }
 
-// lay takes the integers of the index from its twin.
+// lay takes the integers of the index from its plaintext twin.
 func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 	if p.Integers, err = measure.IntegersOf(b, n, p.vectors); err != nil {
 		return err
@@ -148,13 +147,14 @@ func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 func (p *baselineRun) add(r BaselineRow) {
 	r.Dim, r.Records = p.table.d, len(p.Rows)
 	if r.Leaks == "" {
-		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // numbers and distances
+		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // float32 numbers, and records with distances
 	}
 	r.Cloud, r.Owner, r.Recall = measure.RoundTo(r.Cloud, 4), measure.RoundTo(r.Owner, 3), measure.RoundTo(r.Recall, 3)
 	p.out.Rows = append(p.out.Rows, r)
 }
 
-// nearestScores returns the ten records with the smallest scores, ties by record.
+// nearestScores returns the ten records with the smallest scores. Ties go to
+// the lower record.
 func nearestScores(scores []int64) []uint32 {
 	queue := kdforest.NewQueue(peerNear)
 	for record, score := range scores {
@@ -183,7 +183,7 @@ func (p *baselineRun) sealed(ctx context.Context) error {
 	return err
 }
 
-// scan uses the kernel of the image networks.
+// scan measures a plaintext scan with the kernel of the image networks.
 func (p *baselineRun) scan(ctx context.Context) error {
 	d := p.table.d
 	memory, halves := make([]float32, 0, d*len(p.Rows)), make([]float32, len(p.Rows))
@@ -191,7 +191,7 @@ func (p *baselineRun) scan(ctx context.Context) error {
 		memory, halves[i] = append(memory, row...), f32.Dot(row, row)/2
 	}
 	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + ‖y‖²/2. The last term is the same for all
-	// x.
+	// records x.
 	found := make([][]uint32, len(p.table.requests))
 	ms, err := measure.MedianMS(ctx, len(found), func(i int) error {
 		y := p.table.requests[i%len(found)]
@@ -209,8 +209,8 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	return nil
 }
 
-// flann bounds visits where possible, because bounded searches are several
-// times faster than a scan.
+// flann bounds the number of visits where possible, because bounded searches
+// are several times faster than a scan.
 func (p *baselineRun) flann(ctx context.Context) error {
 	checks := max(peerNear, len(p.Rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
@@ -227,7 +227,8 @@ func (p *baselineRun) faiss(ctx context.Context) error {
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
 
-// names maps the driver's searches to rows.
+// library measures a library. names maps the driver's searches to names of
+// rows.
 func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
 	peer, err := compileDriver(ctx, l)
 	if err != nil {
@@ -243,7 +244,6 @@ func (p *baselineRun) library(ctx context.Context, l library, arguments []string
 	})
 }
 
-// bgv multiplies ciphertexts with the library lattigo (baselinesbgv.go).
 func (p *baselineRun) bgv(ctx context.Context) error {
 	x, err := newBGV(p.Rows, p.Addends)
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"github.com/tuneinsight/lattigo/v6/schemes/bgv"
 )
 
-// A bgvIndex computes scores under encryption the standard way. One BGV
-// ciphertext holds one coordinate of as many records as it has slots. It is
-// multiplied by a ciphertext that holds the request's coordinate in all slots.
-// Products are summed without relinearisation, which is fastest for the server.
+// A bgvIndex computes scores under the homomorphic encryption scheme BGV in the
+// standard way. One ciphertext holds one coordinate of as many records as it
+// has slots. The server multiplies it by a ciphertext that holds the request's
+// coordinate in all slots. Products are summed without relinearisation, which
+// is fastest for the server.
 //
 //	records  n×(d+1) ─▶ ⌈n/N⌉·(d+1) ciphertexts   the last coordinate is the addend
 //	request  d+1     ─▶ d+1 ciphertexts           its last coordinate is 1
@@ -28,7 +29,7 @@ type bgvIndex struct {
 	groups    [][]*rlwe.Ciphertext
 }
 
-// bgvParameters have 128 bits by the Homomorphic Encryption Standard, the
+// bgvParameters give 128 bits by the Homomorphic Encryption Standard, the
 // smallest degree for one product, and scores of 16 bits.
 var bgvParameters = bgv.ParametersLiteral{LogN: 12, LogQ: []int{54, 54}, PlaintextModulus: 1<<16 + 1}
 

@@ -18,8 +18,8 @@ import (
 type Need struct {
 	Scheme  cpar.Scheme  `json:"scheme"`
 	Profile profile.Kind `json:"profile"`
-	// Records is the size of each tenant's index. Rate is the number of
-	// requests per second of all tenants together.
+	// Records is the size of each tenant's index. Rate is the total number of
+	// requests per second of all tenants.
 	Records int     `json:"records"`
 	Tenants int     `json:"tenants"`
 	Rate    float64 `json:"qps"`
@@ -36,22 +36,21 @@ var Planned = []Need{
 type Host struct {
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memory_bytes"`
-	// Read is the memory bandwidth of all cores together in bytes per second,
-	// Network the bandwidth of the connection.
+	// Read is the memory bandwidth of all cores together, and Network the
+	// bandwidth of the connection, in bytes per second.
 	Read    float64 `json:"read_bytes_per_s"`
 	Network float64 `json:"network_bytes_per_s"`
 }
 
-// A LinearCost is a fixed cost plus a cost per record.
 type LinearCost struct {
 	Fixed     float64 `json:"fixed"`
 	PerRecord float64 `json:"per_record"`
 }
 
-// At returns the cost of an index of the given size.
 func (l LinearCost) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
 
-// fitLine returns a line with coefficients of at least 0.
+// fitLine returns the line through two measurements, with coefficients of at
+// least 0.
 func fitLine(n [2]float64, cost [2]float64) LinearCost {
 	slope := max(0, (cost[1]-cost[0])/(n[1]-n[0]))
 	return LinearCost{max(0, cost[1]-slope*n[1]), slope}
@@ -61,15 +60,16 @@ func fitLine(n [2]float64, cost [2]float64) LinearCost {
 // this machine.
 type UnitCosts struct {
 	Measured [2]int `json:"measured_records"`
-	// Index is stored, Held is in the server's memory, a request reads Read,
-	// and a device stores Kept. Request and Reply are sent. All are in bytes.
+	// Index bytes are stored, Held bytes are in the server's memory, Read bytes
+	// are read by a request, and Kept bytes are kept by a device. Request and
+	// Reply bytes are sent.
 	Index   LinearCost `json:"index_bytes"`
 	Held    LinearCost `json:"held_bytes"`
 	Read    LinearCost `json:"read_bytes"`
 	Kept    LinearCost `json:"kept_bytes"`
 	Request LinearCost `json:"request_bytes"`
 	Reply   LinearCost `json:"reply_bytes"`
-	// Core is the server's time on one core, Owner the owner's time on all
+	// Core is the server's time on one core, and Owner the owner's on all
 	// cores, in seconds.
 	Core  LinearCost `json:"core_s"`
 	Owner LinearCost `json:"owner_s"`
@@ -103,8 +103,8 @@ type Capacity struct {
 	Costs UnitCosts `json:"costs"`
 }
 
-// Plans use half of the processors and network, so that random arrivals do not
-// queue, and three quarters of the memory.
+// A plan uses half of the processors and network, so that random arrivals do
+// not queue, and three quarters of the memory.
 const (
 	planCopies     = 2
 	planShardBytes = 200 << 20
@@ -123,8 +123,8 @@ func (n Need) Check() error {
 }
 
 // PlanCapacity computes the cluster for a need from the costs of its scheme and
-// profile. Costs are linear in the records. That is measured up to a million
-// records (profile-growth, scaling) and assumed beyond.
+// profile. Costs are linear in the number of records: as measured up to a
+// million (profile-growth, scaling), and by assumption beyond.
 func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	records := float64(n.Records)
 	out := Capacity{Need: n, Host: h, Costs: c,
@@ -134,7 +134,7 @@ func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	held, core := c.Held.At(records), c.Core.At(records)
 	out.Shards = int(max(1, math.Ceil(held/planShardBytes)))
 	out.Memory = planCopies * held * float64(n.Tenants)
-	// Reading occupies memory bandwidth, computing occupies cores.
+	// Reading occupies memory bandwidth, and computing occupies cores.
 	alone := max(core/float64(h.Cores), c.Read.At(records)/h.Read)
 	out.CoreHours = core * 1e6 / 3600
 	// Every shard receives the request. Partial replies go through the router.
@@ -199,9 +199,9 @@ func (c *Capacity) Tables() []measure.Table {
 
 var capacitySizes = []int{10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}
 
-// CapacityTable shows the growth of a scheme and a profile: one tenant with one
-// request per second, and tenants with 10⁹ records in total and ten requests
-// per tenant and day.
+// CapacityTable shows the growth of costs for one scheme and profile: one
+// tenant with one request per second, and tenants with 10⁹ records in total and
+// ten requests per tenant and day.
 func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 	t := measure.Table{Name: "plan-growth", Title: fmt.Sprintf("`%v`, profile `%v`", n.Scheme, n.Profile),
 		Columns: []string{"records of an index", "cloud", "owner", "sent", "received", "kept", "machines for one index asked once a second", "machines for 10⁹ records in many indexes, each asked ten times a day"}}

@@ -15,8 +15,8 @@ import (
 	"cpar/user"
 )
 
-// CapacityRecords are the two sizes of index from which fixed costs and costs
-// per record follow. A scan of the larger exceeds the last-level cache.
+// CapacityRecords are the sizes of index from which fixed costs and costs per
+// record are computed. A scan of the larger exceeds the last-level cache.
 var CapacityRecords = [2]int{5_000, 25_000}
 
 const capacityRequests = 9
@@ -69,7 +69,7 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 
 type costs struct{ index, held, read, kept, request, reply, core, owner float64 }
 
-// stored computes the costs that follow from a manifest.
+// stored returns the costs that can be computed from a manifest.
 func stored(m *cpar.Manifest, owner *user.Owner) (out costs) {
 	out.index = float64(m.Bytes())
 	for i, needed := range (shard.Range{Last: 1 << 30}).Needs(m) {
@@ -104,7 +104,8 @@ func opaqueCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	return out, err
 }
 
-// scoredCosts uses the schemes' default approximation.
+// scoredCosts measures a scheme that computes scores, with its default
+// approximation.
 func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (costs, error) {
 	s, err := measure.OpenSession(ctx, c, opt)
 	if err != nil {
@@ -145,7 +146,7 @@ func ThisHost() Host {
 	h := Host{Cores: runtime.NumCPU(), Memory: float64(measure.ProcField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
 	words := make([]uint64, 1<<27)
 	for i := range words {
-		words[i] = uint64(i) // all untouched pages share one physical page
+		words[i] = uint64(i) // because untouched pages share one physical page
 	}
 	for range 5 { // the best of five rounds
 		begun := time.Now()

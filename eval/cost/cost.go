@@ -1,6 +1,7 @@
-// Package cost measures time, bytes and memory: of searches, builds and
-// requests, by size of index, beside other libraries (folder driver) and
-// beside the paper. It also plans clusters from these costs (PlanCapacity).
+// Package cost measures the time, bytes and memory of searches, builds and
+// requests, by size of index. It compares them with other libraries (folder
+// driver) and with the paper. It also plans clusters from these costs
+// (PlanCapacity).
 //
 //	measure.Lab ─▶ Measure…, …Step ─▶ a Result: Tables, Figures
 //
@@ -27,20 +28,20 @@ import (
 // A CostRow is one search on one core.
 type CostRow struct {
 	Name string `json:"name"`
-	// NS is the median server time of a request, Bytes the ciphertext read for
-	// it.
+	// NS is the median server time of a request, and Bytes the ciphertext that
+	// it reads.
 	NS    int64 `json:"ns"`
 	Bytes int64 `json:"bytes"`
-	// StreamRatio is the time of a plain read of equally many bytes, in the
-	// faster of two orders and in the same run, divided by NS.
+	// StreamRatio is the time of a plain read of equally many bytes in the same
+	// run, in the faster of two orders, divided by NS.
 	StreamRatio float64 `json:"stream_ratio"`
 
 	Search  string  `json:"search,omitempty"`
 	Approx  float64 `json:"approx,omitempty"` // AP-X in percent
 	Visits  float64 `json:"visits"`
-	Speedup float64 `json:"speedup"` // over capia in this run
-	// Bound is the speedup that the visits allow. MemoryBound is capia's time
-	// over the time of scoring the same records in the same order.
+	Speedup float64 `json:"speedup"` // over capia, a scan, in this run
+	// Bound is the speedup that the number of visits allows. MemoryBound is the
+	// speedup of only scoring the same records in the same order.
 	Bound       float64 `json:"bound"`
 	MemoryBound float64 `json:"memory_bound,omitempty"`
 }
@@ -67,7 +68,8 @@ type PrimitiveCost struct {
 	// Vector encrypts a record's vector of VectorDim elements.
 	Vector    float64 `json:"vector_ms"`
 	VectorDim int     `json:"vector_dimension"`
-	// Plane encrypts a plane of |SF|+1 elements, BoxedPlane one of 2·m̂+2 as in the paper's box.
+	// Plane encrypts a split plane of |SF|+1 elements, and BoxedPlane one of
+	// 2·m̂+2 as in the paper's box.
 	Plane      float64 `json:"plane_ms"`
 	BoxedPlane float64 `json:"boxed_plane_ms"`
 	BoxedDim   int     `json:"boxed_plane_dimension"`
@@ -197,8 +199,8 @@ func requestCost(ctx context.Context, b *measure.Built) (r RequestCost, err erro
 	return r, err
 }
 
-// vectorOperations returns the operations of inner-product encryption on vectors
-// of dim elements, on arbitrary content, which does not affect the cost.
+// vectorOperations returns the operations of inner-product encryption on
+// arbitrary vectors of dim elements.
 func vectorOperations(dim int) (record, request, score func(int) error, err error) {
 	secret := [32]byte{'c', 'o', 's', 't'}
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -270,7 +272,6 @@ func (c *Cost) Tables() []measure.Table {
 	return tables
 }
 
-// A quantity is one line of a table of single values.
 type quantity struct {
 	what  string
 	value float64

@@ -26,7 +26,8 @@ import (
 //go:embed driver/*.cpp driver/driver.h
 var peerSources embed.FS
 
-// Debian's flags for the library, with unrolled loops for distances.
+// peerFlags are Debian's flags for the library, with unrolled loops for
+// distances.
 var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
 
 // A library is a third-party library, with the flags that compile its driver,
@@ -37,9 +38,11 @@ type library struct {
 }
 
 var (
-	// This one is compared with plain Go, both on the baseline instruction set.
+	// flannLibrary is compared with plain Go. Both use the baseline instruction
+	// set.
 	flannLibrary = library{"flann", "FLANN", "libflann-dev", []string{"-llz4"}}
-	// The others are compared with this machine's fastest kernels.
+	// hnswLibrary and faissLibrary are compared with this machine's fastest
+	// kernels.
 	hnswLibrary  = library{"hnsw", "hnswlib", "libhnswlib-dev", []string{"-march=native"}}
 	faissLibrary = library{"faiss", "faiss", "libfaiss-dev liblapack-dev", []string{"-lfaiss", "-llapack", "-lblas", "-fopenmp"}}
 )
@@ -49,8 +52,8 @@ type driver struct {
 	folder, program string
 }
 
-// compileDriver compiles a driver. Without a compiler or the library, the error
-// wraps cpar.ErrInput and its hint names the packages to install.
+// compileDriver compiles a driver. Without a compiler or the library, its error
+// wraps cpar.ErrInput and hints at the packages to install.
 func compileDriver(ctx context.Context, l library) (*driver, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))
@@ -93,16 +96,16 @@ func (p *driver) close() { os.RemoveAll(p.folder) }
 type driverLine struct {
 	Search  string  `json:"search"` // kdtree or scan, for FLANN
 	Build   int     `json:"build"`
-	Checks  int     `json:"checks"` // or another bound on the search
-	Bytes   float64 `json:"bytes"`  // of the index, vectors included
+	Checks  int     `json:"checks"` // visited records, or another bound on the search
+	Bytes   float64 `json:"bytes"`  // of the index, including vectors
 	Recall  float64 `json:"recall"`
 	Seconds float64 `json:"seconds"` // per request
-	Visited float64 `json:"visited"` // per request: distances computed
+	Visited float64 `json:"visited"` // distances computed per request
 }
 
 const (
 	peerUnlimited = -1 // unlimited checks
-	peerScan      = 0  // instead of checks: FLANN's linear search
+	peerScan      = 0  // FLANN's linear search, in place of a number of checks
 )
 
 func flannArguments(trees, builds int, checks []int) []string {
@@ -117,7 +120,8 @@ func flannArguments(trees, builds int, checks []int) []string {
 	return args
 }
 
-// run calls line for every result as it arrives.
+// run runs the driver on t and calls the function line for every result as it
+// arrives.
 func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, line func(driverLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
 	if err := cmp.Or(writeTable(args[0], t.records), writeTable(args[1], t.requests), writeTable(args[2], t.truth)); err != nil {

@@ -16,13 +16,13 @@ import (
 const (
 	flannNeighbours = 10 // neighbours requested
 	flannTrees      = 10
-	// FLANN's forests differ in every run, and the recall of one varies by
-	// about 0.01.
+	// flannBuilds is the number of forests averaged, because FLANN's forests
+	// differ in every run and recall varies by about 0.01.
 	flannBuilds = 3
 	pcaDims     = 64
 )
 
-// flannVisitShares are in tenths of a percent.
+// flannVisitShares are bounds on visits, in tenths of a percent of the records.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 var flannRecalls = []float64{0.8, 0.9}
@@ -31,58 +31,55 @@ const (
 	LibraryFLANN     = "flann"
 	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as in FLANN
 	LibraryNode      = "cpar-plain-node"     // a record at every node, as in the paper
-	LibraryEncrypted = "cpar-encrypted-node" // the server's
+	LibraryEncrypted = "cpar-encrypted-node" // the server's encrypted forest
 )
 
 // FLANN compares the forest of package kdforest with FLANN's randomized
-// kd-forest: same vectors, number of trees and distance, recall of the true ten
-// nearest against visits and time.
+// kd-forest: recall of the true ten nearest against visits and time, for the
+// same vectors, number of trees and distance.
 //
-// Spaces, both with squared L2: jl1296 holds the integers of the
-// Johnson-Lindenstrauss projection of a photo's 864 levels, and pca64 holds the
-// first 64 principal components of these levels.
+// There are two spaces, both with squared L2. jl1296 holds the integers of the
+// Johnson-Lindenstrauss projection of a photo's 864 levels (quantised
+// features). pca64 holds the first 64 principal components of these levels.
 //
-// Everything runs on one core, one request at a time: FLANN in C++, compiled
-// from its headers with -O3, ours in plain Go, both on float32. The encrypted
-// forest works on 64-bit words, splits in levels, adds the divergence of lab
-// histograms to the distance, and its recall is relative to its own scan. Its
-// visits therefore compare with the plain forest over levels, not with FLANN's.
-// Its time is the price of privacy.
+// Everything runs on one core, one request at a time. FLANN is C++, compiled
+// from its headers with -O3, and our forest is plain Go. Both use float32. The
+// encrypted forest works on 64-bit words, splits in levels, and adds the
+// divergence of lab histograms to the distance. Its recall is relative to its
+// own scan. Its visits therefore compare with the plain forest over levels, not
+// with FLANN's. Its time shows the price of privacy.
 type FLANN struct {
 	Records    int `json:"records"`
 	Requests   int `json:"requests"`
 	Neighbours int `json:"neighbours"`
 	Trees      int `json:"trees"`
-	// Builds is the number of forests averaged per value, except for encrypted
-	// ones.
+	// Builds is the number of forests averaged per value, or one if encrypted.
 	Builds int          `json:"builds"`
 	Points []FLANNRow   `json:"rows"`
 	Equal  []FLANNEqual `json:"equal_recall"`
 	Price  []FLANNPrice `json:"price_of_privacy"`
 }
 
-// A FLANNRow is one point of a curve.
 type FLANNRow struct {
 	FLANNCurve
-	// Visits is the upper bound on distinct records visited (FLANN's checks),
-	// and Approx the same in percent of the records.
+	// Visits bounds the distinct records visited (FLANN's checks). Approx is
+	// the same in percent of the records.
 	Visits int     `json:"visits"`
 	Approx float64 `json:"approx"`
-	// Visited is the mean number of visits, which is below Visits where no
-	// reachable record was left.
+	// Visited is the mean number of visits, lower if searches ran out of
+	// reachable records.
 	Visited float64 `json:"visited"`
 	Recall  float64 `json:"recall_at_10"`
 	Micros  float64 `json:"us_per_request"`
 }
 
-// A FLANNCurve identifies a curve.
 type FLANNCurve struct {
 	Space   string `json:"space"`
 	Library string `json:"library"`
 	// Search is best-bin, by-rank, depth-first or scan.
 	Search string `json:"search"`
-	// Splits names what the trees divide: the compared vectors, or the 864
-	// levels behind them.
+	// Splits names the space that the trees divide: the compared vectors, or
+	// the 864 levels.
 	Splits string `json:"splits"`
 }
 
@@ -157,12 +154,12 @@ func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progres
 	return f, nil
 }
 
-// A vectorTable holds one space, row by row.
+// A vectorTable holds the vectors of one space.
 type vectorTable struct {
 	name              string
 	d                 int
 	records, requests [][]float32
-	truth             [][]uint32 // the nearest records of every request, see setTruth
+	truth             [][]uint32 // the nearest records of every request (setTruth)
 }
 
 func jlTable(s *measure.Session) (*vectorTable, error) {
@@ -181,7 +178,6 @@ func jlTable(s *measure.Session) (*vectorTable, error) {
 	return t, nil
 }
 
-// pcaTable reduces the L1 coordinates to their principal components.
 func pcaTable(s *measure.Session) (*vectorTable, error) {
 	var records, requests [][]float32
 	for _, part := range []struct {
@@ -206,8 +202,8 @@ func toFloat32s[T int16 | float64](x []T) []float32 {
 	return measure.Map(x, func(v T) float32 { return float32(v) })
 }
 
-// visits merges shares that are the same number of visits in a small
-// collection.
+// visits converts flannVisitShares to numbers of visits. It merges equal
+// numbers, which occur in small collections.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
 	for _, tenths := range flannVisitShares {
@@ -231,7 +227,7 @@ func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) 
 // the curve begins above the recall or never reaches it.
 func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bool) {
 	var last FLANNRow
-	for _, r := range f.Points { // ascending in visits, curve by curve
+	for _, r := range f.Points { // the points of each curve ascend in visits
 		if r.FLANNCurve != c {
 			continue
 		}
@@ -247,7 +243,7 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 	return 0, 0, false
 }
 
-// compare interpolates at flannRecalls.
+// compare interpolates every curve at flannRecalls.
 func (f *FLANN) compare() {
 	var curves []FLANNCurve
 	for _, r := range f.Points {
@@ -270,7 +266,7 @@ func (f *FLANN) compare() {
 			f.Equal = append(f.Equal, e)
 			found[c] = e
 		}
-		var best *FLANNEqual // best of the encrypted searches
+		var best *FLANNEqual // the fastest encrypted search
 		for _, c := range curves {
 			if e, ok := found[c]; ok && c.Library == LibraryEncrypted && (best == nil || e.Micros < best.Micros) {
 				best = &e

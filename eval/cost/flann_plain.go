@@ -29,8 +29,9 @@ func flannCurve(space string) FLANNCurve {
 	return FLANNCurve{Space: space, Library: LibraryFLANN, Search: searchBestBin, Splits: splitsVectors}
 }
 
-// flannChoices are FLANN's own: split at the mean of a dimension drawn
-// uniformly from the five with the largest variance over 101 records.
+// flannChoices returns options to build as FLANN does: a node splits at the
+// mean of a dimension drawn uniformly from the five with the largest variance
+// over 101 records.
 func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	return kdforest.BuildOptions{
 		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
@@ -105,8 +106,8 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	return nil
 }
 
-// plain averages one of our forests over its builds. ask loads request i into
-// the space.
+// plain measures our forest, averaged over several builds. The function ask
+// loads request i into the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
 		visited int
@@ -150,8 +151,8 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 	return nil
 }
 
-// levels has the defaults of the encrypted forest in plaintext: splits in
-// levels, records compared in the projection.
+// levels measures a plaintext forest that splits in levels and compares in the
+// projection, as the encrypted forest does by default.
 func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Session) error {
 	visits, err := m.visits()
 	if err != nil {
@@ -177,8 +178,8 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 	return nil
 }
 
-// encrypted times only the server's part, on one core. Recall is relative to
-// the server's scan.
+// encrypted measures the encrypted forest. Only the server's part is timed, on
+// one core. Recall is relative to the server's scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
 	queries, err := s.Prepare(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000}, len(s.Requests))
 	if err != nil {
@@ -234,13 +235,14 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 	return nil
 }
 
-// setTruth uses brute force in float64, free of either library's rounding.
+// setTruth uses brute force in float64, which is free of either library's
+// rounding.
 func (t *vectorTable) setTruth(k int) {
 	t.truth = make([][]uint32, len(t.requests))
 	for i, request := range t.requests {
 		queue := kdforest.NewQueue(k)
 		for j, record := range t.records {
-			bits := math.Float64bits(distance.SquaredL2(record, request)) // non-negative: bits have the order of values
+			bits := math.Float64bits(distance.SquaredL2(record, request)) // non-negative floats have the same order as their bits
 			queue.Push(kdforest.Hit{Record: uint32(j), Score: int64(bits)})
 		}
 		t.truth[i] = hitRecords(queue.Hits())
@@ -264,7 +266,7 @@ func (s *vectorSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond uses a single plane, which is a valid bound.
+// Beyond uses the distance from a single plane, which is a valid bound.
 func (s *vectorSpace) Beyond(plane uint32, worst int64) bool {
 	return s.Distance(plane) > s.Reach(worst)
 }
@@ -279,8 +281,8 @@ func (s *vectorSpace) Reach(worst int64) float64 {
 	return float64(math.Float32frombits(uint32(worst)))
 }
 
-// Four lanes, as in FLANN, break the dependency between additions. Eight
-// elements at a time leave one bounds check.
+// squaredL2 sums in four lanes, as FLANN does, to break the dependency between
+// additions. Taking eight elements at a time leaves one bounds check.
 func squaredL2(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32

@@ -36,7 +36,6 @@ func (f *FLANN) Tables() []measure.Table {
 	return []measure.Table{all, equal, price}
 }
 
-// flannSpace is the space of the figure.
 const flannSpace = "jl1296"
 
 var flannSeries = []struct {
@@ -55,7 +54,6 @@ var flannSeries = []struct {
 	{FLANNCurve{flannSpace, LibraryEncrypted, searchDepthFirst, splitsLevels}, plot.Series{Name: "encrypted, Algorithm 1", Colour: plot.Red}},
 }
 
-// Figures implements Drawn: recall against time.
 func (f *FLANN) Figures() []plot.Figure {
 	times := plot.Figure{Name: "flann-time-" + flannSpace, Title: "Recall against time, JL-1296", X: plot.Axis{Label: "µs a request, one core", Log: true}, Y: plot.Axis{Label: "recall@10"}}
 	for _, s := range flannSeries {

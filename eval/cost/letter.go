@@ -13,8 +13,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// DefaultLiteralN is the number of images in the literal index, to which a
-// request takes seconds.
+// DefaultLiteralN is small, because a request to the literal index takes
+// seconds.
 const DefaultLiteralN = 300
 
 const (
@@ -23,42 +23,43 @@ const (
 	letterPCA      = 32
 )
 
-// A Letter is the paper implemented literally (package letter), run end to end.
+// A Letter is the cost of the paper's literal implementation (package letter),
+// end to end.
 type Letter struct {
 	Boxes []LetterBox `json:"boxes"`
 	// Place is the share of ranks at which the encrypted and the plaintext
 	// search agree, over all requests at AP-10 and AP-100.
 	Place float64 `json:"place_agreement"`
-	// Planes counts type-2 comparisons against a full Queue. Pruned counts the
-	// skipped sides.
+	// Planes counts comparisons with hyperplanes (type-2) while Queue is full.
+	// Pruned counts the skipped sides.
 	Pruned int `json:"pruned_planes"`
 	Planes int `json:"planes"`
 }
 
-// A LetterBox is the cost of one operation, of a box as printed or of its
-// replacement in the product.
+// A LetterBox is the cost of one operation of a box (a figure with an
+// algorithm) as printed, or of its replacement in the product.
 type LetterBox struct {
 	Box      string `json:"box"`
 	Elements int    `json:"elements"` // of the resulting ciphertexts
 	Bytes    int    `json:"bytes"`
-	// Dot is the number of inner products counted, DotPaper the number by the
-	// paper's formulas, or nil.
+	// Dot is the counted number of inner products, and DotPaper the number by
+	// the paper's formulas, or nil.
 	Dot      int64  `json:"dot"`
 	DotPaper *int64 `json:"dot_paper"`
-	// MS is the median time here, MSPaper the paper's, or nil.
+	// MS is the median time here in milliseconds, and MSPaper the paper's, or
+	// nil.
 	MS      float64  `json:"ms"`
 	MSPaper *float64 `json:"ms_paper"`
 }
 
-// LetterStep measures package letter over the first Plan.LiteralN images.
 func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	return measure.OneStep(ctx, r, m.Name, r.LiteralN, measure.WithCorpus(r, func(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Letter, error) {
 		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, progress)
 	}))
 }
 
-// MeasureLetter builds the literal index of n images, sends a few requests and
-// measures every box. alpha is the paper's α, or 0 for its default.
+// MeasureLetter builds a literal index, sends a few requests and measures every
+// box. alpha is the paper's α, or 0 for its default.
 func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
 	few := *c
 	few.Train = c.Train[:min(n, len(c.Train))]
@@ -104,8 +105,8 @@ type letterCosts struct {
 	out    *Letter
 }
 
-// dims returns the lengths of V_L1, H_L1 and V_KL with the elements that the
-// boxes append: 1299, 2594 and 98.
+// dims returns the lengths of V_L1, H_L1 and V_KL, including the elements that
+// the boxes append: 1299, 2594 and 98.
 func (x *letterCosts) dims() (v, h, kl int64) {
 	m, bins := int64(x.user.L1.M), int64(x.user.KL.M)
 	return m + 3, 2*m + 2, 2*bins + 2
@@ -172,7 +173,7 @@ func (x *letterCosts) box(name string, elements int, formula int64, stated strin
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // warm up
+	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // with a warm-up call
 		MS: ms}
 	if formula >= 0 {
 		b.DotPaper = &formula
@@ -202,7 +203,7 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	if err != nil {
 		return err
 	}
-	node := &x.cloud.Trees[0][0] // the root has a hyperplane
+	node := &x.cloud.Trees[0][0] // the root always has a hyperplane
 	leaf := &x.cloud.Trees[0][len(x.images)-1]
 	var sink float64
 	one := func(what func(i int) (any, error)) func(int) error {
@@ -245,7 +246,7 @@ func (x *letterCosts) boxes(request letter.Image) error {
 }
 
 // product adds the product's replacements: one vector for both distances, and
-// folded requests. Inner products are computed, not counted.
+// folded requests. Inner products are calculated, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()

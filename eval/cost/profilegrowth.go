@@ -15,28 +15,26 @@ import (
 	"cpar/user"
 )
 
-// ProfileGrowth is the growth of scheme sealed with the short vectors of profiles learned
-// and network.
+// ProfileGrowth is the growth of scheme sealed with the short vectors of
+// profiles learned and network.
 type ProfileGrowth struct {
-	// Dim is the dimension of the records.
 	Dim int `json:"dim"`
 	// BaseMB is the memory of the process before the measurement.
 	BaseMB float64     `json:"base_rss_mb"`
 	Rows   []GrowthRow `json:"rows"`
 }
 
-// A GrowthRow is one size of an index of scheme sealed. Times are medians in milliseconds, the
+// A GrowthRow is one size of index. Times are medians in milliseconds, the
 // owner's on all cores.
 type GrowthRow struct {
 	Records  int     `json:"n"`
 	Cloud    float64 `json:"cloud_ms"` // one core
 	CloudAll float64 `json:"cloud_all_cores_ms"`
 	OwnerCost
-	Table uint64 `json:"table_bytes"` // keywords
+	Table uint64 `json:"table_bytes"` // encrypted keywords
 	Index uint64 `json:"index_bytes"`
-	// PeakMB is the memory of the process, owner and server together, while it
-	// answers. AddMB is the memory while it adds records, which takes Add
-	// seconds.
+	// PeakMB is the memory of owner and server together during requests. AddMB
+	// is the memory while records are added, which takes Add seconds.
 	PeakMB float64 `json:"peak_rss_mb"`
 	AddMB  float64 `json:"add_peak_rss_mb"`
 	Add    float64 `json:"add_s"`
@@ -45,11 +43,11 @@ type GrowthRow struct {
 var ProfileGrowthSizes = []int{20000, 100000, 1000000}
 
 const (
-	// growthBase is the number of synthetic photos, and growthWords their
-	// number of keywords and of values per embedding.
+	// growthBase is the number of synthetic photos, and growthWords the number
+	// of keywords and of values per embedding.
 	growthBase  = 1000
 	growthWords = 256
-	// growthStep bounds memory.
+	// growthStep bounds the records added at once, and so memory.
 	growthStep     = 100000
 	growthRequests = 9
 )
@@ -66,8 +64,8 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	})
 }
 
-// The photos have more keywords than dimensions, so that a fitted profile uses
-// all dimensions that it may have.
+// syntheticPhotos makes photos with more keywords than dimensions, so that a
+// fitted profile uses all dimensions that it may have.
 func syntheticPhotos(n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(4, 0))
 	zeros := feature.New()
@@ -146,7 +144,8 @@ func (row *GrowthRow) measure(ctx context.Context, s *measure.SealedSession, c *
 			return err
 		}
 	}
-	// Read memory first, because times are taken without garbage collection.
+	// Memory is read first, because times are measured without garbage
+	// collection.
 	row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
 	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) { return onAllCores(ctx, s, requests[i%len(requests)]) })
 	if err != nil {
@@ -158,7 +157,6 @@ func (row *GrowthRow) measure(ctx context.Context, s *measure.SealedSession, c *
 	return nil
 }
 
-// onAllCores times the server's answer to one request.
 func onAllCores(ctx context.Context, s *measure.SealedSession, v *vector.Vector) (time.Duration, error) {
 	_, q, err := s.Owner.RequestVector(v, s.Params(10))
 	if err != nil {

@@ -13,29 +13,28 @@ import (
 	"cpar/internal/modq"
 )
 
-// A Roofline compares the speed of scans on one core with its two limits, the
-// speed of memory and of multiplication.
+// A Roofline compares the speed of scans on one core with its limits, the speed
+// of memory and of multiplication.
 type Roofline struct {
 	// Kernels names the kernels in use: avx512, avx2 or plain.
 	Kernels string `json:"kernels"`
 	// BandwidthGBs is the rate of a plain read of the index. MultipliesGs is
-	// the rate of the kernel for many requests on cached rows, in 10⁹ per
-	// second. One multiplication is a word of a record times a word of a
-	// request.
+	// the rate of the kernel for many requests on cached rows, in 10⁹
+	// multiplications (a word of a record times a word of a request) per
+	// second.
 	BandwidthGBs float64         `json:"bandwidth_gb_s"`
 	MultipliesGs float64         `json:"multiplies_g_s"`
 	Points       []RooflinePoint `json:"points"`
 }
 
-// A RooflinePoint is one batch of requests.
 type RooflinePoint struct {
 	Batch int   `json:"batch"`
 	NS    int64 `json:"ns"`
-	// Intensity is the number of multiplications per byte read, and Rate is in
-	// 10⁹ multiplications per second.
+	// Intensity is the number of multiplications per byte read. Rate is in 10⁹
+	// multiplications per second.
 	Intensity float64 `json:"multiplies_a_byte"`
 	Rate      float64 `json:"multiplies_g_s"`
-	// OfRoof is Rate relative to what the two limits allow.
+	// OfRoof is Rate divided by the rate that the limits allow.
 	OfRoof float64 `json:"of_roof"`
 }
 

@@ -9,7 +9,6 @@ import (
 	"cpar/eval/measure"
 )
 
-// ScalingSizes are the measured sizes of index.
 var ScalingSizes = []int{1250, 2500, 5000, 10000, 20000, 40000, 80000}
 
 const (
@@ -30,7 +29,8 @@ type ScalingRow struct {
 	AP10       int64   `json:"ap10_ns"`
 	Fixed      int64   `json:"fixed_ns"`
 	FixedAP    float64 `json:"fixed_ap"`
-	// Recall is the share of the scan's ten nearest found, in percent.
+	// RecallAP10 and RecallFixed are shares of the scan's ten nearest found, in
+	// percent.
 	RecallAP10  float64 `json:"recall_ap10"`
 	RecallFixed float64 `json:"recall_fixed"`
 }
@@ -39,7 +39,7 @@ type Scaling struct {
 	Rows []ScalingRow `json:"rows"`
 }
 
-// ScalingSteps runs one step per size. If one fails, the result holds the
+// ScalingSteps runs one step per size. If a step fails, the result holds the
 // smaller sizes.
 func ScalingSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	sizes := slices.DeleteFunc(slices.Clone(ScalingSizes), func(n int) bool { return n > r.MaxN })

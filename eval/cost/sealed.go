@@ -13,7 +13,8 @@ import (
 	"cpar/user"
 )
 
-// Sealed is the quality and cost of schemes sealed and local.
+// Sealed is the quality and cost of schemes sealed and local (the device
+// downloads and searches the index).
 type Sealed struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
@@ -22,15 +23,14 @@ type Sealed struct {
 	// is the same for scheme local.
 	Top10Equal float64 `json:"top10_equal"`
 	LocalEqual float64 `json:"local_top10_equal"`
-	// Quality compares sealed with the same profile in plaintext and not
-	// quantised (plain-jl), through one projection.
+	// Quality compares sealed with plain-jl: the same profile and projection in
+	// plaintext, not quantised.
 	Quality []measure.QualityRow `json:"quality"`
-	// Cost is the cost of one index, Growth the cost of increasing sizes.
-	Cost   *SealedCost `json:"cost,omitempty"`
-	Growth []GrowthRow `json:"growth,omitempty"`
+	Cost    *SealedCost          `json:"cost,omitempty"`
+	Growth  []GrowthRow          `json:"growth,omitempty"`
 }
 
-// SealedSteps runs three steps, because each is slow.
+// SealedSteps runs three separately stored steps, because each is slow.
 func SealedSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	out, err := measure.RunStep(ctx, r, m.Name, nil, measure.WithCorpus(r, MeasureSealed))
 	if err != nil {
@@ -52,8 +52,6 @@ func SealedSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (me
 	return out, errors.Join(err, failed)
 }
 
-// MeasureSealed measures the quality of schemes sealed and local on the real
-// collection.
 func MeasureSealed(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Sealed, error) {
 	out := &Sealed{Records: len(c.Train), Requests: len(c.Test)}
 	for _, scheme := range []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal} {

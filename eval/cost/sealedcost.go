@@ -21,31 +21,29 @@ type SealedCost struct {
 	PCA     float64 `json:"pca_s"`
 	Cloud   float64 `json:"cloud_ms"`
 	OwnerCost
-	// Table (the keywords) is fetched like the hints.
+	// Table is the size of the keywords, which are fetched like the hints.
 	Table uint64 `json:"table_bytes"`
 	// Profile is fetched once in every scheme, and hardly grows with n.
 	Profile uint64 `json:"profile_bytes"`
 	Index   uint64 `json:"index_bytes"`
-	// Scheme local fetches LocalIndex, and its scan on the device takes
+	// Scheme local fetches LocalIndex bytes. A scan on the device takes
 	// LocalScan.
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
 }
 
-// An OwnerCost is the owner's part of the cost of scheme sealed.
 type OwnerCost struct {
-	// Encrypt makes a request from a vector. Read decrypts and checks all
-	// scores and ranks them, on all cores.
+	// Encrypt makes a request from a vector. Read decrypts, checks and ranks
+	// all scores, on all cores.
 	Encrypt float64 `json:"owner_request_ms"`
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
 	Reply   int     `json:"reply_bytes"`
-	// Hints are fetched once, and after an update only what is new.
+	// Hints are fetched once. After an update, only new hints are fetched.
 	Hints uint64 `json:"hints_bytes"`
 }
 
-// sealedRequests is the number of requests behind a median.
 const sealedRequests = 15
 
 func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost, error) {
@@ -87,7 +85,6 @@ func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
 	return err
 }
 
-// localScanMS returns the median time of requests to an index of scheme local.
 func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vector.Vector) (float64, error) {
 	return measure.MedianMS(ctx, len(requests), func(i int) error {
 		_, err := s.Nearest(ctx, requests[i%len(requests)], 10)
@@ -120,14 +117,13 @@ type TransferRow struct {
 	Requests int     `json:"requests"`
 	Sealed   float64 `json:"sealed_mb"`
 	Local    float64 `json:"local_mb"`
-	// The Stored sizes are kept on the device: profile, hints and keywords, or
-	// everything.
+	// SealedStored (profile, hints and keywords) and LocalStored (everything)
+	// are kept on the device.
 	SealedStored float64 `json:"sealed_stored_mb"`
 	LocalStored  float64 `json:"local_stored_mb"`
 }
 
-// TransferSizes are the sizes behind the rows, in bytes. All except the profile
-// and a request grow with the number of records and are given per record.
+// TransferSizes are the sizes from which the rows are computed, in bytes.
 type TransferSizes struct {
 	Profile float64 // fetched once in every scheme
 	Request float64
@@ -136,12 +132,12 @@ type TransferSizes struct {
 	Local   float64 // per record: vector and keywords, which scheme local fetches once
 }
 
-// LocalVectorBytes returns the size in bytes of a vector of dim coordinates in scheme local.
+// LocalVectorBytes returns the size of a vector in scheme local.
 func LocalVectorBytes(dim int) float64 {
 	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
 }
 
-// once returns the bytes fetched once for n records in each scheme, and the
+// once returns the bytes that each scheme fetches once for n records, and the
 // bytes of one sealed request and reply.
 func (h TransferSizes) once(n int) (sealed, local, each float64) {
 	records := float64(n)
@@ -160,8 +156,8 @@ func (h TransferSizes) Rows() (rows []TransferRow) {
 	return rows
 }
 
-// Crossing returns the smallest number of requests to n records for which
-// scheme local moves fewer bytes than sealed.
+// Crossing returns the smallest number of requests to an index of n records for
+// which scheme local transfers fewer bytes than sealed.
 func (h TransferSizes) Crossing(n int) int {
 	sealed, local, each := h.once(n)
 	return max(0, int(math.Floor((local-sealed)/each))+1)

@@ -18,7 +18,8 @@ import (
 
 // SealedTargets is the cost of scheme sealed at the sizes of its documented
 // targets: a million records of 96 numbers in hidden cells, 20,000 records of
-// profile paper beside capia and a plain read, and one photo added to 100,000.
+// profile paper compared with scheme capia and a plain read, and one photo
+// added to 100,000 records.
 //
 //	synthetic records ─▶ Setup, Encrypt, Request, Annotate, Neighbours ─▶ bytes, times
 //	real photos       ─▶ the same number of cells, in plaintext ─▶ recall, keywords
@@ -28,18 +29,17 @@ type SealedTargets struct {
 	Update  Added      `json:"update100k"`
 }
 
-// A LargeIndex is a large index of synthetic records. Sent and Received count
-// the bytes of one request and of its reply.
+// A LargeIndex is a large index of synthetic records. Sent and Received are the
+// bytes of one request and its reply.
 type LargeIndex struct {
 	Sent     int `json:"sent"`
 	Received int `json:"received"`
-	// Kept is everything a device stores: hints, keywords, cells, profile and
-	// ledger.
+	// Kept is the number of bytes that a device stores: hints, keywords, cells,
+	// profile and ledger.
 	Kept uint64 `json:"kept"`
-	// Recall is the share of the ten nearest found in the requested cell,
-	// relative to one cell of the same integers. KeywordShare is the number of
-	// human keywords found, relative to a search without cells. Both are
-	// measured on real photos, and means over partitions.
+	// Recall is the share of the ten nearest found in the requested cell, and
+	// KeywordShare the share of human keywords, both relative to a search
+	// without cells. They are means over partitions of real photos.
 	Recall       float64 `json:"recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`
 	// Owner is the time to make a request and read its reply, on all cores.
@@ -54,7 +54,7 @@ type LargeIndex struct {
 	Hints     uint64  `json:"hints"`
 	Keywords  uint64  `json:"keywords"`
 	Cells     uint64  `json:"cells"`
-	// Profile includes the ledger.
+	// Profile is the size of the profile and the ledger.
 	Profile     uint64  `json:"profile"`
 	Request     float64 `json:"owner_request_ms"`
 	Read        float64 `json:"owner_read_ms"`
@@ -64,7 +64,7 @@ type LargeIndex struct {
 	LeastRecall float64 `json:"least_recall_at_10"`
 }
 
-// A ScanCost is one request on one core, in three scans that take turns.
+// A ScanCost is one request on one core, by three scans in turn.
 type ScanCost struct {
 	Sealed int64 `json:"sealed_ns"`
 	Capia  int64 `json:"capia_ns"`
@@ -73,9 +73,9 @@ type ScanCost struct {
 	Records int   `json:"n"`
 }
 
-// Added is the cost of one more photo: the bytes sent to the server, and the
-// bytes fetched by another device with the previous generation. It is the
-// maximum over addedInTurn photos.
+// Added is the cost of one more photo: the bytes sent to the server, and those
+// fetched by another device with the previous generation. It is the maximum
+// over addedInTurn photos.
 type Added struct {
 	Pushed    uint64 `json:"pushed"`
 	Refetched uint64 `json:"refetched"`
@@ -109,7 +109,6 @@ func SealedTargetsStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	})
 }
 
-// MeasureSealedTargets measures the sizes of plan.
 func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes) (*SealedTargets, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -135,7 +134,7 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 	return out, nil
 }
 
-// syntheticDim is the largest dimension that cross-validation chooses from.
+// syntheticDim is the largest dimension that cross-validation considers.
 const syntheticDim = 96
 
 // syntheticProfile fits profile network to at most the given number of
@@ -153,7 +152,6 @@ func syntheticProfile(ctx context.Context, most int, progress user.Progress) (ma
 	return nil, nil, fmt.Errorf("%w: none of the profiles has %d numbers", cpar.ErrInput, syntheticDim)
 }
 
-// repeatPhotos repeats photos with distinct contents.
 func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	out := make([]user.Photo, n)
 	for i := range out {

@@ -6,7 +6,7 @@
 //
 // Features are L1-normalised, so D_L1 over the six features of profile paper is
 // at most 12. D_KL is the divergence of the record from the request, in nats.
-// It is not symmetric, and the record comes first.
+// It is not symmetric, so the record is always the first argument.
 //
 // All functions panic if two vectors differ in length. Callers make both with
 // one profile, or compare their lengths when decoding. The package imports

@@ -22,15 +22,15 @@ func (r Ring) LWE() LWE {
 
 // An Estimate is the cost of a lattice attack that was not run.
 type Estimate struct {
-	// Samples is the number of ciphertexts that the cheapest attack uses,
+	// Samples is the number of ciphertexts that the cheapest attack uses, and
 	// Dimension the dimension of its lattice.
 	Samples   int `json:"samples"`
 	Dimension int `json:"dimension"`
-	// BlockSize is BKZ's β, Delta its root Hermite factor.
+	// BlockSize is BKZ's β, and Delta its root Hermite factor.
 	BlockSize int     `json:"block_size"`
 	Delta     float64 `json:"delta"`
 	// Bits is log₂ of the cost by a Model. Primal and Dense use classical
-	// core-SVP, one sieve in dimension β.
+	// core-SVP, which counts one sieve in dimension β.
 	Bits float64 `json:"bits"`
 }
 
@@ -40,10 +40,10 @@ type LWE struct {
 	Dim         int
 	LogQ, Sigma float64
 	// Secret is the standard deviation of s, at most Sigma. 0 means uniform, or
-	// as small as e. The two are equivalent, since Dim samples turn one into
-	// the other.
+	// as small as e, which is equivalent because Dim samples turn one into the
+	// other.
 	Secret float64
-	// MaxSamples bounds the number of samples, 0 for no limit.
+	// MaxSamples bounds the number of samples. 0 means no limit.
 	MaxSamples int
 }
 
@@ -80,7 +80,7 @@ func (p LWE) logScale() float64 {
 //
 //	σ·√β ≤ δ(β)^(2β−d−1) · (q^m·ξ^Dim)^(1/d)
 //
-// The estimate is the smallest β over all m.
+// Primal returns the smallest such β over all m.
 func (p LWE) Primal() Estimate {
 	spent, most := p.samples()
 	best := Estimate{Bits: math.Inf(1)}
@@ -103,9 +103,10 @@ func (p LWE) Primal() Estimate {
 
 // A Model is a cost model of BKZ.
 type Model struct {
-	// log₂ of a sieve in dimension β is PerBlock·β + Constant.
+	// A sieve in dimension β costs 2^(PerBlock·β + Constant) operations.
 	PerBlock, Constant float64
-	// Tours counts 8·d sieves in a lattice of dimension d instead of one.
+	// If Tours is set, BKZ costs 8·d sieves in a lattice of dimension d instead
+	// of one.
 	Tours bool
 }
 
@@ -123,8 +124,8 @@ var (
 	StandardQuantum   = Model{PerBlock: 0.265, Constant: 16.4, Tours: true}
 )
 
-// Cost returns log₂ of the operations of BKZ with this block size in dimension
-// d.
+// Cost returns log₂ of the operations of BKZ with the given block size in
+// dimension d.
 func (m Model) Cost(block, d int) float64 {
 	cost := m.PerBlock*float64(block) + m.Constant
 	if m.Tours {
@@ -134,8 +135,8 @@ func (m Model) Cost(block, d int) float64 {
 }
 
 // smallBlocks are experimental root Hermite factors of small blocks, from the
-// lattice estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015). The
-// formula does not hold below 40.
+// lattice estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015).
+// Chen's formula does not hold for blocks below 40.
 var smallBlocks = []struct {
 	block int
 	delta float64
@@ -171,8 +172,8 @@ const sieveExponent = 0.2075
 //	ℓ = δ(β)^(d−1) · (q/ξ)^(Dim/d)
 //
 // each of which distinguishes with advantage ε = exp(−2π²·(ℓσ/q)²). The attack
-// needs 1/ε² of them. One sieve yields √(4/3)^β, all assumed to have that
-// length.
+// needs 1/ε² such vectors. One sieve yields √(4/3)^β vectors, all assumed to
+// have length ℓ.
 func (p LWE) Dual(model Model) Estimate {
 	spent, most := p.samples()
 	best := Estimate{Bits: math.Inf(1)}
@@ -192,11 +193,11 @@ func (p LWE) Dual(model Model) Estimate {
 }
 
 // Dense returns the cost of finding, without known plaintext, the sublattice
-// spanned by rank short secret combinations of the ciphertexts: vectors of k
-// elements with standard deviation σ in the lattice of all combinations of dim
-// rows modulo q, for any number k of ciphertexts. The attack succeeds once the
-// sublattice's volume is below the product of the last rank Gram–Schmidt norms
-// of a basis reduced by BKZ-β:
+// spanned by rank short secret combinations of the ciphertexts. The lattice
+// holds all combinations of dim rows modulo q. A short combination has k
+// elements with standard deviation σ, for any number k of ciphertexts. The
+// attack succeeds once the sublattice's volume is below the product of the last
+// rank Gram–Schmidt norms of a basis reduced by BKZ-β:
 //
 //	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
 //

@@ -26,16 +26,16 @@ import (
 	"cpar/internal/bearer"
 )
 
-// An AttackRow measures a cloud during an attack of some connections, which ends
-// with the row.
+// An AttackRow measures a cloud during an attack by some connections.
 type AttackRow struct {
 	Attack      string
 	Connections int
-	// Above is the peak anonymous memory beyond an idle cloud's, in 2²⁰ bytes.
-	// After is the same twenty seconds later, while the clients stay.
+	// Above is the peak anonymous memory beyond that of an idle cloud, in 2²⁰
+	// bytes. After is the same twenty seconds later, with the clients still
+	// connected.
 	Above, After float64
-	// Answer is the time until another tenant with a token is answered, in
-	// milliseconds.
+	// Answer is the time in milliseconds until another tenant with a token gets
+	// an answer.
 	Answer float64
 }
 
@@ -52,7 +52,7 @@ type attack struct {
 	do          func(c net.Conn, token bearer.Token)
 }
 
-// attacks measures clients without a token that read no answer, and tenants
+// attacks measures clients without a token that read no answers, and tenants
 // that send large manifests slowly.
 func (b *builder) attacks(ctx context.Context, work string) (out []AttackRow, err error) {
 	one := func(int) string { return "127.0.0.1" }
@@ -114,7 +114,7 @@ func (b *builder) measureAttack(ctx context.Context, folder string, a attack) (r
 	return row, nil
 }
 
-// begin opens the connections of an attack, which end closes.
+// begin opens the connections of an attack. Its result closes them.
 func (a attack) begin(ctx context.Context, address string, pool *x509.CertPool, tokens []bearer.Token) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -174,8 +174,7 @@ func takeNothing(c net.Conn, _ bearer.Token) {
 	}
 }
 
-// certificate writes the certificate of package httptest, for 127.0.0.1, and its
-// key.
+// certificate writes package httptest's certificate for 127.0.0.1 and its key.
 func certificate(folder string) (cert, key string, pool *x509.CertPool, err error) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()

@@ -14,8 +14,8 @@ import (
 )
 
 // A client is one keep-alive connection that sends requests one after the
-// other. It shares the machine with the measured cloud, so it does little work:
-// bodies are precomputed, and headers differ only in the length.
+// other. It does little work, because it shares the machine with the measured
+// cloud: bodies are precomputed, and headers differ only in the body's length.
 type client struct {
 	address string
 	head    string // up to the body's length
@@ -31,8 +31,8 @@ type answer struct {
 	after  time.Duration
 }
 
-// newClient returns a client of the cloud at address, authenticated if there is
-// a token. It connects at its first request.
+// newClient returns a client that authenticates if token is set, and connects
+// at its first request.
 func newClient(address, route string, token bearer.Token) *client {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", route, address)
 	if !token.IsZero() {
@@ -56,8 +56,8 @@ func (c *client) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// exchange sends a request and reads the whole response. When ctx ends, it
-// breaks the connection. After an error the next request reconnects.
+// exchange sends a request and reads the whole response. It breaks the
+// connection when ctx ends. After an error, the next request reconnects.
 func (c *client) exchange(ctx context.Context, a *pooledRequest) (answer, error) {
 	if err := c.connect(ctx); err != nil {
 		return answer{}, err

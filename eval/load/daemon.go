@@ -47,8 +47,8 @@ type daemon struct {
 	cancel       context.CancelFunc
 	log          *logTail
 	ended        chan error
-	// stop ends the process and waits for it. It returns an error if the process
-	// ended earlier or failed.
+	// stop ends the process and waits for it. It returns an error if the
+	// process ended earlier or failed.
 	stop func() error
 }
 
@@ -67,7 +67,7 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 		if d.cmd.Process.Signal(os.Interrupt) == nil {
 			return nil
 		}
-		return d.cmd.Process.Kill() // this system has no interrupts
+		return d.cmd.Process.Kill() // on systems without interrupts
 	}
 	d.cmd.WaitDelay = stopPatience
 	stdout, err := d.cmd.StdoutPipe()

@@ -14,20 +14,21 @@ import (
 
 const crowdClients = 64
 
-// A FairnessRow measures one client of a tenant beside many of another. Both
-// have a copy of the same index.
+// A FairnessRow measures one client of a tenant beside many clients of another.
+// Each tenant has a copy of the same index.
 type FairnessRow struct {
 	Scheme  string
 	Records int
-	// Alone… are the median and 99th percentile of the single client's times on
-	// an idle cloud, Beside… beside the other tenant, in milliseconds.
+	// AloneP50 and AloneP99 are the single client's median and 99th percentile
+	// in milliseconds on an idle cloud. BesideP50 and BesideP99 are the same
+	// beside the other tenant.
 	AloneP50, AloneP99   float64
 	BesideP50, BesideP99 float64
-	// Wait is BesideP50 relative to the time under a fair share. Two tenants
-	// have half of the cloud each, so that time is twice AloneP50.
+	// Wait is BesideP50 divided by the time under a fair share. That time is
+	// twice AloneP50, because each of two tenants gets half of the cloud.
 	Wait float64
-	// Crowd is the rate of the other tenant's answers. Errors and Shed count
-	// both tenants.
+	// Crowd is the other tenant's rate of answers. Errors and Shed count both
+	// tenants.
 	Crowd        float64
 	Errors, Shed int
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// poolSize is the number of requests in rotation, enough to evict the rows
-	// that a request visits from the cache before it repeats.
+	// poolSize is the number of requests in rotation, enough that the rows
+	// visited by a request leave the cache before it repeats.
 	poolSize  = 64
 	decrypted = 8
 )
@@ -30,7 +30,7 @@ type index struct {
 }
 
 // A pooledRequest holds the body of a request, the state to read its reply, and
-// the reply received on an idle cloud.
+// the reply that an idle cloud sent.
 type pooledRequest struct {
 	body    []byte
 	pending *user.Pending
@@ -67,7 +67,7 @@ func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 }
 
 // recordAnswers sends every request once to the idle cloud. Later answers are
-// compared with these.
+// compared with the recorded ones.
 func (x *index) recordAnswers(ctx context.Context, d *daemon, token bearer.Token) error {
 	one := newClient(d.address, x.route, token)
 	defer one.close()

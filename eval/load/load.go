@@ -28,20 +28,21 @@ import (
 )
 
 type Options struct {
-	// Data is the folder of the collection, Cache a folder for features, "" for
-	// none.
+	// Data is the folder of the collection, and Cache a folder for features, or
+	// "".
 	Data, Cache string
 	// Photos bounds the indexed photos of the collection. Further records are
 	// mixed from their features.
 	Photos int
 	Cpard  string
-	// Records are the sizes of the indexes, Clients the numbers of connections.
+	// Records are the sizes of the indexes, and Clients the numbers of
+	// connections.
 	Records []int
 	Schemes []cpar.Scheme
 	Clients []int
 	Length  time.Duration
-	// Fair adds measurements of one client of a tenant beside many of another
-	// (at the first size) and of attacks.
+	// Fair adds measurements of attacks, and of one client of a tenant beside
+	// many of another (at the first size).
 	Fair     bool
 	Done     func(Row)
 	Progress progress.Func
@@ -58,8 +59,8 @@ const (
 	ShortLength   = 6 * time.Second
 )
 
-// Numbers of photos in a full and a short measurement. Reading them dominates
-// the time to the first row.
+// These are the photos of a full and of a short measurement. Reading them takes
+// most of the time to the first row.
 const (
 	DefaultPhotos = 4500
 	ShortPhotos   = 1000
@@ -96,13 +97,15 @@ type Row struct {
 	Scheme  string `json:"scheme"`
 	Records int    `json:"records"`
 	Clients int    `json:"clients"`
-	// Rate is complete and correct answers per second. P50 and P99 are their
-	// times in milliseconds from the first byte sent to the last received.
+	// Rate is the number of complete and correct answers per second. P50 and
+	// P99 are percentiles of their times in milliseconds, from the first byte
+	// sent to the last received.
 	Rate float64 `json:"rate"`
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	// Errors counts wrong answers and failures. Shed counts refusals by an
-	// overloaded cloud, after each of which the client waited as told.
+	// overloaded cloud. After each, the client waited as long as the cloud
+	// asked.
 	Errors int `json:"errors"`
 	Shed   int `json:"shed"`
 	// RSS is the maximum anonymous memory of the cloud in 2²⁰ bytes, or 0 on
@@ -111,7 +114,8 @@ type Row struct {
 	First error   `json:"-"`
 }
 
-// Load is the result. Requests in flight at the end of a row are not counted.
+// Load is the result of Measure. Requests in flight at the end of a row are not
+// counted.
 type Load struct {
 	Rows    []Row         `json:"rows"`
 	Fair    []FairnessRow `json:"-"`
@@ -121,7 +125,6 @@ type Load struct {
 	Photos  int           `json:"-"`
 }
 
-// ErrWrongAnswers reports that some answers were errors.
 var ErrWrongAnswers = errors.New("answers were wrong or missing")
 
 // Measure measures all rows. If some answers were wrong, it returns both the
@@ -189,7 +192,7 @@ type builder struct {
 	fitted *profile.Fitted
 }
 
-// rows builds an index, pushes it to a cloud of its own, and measures it with
+// rows builds an index, pushes it to a separate cloud, and measures it with
 // every number of clients.
 func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) ([]Row, error) {
 	x, err := b.build(ctx, c, scheme)

@@ -43,9 +43,9 @@ type clientGroup struct {
 	clients int
 }
 
-// ask runs the clients of all groups concurrently, each sending one request
-// after the other, until the time is over. It cancels requests in flight and
-// returns a tally per group.
+// ask runs the clients of all groups concurrently for the given time. Each
+// client sends one request after the other. At the end, ask cancels requests in
+// flight and returns a tally per group.
 func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds ...clientGroup) ([]*tally, error) {
 	var clients []*client
 	defer func() {
@@ -66,7 +66,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 		}
 	}
 	memory := d.watch()
-	// Use no deadline, because dialling would fail slightly before ctx ends.
+	// A timer replaces a deadline, because dialling would fail slightly before
+	// the deadline.
 	end, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(length, cancel).Stop()
@@ -89,8 +90,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 	return out, ctx.Err()
 }
 
-// until sends requests until end is done. Each client starts at a different
-// request of the pool.
+// until sends requests until the context is done. Each client starts at a
+// different request.
 func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	for k := number * 7; ; k++ {
 		a := &x.pool[k%len(x.pool)]
@@ -134,7 +135,7 @@ func (t *tally) fail(got answer, err error) {
 	}
 }
 
-// waitIdle waits for two consecutive answers, after which the cloud has dropped
+// waitIdle returns after two consecutive answers. By then the cloud has dropped
 // the cancelled requests.
 func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) error {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
@@ -157,7 +158,7 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 	return nil
 }
 
-// watch samples the cloud's memory until the returned function is called. It
+// watch samples the cloud's memory until the returned function is called, which
 // returns the maximum.
 func (d *daemon) watch() (greatest func() float64) {
 	ctx, stop := context.WithCancel(context.Background())

@@ -14,14 +14,15 @@ import (
 	"cpar/user"
 )
 
-// A CellRow is the quality for one number of cells and of copies per record.
-// Values are means over clusterSeeds partitions.
+// A CellRow is the quality for a number of cells (hidden clusters of scheme
+// sealed) and of copies per record. Values are means over clusterSeeds
+// partitions.
 type CellRow struct {
 	Cells  int     `json:"clusters"`
 	Copies float64 `json:"copies"`
 	// Recall is the share of the ten nearest records found in the requested
-	// cell, MinRecall its minimum over partitions. KeywordShare is the number
-	// of human keywords found, relative to a search without cells.
+	// cell, and MinRecall its minimum over partitions. KeywordShare is the
+	// number of human keywords found, relative to a search without cells.
 	Recall       float64 `json:"recall_at_10"`
 	MinRecall    float64 `json:"least_recall_at_10"`
 	KeywordShare float64 `json:"words_of_full"`
@@ -29,7 +30,6 @@ type CellRow struct {
 
 const clusterSeeds = 5
 
-// A cellRun holds the vectors and scores of a collection.
 type cellRun struct {
 	corpus   *Corpus
 	Owner    *user.Builder
@@ -62,7 +62,6 @@ func NewCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRu
 	return m, err
 }
 
-// Embedded reports whether all images have embeddings.
 func Embedded(images ...[]user.Photo) bool {
 	return !slices.ContainsFunc(slices.Concat(images...), func(im user.Photo) bool { return im.Vectors.Embedding == nil })
 }
@@ -90,12 +89,13 @@ type Integers struct {
 	Rows     [][]int16
 	Addends  []int64
 	Requests [][]int16
-	// Scores has a score per request and record. Dis converts one.
+	// Scores holds a score per request and record. Dis converts a score to a
+	// distance.
 	Scores [][]int64
 	Dis    func(v *vector.Vector, score int64) (float64, error)
 }
 
-// IntegersOf returns the integers of n records and of requests.
+// IntegersOf returns the integers of the first n records and of requests.
 func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, error) {
 	plain, err := b.Twin()
 	if err != nil {
@@ -158,7 +158,7 @@ type retrieval struct {
 	Keywords float64
 }
 
-// retrieve ranks those records for which scored returns true.
+// retrieve ranks those records for which the function scored returns true.
 func (m *cellRun) retrieve(scored func(request int, record uint32) bool) (*retrieval, error) {
 	all, said := make([][]rank.Neighbour, len(m.vectors)), make([][]rank.Keyword, len(m.vectors))
 	ranked := m.Owner.Ranker().Neighbours()

@@ -31,14 +31,14 @@ import (
 // images, which are indexed, and test images.
 type Corpus struct {
 	Train, Test []user.Photo
-	// TrainItems and TestItems are the photos of the images. They are empty if
-	// the corpus was not read from files.
+	// TrainItems and TestItems are the photo files behind the images. They are
+	// empty if the corpus was not read from files.
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadSample reads the collection in dir, divided by its split.csv, or with a
-// tenth held out, and keeps at most the given numbers of training and test
-// images, evenly spaced over the collection.
+// LoadSample reads the collection in dir, divided by its split.csv or by
+// holding out a tenth. It keeps at most the given numbers of training and test
+// images, evenly spaced.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -58,7 +58,6 @@ func evenlySpaced(items []dataset.Photo, n int) []dataset.Photo {
 	return out
 }
 
-// itemsOf returns the training and test photos of the collection in dir.
 func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err error) {
 	c, err := dataset.Open(ctx, dir, dataset.Options{})
 	if err != nil {
@@ -77,8 +76,9 @@ func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err 
 	return train, test, nil
 }
 
-// Mixed returns c with n training images: its own, then images mixed from their
-// features. The result serves to measure costs that do not depend on content.
+// Mixed returns c with n training images: its own, followed by images mixed
+// from their features. It serves to measure costs that do not depend on
+// content.
 func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
 	out := *c
 	out.TrainItems = nil
@@ -120,7 +120,8 @@ func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir strin
 	return out, nil
 }
 
-// without returns the items that were not skipped, in the order of ReadPhotos.
+// without returns the items that were not skipped, in the order of
+// user.ReadPhotos.
 func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 	names := map[string]bool{}
 	for _, s := range skipped {
@@ -147,7 +148,7 @@ type Session struct {
 }
 
 // NewSession builds an index of the training images, by default with scheme
-// cpar, and its twin.
+// cpar, and its plaintext twin.
 func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	s, err := OpenSession(ctx, c, opt)
 	if err != nil {
@@ -189,7 +190,8 @@ func (s *Session) DeviceIndex() *device.Index {
 	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
 }
 
-// InOrderOf returns the corpus with its training images in the order of a draw.
+// InOrderOf returns the corpus with its training images in the random order of
+// a draw. Draw 0 keeps their order.
 func (c *Corpus) InOrderOf(draw int) *Corpus {
 	if draw == 0 {
 		return c

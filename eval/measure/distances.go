@@ -26,15 +26,16 @@ func Levels(list []*vector.Vector) [][]uint16 {
 
 func (s *Session) Keywords() [][]string { return Keywords(s.Records()) }
 
-// AnnotatePlain ranks the keywords of the k nearest records of each row and
-// returns the first, as many as kept.
+// AnnotatePlain ranks the keywords of each row's k nearest records and returns
+// the first kept keywords.
 func AnnotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	return Map(dis, func(row []float64) []string {
 		return KeywordStrings(rank.Keywords(NearestRecords(row, keywords, k), kept))
 	})
 }
 
-// ascending returns the indices of the values in ascending order, ties by index.
+// ascending returns the indices of the values in ascending order. Ties are
+// ordered by index.
 func ascending[T cmp.Ordered](values []T) []int {
 	order := make([]int, len(values))
 	for j := range order {
@@ -44,7 +45,8 @@ func ascending[T cmp.Ordered](values []T) []int {
 	return order
 }
 
-// ExactDistances returns Dis = D_L1 + D_KL on features that are not quantised.
+// ExactDistances returns Dis = D_L1 + D_KL (the paper's distance) on features
+// that are not quantised.
 func (s *Session) ExactDistances() ([][]float64, error) {
 	records, err := s.Unrounded(s.Records())
 	if err != nil {
@@ -94,7 +96,7 @@ func (s *Session) StreamTime(n uint64) int64 {
 // ExactDis returns Dis = D_L1 + D_KL for every request and record.
 func ExactDis(train, test []Unquantized) [][]float64 {
 	out := make([][]float64, len(test))
-	// Every divergence from a request needs its logarithms, so compute them
+	// All divergences from a request need its logarithms, which are computed
 	// once.
 	logs := make([][]float64, len(test))
 	entropy := make([]float64, len(train))
@@ -154,8 +156,8 @@ func (s *Session) PlainNearest(ctx context.Context, k int) ([][]rank.Neighbour, 
 	return out, nil
 }
 
-// NearestRecords returns the k records with the smallest distances, ties by
-// record.
+// NearestRecords returns the k records with the smallest distances. Ties are
+// ordered by record.
 func NearestRecords(dis []float64, keywords [][]string, k int) []rank.Neighbour {
 	out := make([]rank.Neighbour, min(k, len(dis)))
 	for i, j := range ascending(dis)[:len(out)] {
@@ -164,8 +166,8 @@ func NearestRecords(dis []float64, keywords [][]string, k int) []rank.Neighbour 
 	return out
 }
 
-// ToImageNumbers replaces the record numbers of neighbours with their image
-// numbers.
+// ToImageNumbers replaces each neighbour's record number with the number of its
+// image.
 func ToImageNumbers(near []rank.Neighbour, b *user.Builder) {
 	for i := range near {
 		near[i].Record = uint32(b.PhotoOf(near[i].Record))
@@ -194,7 +196,7 @@ func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([
 // Replayed is the number of requests used to measure the memory bound.
 const Replayed = 100
 
-// MemoryBound returns base divided by the median time of replays.
+// MemoryBound returns base divided by the median time of replaying n requests.
 func (s *Session) MemoryBound(list []PreparedRequest, base int64, n int) (float64, error) {
 	var ns []int64
 	if err := WithoutGC(func() error {

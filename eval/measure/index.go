@@ -16,20 +16,21 @@ import (
 	"cpar/user"
 )
 
-// An Index is an encrypted index in a temporary folder of its own.
+// An Index is an encrypted index in a separate temporary folder.
 type Index struct {
-	// Folder may hold other files beside the index.
+	// Folder may hold other files in addition to the index.
 	Folder   string
 	Key      *user.Key
 	Files    *indexdir.Index
 	Manifest *cpar.Manifest
-	// EncryptTime is the duration of Encrypt, and BuildTime includes Setup.
+	// EncryptTime is the duration of encryption. BuildTime also includes
+	// user.Setup.
 	EncryptTime, BuildTime time.Duration
 }
 
-// BuildIndex builds, encrypts and opens an index. The builder is separate
-// because it holds all vectors in memory, which the index itself does not need.
-// The caller must close the index.
+// BuildIndex builds, encrypts and opens an index. The builder is separate,
+// because it holds all vectors in memory and the index does not need them. The
+// caller must close the index.
 func BuildIndex(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*Index, *user.Builder, error) {
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {
@@ -80,7 +81,7 @@ func (x *Index) Device() (*user.Owner, error) {
 		if err != nil {
 			return nil, err
 		}
-		held[segment.Digest] = slices.Clone(mapped) // a device fetches it
+		held[segment.Digest] = slices.Clone(mapped) // copied, because a device fetches it
 	}
 	return owner, owner.Hold(x.Manifest, held)
 }

@@ -45,7 +45,6 @@ func AnnotatePhoto(ctx context.Context, x *device.Index, photo device.Photo, p c
 	return &all[0], all[0].Err
 }
 
-// BytesOf returns the encoded lengths of a request and its reply.
 func BytesOf(q *cpar.Request, a *cpar.Reply) (request, reply int, err error) {
 	sent, err := q.MarshalBinary()
 	if err != nil {
@@ -55,7 +54,6 @@ func BytesOf(q *cpar.Request, a *cpar.Reply) (request, reply int, err error) {
 	return len(sent), len(received), err
 }
 
-// ReadReply decrypts a reply and ranks its keywords.
 func ReadReply(o *user.Owner, pending *user.Pending, a *cpar.Reply) ([]rank.Keyword, error) {
 	near, err := pending.Neighbours(a)
 	if err != nil {

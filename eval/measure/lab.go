@@ -18,19 +18,19 @@ import (
 	"cpar/user"
 )
 
-// A Lab holds what the measurements of one run share: the collection, enlarged
-// where needed, and an index of it. It creates everything on first use, so that
-// a run whose results exist opens nothing. A Lab is for one goroutine.
+// A Lab holds the collection and the index that the measurements of a run
+// share. It creates them on first use, so that a run whose results are stored
+// opens nothing. A Lab is for one goroutine.
 type Lab struct {
-	// Data is the folder of the collection, Cache a folder for features.
+	// Data is the folder of the collection, and Cache a folder for features.
 	Data, Cache string
-	// Model is the file of an image network, which adds embeddings to the
-	// corpus, or "".
+	// Model is the file of an image network that adds embeddings to the corpus,
+	// or "".
 	Model        string
 	ModelOptions encoder.OpenOptions
 	Progress     user.Progress
-	// Draw numbers the order of the training images. 0 is the collection's own
-	// order.
+	// Draw selects a random order of the training images. 0 is the collection's
+	// own order.
 	Draw int
 
 	corpus  *Corpus
@@ -42,7 +42,6 @@ type Lab struct {
 // LabOf returns a lab of a corpus in memory, for tests.
 func LabOf(c *Corpus, digest string) *Lab { return &Lab{corpus: c, digest: digest} }
 
-// SetNetwork replaces the image network that Model names.
 func (l *Lab) SetNetwork(n *encoder.Encoder) { l.network = n }
 
 // Digest covers every photo's name, keywords and bytes, and the split.
@@ -83,7 +82,7 @@ func hashFile(h hash.Hash, path string) error {
 	return nil
 }
 
-// Network returns the image network of Model, nil if there is none.
+// Network returns the image network of Model, or nil if Model is "".
 func (l *Lab) Network() (*encoder.Encoder, error) {
 	if l.network == nil && l.Model != "" {
 		n, err := encoder.Open(l.Model, l.ModelOptions)
@@ -123,7 +122,7 @@ func (l *Lab) ReadCorpus(ctx context.Context) (*Corpus, error) {
 }
 
 // Session returns an index of the real training images, with a forest, an
-// inverted file and a twin.
+// inverted file and a plaintext twin.
 func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -137,8 +136,8 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection returns n training images, first real and then mixed images, and
-// the real test images.
+// Collection returns n training images, real ones before mixed ones, and the
+// real test images.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -147,7 +146,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	return c.Mixed(ctx, n, l.Progress)
 }
 
-// Kind returns the origin of the n images of a Collection.
+// Kind returns the origin of the n training images of a Collection.
 func (c *Corpus) Kind(n int) string {
 	if n <= len(c.Train) {
 		return "real"
@@ -155,10 +154,9 @@ func (c *Corpus) Kind(n int) string {
 	return "real and mixed"
 }
 
-// A Built is an index with the cost of building it.
 type Built struct {
 	*Session
-	Kind string // the origin of the images, see Corpus.Kind
+	Kind string // see Corpus.Kind
 	Cost BuildCost
 }
 
@@ -216,7 +214,7 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 }
 
 // A StageClock times the stages of a build. A stage begins at its first report
-// or, if that reports work already done, at the report before it.
+// or, if that reports work as done, at the report before.
 type StageClock struct {
 	Report user.Progress
 

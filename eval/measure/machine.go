@@ -53,7 +53,7 @@ func ProcField(file, field string) int64 {
 }
 
 // programDigest returns the digest of the running program. Changed code
-// invalidates all kept results.
+// invalidates all stored results.
 func programDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -74,7 +74,7 @@ func programDigest() (string, error) {
 // ResetPeakMemory resets PeakMB where the system supports it.
 func ResetPeakMemory() {
 	runtime.GC()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // not everywhere
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // not supported everywhere
 }
 
 // PeakMB returns the peak resident memory since the last reset in 2²⁰ bytes, or

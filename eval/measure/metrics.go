@@ -10,11 +10,10 @@ import (
 // protocol.
 const StandardKeywords = 5
 
-// A QualityRow is one scheme's annotation quality.
 type QualityRow struct {
 	Scheme string `json:"scheme"`
-	// Approx is AP-X in percent and Search the kind of search, for cpar and
-	// ivf.
+	// Approx is the X of AP-X (percent of the records visited). It and Search
+	// are set for cpar and ivf only.
 	Approx     float64 `json:"approx,omitempty"`
 	Search     string  `json:"search,omitempty"`
 	Neighbours int     `json:"neighbours"`
@@ -45,9 +44,9 @@ func MeanKeywordsFound(said, truth [][]string) float64 {
 	return float64(right) / float64(max(1, len(said)))
 }
 
-// Quality is the standard protocol of image annotation. P and R average
-// precision and recall over the keywords of the test set, in percent, F1
-// combines them, and Nplus counts the keywords found at least once.
+// Quality is measured by the standard protocol. P and R are precision and
+// recall in percent, averaged over the keywords of the test set. F1 combines
+// them. Nplus counts the keywords found at least once.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`
@@ -111,7 +110,7 @@ func RecallAt10(found, truth [][]uint32) float64 {
 
 func KeywordsOf(scored [][]rank.Keyword) [][]string { return Map(scored, KeywordStrings) }
 
-// TopRecords returns the first ten of each list.
+// TopRecords returns the first ten record numbers of each list.
 func TopRecords(near [][]rank.Neighbour) [][]uint32 {
 	return Map(near, func(list []rank.Neighbour) []uint32 {
 		return Map(list[:min(10, len(list))], func(n rank.Neighbour) uint32 { return n.Record })

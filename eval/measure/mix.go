@@ -16,9 +16,9 @@ import (
 const mixSeed = 2
 
 // MixFeatures makes n images for measuring costs, which do not depend on
-// content. Accuracy is always measured on real images. Each image has the features of two:
-// a weighted mean with five per cent of jitter for magnitudes and histograms,
-// and the value of either image for phases and signs.
+// content. Accuracy is always measured on real images. Each image mixes two:
+// magnitudes and histograms are a weighted mean with five per cent of jitter,
+// and each phase and sign is that of either image.
 func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.Progress) ([]user.Photo, error) {
 	if len(images) == 0 {
 		return nil, fmt.Errorf("%w: no images to mix", cpar.ErrInput)
@@ -59,7 +59,7 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 			normalise(block.Of(out))
 		}
 	}
-	if a.Embedding != nil && b.Embedding != nil { // last, so that features do not depend on it
+	if a.Embedding != nil && b.Embedding != nil { // last, so that other features do not depend on embeddings
 		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(rng, share, a.Embedding.Values, b.Embedding.Values)}
 	}
 	return out

@@ -12,8 +12,8 @@ import (
 	"cpar/user"
 )
 
-// An Unquantized is a plaintext vector of profile paper with the elements of
-// its L1 part before quantisation.
+// An Unquantized is a vector of profile paper, with the elements of its L1 part
+// before quantisation.
 type Unquantized struct {
 	*vector.Vector
 	L1 []float64
@@ -65,8 +65,9 @@ func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (U
 	})
 }
 
-// PlainVectors assembles the plaintext vectors of a corpus with PCA-factor,
-// fitted on the training images as in Setup. Factor 0 means no PCA.
+// PlainVectors assembles the plaintext vectors of a corpus. PCA divides the
+// dimension of Haar features by factor (0 for no PCA) and is fitted on the
+// training images.
 func PlainVectors(c *Corpus, factor int) (train, test []Unquantized, err error) {
 	var haar, haarq func(images []user.Photo) ([][]float64, error)
 	for _, part := range []struct {

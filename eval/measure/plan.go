@@ -13,9 +13,8 @@ import (
 	"cpar/user"
 )
 
-// A Measurement is one row of the table of measurements.
 type Measurement struct {
-	// Name is the name of the command and of the step that keeps the result.
+	// Name is the name of the command and of the stored step.
 	Name  string
 	Short string
 	Needs Needs
@@ -24,7 +23,7 @@ type Measurement struct {
 	Get   Getter
 }
 
-// A Getter measures, or returns a kept result. If some steps failed, it returns
+// A Getter measures, or returns a stored result. If some steps fail, it returns
 // a partial result and the error.
 type Getter func(ctx context.Context, r *Run, m Measurement) (Result, error)
 
@@ -50,8 +49,8 @@ const (
 	NeedsDraws                      // Plan.Draws
 )
 
-// order sorts measurements so that large data are released early: shared
-// indexes come first, large indexes last.
+// order sorts measurements so that memory is released early: those of the
+// shared index come first, those of large indexes last.
 func (m Measurement) order() int {
 	switch {
 	case m.Needs&NeedsIndex != 0:
@@ -64,13 +63,12 @@ func (m Measurement) order() int {
 
 // A Plan configures a run of measurements.
 type Plan struct {
-	Lab    *Lab
-	Runner *checkpoint.Runner
-	// Measurements is the table of everything that can be measured.
+	Lab          *Lab
+	Runner       *checkpoint.Runner
 	Measurements []Measurement
-	// N is the size for measuring cost, MaxN the largest size for scaling.
+	// N is the size for measuring costs, and MaxN the largest size for scaling.
 	N, MaxN int
-	// LiteralN is the size of the literal index.
+	// LiteralN is the size of the literal index (package letter).
 	LiteralN int
 	// LiteralAlpha is the literal index's α, or 0 for the paper's. Tests use a
 	// small α, because keys of 2,594 elements are slow.
@@ -87,7 +85,6 @@ const (
 	DefaultMaxN = 80000
 )
 
-// Measure runs the measurement with this name.
 func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.NewRun().get(ctx, name)
 }
@@ -133,7 +130,7 @@ func (r *Run) All(ctx context.Context) (*Results, error) {
 	var failed []error
 	for _, m := range slices.SortedStableFunc(slices.Values(table), func(a, b Measurement) int { return cmp.Compare(a.order(), b.order()) }) {
 		_, err := r.get(ctx, m.Name)
-		if ctx.Err() != nil { // not the measurement's failure
+		if ctx.Err() != nil { // cancelled, not failed
 			failed = []error{ctx.Err()}
 			break
 		}
@@ -157,8 +154,8 @@ func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
 	return out, err
 }
 
-// RunStep measures one step of a result, or returns the kept one. The step
-// depends on inputs and on the collection.
+// RunStep measures one step of a result, or returns the step stored for the
+// same inputs and collection.
 func RunStep[T any](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
 	var record checkpoint.Record
 	digest, err := r.Lab.Digest(ctx)
@@ -183,7 +180,7 @@ type resultOf[T any] interface {
 	Result
 }
 
-// OneStep measures a result that has a single step, or returns the kept one.
+// OneStep measures a result of a single step, or returns the stored result.
 func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (R, error)) (Result, error) {
 	x, err := RunStep(ctx, r, name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {
@@ -192,7 +189,7 @@ func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inp
 	return R(x), nil
 }
 
-// needed is OneStep with the inputs that follow from m.Needs.
+// needed calls OneStep with the inputs that follow from m.Needs.
 func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
 	inputs, err := r.Inputs(m.Needs)
 	if err != nil {
@@ -205,7 +202,7 @@ func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, me
 func (p *Plan) Inputs(needs Needs) (any, error) {
 	var in struct {
 		N                int
-		Network, Runtime string // the runtime decides what an embedding costs
+		Network, Runtime string // the cost of an embedding depends on the runtime
 	}
 	if needs&NeedsSize != 0 {
 		in.N = p.N
@@ -225,7 +222,7 @@ func (p *Plan) Inputs(needs Needs) (any, error) {
 	return nil, nil
 }
 
-// InSession is a step that searches the index of the real images.
+// InSession makes a Getter that searches the index of the real images.
 func InSession[T any, R resultOf[T]](measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithSession(r, measure))
@@ -242,7 +239,7 @@ func WithSession[R any](r *Run, measure func(context.Context, *Session, *Corpus,
 	}
 }
 
-// InCorpus is a step that uses only the real images.
+// InCorpus makes a Getter that uses only the real images.
 func InCorpus[T any, R resultOf[T]](measure func(context.Context, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithCorpus(r, measure))
@@ -259,7 +256,7 @@ func WithCorpus[R any](r *Run, measure func(context.Context, *Corpus, user.Progr
 	}
 }
 
-// OfSize is a step that builds an index of N images.
+// OfSize makes a Getter that builds an index of N images.
 func OfSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })

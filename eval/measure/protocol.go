@@ -8,8 +8,8 @@ import (
 )
 
 // Two protocols measure annotations. For a keyword w, real(w) is the number of
-// requests that have w, said(w) the number that were given w, and hit(w) the
-// number of both.
+// requests that have w, said(w) the number of outputs that have w, and hit(w)
+// the number of requests with both.
 //
 //	standard   five keywords per request; P = mean hit/said, R = mean hit/real,
 //	           both over the keywords of the test set (real > 0)
@@ -18,14 +18,13 @@ import (
 //	           that were output and can be judged (said > 0 and real > 0)
 //
 // An image is related to a request if they share a keyword. The paper leaves
-// the term undefined. The two protocols are not comparable: the paper's gives
-// an image all keywords of ten neighbours and omits keywords that are never
-// found from the mean, so wrong keywords cost nothing and unknown keywords cost
-// little.
+// the term undefined. The two protocols are not comparable. The paper's gives
+// an image all keywords of ten neighbours, so wrong keywords cost nothing. Its
+// mean omits keywords that are never output, so these cost little.
 const MinRelated = 2
 
-// Marks are the predicted and the correctly predicted keywords of one request,
-// as indexes.
+// Marks hold the predicted and the correctly predicted keywords of one request,
+// by number.
 type Marks struct{ predicted, hit []int32 }
 
 // A Judge compares annotations with the true keywords.
@@ -70,7 +69,6 @@ func (j *Judge) id(word string) int32 {
 	return n
 }
 
-// Mark marks the annotation of request i.
 func (j *Judge) Mark(i int, words []string) Marks {
 	var m Marks
 	for _, w := range words {
@@ -83,7 +81,7 @@ func (j *Judge) Mark(i int, words []string) Marks {
 	return m
 }
 
-// A tally sums the marks of requests, each with a weight.
+// A tally holds weighted sums of marks, by keyword.
 type tally struct{ Hit, Predicted, Relevant []float64 }
 
 func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
@@ -106,8 +104,8 @@ func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
 	return t
 }
 
-// Recall returns mean hit/real in percent, over all keywords of the requests,
-// or only over the keywords that were output.
+// Recall returns mean hit/real in percent, over all keywords of the requests or
+// only over those that were output.
 func (t tally) Recall(output bool) float64 {
 	sum, n := 0.0, 0
 	for w, real := range t.Relevant {
@@ -136,13 +134,13 @@ func (x Interval) Cells(digits int) []string {
 	return []string{FormatDecimal(x.Value, digits), FormatDecimal(x.Low, digits), FormatDecimal(x.High, digits)}
 }
 
-// Resamples is the number of reweightings behind an interval.
+// Resamples is the number of reweightings per interval.
 const Resamples = 1000
 
 // Bootstrap reweights the requests by flat Dirichlet draws (the Bayesian
 // bootstrap, Rubin 1981). The first resample has all weights equal to 1.
-// Drawing requests with replacement would drop keywords that belong to one or
-// two requests, which raises the mean by more than the width of the interval.
+// Drawing requests with replacement would drop keywords of one or two requests,
+// and so raise the mean by more than the width of the interval.
 //
 // All measurements of a run use the same weights, so ratios are paired.
 func Bootstrap(requests int, seed uint64) [][]float64 {
@@ -165,7 +163,7 @@ func Bootstrap(requests int, seed uint64) [][]float64 {
 	return out
 }
 
-// NewInterval uses values[0] as the value and the 2.5th and 97.5th percentiles
+// NewInterval takes values[0] as the value and the 2.5th and 97.5th percentiles
 // of the others as bounds.
 func NewInterval(values []float64) Interval {
 	x := Interval{Value: values[0], Low: values[0], High: values[0]}
@@ -181,7 +179,7 @@ func NewInterval(values []float64) Interval {
 func Ratios(a, b []float64) []float64 {
 	out := make([]float64, len(a))
 	for i := range a {
-		if b[i] != 0 { // the ratio is 0 if nothing is correct
+		if b[i] != 0 { // otherwise 0
 			out[i] = 100 * a[i] / b[i]
 		}
 	}
@@ -201,7 +199,6 @@ func Median[T int64 | float64](x []T) T {
 	return y[len(y)/2]
 }
 
-// Mean returns the mean of x, 0 if x is empty.
 func Mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -210,7 +207,7 @@ func Mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
 	return sum / float64(max(len(x), 1))
 }
 
-// WeightedMedian returns the value below which half of the weight lies.
+// WeightedMedian returns the value at which the cumulative weight exceeds half.
 func WeightedMedian(x []int64, weights []float64) int64 {
 	total, below := 0.0, 0.0
 	for _, w := range weights {
@@ -227,8 +224,7 @@ func WeightedMedian(x []int64, weights []float64) int64 {
 
 func Milliseconds(ns []int64) float64 { return float64(Median(ns)) / 1e6 }
 
-// RoundTo rounds x to digits decimal places, which keeps reported values
-// readable.
+// RoundTo rounds x to digits decimal places.
 func RoundTo(x float64, digits int) float64 {
 	s := math.Pow10(digits)
 	return math.Round(x*s) / s

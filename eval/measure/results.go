@@ -9,24 +9,22 @@ import (
 	"cpar/eval/plot"
 )
 
-// Results holds all results of a run.
 type Results struct {
 	Machine string
-	// Each holds the available results, in the order of a report.
-	Each []Result
-	// Steps are the records of the steps, in the order of the run.
+	// Each lists the available results, in the order of a report.
+	Each   []Result
 	Steps  []checkpoint.Record
 	Failed []Failure
 }
 
-// A Failure is a measurement with no result, or only a partial one.
+// A Failure is a measurement with no result or a partial one.
 type Failure struct {
 	Step  string `json:"step"`
 	Error string `json:"error"`
 }
 
-// machines names the machines that measured the steps. Kept results may come
-// from other machines. Without steps it names this machine.
+// machines names the machines that measured the steps, because stored results
+// may come from others. Without steps it names this machine.
 func machines(steps []checkpoint.Record) string {
 	var names []string
 	for _, record := range steps {

@@ -14,7 +14,7 @@ import (
 	"cpar/user"
 )
 
-// A SealedSession is the owner and the server of an index with scheme sealed or
+// A SealedSession is the owner and the server of an index of scheme sealed or
 // local.
 type SealedSession struct {
 	*Index
@@ -23,7 +23,7 @@ type SealedSession struct {
 	Cloud *sealed.Index
 }
 
-// OpenSealed builds an index in its own folder.
+// OpenSealed builds an index in a temporary folder and opens it.
 func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*SealedSession, *user.Builder, error) {
 	x, b, err := BuildIndex(ctx, user.NewKey(), images, opt)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *SealedSession) load() (err error) {
 	return err
 }
 
-// Grow adds copies of photos, a bounded number at a time, until the index has n
+// Grow adds copies of photos, at most step at a time, until the index has n
 // records.
 func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step int, progress user.Progress) error {
 	for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
@@ -60,7 +60,7 @@ func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step i
 	return nil
 }
 
-// Add adds photos, as cpar add does.
+// Add adds photos, as cpar add does, and opens the new generation.
 func (s *SealedSession) Add(ctx context.Context, photos []user.Photo, progress user.Progress) error {
 	if _, err := user.Add(ctx, s.Key, s.Path(), photos, progress); err != nil {
 		return err
@@ -92,7 +92,6 @@ func (s *SealedSession) Params(l int) cpar.Params {
 	return p
 }
 
-// SegmentBytes sums the lengths of all segments of the given kinds.
 func SegmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
 	for _, s := range m.Segments {
 		if slices.Contains(kinds, s.Kind) {
@@ -102,7 +101,8 @@ func SegmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
 	return n
 }
 
-// VectorsOf returns the vectors of n evenly spaced test images.
+// VectorsOf returns the vectors of the first n test images, except of those
+// that have none.
 func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	var out []*vector.Vector
 	for _, im := range c.Test[:min(n, len(c.Test))] {
@@ -113,14 +113,14 @@ func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	return out
 }
 
-// sealedTimes are median times in milliseconds, and sizes in bytes.
+// sealedTimes holds median times in milliseconds and sizes in bytes.
 type sealedTimes struct {
 	Cloud, Beside, Encrypt, Read float64
 	Request, Reply               int
 }
 
-// Time answers requests one after the other. After each it calls beside, if not
-// nil, so that a slow period of the machine affects both measurements.
+// Time answers requests one after the other. After each it calls the function
+// beside, if not nil, so that a slow period of the machine affects both.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = WithoutGC(func() error {
@@ -168,9 +168,9 @@ func FeaturesOf(images []user.Photo) []*feature.Vectors {
 	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
-// Since returns the bytes that the server and another device lack if both have
-// the generation of before. Manifests are sent whole, segments only if they are
-// new.
+// Since returns the bytes that are pushed to the server, and fetched by another
+// device, to replace the generation of manifest before. Manifests are sent
+// whole, and segments only if new.
 func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
 	b, err := s.Manifest.MarshalBinary()
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// A Table is a result as rows, the source of its CSV file and its text. Name is
-// the name of the file.
+// A Table presents a result as rows, for a CSV file of that name and for text.
 type Table struct {
 	Name    string
 	Title   string
@@ -19,10 +18,9 @@ type Table struct {
 	Rows    [][]string
 }
 
-// A Result of a measurement presents itself as tables.
+// A Result of a measurement can be shown as tables.
 type Result interface{ Tables() []Table }
 
-// WriteCSV writes t with its columns as the first line.
 func (t *Table) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(t.Columns); err != nil {
@@ -34,7 +32,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// Print writes t for people to read.
+// Print writes t as text with aligned columns.
 func (t *Table) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n\n", t.Title)
 	tab := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
@@ -64,7 +62,8 @@ func FormatDecimal(x float64, digits int) string {
 	return strconv.FormatFloat(RoundTo(x, digits), 'f', -1, 64)
 }
 
-// FormatNonZero is FormatDecimal, but empty for 0, which means not measured.
+// FormatNonZero is FormatDecimal, except that it returns "" for 0, which means
+// not measured.
 func FormatNonZero(x float64, digits int) string {
 	if x == 0 {
 		return ""
@@ -74,7 +73,7 @@ func FormatNonZero(x float64, digits int) string {
 
 func FormatInt[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
 
-// FormatSignificant formats x with three significant digits, or with all its
+// FormatSignificant formats x with three significant digits, or with all
 // integer digits.
 func FormatSignificant(x float64) string {
 	if x >= 100 || x == 0 {
@@ -92,7 +91,6 @@ func FormatThousands(n int) string {
 	return s
 }
 
-// Markdown formats tables as Markdown, each below its title.
 func Markdown(tables ...Table) string {
 	var b strings.Builder
 	for _, t := range tables {

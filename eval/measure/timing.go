@@ -17,7 +17,7 @@ import (
 	"cpar/user"
 )
 
-// CostRequests is the number of requests behind a median.
+// CostRequests is the number of requests per median.
 const CostRequests = 31
 
 // MedianMS returns the median duration of n calls in milliseconds, after one
@@ -39,17 +39,17 @@ func MedianMS(ctx context.Context, n int, f func(i int) error) (float64, error) 
 	return RoundTo(Milliseconds(ns), 4), nil
 }
 
-// CountStage returns a function that reports one more completed step of a
-// stage.
+// CountStage returns a function that reports one more completed step per call.
 func CountStage(progress user.Progress, stage string, total int) func() {
 	var done atomic.Int64
 	return func() { progress.Report(stage, int(done.Add(1)), total) }
 }
 
-// SampleAt returns the index of sample k of n among all.
+// SampleAt returns the index of sample k of n evenly spaced samples.
 func SampleAt(k, n, all int) int { return (2*k + 1) * all / (2 * n) }
 
-// Approximations are the measured values of AP-X, in tenths of a percent.
+// Approximations are the measured AP-X (X percent of the records visited), in
+// tenths of a percent.
 var Approximations = []uint16{1000, 400, 200, 100, 50, 25}
 
 type configuration struct {
@@ -57,8 +57,8 @@ type configuration struct {
 	P    cpar.Params
 }
 
-// Searches are all measured searches of a forest and of an inverted file. One
-// index serves them all (user.Options.WithLists).
+// Searches are all measured searches of a forest and an inverted file. One
+// index with user.Options.WithLists supports them all.
 var Searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin, cpar.SearchIVF}
 
 // SearchParams returns the parameters of a search: scheme ivf for an inverted
@@ -71,7 +71,7 @@ func SearchParams(how cpar.Search, approx uint16, l int) cpar.Params {
 	return p
 }
 
-// SearchConfigurations returns capia first, then every search at every AP-X.
+// SearchConfigurations returns capia (a scan), then every search at every AP-X.
 func SearchConfigurations() []configuration {
 	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
 	for _, how := range Searches {
@@ -83,8 +83,8 @@ func SearchConfigurations() []configuration {
 	return out
 }
 
-// ConfigurationName returns capia, cpar@10 (Algorithm 1), cpar-rank@10 (by
-// rank), ivf@10, and so on.
+// ConfigurationName returns a name such as capia, cpar@10 (Algorithm 1),
+// cpar-rank@10 (by rank) or ivf@10.
 func ConfigurationName(p cpar.Params) string {
 	if p.Scheme == cpar.SchemeCAPIA {
 		return p.Scheme.String()
@@ -100,7 +100,7 @@ func ApproxName(tenths uint16) string {
 	return strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64)
 }
 
-// A PreparedRequest is a request with the owner's pending state for its reply.
+// A PreparedRequest is a request with the owner's state for reading its reply.
 type PreparedRequest struct {
 	Pending *user.Pending
 	Request *cpar.Request
@@ -125,17 +125,17 @@ func WithoutGC(f func() error) error {
 	return f()
 }
 
-// A timing is the cost of one configuration, by request.
+// A timing holds the costs of one configuration, by request.
 type timing struct {
 	Ns      []int64
 	Visited []uint32
 	Bytes   []uint64
 }
 
-// TimeSearches answers every request in every configuration, one at a time on
-// one goroutine. Configurations take turns with different requests, so that a
-// slow period of the machine affects all of them and none benefits from data
-// that the previous one left in the cache. A non-nil keep receives every reply.
+// TimeSearches answers every request in every configuration, one at a time.
+// Configurations take turns with different requests. A slow period of the
+// machine therefore affects all of them, and none benefits from data that the
+// previous one left in the cache. keep, if not nil, gets every reply.
 func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest, progress user.Progress, keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
 	n, m := len(prepared[0]), len(prepared)
 	out := make([]timing, m)
@@ -162,7 +162,7 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 			}
 			progress.Report("searches", round, n)
 			if round%32 == 31 {
-				runtime.GC() // replies of this many rounds are small
+				runtime.GC() // not timed, because the replies of 32 rounds are small
 			}
 		}
 		return nil
@@ -189,7 +189,7 @@ func NewStream(files *indexdir.Index) *stream {
 	return out
 }
 
-// read reads n more bytes with sum, starting where the last read stopped.
+// read reads n more bytes with sum, from where the last read stopped.
 func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 	begun := time.Now()
 	for words := int(n / 8); words > 0; {
@@ -205,8 +205,8 @@ func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 }
 
 // ReadTwice reads n more bytes in each of two orders, because one is up to a
-// fifth slower on some machines. Each read continues where the last one
-// stopped, so that small reads are not served from the cache.
+// fifth slower on some machines. Reads continue where the last one stopped, so
+// that small reads are not served from the cache.
 func (t *stream) ReadTwice(n uint64, ns *[2][]int64) {
 	for i, sum := range []func([]uint64) uint64{modq.Sum, modq.SumFour} {
 		ns[i] = append(ns[i], t.read(n, sum).Nanoseconds())

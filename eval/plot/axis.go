@@ -40,7 +40,7 @@ func (f *Figure) axis(a *gonum.Axis, from Axis, of func(Point) (float64, float64
 	}
 	a.Tick.Marker = from.marker()
 	a.Tick.Label.Font, a.Tick.Label.Color = face(fontPt-0.5, false), ink
-	// Empty ticks keep the numbers off the axis.
+	// Ticks have length but no width, to keep the numbers away from the axis.
 	a.Tick.Length, a.Padding = 5, 4
 	a.LineStyle.Color, a.LineStyle.Width = palette[Grey], 1
 	a.Tick.LineStyle.Width = 0
@@ -56,7 +56,7 @@ func (a Axis) marker() gonum.Ticker {
 			}
 			label := strconv.FormatFloat(v, 'g', 6, 64)
 			if v == 0 {
-				label = "0" // instead of -0
+				label = "0" // rounding may yield -0
 			}
 			if a.Names != nil {
 				label = a.Names[i]

@@ -32,15 +32,14 @@ type Figure struct {
 type Axis struct {
 	Label string
 	Log   bool
-	// Ticks are the positions of numbers, nil for round ones.
+	// Ticks are the positions of numbers, or nil for round numbers.
 	Ticks []float64
 	// Names replace the numbers of Ticks.
 	Names []string
-	// The axis includes the range From to To, unless they are equal.
+	// The axis includes From to To, unless these are equal.
 	From, To float64
 }
 
-// A Series is a set of points of one kind.
 type Series struct {
 	Name   string
 	Colour Colour
@@ -48,7 +47,7 @@ type Series struct {
 	Points []Point
 }
 
-// A Point may have an interval in either direction. Two zero ends mean none.
+// A Point may have an interval in each direction. Two zero ends mean none.
 type Point struct {
 	X, Y        float64
 	XLow, XHigh float64
@@ -59,13 +58,13 @@ type Style int
 
 const (
 	Marked    Style = iota // line and dots
-	Dashed                 // line only: a bound or theory
+	Dashed                 // line only, for bounds and theory
 	Triangles              // the paper's points
-	Crossed                // crosses: a scan, beside the curves of searches
+	Crossed                // crosses, for a scan among curves of searches
 	Bars                   // vertical bars from 0 at X = 1, 2, 3 …
 )
 
-// Colour is a role of the palette.
+// Colour is an index into the palette.
 type Colour int
 
 const (
@@ -78,7 +77,7 @@ const (
 	Olive // FLANN
 )
 
-// The palette. Each colour has one purpose.
+// Each colour of the palette has one purpose.
 var (
 	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}, {0x85, 0x7a, 0x00, 255}}
 	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}
@@ -130,7 +129,7 @@ func (f *Figure) draw(p *gonum.Plot, c draw.Canvas) {
 
 const labelRoom = 20
 
-// axisLabels draws the axis labels. gonum would misplace them on logarithmic
+// axisLabels draws the axis labels, because gonum misplaces them on logarithmic
 // axes.
 func (f *Figure) axisLabels(c draw.Canvas) {
 	sty := text.Style{Color: ink, Font: face(fontPt, false), Handler: gonum.DefaultTextHandler, XAlign: -0.5, YAlign: 0}
@@ -269,9 +268,8 @@ type errorBars struct {
 	plotter.YErrors
 }
 
-// bars is a series of vertical bars from 0, each labelled with its value.
-// Several series stand side by side around the same X values, which must be 1
-// apart.
+// bars draws vertical bars from 0, each labelled with its value. Several series
+// are drawn side by side around the same X values, which must be 1 apart.
 type bars struct {
 	points    []Point
 	colour    color.RGBA
@@ -307,7 +305,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	}
 }
 
-// Groups returns the axes for bars under names.
+// Groups returns the axes for groups of bars above names.
 func Groups(names []string, label string, series []Series) (x, y Axis) {
 	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
 	y = Axis{Label: label}
@@ -316,7 +314,7 @@ func Groups(names []string, label string, series []Series) (x, y Axis) {
 	}
 	for _, s := range series {
 		for _, q := range s.Points {
-			y.To = max(y.To, 1.06*q.Y) // space for the value
+			y.To = max(y.To, 1.06*q.Y) // leaves space for the value
 		}
 	}
 	return x, y

@@ -11,21 +11,20 @@ import (
 )
 
 // Agreement compares the encrypted search with its plaintext twin, and counts
-// how many of the true neighbours each search finds.
+// the true neighbours found.
 type Agreement struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// RankAgreement is the share of the ranks 1 to 10 with the same record
-	// encrypted and in plaintext, by scheme.
+	// RankAgreement is the share of ranks 1 to 10 at which both return the same
+	// record, by scheme.
 	RankAgreement map[string]float64 `json:"place_agreement"`
-	// VisitOrderEqual is the share of requests whose encrypted and plaintext
-	// searches of the forest visit the same records in the same order.
-	// ListOrderEqual is the same share for the inverted file, whose lists are
-	// ordered by noisy scores.
+	// VisitOrderEqual is the share of requests for which both searches of the
+	// forest visit the same records in the same order. ListOrderEqual is the
+	// same for the inverted file, whose lists are ordered by noisy scores.
 	VisitOrderEqual float64 `json:"visit_order_equal"`
 	ListOrderEqual  float64 `json:"list_order_equal"`
-	// FullEqualsScan is the share of requests for which AP-100 returns the same
-	// records and scores as the scan.
+	// FullEqualsScan is the share of requests for which AP-100 (all records
+	// visited) returns the same records and scores as the scan.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
 	// Recall is the share of the encrypted scan's ten nearest that encrypted
 	// Algorithm 1 finds, by AP. The other fields are the same for
@@ -34,8 +33,7 @@ type Agreement struct {
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
 	RecallIVF     map[string]float64 `json:"recall_at_10_ivf"`
-	// Default is the index's default search.
-	Default string `json:"default_search"`
+	Default       string             `json:"default_search"`
 }
 
 func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
@@ -50,7 +48,7 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 	return a.Recall
 }
 
-// recallApprox are the AP-X of Agreement.Recall, in tenths of a percent.
+// recallApprox are the AP of Agreement.Recall, in tenths of a percent.
 var recallApprox = []uint16{25, 50, 100, 200, 400}
 
 // MeasureAgreement runs every test request through capia, and through cpar and

@@ -14,45 +14,44 @@ import (
 	"cpar/user"
 )
 
-// The grid of the paper's four panels, and the number of pairs for errors.
+// alphas and gammas form the grid of the paper's four panels.
 var (
 	alphas = []float64{0.25, 0.5, 0.75, 1, 1.5, 2}
 	gammas = []float64{10, 30, 100, 300, 1000}
 )
 
 const (
-	// jlSeeds is the number of projections for measuring the error.
+	// jlSeeds is the number of secrets over which the error is averaged.
 	jlSeeds = 5
 
 	panelRequests = 200
 	panelRecords  = 2000
 )
 
-// An AlphaGammaRow is for one pair of α and γ.
 type AlphaGammaRow struct {
 	Alpha     float64 `json:"alpha"`
 	Gamma     float64 `json:"gamma"`
 	Dimension int     `json:"dimension"`
-	// Error is the mean relative error of the L1 distance in percent, Theory
+	// Error is the mean relative error of the L1 distance in percent. Theory is
 	// √(4/(π·m̂)).
 	Error  float64 `json:"error_percent"`
 	Theory float64 `json:"theory_percent"`
 }
 
-// AlphaGamma is the L1 approximation by its two parameters, with PCA-32.
+// AlphaGamma holds the errors of the L1 approximation by its parameters α and
+// γ, with PCA-32.
 type AlphaGamma struct {
 	Pairs int             `json:"pairs"`
 	Rows  []AlphaGammaRow `json:"rows"`
-	// Seeds are errors at α = 1, γ = 100 for five secrets.
+	// Seeds holds the errors at α = 1, γ = 100 for jlSeeds secrets.
 	Seeds []float64 `json:"seeds_percent"`
 	Mean  float64   `json:"mean_percent"`
 }
 
 // theoryError returns √(4/(π·m̂)) in percent. By the central limit theorem an
-// estimate is D·(1 ± √(2/m̂)), and the mean of |N(0,1)| is √(2/π).
+// estimate of D deviates by D·√(2/m̂), and the mean of |N(0,1)| is √(2/π).
 func theoryError(mhat int) float64 { return 100 * math.Sqrt(4/(math.Pi*float64(mhat))) }
 
-// MeasureAlphaGamma measures the L1 approximation for every α and γ.
 func MeasureAlphaGamma(ctx context.Context, c *measure.Corpus, progress user.Progress) (*AlphaGamma, error) {
 	train, test, err := measure.PlainVectors(c, 32)
 	if err != nil {

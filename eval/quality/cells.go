@@ -8,9 +8,9 @@ import (
 	"cpar/user"
 )
 
-// Cells is the quality of search in hidden cells: records lie in C cells of
-// equal size, some in several, and a request is scored against one cell.
-// Everything is computed in plaintext, on the integers of scheme sealed.
+// Cells is the quality of search in hidden cells of equal size. Some records
+// are in several cells, and a request is scored against one. Everything is
+// computed in plaintext, on the integers of scheme sealed.
 type Cells struct {
 	Records  int    `json:"records"`
 	Requests int    `json:"requests"`
@@ -20,8 +20,8 @@ type Cells struct {
 	Rows []measure.CellRow `json:"rows"`
 }
 
-// MeasureCells uses profile network if all images have embeddings, and learned
-// otherwise.
+// MeasureCells uses profile network if all images have embeddings, and profile
+// learned otherwise.
 func MeasureCells(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Cells, error) {
 	m, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"cpar/user"
 )
 
-// Corel5k is the standard protocol on one collection.
+// Corel5k is the standard protocol (five keywords per image) on one collection.
 type Corel5k struct {
 	Rows []measure.QualityRow `json:"rows"`
 }
 
-// MeasureCorel5k measures P, R and N+ with exact distances, through the
-// projection, and encrypted.
+// MeasureCorel5k measures P, R and N+ with exact distances, in the projection,
+// and encrypted.
 func MeasureCorel5k(ctx context.Context, s *measure.Session, c *measure.Corpus, progress user.Progress) (*Corel5k, error) {
 	r := new(Corel5k)
 	train, truth := s.Keywords(), measure.Keywords(c.Test)
@@ -52,7 +52,7 @@ func MeasureCorel5k(ctx context.Context, s *measure.Session, c *measure.Corpus, 
 	return r, nil
 }
 
-// Tables implements Result, with the published results below ours.
+// Tables puts the published results below ours.
 func (r *Corel5k) Tables() []measure.Table {
 	t := measure.Table{Name: "corel5k", Title: "The standard protocol: five keywords an image, means over the words of the test set",
 		Columns: []string{"method", "AP", "neighbours", "P %", "R %", "F1 %", "N+"}}
@@ -71,8 +71,7 @@ type PublishedRow struct {
 	measure.Quality
 }
 
-// Corel5kBeside is a Corel5k whose JSON also has the published results, which
-// are not measured and not kept.
+// Corel5kBeside adds the published results, which are not stored, to the JSON.
 type Corel5kBeside struct {
 	*Corel5k
 	Published []PublishedRow `json:"published"`

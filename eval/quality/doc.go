@@ -1,6 +1,6 @@
-// Package quality measures what searches find: annotation by two protocols,
-// recall of the nearest records, calibration, and the agreement of encrypted
-// and plaintext search.
+// Package quality measures the quality of searches: of annotation by two
+// protocols, recall of the nearest records, calibration, and the agreement of
+// encrypted and plaintext search.
 //
 //	measure.Session, measure.Corpus ─▶ Measure… ─▶ a Result: Tables, Figures
 //

@@ -11,9 +11,9 @@ import (
 	"cpar/user"
 )
 
-// Draws is the quality of annotation, as mean and range over draws. An index is
-// one random draw of the secret that projects profile paper, and of the order
-// of the collection, which determines the folds of cross-validation and
+// Draws holds the quality of annotation, as mean and range over draws. A draw
+// picks the secret that projects profile paper, and the order of the
+// collection. The order determines the folds of cross-validation and
 // calibration. Differences within the range are not significant.
 //
 //	collection ─▶ draw: another order, another key ─▶ user.Setup, as cpar build does
@@ -22,7 +22,7 @@ type Draws struct {
 	Draws []Draw `json:"draws"`
 }
 
-// A Draw holds the results of one index of each profile.
+// A Draw is one index of each profile.
 type Draw struct {
 	Number   int       `json:"draw"`
 	Records  int       `json:"n"`
@@ -34,34 +34,34 @@ type Draw struct {
 }
 
 // A DrawRow is one profile, ranker and scheme by the standard protocol, with
-// five keywords per photo, in the order of cpar annotate.
+// five keywords per photo, ranked as by cpar annotate.
 type DrawRow struct {
 	Profile    string  `json:"profile"`
 	Ranker     string  `json:"ranker"`
-	Scheme     string  `json:"scheme"` // plain, or a ConfigurationName
+	Scheme     string  `json:"scheme"` // plain, sealed, or a ConfigurationName
 	Neighbours int     `json:"neighbours"`
 	P          float64 `json:"P"`
 	R          float64 `json:"R"`
 	Nplus      int     `json:"Nplus"`
-	// Found is the mean number of a photo's human keywords among its five.
+	// Found is the mean number of human keywords among a photo's five.
 	Found float64 `json:"found"`
-	// Likely describes what cpar annotate writes, by share asked for. It is
-	// empty without probabilities.
+	// Likely describes the keywords that cpar annotate writes, by requested
+	// share of right keywords. It is empty for rankers without probabilities.
 	Likely []Likely `json:"likely,omitempty"`
 }
 
-// DefaultDraws is the number of draws. Other measurements use
-// DefaultDraw, the first. Draw 0 is the collection's own order.
+// DefaultDraws is the number of draws. Other measurements use draw DefaultDraw.
+// Draw 0 is the collection's own order.
 const DefaultDraws, DefaultDraw = 9, 1
 
-// drawSchemes are the searches of the standard protocol, and recallSearches the
-// searches of the paper's.
+// drawSchemes are measured by the standard protocol, and recallSearches by the
+// paper's.
 var (
 	drawSchemes    = []string{"plain", "capia", "cpar@10", "cpar-rank@10", "ivf@10", "sealed"}
 	recallSearches = []string{"capia", "cpar@10", "cpar@2.5", "cpar-rank@10", "cpar-rank@2.5", "ivf@10", "ivf@2.5"}
 )
 
-// DrawSteps runs one step per draw, so that more can be added later.
+// DrawSteps runs one step per draw, so that more draws can be added later.
 func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	out := new(Draws)
 	var basis *profile.Fitted
@@ -94,10 +94,10 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureDraw builds and searches an index of each profile. A draw fixes the
-// order of the collection. Keys and the order of records are fresh every time.
-// paper is the fitted profile paper, whose principal components depend on
-// neither key nor order.
+// MeasureDraw builds and searches an index of each profile. The number fixes
+// the order of the collection, whereas keys and the order of records are fresh.
+// Profile paper comes fitted, because its principal components depend on
+// neither.
 func MeasureDraw(ctx context.Context, c *measure.Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
 	c = c.InOrderOf(number)
 	out := &Draw{Number: number, Records: len(c.Train), Requests: len(c.Test), Skipped: []SkippedProfile{}}
@@ -199,8 +199,8 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	return out, nil
 }
 
-// meanRange returns the mean, the minimum and the maximum. The mean of equal
-// values is exactly that value.
+// meanRange returns the mean, minimum and maximum. Rounding keeps the mean of
+// equal values exact.
 func meanRange(x []float64) measure.Interval {
 	return measure.Interval{Value: measure.RoundTo(measure.Mean(x), 6), Low: slices.Min(x), High: slices.Max(x)}
 }
@@ -212,12 +212,11 @@ func medianRange(x []float64) measure.Interval {
 	return measure.Interval{Value: at(50), Low: at(5), High: at(95)}
 }
 
-// Tables implements Result. Minimum and maximum follow each value.
+// Tables puts minimum and maximum after each value.
 func (d *Draws) Tables() []measure.Table {
 	return []measure.Table{d.quality(), d.written(), d.recalls()}
 }
 
-// title names the number and size of the draws.
 func (d *Draws) title(what string) string {
 	first := d.Draws[0]
 	t := fmt.Sprintf("%s, n = %d, %d requests; mean, least and greatest of %d draws of key and order", what, first.Records, first.Requests, len(d.Draws))
@@ -239,7 +238,7 @@ func (d *Draws) quality() measure.Table {
 	return t
 }
 
-// written returns a row for each share of right keywords that can be requested.
+// written returns a row for each requested share of right keywords.
 func (d *Draws) written() measure.Table {
 	t := measure.Table{Name: "draws-written", Title: d.title("What cpar annotate writes by requested share of right words (--right)"),
 		Columns: append([]string{"profile", "scheme", "asked"}, likelyColumns...)}
@@ -265,8 +264,8 @@ func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 }
 
 // recalls returns two rows for each search and reading of the protocol: all
-// requests, with the range over draws, and random subsets, with their 5th to
-// 95th percentile.
+// requests, with the range over draws, and random subsets, with their 5th and
+// 95th percentiles.
 func (d *Draws) recalls() measure.Table {
 	t := measure.Table{Name: "draws-recall", Title: d.title("The paper's recall: all words of ten neighbours, over the words output") +
 		fmt.Sprintf("; of random sets of %d requests: median, 5th and 95th percentile of %d sets a draw", fewRequests, fewDraws),

@@ -20,10 +20,10 @@ const (
 )
 
 const (
-	// fewRequests is the paper's number of requests, fewDraws the number of
-	// random subsets of that size. Recall rises as requests become fewer: a
-	// keyword that was output counts only if a request has it, and the fewer
-	// requests have it, the more often all of them get it.
+	// fewRequests is the paper's number of requests, and fewDraws the number of
+	// random subsets of that size. Recall is higher for fewer requests: an
+	// output keyword counts only if a request has it, and the fewer requests
+	// have it, the more often all of them get it.
 	fewRequests = 50
 	fewDraws    = 1000
 )
@@ -31,17 +31,17 @@ const (
 // A DrawRecall is a search's recall by the paper's protocol.
 type DrawRecall struct {
 	Search  string `json:"search"`
-	Related string `json:"related"` // the reading
-	// Admitted is the number of requests with two related images, All their
+	Related string `json:"related"` // the reading of "related"
+	// Admitted is the number of requests with two related images, and All their
 	// recall.
 	Admitted int     `json:"admitted"`
 	All      float64 `json:"recall_all"`
-	// Subsets are recalls of random subsets of requests, the same subsets for
-	// every search.
+	// Subsets are recalls of random subsets of requests, the same for every
+	// search.
 	Subsets []float64 `json:"recall_few"`
 }
 
-// drawRecalls judges all keywords of ten neighbours by weights W_t.
+// drawRecalls judges all keywords of ten neighbours, ranked by weights W_t.
 func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, error) {
 	var out []DrawRecall
 	for _, related := range []string{relatedByOneKeyword, relatedByAllKeywords} {
@@ -89,8 +89,8 @@ func sharesAllKeywords(truth, indexed [][]string) []bool {
 	return out
 }
 
-// subsetWeights gives weight 1 to all admitted requests first, then to random
-// subsets.
+// subsetWeights gives weight 1 first to all admitted requests, and then to
+// random subsets of them.
 func subsetWeights(admitted []bool, draw int) [][]float64 {
 	var from []int
 	for i, yes := range admitted {

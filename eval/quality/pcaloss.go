@@ -11,7 +11,8 @@ import (
 	"cpar/user"
 )
 
-// A PCARow is the accuracy with exact distances for one PCA-X.
+// A PCARow is the accuracy with exact distances for one PCA-X (Haar features
+// reduced by X).
 type PCARow struct {
 	// Factor is X, or 0 for no PCA.
 	Factor    int `json:"factor"`

@@ -14,7 +14,7 @@ import (
 	"cpar/user/device"
 )
 
-// A ProfileCost is the cost of one profile and scheme: bytes, and medians in
+// A ProfileCost is the cost of one profile and scheme. Times are medians in
 // milliseconds on one core. Requests fetch the neighbours of the calibrated
 // ranker.
 type ProfileCost struct {
@@ -22,13 +22,14 @@ type ProfileCost struct {
 	Scheme     string `json:"scheme"`
 	Neighbours int    `json:"neighbours"`
 	IndexBytes uint64 `json:"index_bytes"`
-	// ProfileBytes is the part of IndexBytes that hardly grows with the records.
+	// ProfileBytes is the part of IndexBytes that hardly grows with the
+	// records.
 	ProfileBytes uint64 `json:"profile_bytes"`
 	Request      int    `json:"request_bytes"`
 	Reply        int    `json:"reply_bytes"`
-	// Cloud is the time to answer a request. The owner extracts features, and
-	// the embedding if the profile needs one, projects them to a vector,
-	// encrypts it, decrypts the reply and ranks its keywords.
+	// Cloud is the time to answer a request. The owner extracts features (and
+	// the embedding if the profile needs one), projects them to a vector,
+	// encrypts it, and reads the reply: decrypts it and ranks its keywords.
 	Cloud    float64 `json:"cloud_ms"`
 	Features float64 `json:"features_ms"`
 	Project  float64 `json:"project_ms"`
@@ -45,15 +46,15 @@ type pricedIndex struct {
 	index *device.Index
 	p     cpar.Params
 	cloud measure.InProcess
-	// The times of requests are in nanoseconds.
+	// Times of requests are in nanoseconds.
 	cloudTimes, features, project, encrypt, read []int64
 }
 
-// pricedOwner is the number of photos behind the owner's medians.
+// pricedOwner is the number of photos per median of the owner.
 const pricedOwner = 15
 
-// measureProfileCosts builds indexes of all images of c with the fitted
-// profiles, and sends requests to all of them in turn.
+// measureProfileCosts builds indexes of c with the fitted profiles, and sends
+// requests to them in turn.
 func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profileRun, network *encoder.Encoder, progress user.Progress) ([]ProfileCost, error) {
 	perProfile := make([][]*pricedIndex, len(runs))
 	for i, r := range runs {
@@ -64,8 +65,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		}
 		perProfile[i] = list
 	}
-	// Order by scheme first, so that no search reads what the previous one left
-	// in the cache.
+	// Turns are ordered by scheme first, so that no search reads data that the
+	// previous one left in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -82,7 +83,7 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	for _, list := range perProfile {
 		for _, x := range list {
 			x.Cloud = measure.RoundTo(measure.Milliseconds(x.cloudTimes), 4)
-			// Features do not depend on the scheme.
+			// Features do not depend on the scheme and are timed for the first.
 			x.Features = measure.RoundTo(measure.Milliseconds(list[0].features), 3)
 			x.Project, x.Encrypt, x.Read = measure.RoundTo(measure.Milliseconds(x.project), 4), measure.RoundTo(measure.Milliseconds(x.encrypt), 4), measure.RoundTo(measure.Milliseconds(x.read), 4)
 			out = append(out, x.ProfileCost)
@@ -91,8 +92,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	return out, nil
 }
 
-// openPriced builds the indexes of one profile, one for each scheme of
-// profileSchemes. done removes them, even after an error.
+// openPriced builds the indexes of one profile, one for each of profileSchemes.
+// The returned function done removes them, even after an error.
 func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*pricedIndex, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -142,8 +143,8 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 	})
 }
 
-// timeClouds answers requests by every index in turn, one at a time on one
-// core, so that a slow period of the machine affects all of them.
+// timeClouds answers requests with every index in turn, so that a slow period
+// of the machine affects all of them.
 func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, progress user.Progress) error {
 	n := min(measure.CostRequests, len(c.Test))
 	told := measure.CountStage(progress, "searches", n+1)
@@ -197,7 +198,7 @@ func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) er
 	})
 }
 
-// ask annotates one photo end to end and records the times, except in round 0.
+// ask annotates one photo end to end. It records the times, except in round 0.
 func (x *pricedIndex) ask(ctx context.Context, c *measure.Corpus, round int) error {
 	i := round % len(c.Test)
 	photo := device.Extracted(c.TestName(i), c.Test[i].Vectors)
@@ -225,7 +226,7 @@ func (x *pricedIndex) ask(ctx context.Context, c *measure.Corpus, round int) err
 	return nil
 }
 
-// onOneCore calls f with one core for all goroutines.
+// onOneCore calls f with all goroutines limited to one core.
 func onOneCore(f func() error) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	return f()

@@ -14,19 +14,18 @@ import (
 
 // A profileRun is one fitted profile with the neighbours of every test image.
 type profileRun struct {
-	// owner has the fitted profile and ranker, which further indexes reuse.
+	// owner holds the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
 	truth [][]string
-	// requests are the vectors of the test images, with the guesses of their
-	// own features.
+	// requests are the vectors of the test images, with the keywords guessed
+	// from their own features.
 	requests []*vector.Vector
-	// near holds the neighbours of every test image, by scheme. Record is the
-	// image number, because record numbers differ between indexes.
+	// near holds the neighbours of every test image, by scheme. Their Record is
+	// an image number, because record numbers differ between indexes.
 	near map[string][][]rank.Neighbour
 	dims map[string]int
 }
 
-// A profileRanker is a ranker with its number of neighbours.
 type profileRanker struct {
 	kind       rank.Kind
 	neighbours int
@@ -36,8 +35,8 @@ func (r *profileRun) rankers() []profileRanker {
 	return []profileRanker{{rank.KindPaper, paperNeighbours}, {rank.KindCalibrated, r.owner.Ranker().Neighbours()}}
 }
 
-// maxNeighbours is the number of neighbours requested. Rankers that use fewer
-// take the first ones of the same reply.
+// maxNeighbours returns the number of neighbours requested. Rankers that use
+// fewer take the first ones of the reply.
 func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
@@ -52,7 +51,6 @@ func runProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progr
 	return drawProfile(ctx, c, fit, append([]string{"plain"}, profileSchemes...), progress)
 }
 
-// sealed searches an index of scheme sealed, with the fitted profile.
 func (r *profileRun) sealed(ctx context.Context, c *measure.Corpus, requests []*vector.Vector, progress user.Progress) error {
 	x, b, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: r.owner.Fitted(), Progress: progress})
 	if err != nil {

@@ -10,17 +10,16 @@ import (
 	"cpar/model/rank"
 )
 
-// Profiles compares the profiles of an index: their quality in plaintext and
-// encrypted, by both rankers, and their cost.
+// Profiles compares profiles: their quality in plaintext and encrypted, with
+// both rankers, and their cost.
 //
 //	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (real images)
 //	              └▶ n images, the same profile ─▶ bytes, milliseconds
 type Profiles struct {
-	// Quality is measured on Records records and Requests requests.
 	Records  int `json:"n"`
 	Requests int `json:"requests"`
-	// CostRecords is the size of the indexes for bytes and times, CostKind the
-	// origin of their images.
+	// CostRecords is the size of the indexes for bytes and times, and CostKind
+	// the origin of their images.
 	CostRecords int          `json:"cost_records"`
 	CostKind    string       `json:"cost_images"`
 	Rows        []ProfileRow `json:"rows"`
@@ -29,16 +28,16 @@ type Profiles struct {
 	CapiaRatio float64         `json:"capia_ratio"`
 	Details    []ProfileDetail `json:"profiles"`
 	Costs      []ProfileCost   `json:"costs"`
-	// Skipped are profiles that could not be measured, with reasons.
+	// Skipped lists profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
-	// Network identifies the image network, Runtime its runtime.
+	// Network identifies the image network, and Runtime its runtime.
 	Network string `json:"network,omitempty"`
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is one profile, ranker and scheme, with five keywords per photo
-// in the order of cpar annotate. Scheme plain has no index, so its bytes and
-// times are 0.
+// A ProfileRow is one profile, ranker and scheme, with five keywords per photo,
+// ranked as by cpar annotate. Scheme plain has no index, so its bytes and times
+// are 0.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
@@ -55,39 +54,37 @@ type ProfileRow struct {
 	Owner      float64 `json:"owner_ms"` // per photo, from its bytes to its keywords, one core
 }
 
-// A ProfileDetail holds the other properties of one profile.
 type ProfileDetail struct {
 	Profile string `json:"profile"`
-	// Recall is the share of capia's ten nearest that AP-10 finds, by search.
+	// Recall is the share of the ten nearest of capia (a scan) that AP-10
+	// finds, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain is the share of the ten nearest by exact distances that a scheme
 	// finds.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
 	// ECE is the expected calibration error over all keywords of all neighbours
-	// in scheme capia, ECEKept the error over the five keywords returned.
+	// in scheme capia, and ECEKept the error over the five returned.
 	ECE     float64 `json:"ece"`
 	ECEKept float64 `json:"ece_kept"`
-	// Found counts the human keywords found per photo in scheme capia with five
-	// keywords.
+	// Found is for scheme capia with five keywords.
 	Found FoundKeywords `json:"found_per_photo"`
 }
 
-// FoundKeywords are means over photos: the number of human keywords, and how
-// many of them W_t and the calibrated ranker find.
+// FoundKeywords are means over photos: the numbers of human keywords, and of
+// those found by the paper's ranker (W_t) and by the calibrated ranker.
 type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
 	Probable float64 `json:"probable"`
 }
 
-// A SkippedProfile could not be measured.
 type SkippedProfile struct {
 	Profile string `json:"profile"`
 	Reason  string `json:"reason"`
 }
 
 const (
-	// paperNeighbours is k for the paper's ranker.
+	// paperNeighbours is the paper's k.
 	paperNeighbours = 10
 	reliabilityBins = 10
 )
@@ -95,8 +92,8 @@ const (
 // profileSchemes are the encrypted schemes of the rows, in order.
 var profileSchemes = []string{"capia", "cpar@10", "cpar-rank@10", "ivf@100", "ivf@10", "sealed"}
 
-// MeasureProfiles measures all profiles that the lab supports. Costs are for
-// indexes of n images, or of all images if there are more.
+// MeasureProfiles measures all profiles that the lab supports. Costs are for n
+// images, or for all images if there are more.
 func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -138,7 +135,6 @@ func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, err
 	return out, nil
 }
 
-// quality adds the rows and the details of a profile.
 func (out *Profiles) quality(r *profileRun) error {
 	rows, err := r.drawRows(append([]string{"plain"}, profileSchemes...))
 	if err != nil {
@@ -159,7 +155,6 @@ func (out *Profiles) quality(r *profileRun) error {
 	return err
 }
 
-// withCosts fills in the rows' costs and computes their ratio.
 func (out *Profiles) withCosts() {
 	capia := map[string]float64{}
 	for _, cost := range out.Costs {

@@ -41,13 +41,12 @@ func (p *Profiles) detailTables() []measure.Table {
 	return []measure.Table{details, found, probable, costs}
 }
 
-// Figures implements Drawn: quality and cost of each profile.
+// Figures plots the quality and cost of each profile.
 func (p *Profiles) Figures() []plot.Figure {
 	var names []string
 	for _, d := range p.Details {
 		names = append(names, d.Profile)
 	}
-	// of returns the points for one ranker and scheme, one per profile.
 	of := func(ranker, scheme string, value func(ProfileRow) float64) []plot.Point {
 		var out []plot.Point
 		for _, row := range p.Rows {

@@ -11,11 +11,9 @@ import (
 	"cpar/user/device"
 )
 
-// sampleCount is the number of images shown.
 const sampleCount = 8
 
-// A SampleKeyword is a keyword of a sample. Right marks those with a human
-// source.
+// A SampleKeyword is Right if a person also gave it to the image.
 type SampleKeyword struct {
 	Keyword string `json:"word"`
 	Right   bool   `json:"right"`
@@ -29,13 +27,13 @@ type Sample struct {
 	Human []string        `json:"human"`
 }
 
-// Samples are test images, evenly spaced to avoid selection, with all keywords
-// of their neighbours, as in the paper's table of samples.
+// Samples are test images with all keywords of their neighbours, as in the
+// paper's table of samples. They are evenly spaced, to avoid selection.
 type Samples struct {
 	Rows []Sample `json:"rows"`
 }
 
-// MeasureSamples annotates a few test images by cpar at AP-10 and by capia.
+// MeasureSamples annotates a few test images with cpar at AP-10 and with capia.
 func MeasureSamples(ctx context.Context, s *measure.Session, c *measure.Corpus, _ user.Progress) (*Samples, error) {
 	out := new(Samples)
 	x := s.DeviceIndex()
@@ -63,7 +61,7 @@ func MeasureSamples(ctx context.Context, s *measure.Session, c *measure.Corpus, 
 	return out, nil
 }
 
-// Tables implements Result. Correct keywords are in capitals.
+// Tables writes correct keywords in capitals.
 func (s *Samples) Tables() []measure.Table {
 	t := measure.Table{Name: "samples", Title: "Sample annotations, all words of the neighbours, the heaviest first; a person also gave the words IN CAPITALS", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
 	for _, r := range s.Rows {

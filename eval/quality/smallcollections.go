@@ -18,8 +18,8 @@ import (
 	"cpar/user"
 )
 
-// SmallCollections measures keywords after few photos, and after all, in plaintext,
-// with the ranking and the thresholds of cpar annotate.
+// SmallCollections measures keywords after few tagged photos, and after all, in
+// plaintext, with the ranking and the thresholds of cpar annotate.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
@@ -27,18 +27,18 @@ type SmallCollections struct {
 	Rows     []SmallRow `json:"rows"`
 }
 
-// A SmallRow is a profile fitted to a number of photos. Lists have one value per
-// draw. Errors are expected calibration errors in ten bins. Without photos, the
-// network's own classes give the words.
+// A SmallRow is a profile fitted to a number of photos. Slices have one value
+// per draw. Errors are expected calibration errors in ten bins. Without photos,
+// the network's own classes give the keywords.
 type SmallRow struct {
 	Profile string `json:"profile"`
 	Records int    `json:"n"`
 	// ECE holds the errors of the five most probable keywords.
 	ECE []float64 `json:"ece_five"`
-	// Chance is the mean error of exactly true probabilities on the same number
-	// of images.
+	// Chance is the mean error of exactly true probabilities on equally many
+	// images.
 	Chance float64 `json:"ece_five_by_chance"`
-	// Pooled is the error over all draws together, in which chance has less
+	// Pooled is the error over all draws together, where chance has less
 	// effect.
 	Pooled float64 `json:"ece_five_pooled"`
 	All    float64 `json:"ece_all_words"` // mean over draws
@@ -46,17 +46,16 @@ type SmallRow struct {
 	// Quality measures the same five.
 	Found   []float64         `json:"found_of_five"`
 	Quality []measure.Quality `json:"quality_of_five"`
-	// Likely describes the keywords above the threshold of cpar annotate, by
-	// share asked for.
+	// Likely has one element per requested share of right keywords.
 	Likely [][]Likely `json:"likely"`
 }
 
 // Likely describes the keywords that cpar annotate writes in one draw.
 type Likely struct {
-	Asked     float64 `json:"asked"` // --right
+	Asked     float64 `json:"asked"` // value of --right
 	Threshold float64 `json:"threshold"`
 	Written   float64 `json:"written"` // keywords per photo
-	Right     float64 `json:"right"`   // share of them; 0 if there are none
+	Right     float64 `json:"right"`   // share of the written keywords, or 0
 	Found     float64 `json:"found"`   // share of the human keywords
 	Without   float64 `json:"without"` // share of photos without a keyword
 }
@@ -64,8 +63,7 @@ type Likely struct {
 // askedShares are values of cpar annotate --right, the default first.
 var askedShares = []float64{2.0 / 3, 0.8}
 
-// ownThreshold is the probability above which the network's own words are
-// counted.
+// ownThreshold is the probability above which the network's own words count.
 const ownThreshold = 0.7
 
 func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) Likely {
@@ -91,11 +89,12 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 	return l
 }
 
-// smallSizes are the numbers of tagged photos. The whole collection follows them.
+// smallSizes are numbers of tagged photos. The whole collection is measured
+// too.
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
 // Sizes from manyPhotos on get the requested number of draws. Smaller sizes are
-// fast and get drawsOfFew for every nine.
+// fast and get drawsOfFew draws for every nine requested.
 const manyPhotos, drawsOfFew = 1000, 20
 
 func smallDraws(photos, draws int) int {
@@ -108,7 +107,6 @@ func smallDraws(photos, draws int) int {
 	return draws
 }
 
-// SmallStep runs one step per number of photos.
 func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	network, err := r.Inputs(m.Needs)
 	if err != nil {
@@ -138,8 +136,8 @@ func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureSmallCollections measures profile network, or learned for images
-// without embeddings. It leaves out sizes beyond the collection, and 0 without
+// MeasureSmallCollections measures profile network, or profile learned if there
+// are no embeddings. It leaves out sizes beyond the collection, and 0 without
 // embeddings.
 func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
 	out := &SmallCollections{Requests: len(c.Test)}
@@ -160,7 +158,6 @@ func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, 
 	return out, nil
 }
 
-// A smallDraw holds the keywords of the test images and thresholds for askedShares.
 type smallDraw struct {
 	said       [][]rank.Keyword
 	thresholds []float64
@@ -291,7 +288,7 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 }
 
 // likelyCells returns means over draws. The share of right keywords is over all
-// draws together, followed by its range over the draws that write any.
+// draws together. Its range over the draws that write any keyword follows.
 func likelyCells(draws []Likely) []string {
 	var right, written, found, without float64
 	var shares []float64
@@ -311,10 +308,9 @@ func likelyCells(draws []Likely) []string {
 	return out
 }
 
-// likelyColumns names the columns of likelyCells.
 var likelyColumns = []string{"written", "right %", "low", "high", "human words %", "without a word %"}
 
-// Tables implements Result. Minimum and maximum follow a value by draw.
+// Tables puts minimum and maximum after values that vary by draw.
 func (s *SmallCollections) Tables() []measure.Table {
 	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and human keywords among them; mean, least and greatest over draws", s.Requests),
 		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}

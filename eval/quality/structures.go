@@ -13,17 +13,15 @@ import (
 	"cpar/user/scorevector"
 )
 
-// Structures is the recall of each structure of an index, over the spaces that
-// a forest may split, the nodes that may hold its records, the orders of
-// search, and the inverted file. The defaults of user.Options were chosen by
-// it.
+// Structures is the recall of an inverted file, and of forests by the space
+// that they split, the nodes that hold records, and the order of search. The
+// defaults of user.Options were chosen by this measurement.
 type Structures struct {
 	Records  int            `json:"records"`
 	Requests int            `json:"requests"`
 	Rows     []StructureRow `json:"rows"`
 }
 
-// A StructureRow is one structure searched in one order.
 type StructureRow struct {
 	// Split and Place are empty for the inverted file.
 	Split  string `json:"split,omitempty"`
@@ -37,9 +35,8 @@ type StructureRow struct {
 }
 
 // MeasureStructures builds an index of every structure and searches it in
-// plaintext, which visits the same records as the encrypted search (Agreement).
-// Every index has its own key and projection, which vary the values by about
-// 0.01.
+// plaintext, which visits the same records as the encrypted search (see
+// Agreement). The key and projection of an index change values by about 0.01.
 func MeasureStructures(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Structures, error) {
 	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
 	var options []user.Options

@@ -21,18 +21,17 @@ type SweepRow struct {
 	NS     int64   `json:"ns"`               // median
 	Bytes  float64 `json:"bytes"`            // mean bytes of ciphertext
 	Visits float64 `json:"visits"`
-	// Speedup is capia's median time divided by this one's. Bound is the
-	// speedup that the number of visits allows. Memory is the speedup of
+	// Speedup is capia's median time divided by this search's. Bound is the
+	// speedup that the number of visits allows, and Memory the speedup of only
 	// scoring the visited records in the same order.
 	Speedup measure.Interval `json:"speedup"`
 	Bound   float64          `json:"bound"`
 	Memory  float64          `json:"memory_bound,omitempty"`
-	// Recall10 is the share of capia's ten nearest that the search finds, in
-	// percent.
+	// Recall10 is the share of capia's ten nearest found, in percent.
 	Recall10 measure.Interval `json:"recall_at_10"`
 	// Paper is recall by the paper's protocol, PaperAll the same over all
 	// keywords of the test set, and Standard R at five keywords. The Relative
-	// fields are paired percentages of capia's.
+	// fields are paired percentages of capia's values.
 	Paper            measure.Interval `json:"paper"`
 	PaperAll         measure.Interval `json:"paper_all_words"`
 	Standard         measure.Interval `json:"standard"`
@@ -120,13 +119,13 @@ type sweeper struct {
 	draws    [][]float64
 }
 
-// judged holds accuracies by resample. The first has the original weights.
+// judged holds accuracies by resample, the original weights first.
 type judged struct {
 	paper, paperAll, standard, found []float64
 	quality                          measure.Quality
 }
 
-// judgeAll reads the replies of configuration j and judges them.
+// judgeAll decrypts the replies of configuration j and judges their keywords.
 func (w *sweeper) judgeAll(j int) (*judged, error) {
 	n := len(w.truth)
 	all, five := make([]measure.Marks, n), make([]measure.Marks, n)
@@ -159,7 +158,8 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 	return g, nil
 }
 
-// speedup returns the ratio of medians, with its interval over the resamples.
+// speedup returns the ratio of median times, with its interval over the
+// resamples.
 func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	values := make([]float64, len(w.draws))
 	parallel.For(len(values), func(b int) {
@@ -168,8 +168,7 @@ func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	return measure.NewInterval(values)
 }
 
-// Tables implements Result. Speedup, recall and trade-off are three views of
-// one run.
+// Tables returns three views of one run: speedup, recall and trade-off.
 func (s *Sweep) Tables() []measure.Table {
 	return []measure.Table{s.speedups(), s.recalls(), s.tradeoff()}
 }

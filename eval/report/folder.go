@@ -16,12 +16,12 @@ import (
 	"cpar/internal/paper"
 )
 
-// A resultFolder holds tables as CSV, and plots. A missing table or row means
-// that it was not measured. A missing column is an error. Rows are selected by
-// pairs of a column and its required value.
+// A resultFolder holds plots, and tables as CSV. A missing table or row was not
+// measured. A missing column is an error. Rows are selected by pairs of a
+// column and its required value.
 type resultFolder struct {
 	path string
-	link string // from a page to the folder
+	link string // path from a page to the folder
 }
 
 const notMeasured = "not measured"
@@ -33,7 +33,6 @@ func (f *resultFolder) have(tables ...string) bool {
 	})
 }
 
-// table reads the selected rows of a table.
 func (f *resultFolder) table(name string, where []string) (*measure.Table, error) {
 	file, err := os.Open(filepath.Join(f.path, name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +66,7 @@ func column(t *measure.Table, name string, next int) (int, error) {
 	return i, nil
 }
 
-// values returns the values of a column and of the next ones.
+// values returns the values of a column and of the next columns after it.
 func (f *resultFolder) values(table, name string, next int, where []string) ([][]string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {
@@ -84,7 +83,7 @@ func (f *resultFolder) values(table, name string, next int, where []string) ([][
 	return out, nil
 }
 
-// single returns the values of the only row, or notMeasured.
+// single returns the values of the only selected row, or notMeasured.
 func (f *resultFolder) single(table, column string, next int, where []string) ([]string, error) {
 	rows, err := f.values(table, column, next, where)
 	switch {
@@ -103,7 +102,7 @@ func (f *resultFolder) cell(table, column string, where ...string) (string, erro
 	return strings.Join(row, ""), err
 }
 
-// interval returns a value and its bounds from the next two columns.
+// interval formats a value with its bounds from the next two columns.
 func (f *resultFolder) interval(table, column string, where ...string) (string, error) {
 	row, err := f.single(table, column, 2, where)
 	if len(row) < 3 {

@@ -12,7 +12,7 @@ import (
 )
 
 // A NumberRow is a value from the paper's text beside ours. Paper is nil if the
-// paper omits the value.
+// text omits it.
 type NumberRow struct {
 	ID    string   `json:"id"`
 	What  string   `json:"what"`
@@ -29,7 +29,6 @@ type Numbers struct {
 	Rows    []NumberRow `json:"rows"`
 }
 
-// numbersStep computes Numbers from the results of other measurements.
 func numbersStep(ctx context.Context, r *measure.Run, _ measure.Measurement) (measure.Result, error) {
 	c, err := measure.ResultFrom[*cost.Cost](ctx, r, "cost")
 	if err != nil {
@@ -46,7 +45,6 @@ func numbersStep(ctx context.Context, r *measure.Run, _ measure.Measurement) (me
 	return CollectNumbers(paper.Values(), c, a, loss), nil
 }
 
-// CollectNumbers lists the paper's values with our measured ones.
 func CollectNumbers(p *paper.Paper, c *cost.Cost, a *quality.AlphaGamma, loss *quality.PCALoss) *Numbers {
 	out := &Numbers{Records: c.Records}
 	dimension := 0

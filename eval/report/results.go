@@ -25,7 +25,7 @@ import (
 var resultsSource string
 
 // WriteResults writes a Markdown page from the tables and plots that Write left
-// in a folder. The page links to that folder.
+// in folder path. The page links to that folder.
 func WriteResults(path, file string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
@@ -41,7 +41,7 @@ func WriteResults(path, file string) error {
 	return durable.WriteFile(file, page, 0o644)
 }
 
-// between returns the relative slash-separated path from one folder to another.
+// between returns the relative path between folders, with slashes.
 func between(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -54,7 +54,7 @@ func between(from, to string) (string, error) {
 	return filepath.ToSlash(way), err
 }
 
-// renderResults returns the page. link leads from it to the folder.
+// renderResults returns the page. link is the path from it to the folder.
 func renderResults(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {
@@ -100,7 +100,7 @@ func thousands(x any) string {
 	return s
 }
 
-// measuredBy names the command that produced a table.
+// measuredBy formats a command of cpar-eval, which must exist.
 func measuredBy(command string) (string, error) {
 	for _, m := range Measurements() {
 		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
@@ -110,7 +110,7 @@ func measuredBy(command string) (string, error) {
 	return "", fmt.Errorf("there is no cpar-eval %s", command)
 }
 
-// plot shows a plot if it exists.
+// plot returns the Markdown for a plot, or "" if there is none.
 func (f *resultFolder) plot(name, what string) string {
 	file := plotsName + "/" + name + ".svg"
 	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
@@ -119,7 +119,6 @@ func (f *resultFolder) plot(name, what string) string {
 	return fmt.Sprintf("![%s](%s/%s)", what, f.link, file)
 }
 
-// A transferComparison compares schemes sealed and local with short vectors.
 type transferComparison struct {
 	Profile string
 	Dim     int

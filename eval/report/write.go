@@ -65,7 +65,6 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 	return files, nil
 }
 
-// Figures returns the plots of all results, in the order of a report.
 func Figures(r *measure.Results) (out []plot.Figure) {
 	for _, x := range r.Each {
 		if d, ok := x.(measure.Drawn); ok {
@@ -75,10 +74,10 @@ func Figures(r *measure.Results) (out []plot.Figure) {
 	return out
 }
 
-// Measurements is the table of all measurements, in the order of a report. A
-// row determines the command and the steps of a measurement. Its Result
-// determines the tables, figures and kept JSON. Get is a separate function for
-// rows with several steps and for rows computed from others.
+// Measurements returns the table of all measurements, in the order of a report.
+// A row determines the command and the steps of a measurement. Its Result
+// determines the tables, figures and stored JSON. Rows with several steps, or
+// computed from other rows, have their own Get.
 func Measurements() []measure.Measurement {
 	return []measure.Measurement{
 		{Name: "sweep", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSweep), Views: []measure.View{

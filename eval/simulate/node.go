@@ -15,21 +15,21 @@ type node struct {
 	name, rack string
 	late       bool // joined after the start
 	gone       bool
-	silent     bool          // gone, with its connections not known to be closed
-	leaving    bool          // serves its shards but receives no more
-	frozen     time.Duration // idle until then
+	silent     bool          // gone, but its connections still seem open
+	leaving    bool          // serves its shards but receives no more shards
+	frozen     time.Duration // stands still until this time
 	slow       float64       // factor on all durations
-	freeAt     time.Duration // when it has answered all requests
+	freeAt     time.Duration // when it will have answered all requests
 	served     float64       // bytes
 
 	holds    map[int]bool
 	pending  map[int]bool // assigned but not fetched yet
-	wanted   []shard      // to fetch, the next first
+	wanted   []shard      // to fetch, in this order
 	fetching bool
 }
 
-// answer responds for a shard. A dead node refuses at once, but a node lost
-// with open connections stays silent for a while.
+// answer replies for a shard. A dead node refuses at once, but a node lost with
+// open connections stays silent for a while.
 func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:
@@ -123,7 +123,7 @@ func (f *cluster) changed() {
 	})
 }
 
-// fullest returns the maximum of a quantity over its mean among the nodes
+// fullest returns the maximum of a quantity over its mean, among the nodes
 // present throughout at normal speed.
 func (f *cluster) fullest(of func(*node) float64) float64 {
 	most, sum, count := 0.0, 0.0, 0

@@ -10,7 +10,7 @@ import (
 	"cpar/internal/progress"
 )
 
-// A Scenario is a failure or a change, which begins at scenarioStart.
+// A Scenario is a failure or a change. It begins at scenarioStart.
 type Scenario struct {
 	Name  string
 	begin func(*cluster)
@@ -47,8 +47,8 @@ var Scenarios = []Scenario{
 	{"one node stands still for eight seconds", func(f *cluster) { f.sorted()[0].frozen = f.now + 8*time.Second }},
 }
 
-// kill ends nodes. Routers learn of the loss when the lease expires. The system
-// closes the connections, unless power is lost.
+// kill ends nodes. Routers learn of the loss when the lease expires.
+// Connections are closed at once, unless power is lost.
 func (f *cluster) kill(nodes []*node, power bool) {
 	for _, n := range nodes {
 		n.gone, n.silent = true, power
@@ -63,7 +63,6 @@ func (f *cluster) kill(nodes []*node, power bool) {
 	f.schedule(f.now+f.o.Lease, f.changed)
 }
 
-// A Row is the result of a scenario.
 type Row struct {
 	Scenario string `json:"scenario"`
 	Requests int    `json:"questions"`
@@ -74,16 +73,16 @@ type Row struct {
 	P99  float64 `json:"p99_ms"`
 	P999 float64 `json:"p999_ms"`
 	Max  float64 `json:"max_ms"`
-	// Hedges and Retries count messages beyond one per shard.
+	// Hedges and Retries count messages in addition to one per shard.
 	Hedges  int `json:"hedges"`
 	Retries int `json:"retries"`
-	// Moved is the data newly assigned to nodes, Fetched the data read from
-	// storage, including temporary copies, and Ideal the share of the nodes
-	// that came or went.
+	// Moved is the data newly assigned to nodes, and Fetched the data read from
+	// storage, including temporary copies. Ideal is the share of the data that
+	// belongs to the nodes that came or went.
 	Moved   int64 `json:"moved_bytes"`
 	Fetched int64 `json:"fetched_bytes"`
 	Ideal   int64 `json:"ideal_bytes"`
-	// FullestHeld and FullestServed are the most data that a node holds and
+	// FullestHeld and FullestServed are the maximum data that a node holds and
 	// reads, relative to the mean.
 	FullestHeld   float64 `json:"fullest_held"`
 	FullestServed float64 `json:"fullest_served"`

@@ -1,5 +1,5 @@
-// Package simulate simulates a cluster of nodes that holds indexes together:
-// failures, response times and data movement. Events are discrete and drawn
+// Package simulate simulates failures, response times and data movement in a
+// cluster of nodes that jointly hold indexes. Events are discrete and drawn
 // from a seed, so a run is repeatable. Shard placement and node selection use
 // the router's own code (cloud/placement, cloud/scatter). Nodes, network and
 // storage are modelled.
@@ -23,7 +23,6 @@ import (
 // Replicas is the number of nodes that hold a shard.
 const Replicas = 2
 
-// Options describe the cluster and its load.
 type Options struct {
 	Nodes   int `json:"nodes"`
 	PerRack int `json:"per_rack"`
@@ -31,22 +30,22 @@ type Options struct {
 	// Shards is the number per index, each of ShardBytes.
 	Shards     int   `json:"shards"`
 	ShardBytes int64 `json:"shard_bytes"`
-	// Read and Fetch are a node's bytes per second when scoring and when
-	// fetching from storage.
+	// Read and Fetch are the bytes that a node scores and fetches per second.
 	Read   float64       `json:"read"`
 	Fetch  float64       `json:"fetch"`
 	Busy   float64       `json:"busy"`
 	Length time.Duration `json:"length_ns"`
-	// Lease is the time until a silent node counts as dead, Silence the time
-	// during which machines lost with open connections do not even refuse. Hop
-	// is the latency of a message.
+	// Lease is the time until a silent node counts as dead. During Silence,
+	// nodes without power do not even refuse requests. Hop is the latency of a
+	// message.
 	Lease   time.Duration `json:"lease_ns"`
 	Silence time.Duration `json:"silence_ns"`
 	Hop     time.Duration `json:"hop_ns"`
 	Seed    uint64        `json:"seed"`
 }
 
-// Default is a large cluster: 300 nodes, each with some 130 GB in memory.
+// Default describes a large cluster of 300 nodes, each with about 130 GB in
+// memory.
 var Default = Options{
 	Nodes: 300, PerRack: 30, Indexes: 20_000, Shards: 5, ShardBytes: 200 << 20,
 	Read: 10e9, Fetch: 1e9, Busy: 0.4, Length: time.Minute,
@@ -74,7 +73,7 @@ type cluster struct {
 	events events
 	nodes  map[string]*node
 	shards []shard
-	// Routers know all present nodes, and which of them remain.
+	// These are the routers' view: the nodes present, and those that stay.
 	all, remaining *placement.Map
 
 	busy      scatter.NodeLoad
@@ -194,7 +193,8 @@ func (f *cluster) send(q *scatter.Query, s shard, to scatter.Send, step func()) 
 	})
 }
 
-// An event happens at a time. Simultaneous events keep the order of scheduling.
+// An event is a function called at a time. Simultaneous events keep the order
+// of scheduling.
 type event struct {
 	at    time.Duration
 	order int

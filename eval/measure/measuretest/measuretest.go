@@ -48,15 +48,14 @@ func Photos(t *testing.T, n int) *measure.Corpus {
 	return c
 }
 
-// NewLab returns a lab of synthetic images.
 func NewLab(t testing.TB, train, test int) *measure.Lab {
 	l := measure.LabOf(SyntheticCorpus(3, train, test), "made")
 	t.Cleanup(l.Close)
 	return l
 }
 
-// SyntheticCorpus returns random features around a few centres. Some bins vary
-// much more than others.
+// SyntheticCorpus returns random features around a few centres. Some histogram
+// bins vary much more than others.
 func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	const centres = 12
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -79,7 +78,7 @@ func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	return c
 }
 
-// RandomFeatures draws features near a centre, or a new centre.
+// RandomFeatures draws features near centre, or a new centre if it is nil.
 func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
@@ -102,7 +101,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	if centre == nil {
 		centre = new(feature.Vectors)
 	}
-	// The smoothing of lab requires histograms with sum 1.
+	// The smoothing of lab histograms requires sum 1.
 	histogram := func(near []float32) []float32 {
 		h, sum := part(48, near, true), float32(0)
 		for _, x := range h {
@@ -158,7 +157,7 @@ func Learnable(train, test int) *measure.Corpus {
 	return c
 }
 
-// fakeNetwork embeds 8×8 pixels as the brightness of rows.
+// fakeNetwork embeds 8×8 pixels as the brightness of their rows.
 type fakeNetwork struct{ digest byte }
 
 func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
