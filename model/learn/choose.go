@@ -19,7 +19,7 @@ type Grid struct {
 	Landmarks  []int     // 0, 1000
 	Skips      [][]bool  // {nil}: no block left out
 	Folds      int       // 5, or 10 for 300 to 1,000 photos, at most the number of photos
-	FinalFolds int       // folds of the final calibration: Folds, or 20 above 1,000 photos
+	FinalFolds int       // folds of the final calibration: Folds, or 40 above 1,000 photos
 	Keep       int       // keywords per annotated photo, 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
 	// MaxPhotos bounds the photos on which the choice is made, by default 5000.
@@ -30,7 +30,7 @@ type Grid struct {
 // Learning without a fifth of the photos, in five folds, makes probabilities
 // too low (docs/quality.md). From minTenFolds photos on, the ranker is
 // therefore calibrated on ten folds. Above maxTenFolds photos, only the best
-// trial is repeated, on twenty folds.
+// trial is repeated, on forty folds.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own
@@ -61,7 +61,7 @@ func (s Grid) filled(photos int) Grid {
 	if s.Skips == nil {
 		s.Skips = [][]bool{nil}
 	}
-	folds, final := 5, 20
+	folds, final := 5, 40
 	switch {
 	case photos < minTenFolds:
 		final = 5

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -304,7 +305,8 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	}
 	for fold, others := range v.trainRows { // learning uses only the others
 		want := must(f.moments(t.Context(), others))
-		if v.trainMoments[fold].n != want.n || math.Abs(v.trainMoments[fold].sx[0]-want.sx[0]) > 1e-9 || !slices.Equal(v.trainMoments[fold].sy, want.sy) {
+		got := must(v.trainMoments(t.Context(), fold))
+		if got.n != want.n || math.Abs(got.sx[0]-want.sx[0]) > 1e-9 || !slices.Equal(got.sy, want.sy) {
 			t.Fatalf("fold %d is learnt from other photos than its neighbours", fold)
 		}
 	}
@@ -331,6 +333,27 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 				t.Fatalf("sample %d of fold %d: neighbours %v", at, fold, got)
 			}
 			at++
+		}
+	}
+}
+
+func TestAgainMatchesStoredFolds(t *testing.T) {
+	rows, keywords := collection(60, 1, 6)
+	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
+	v := must(f.validation(t.Context(), keywords, 6, 3))
+	v.parts = 1
+	for _, square := range []bool{false, true} {
+		solutions := must(v.solutions(t.Context(), 0.3, 2))
+		if square {
+			for fold, s := range solutions {
+				solutions[fold] = s.scaleByCorrelation()
+			}
+		}
+		want := must(v.samples(t.Context(), solutions, 2))
+		grid := Grid{FinalFolds: 6, Base: Options{Seed: 3}}
+		got := must(v.again(t.Context(), grid, Options{Ridge: 0.3, Dim: 2, Square: square}))
+		if len(got) != 60 || !reflect.DeepEqual(got, want) {
+			t.Errorf("square %v: %d samples differ from those of stored folds", square, len(got))
 		}
 	}
 }

@@ -15,37 +15,40 @@ import (
 
 // A validation measures options on photos from which nothing was learnt.
 type validation struct {
-	f            *ccaProblem
-	words        [][]string // keywords of every photo, for the ranker
-	heldOut      [][]int
-	parts        int        // number of parts in which a fold is measured
-	trainMoments []*moments // moments of the photos outside each fold
-	trainRows    [][]int
+	f         *ccaProblem
+	words     [][]string // keywords of every photo, for the ranker
+	heldOut   [][]int    // photos of each fold
+	trainRows [][]int    // photos outside each fold
+	parts     int        // number of parts in which a fold is measured
+	whole     *moments   // moments of all photos
+	// held are the moments of each fold. They are nil if each fold is used only
+	// once, because many folds' moments would take much memory.
+	held []*moments
 }
 
 func (f *ccaProblem) validation(ctx context.Context, words [][]string, folds int, seed uint64) (*validation, error) {
-	v := &validation{f: f, words: words, heldOut: make([][]int, folds), parts: 2}
-	for i, p := range rand.New(rand.NewPCG(seed, 0x666f6c64)).Perm(f.x.Rows) { // "fold"
-		v.heldOut[i%folds] = append(v.heldOut[i%folds], p)
-	}
-	var whole *moments
-	var parts []*moments
-	for _, held := range v.heldOut {
-		m, err := f.moments(ctx, held)
+	v := &validation{f: f, words: words, parts: 2}
+	v.divide(folds, seed)
+	for _, photos := range v.heldOut {
+		m, err := f.moments(ctx, photos)
 		if err != nil {
 			return nil, err
 		}
-		if whole == nil {
-			whole = m.zero()
+		if v.whole == nil {
+			v.whole = m.zero()
 		}
-		whole.add(1, m)
-		parts = append(parts, m)
+		v.whole.add(1, m)
+		v.held = append(v.held, m)
 	}
-	for fold, m := range parts {
-		rest := whole.zero()
-		rest.add(1, whole)
-		rest.add(-1, m)
-		v.trainMoments = append(v.trainMoments, rest)
+	return v, nil
+}
+
+func (v *validation) divide(folds int, seed uint64) {
+	v.heldOut = make([][]int, folds)
+	for i, p := range rand.New(rand.NewPCG(seed, 0x666f6c64)).Perm(v.f.x.Rows) { // "fold"
+		v.heldOut[i%folds] = append(v.heldOut[i%folds], p)
+	}
+	for fold := range v.heldOut {
 		var others []int
 		for other, list := range v.heldOut {
 			if other != fold {
@@ -55,17 +58,34 @@ func (f *ccaProblem) validation(ctx context.Context, words [][]string, folds int
 		slices.Sort(others)
 		v.trainRows = append(v.trainRows, others)
 	}
-	return v, nil
+}
+
+// trainMoments returns the moments of the photos outside a fold.
+func (v *validation) trainMoments(ctx context.Context, fold int) (*moments, error) {
+	var held *moments
+	if v.held != nil {
+		held = v.held[fold]
+	} else {
+		var err error
+		if held, err = v.f.moments(ctx, v.heldOut[fold]); err != nil {
+			return nil, err
+		}
+	}
+	rest := v.whole.zero()
+	rest.add(1, v.whole)
+	rest.add(-1, held)
+	return rest, nil
 }
 
 // solutions solves the problem of every fold. A fold without a solution,
 // because its training photos are indistinguishable, is not tested.
 func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
-	out := make([]solution, len(v.trainMoments))
+	out := make([]solution, len(v.heldOut))
 	var failed error
 	some := false
-	for fold, m := range v.trainMoments {
-		if err := ctx.Err(); err != nil {
+	for fold := range out {
+		m, err := v.trainMoments(ctx, fold)
+		if err != nil {
 			return nil, err
 		}
 		w, err := correlateUntil(ctx, m, ridge, dim)
@@ -84,64 +104,91 @@ func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]s
 	return out, nil
 }
 
-// again returns the samples of one trial on FinalFolds folds.
-func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.Sample, error) {
-	final, err := v.f.validation(ctx, v.words, space.FinalFolds, space.Base.Seed)
-	if err != nil {
-		return nil, err
-	}
-	final.parts = 1
-	solutions, err := final.solutions(ctx, o.Ridge, o.Dim)
-	if err != nil {
-		return nil, err
-	}
-	if o.Square {
-		for fold, s := range solutions {
-			solutions[fold] = s.scaleByCorrelation()
+// again returns the samples of one trial on FinalFolds folds. It keeps one
+// fold's moments and solution at a time.
+func (v *validation) again(ctx context.Context, space Grid, o Options) (samples []rank.Sample, err error) {
+	final := &validation{f: v.f, words: v.words, parts: 1, whole: v.whole}
+	final.divide(space.FinalFolds, space.Base.Seed)
+	var failed error
+	for fold := range final.heldOut {
+		m, err := final.trainMoments(ctx, fold)
+		if err != nil {
+			return nil, err
+		}
+		s, err := correlateUntil(ctx, m, o.Ridge, o.Dim)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			failed = fmt.Errorf("fold %d: %w", fold, err)
+			continue
+		}
+		if o.Square {
+			s = s.scaleByCorrelation()
+		}
+		if samples, err = final.addSamples(ctx, samples, fold, m, s, o.Dim); err != nil {
+			return nil, err
 		}
 	}
-	return final.samples(ctx, solutions, o.Dim)
+	if len(samples) == 0 {
+		return nil, failed
+	}
+	return samples, nil
 }
 
 // samples returns the tested photos with their neighbours in the first dim
-// directions. A fold of a fifth of the photos is measured in two halves,
+// directions.
+func (v *validation) samples(ctx context.Context, solutions []solution, dim int) (samples []rank.Sample, err error) {
+	for fold, s := range solutions {
+		m, err := v.trainMoments(ctx, fold)
+		if err != nil {
+			return nil, err
+		}
+		if samples, err = v.addSamples(ctx, samples, fold, m, s, dim); err != nil {
+			return nil, err
+		}
+	}
+	return samples, nil
+}
+
+// addSamples appends the photos of one fold, with their neighbours among the
+// training photos. A fold of a fifth of the photos is measured in two halves,
 // because a mean over keywords depends on the number of test photos. A tenth of
 // the photos is the usual size of a test set.
-func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
-	var samples []rank.Sample
+func (v *validation) addSamples(ctx context.Context, samples []rank.Sample, fold int, train *moments, s solution, dim int) ([]rank.Sample, error) {
+	w := s.directions
+	if w.Cols == 0 {
+		return samples, nil
+	}
+	w.Cols = min(w.Cols, dim)
+	all, mean := product(v.f.x, w, false), matrix(1, w.Cols)
+	blas64.Gemv(blas.Trans, 1/train.n, w, blas64.Vector{N: len(train.sx), Inc: 1, Data: train.sx}, 0,
+		blas64.Vector{N: w.Cols, Inc: 1, Data: mean.Data})
+	parallel.For(all.Rows, func(i int) {
+		row := all.Data[i*all.Cols : (i+1)*all.Cols]
+		for j := range row {
+			row[j] -= mean.Data[j]
+		}
+		for j, u := range unit(row) {
+			row[j] = float64(u)
+		}
+	})
+	records := rowsOf(all, v.trainRows[fold])
 	group := 0
-	for fold, s := range solutions {
-		w := s.directions
-		if w.Cols == 0 {
-			continue
+	if n := len(samples); n > 0 {
+		group = samples[n-1].Fold + 1
+	}
+	size := (len(v.heldOut[fold]) + v.parts - 1) / v.parts
+	for asked := range slices.Chunk(v.heldOut[fold], size) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		w.Cols = min(w.Cols, dim)
-		all := product(v.f.x, w, false)
-		m, mean := v.trainMoments[fold], matrix(1, w.Cols)
-		blas64.Gemv(blas.Trans, 1/m.n, w, blas64.Vector{N: len(m.sx), Inc: 1, Data: m.sx}, 0,
-			blas64.Vector{N: w.Cols, Inc: 1, Data: mean.Data})
-		parallel.For(all.Rows, func(i int) {
-			row := all.Data[i*all.Cols : (i+1)*all.Cols]
-			for j := range row {
-				row[j] -= mean.Data[j]
-			}
-			for j, u := range unit(row) {
-				row[j] = float64(u)
-			}
-		})
-		records := rowsOf(all, v.trainRows[fold])
-		size := (len(v.heldOut[fold]) + v.parts - 1) / v.parts
-		for asked := range slices.Chunk(v.heldOut[fold], size) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			some := v.neighbours(all, records, asked, fold, group)
-			for i, share := range m.guesses(rowsOf(v.f.x, asked), s.guess) {
-				some[i].Guess = &rank.Guess{Words: v.f.y.column, Share: share}
-			}
-			samples = append(samples, some...)
-			group++
+		some := v.neighbours(all, records, asked, fold, group)
+		for i, share := range train.guesses(rowsOf(v.f.x, asked), s.guess) {
+			some[i].Guess = &rank.Guess{Words: v.f.y.column, Share: share}
 		}
+		samples = append(samples, some...)
+		group++
 	}
 	return samples, nil
 }
