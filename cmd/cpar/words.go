@@ -51,7 +51,7 @@ type wordsFlags struct {
 const (
 	maxWords     = 5
 	minWord      = 0.05
-	minClassWord = 0.2
+	minClassWord = 0.1
 )
 
 func (f *wordsFlags) add(c *cobra.Command) {
@@ -60,7 +60,7 @@ func (f *wordsFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.list, "words", "", "comma-separated `words` to suggest, instead of everyday words")
 	c.Flags().StringVar(&f.file, "words-file", "", "`file` with words to suggest, one per line")
 	c.Flags().IntVar(&f.maxKeywords, "words-most", maxWords, "maximum number of such words per photo")
-	c.Flags().Float64Var(&f.least, "words-score", minWord, "minimum score of a word, 0 to 1 (0.2 by default with --own-words without a text half)")
+	c.Flags().Float64Var(&f.least, "words-score", minWord, "minimum score of a word, 0 to 1 (0.1 by default with --own-words without a text half)")
 }
 
 func (f *wordsFlags) addHalf(c *cobra.Command, use string) {

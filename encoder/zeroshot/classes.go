@@ -12,8 +12,8 @@ import (
 // PrepareClasses returns an Annotator that needs no text half. o.Encoder is a
 // classifier of ImageNet (encoder.OpenClassifier), and WordNet relates its
 // classes to words. Without o.Asked, it offers the words of Everyday that
-// WordNet places above some class. The score of a word is the sum over its
-// classes.
+// WordNet places above some class. The score of a word is the probability that
+// a person would give it, OfferedShare times the sum over its classes.
 func PrepareClasses(o Options) (*Annotator, error) {
 	if err := wordnet.Check(); err != nil {
 		return nil, err
@@ -26,6 +26,11 @@ func PrepareClasses(o Options) (*Annotator, error) {
 		name: fmt.Sprintf("classes %x %q %d %g", o.Encoder.Digest(), words, o.MaxKeywords, o.MinScore)}, nil
 }
 
+// OfferedShare is the share of the classes in a photo that a person would name.
+// On the 4,500 training photos of Corel-5k, the calibration error of the five
+// best words is lowest with one half (.013, and .051 with 1).
+const OfferedShare = 0.5
+
 // classRanker ranks its words by the classes of ImageNet.
 type classRanker []string
 
@@ -36,7 +41,7 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	classes := probabilities(values[len(values)-wordnet.Classes:]) // without "background"
 	shares := make([]float64, len(r))
 	for i, word := range r {
-		shares[i] = float64(wordnet.Probability(word, classes))
+		shares[i] = OfferedShare * float64(wordnet.Probability(word, classes))
 	}
 	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
 }

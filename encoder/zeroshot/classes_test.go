@@ -45,7 +45,7 @@ func TestClassesGiveWords(t *testing.T) {
 	probabilities[seashore] = 1 - probabilities[tiger]
 	for _, values := range [][]float32{logits, append([]float32{30}, logits...), probabilities} {
 		found := wordsOf(t, values, Options{MaxKeywords: 5, MinScore: 0.1})
-		if len(found) < 2 || found[0].Word != "tiger" || math.Abs(found[0].Score-float64(probabilities[tiger])) > 1e-4 {
+		if len(found) < 2 || found[0].Word != "tiger" || math.Abs(found[0].Score-OfferedShare*float64(probabilities[tiger])) > 1e-4 {
 			t.Errorf("%d values: %+v", len(values), found)
 		}
 		if !slices.ContainsFunc(found, func(s Score) bool { return s.Word == "coast" || s.Word == "beach" }) {

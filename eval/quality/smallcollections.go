@@ -64,7 +64,7 @@ type Likely struct {
 var askedShares = []float64{2.0 / 3, 0.8}
 
 // ownThreshold is the probability above which the network's own words count.
-const ownThreshold = 0.7
+const ownThreshold = 0.35
 
 func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) Likely {
 	l := Likely{Asked: asked, Threshold: threshold}
@@ -93,18 +93,20 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 // too.
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
-// Sizes from manyPhotos on get the requested number of draws. Smaller sizes are
-// fast and get drawsOfFew draws for every nine requested.
-const manyPhotos, drawsOfFew = 1000, 20
-
+// smallDraws returns the number of draws of a number of photos. Where nine
+// draws are requested, 100 draws of fewer than 100 photos are measured, because
+// these differ most and take the least time, and 20 of fewer than 1,000.
 func smallDraws(photos, draws int) int {
+	of := DefaultDraws
 	switch {
 	case photos == 0: // nothing is drawn
 		return 1
-	case photos < manyPhotos:
-		return (draws*drawsOfFew + DefaultDraws - 1) / DefaultDraws
+	case photos < 100:
+		of = 100
+	case photos < 1000:
+		of = 20
 	}
-	return draws
+	return (draws*of + DefaultDraws - 1) / DefaultDraws
 }
 
 func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
@@ -253,7 +255,7 @@ func ownWords(test []user.Photo) (x smallDraw, err error) {
 		var list []rank.Keyword
 		for _, word := range zeroshot.Everyday() {
 			if p := wordnet.Probability(word, classes); p > 0 {
-				list = append(list, rank.Keyword{Word: word, Probability: min(float64(p), 1)})
+				list = append(list, rank.Keyword{Word: word, Probability: zeroshot.OfferedShare * min(float64(p), 1)})
 			}
 		}
 		slices.SortStableFunc(list, func(a, b rank.Keyword) int { return cmp.Compare(b.Probability, a.Probability) })

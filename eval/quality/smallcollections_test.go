@@ -25,11 +25,11 @@ func TestMeasureSmall(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		for i, r := range s.Rows {
-			if r.Profile != kind || r.Records != []int{30, 60}[i] || len(r.ECE) != 3 || len(r.Quality) != 3 {
+			if r.Profile != kind || r.Records != []int{30, 60}[i] || len(r.ECE) != 12 || len(r.Quality) != 12 {
 				t.Errorf("row %d: %+v", i, r)
 			}
 			// Half of the keywords are unpredictable.
-			if slices.Min(r.Found) <= 0 || slices.Max(r.Found) > 1.6 || len(r.Likely) != 2 || len(r.Likely[1]) != 3 || r.Chance <= 0 || r.Pooled > slices.Max(r.ECE)+1e-4 || r.All <= 0 || r.All >= 0.5 {
+			if slices.Min(r.Found) <= 0 || slices.Max(r.Found) > 1.6 || len(r.Likely) != 2 || len(r.Likely[1]) != 12 || r.Chance <= 0 || r.Pooled > slices.Max(r.ECE)+1e-4 || r.All <= 0 || r.All >= 0.5 {
 				t.Errorf("row %d: %+v", i, r)
 			}
 		}
@@ -43,7 +43,7 @@ func TestMeasureSmall(t *testing.T) {
 }
 
 func TestSmallDraws(t *testing.T) {
-	for _, x := range [][3]int{{0, 9, 1}, {30, 9, 20}, {999, 1, 3}, {1000, 9, 9}, {4500, 2, 2}} {
+	for _, x := range [][3]int{{0, 9, 1}, {30, 9, 100}, {100, 9, 20}, {999, 1, 3}, {1000, 9, 9}, {4500, 2, 2}} {
 		if got := smallDraws(x[0], x[1]); got != x[2] {
 			t.Errorf("%d photos, %d draws: %d, want %d", x[0], x[1], got, x[2])
 		}
