@@ -57,8 +57,8 @@ func Create(folder string, o Options) (*Writer, error) {
 
 // Attach opens a folder inside the data folder of a cloud. It accepts any
 // contents, so that a damaged manifest can be overwritten. It takes no lock,
-// because a client that invents ten thousand index IDs would occupy as many open
-// files. It removes nothing, because clients may resume their uploads.
+// because a client that invents ten thousand IDs could make the cloud hold as
+// many locks. It removes nothing, because clients may resume their uploads.
 func Attach(folder string, fsys durable.FS) (*Writer, error) {
 	if err := durable.MkdirAll(fsys, SegmentsFolder(folder), folderMode); err != nil {
 		return nil, err
