@@ -25,8 +25,8 @@ type Beat struct {
 	// Leaving means that the node takes no new shards.
 	Leaving bool `json:"leaving,omitempty"`
 	// Gone means that the node stops now.
-	Gone bool `json:"gone,omitempty"`
-	Shards  int  `json:"parts"`
+	Gone   bool `json:"gone,omitempty"`
+	Shards int  `json:"parts"`
 	// Life is random and distinguishes machines with the same name.
 	Life uint64 `json:"life"`
 }
