@@ -338,10 +338,9 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the default search for ten neighbours. An index with a
-// forest is searched by the paper's Algorithm 1, and an index with an inverted
-// file by its cells. Both visit 10 % of the records (AP-10). Any other index is
-// scanned completely.
+// DefaultParams returns the default search for ten neighbours. With a forest,
+// this is the paper's Algorithm 1, and with an inverted file a search of its
+// cells. Both visit 10 % of the records (AP-10). Otherwise it is a full scan.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {

@@ -163,9 +163,9 @@ func orderWidth(list []OrderCiphertext) uint8 {
 	return 2
 }
 
-// MaxReplyBytes returns an upper bound on the size of a valid reply to q. Such
-// a reply has 44 bytes, and for each match a record number, a score and at most
-// 64 KiB of keywords. For an opaque scheme, the result is parameter opaque.
+// MaxReplyBytes returns an upper bound on the size of a valid reply to q: 44
+// bytes, and for each match a record number, a score and at most 64 KiB of
+// keywords. For an opaque scheme it returns parameter opaque.
 func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
 		return opaque

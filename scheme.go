@@ -157,9 +157,9 @@ const (
 	// SearchDepthFirst is Algorithm 1 of the paper with corrections. It is the
 	// default of scheme "cpar".
 	SearchDepthFirst Search = 0
-	// SearchByRank visits the records whose split values are the fewest ranks
-	// away from the request, summed over all trees (see kdforest.ByRank). It is
-	// the most accurate forest search and leaks no more than SearchDepthFirst.
+	// SearchByRank visits the records with the smallest sum of rank differences
+	// over all trees (see kdforest.ByRank). It is the most accurate forest
+	// search and leaks no more than SearchDepthFirst.
 	SearchByRank Search = 1
 	// SearchBestBin continues at the nearest unvisited node of any tree, as
 	// FLANN does. It leaks more than SearchDepthFirst: a plane vector in the

@@ -110,18 +110,18 @@ const (
 	KeywordAmendmentBytes = 4096
 )
 
-// keywordBudgets are the permitted budgets. A budget is the maximum average
-// number of keywords per record of a page. Only three are permitted, because
-// the cloud learns the budget of an index from the size of its pages.
+// keywordBudgets are the permitted budgets (maximum average numbers of keywords
+// per record of a page). There are only three, because the cloud learns the
+// budget of an index from the size of its pages.
 var keywordBudgets = []int{8, 16, 31}
 
 // KeywordBudgets lists the permitted average numbers of keywords per record of
 // a page, in ascending order. The last fits any collection.
 func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
 
-// KeywordPageBytes returns the length of an encrypted page. A page consists of
-// a nonce (12 bytes), a one-byte count per record, two bytes per keyword of the
-// budget, and an authentication tag (16 bytes).
+// KeywordPageBytes returns the length of an encrypted page: a nonce, a one-byte
+// count per record, two bytes per keyword of the budget, and an authentication
+// tag.
 func KeywordPageBytes(budget int) uint32 {
 	return uint32(12 + KeywordPageRecords*(1+2*budget) + 16)
 }
@@ -131,9 +131,8 @@ func KeywordPageBytes(budget int) uint32 {
 func KeywordTailBytes(page uint32) uint64 { return uint64(page) + KeywordAmendmentBytes }
 
 // LocalBlockBytes returns the length of an encrypted block of LocalBlockRecords
-// vectors. A block consists of a nonce (12 bytes), a four-byte count, eight
-// bytes per record, two bytes per coordinate, and an authentication tag (16
-// bytes).
+// vectors: a nonce, a four-byte count, eight bytes per record, two bytes per
+// coordinate, and an authentication tag.
 func LocalBlockBytes(dim uint32) uint64 {
 	return 12 + 4 + LocalBlockRecords*(2*uint64(dim)+8) + 16
 }

@@ -13,12 +13,11 @@
 // time. A request that finds the queue full gets an OverloadError with an
 // estimate of when to retry.
 //
-// The queues are fair. The next grant goes to the tenant that has received the
-// least. A tenant's requests form two classes, light (single requests) and heavy
-// (batches). Within a tenant, the grant goes to the class that has received the
-// least, and within a class to the first arrival. golang.org/x/sync/semaphore
-// would not be fair: it serves callers in order of arrival, so 64 clients of one
-// tenant would delay another tenant's only client.
+// The queues are fair. The next grant goes to the tenant with the smallest use so
+// far. Within a tenant it goes to the class with the smallest use, either light
+// (single requests) or heavy (batches), and within a class to the first arrival.
+// golang.org/x/sync/semaphore serves callers in order of arrival, so 64 clients
+// of one tenant would delay another tenant's only client.
 package admission
 
 import (

@@ -217,9 +217,9 @@ func (q *queue) grant(t *Ticket, f *flow) {
 	close(t.granted)
 }
 
-// nextLight considers tenants whose first light ticket fits in the reserve. It
-// returns the tenant that has received the least, and its ticket. A tenant may
-// hold a quarter of the reserve.
+// nextLight returns the tenant with the smallest use whose first light ticket
+// fits in the reserve, and this ticket. A tenant may hold a quarter of the
+// reserve.
 func (q *queue) nextLight() (best *flow, first *Ticket) {
 	for tenant, f := range q.flows {
 		line := f.classes[Light].line
@@ -233,9 +233,9 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 	return best, first
 }
 
-// next considers waiting tenants that have not reached their limits. It returns
-// the tenant that has received the least, and that tenant's class that has
-// received the least. Between equals, the earlier arrival comes first.
+// next returns the waiting tenant with the smallest use, and its class with the
+// smallest use. It skips tenants at their limits. Between equals, the earlier
+// arrival comes first.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
@@ -373,9 +373,8 @@ func (q *queue) release(t *Ticket, f *flow) {
 	q.pace += (each - q.pace) / 16
 }
 
-// forget deletes the flow of an idle tenant whose charges do not exceed the
-// clock, because a new flow would start at the same point. Every 1,024 grants it
-// checks all flows.
+// forget deletes the flow of an idle tenant unless its charges exceed the clock,
+// at which a new flow would start. Every 1,024 grants it checks all flows.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)

@@ -4,9 +4,9 @@
 //	turn (package admission) ─▶ head of the queue, up to MaxWeight ─▶ Run ─▶ replies
 //
 // A turn is the permission to run one batch. If a turn is free, a request runs
-// at once and alone. A client may send several requests in one call, which is
-// called a client batch. Each index has a queue for single requests and a queue
-// for client batches. Each queue runs one batch at a time. A client batch
+// at once and alone. Several requests that a client sends in one call are a
+// client batch. Each index has a queue for single requests and a queue for
+// client batches, and each queue runs one batch at a time. A client batch
 // heavier than MaxWeight is split, and other requests get turns in between. A
 // request gets the same reply as if it ran alone.
 package batch

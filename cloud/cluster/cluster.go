@@ -284,7 +284,6 @@ func (m *Member) holdsSlot(s placement.Slot) bool {
 	return false
 }
 
-// Stats contains counters since the start, and current values.
 type Stats struct {
 	Nodes   int    // live nodes known to this machine
 	Servers int    // NATS servers that respond

@@ -106,10 +106,10 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Candidates returns the nodes to ask for a slot, in order. Map stay contains
-// the nodes that are not leaving. First come the slot's holders according to
-// stay, then its holders according to map all. The next two nodes of stay come
-// last, because they may have held the slot before other nodes joined.
+// Candidates returns the nodes to ask for a slot, in order. First come the
+// slot's holders according to map stay (nodes that are not leaving), then its
+// holders according to map all. The next two nodes of stay come last, because
+// they may have held the slot before other nodes joined.
 func Candidates(stay, all *Map, s Slot, holders int) []string {
 	var out []string
 	add := func(m *Map, of []int) {

@@ -1,19 +1,18 @@
 // Package score computes the scores of an encrypted index's records and planes
-// for a request. A plane is where nodes of the k-d forest split one field (one
-// dimension of the vectors) at one value.
+// for a request. A plane is a split of the k-d forest at one value of one field
+// (a dimension of the vectors).
 //
 //	C(V) of a record, request vector t      ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
 //	C(H) of a plane, request's plane vector ─▶ r_p·(V_s[f] − split), signed, exact
 //
-// C(V) and C(H) are the ciphertexts of a record and of a plane, and t encrypts
-// the request's vector V_s. Dis is the distance between V_s and the record, F a
-// public constant, and ε a random disturbance of the record. The plane splits
-// field f at the value split.
+// C(V) and C(H) are ciphertexts, and t encrypts the request's vector V_s. Dis is
+// the distance between V_s and the record, F a public constant, and ε a random
+// disturbance of the record. The plane splits field f at the value split.
 //
-// The owner keeps r (an offset of the index), r_s and r_p (factors of the
-// request) secret. Scores of one request preserve the order of distances, except
-// for differences smaller than the noise. The server therefore learns distances
-// up to a scale and an offset. See SECURITY.md.
+// The offset r of the index and the factors r_s and r_p of the request are
+// secrets of the owner. Scores of one request preserve the order of distances,
+// except for differences smaller than the noise. The server therefore learns
+// distances up to a scale and an offset. See SECURITY.md.
 package score
 
 import (
@@ -60,8 +59,7 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard prepares shard p as Load prepares an index. Segments that the shard
-// does not need are nil.
+// LoadShard prepares shard p like Load. Segments that p does not need are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	if err := p.CheckSegments(m, segments); err != nil {
 		return nil, err

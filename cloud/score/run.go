@@ -10,11 +10,11 @@ import (
 // comment). It reads consecutive records as fast as memory allows.
 func (s *Space) Run(first uint32, scores []int64) { s.run(&s.index.vectors, first, scores) }
 
-// Centroids sets scores[i] to the score of the centroid of cell first+i.
+// Centroids is Run for the centroids of cells.
 func (s *Space) Centroids(first uint32, scores []int64) { s.run(&s.index.centroids, first, scores) }
 
 // buffer is the number of products computed before they are rounded to scores.
-// This number of products fits in the L1 cache.
+// They fit in the L1 cache.
 const buffer = 4096
 
 var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}
@@ -50,8 +50,7 @@ func NewBatch(spaces []*Space) *Batch {
 // is the number of requests.
 func (p *Batch) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
-// Centroids sets scores[i·n+k] to the score of centroid first+i for request k,
-// where n is the number of requests.
+// Centroids is Run for the centroids of cells.
 func (p *Batch) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }

@@ -47,8 +47,8 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}
-	// As t counts up, it visits all rows of the first mod48.TileRows groups,
-	// then all rows of the next mod48.TileRows groups.
+	// As t counts up, the loop visits all rows of mod48.TileRows groups, then
+	// all rows of the next such groups.
 	var now, ahead [mod48.TileRows][]byte
 	var dst [mod48.TileRows][mod48.MaxRequests]uint64
 	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {

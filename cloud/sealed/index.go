@@ -20,8 +20,8 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard prepares one shard (parameter some) as Load prepares an index.
-// Segments that the shard does not need are nil.
+// LoadShard prepares one shard (parameter some) like Load. Segments that the
+// shard does not need are nil.
 func LoadShard(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	if err := some.CheckSegments(m, segments); err != nil {
 		return nil, err
@@ -88,8 +88,7 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	return replies, nil
 }
 
-// decode decodes a request. Errors wrap cpar.ErrInput, because the request comes
-// from a client.
+// decode decodes a client's request. Errors wrap cpar.ErrInput.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	var params []lattice.Params
 	for _, part := range x.parts() {

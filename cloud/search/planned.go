@@ -47,12 +47,12 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 // pushes has no effect.
 //
 // The paper searches the trees in parallel with a shared Queue (nearest
-// records) and Vis (visited records). This was slower in measurements: one
-// goroutine per tree, with atomics for Vis and a lock for Queue, took 1.3 to 3.6
-// times as long as one goroutine for all trees, for visits to up to 10 % of the
-// records. The trees also race for the permitted visits, so results can differ
-// between runs. With Params.Prune, workers can share only a round of ten rows,
-// and sharing took 1.2 to 1.7 times as long.
+// records) and Vis (visited records). For visits to at most 10 % of the records,
+// one goroutine per tree, with atomics for Vis and a lock for Queue, took 1.3 to
+// 3.6 times as long as one goroutine for all trees. The trees also race for the
+// permitted visits, so results can differ between runs. With Params.Prune,
+// workers can share only a round of ten rows, and sharing took 1.2 to 1.7 times
+// as long.
 func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	candidates := make([][]uint32, len(t.requests))
 	err := parallel.Runs(o.workers(), len(t.requests), 1, func(_, first, last int) error {

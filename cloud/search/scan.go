@@ -74,8 +74,8 @@ func pause(ctx context.Context) error {
 
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
-// scanPart scores records first to last−1 and pushes them to the queues. There
-// is one queue per request.
+// scanPart scores records first to last−1 and pushes them to each request's
+// queue.
 func scanPart(ctx context.Context, run func(uint32, []int64), queues []*topk.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)

@@ -3,12 +3,12 @@
 //	Index, Request ─▶ forest (scheme "cpar"), inverted file (scheme "ivf")
 //	                  or scan (scheme "capia") ─▶ Reply
 //
-// A search of a forest or an inverted file visits X % of the records, where AP-X
-// is the request's approximation power. One goroutine per request plans the
-// visits, and all cores score the records. The forest is searched by the paper's
-// Algorithm 1 with corrections, or in another order of package kdforest. A
-// search at AP-100 returns the same reply as a scan. The number of workers and
-// the other requests of a batch do not affect a reply.
+// A search of a forest or an inverted file at AP-X (approximation power X)
+// visits X % of the records. One goroutine per request plans the visits, and all
+// cores score the records. The forest is searched by the paper's Algorithm 1
+// with corrections, or in another order of package kdforest. A search at AP-100
+// returns the same reply as a scan. The number of workers and the other requests
+// of a batch do not affect a reply.
 package search
 
 import (

@@ -134,8 +134,8 @@ func DamageCheck(stats func() store.Stats) Check {
 	}}
 }
 
-// ScrubCheck checks that scrubbing (reading all stored data to find damage)
-// makes progress within the duration still.
+// ScrubCheck checks that scrubbing (reading stored data to find damage) makes
+// progress within the duration still, including the wait for the next round.
 func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	var mu sync.Mutex
 	var last [2]uint64

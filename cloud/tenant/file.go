@@ -36,7 +36,6 @@ type file struct {
 	Tenants []Tenant `json:"tenants"`
 }
 
-// A Tenant is an entry of the registry.
 type Tenant struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

@@ -278,7 +278,7 @@ func (f *tenantFlags) would() string {
 type shownTenant struct {
 	ID     string        `json:"id"`
 	Name   string        `json:"name"`
-	Limits tenant.Limits `json:"limits"` // JSON omits limits that are not set
+	Limits tenant.Limits `json:"limits"` // JSON omits unlimited members
 	Stored int64         `json:"stored_bytes"`
 	Tokens []shownToken  `json:"tokens"`
 }
