@@ -6,9 +6,10 @@
 //	         the owner (cpar/user)         ║ the cloud         ║  the owner
 //	                                       ║ (cpar/cloud)      ║
 //
-// Requests and replies of scheme sealed have their own encoding
-// (internal/lattice), which this package does not parse. Only scheme cpar uses
-// order ciphertexts, planes and forests.
+// Requests and replies of scheme "sealed" have their own encoding
+// (internal/lattice), which this package does not parse. Only scheme "cpar"
+// uses forests of k-d trees, the planes at which their nodes split, and order
+// ciphertexts (which reveal only the order of values).
 //
 // This package cannot encrypt or decrypt, and its types hold no secrets. Only
 // package user holds keys and plaintext. The tests in internal/testing/policy
@@ -23,8 +24,9 @@ import (
 	"errors"
 )
 
-// Kinds of failure that a caller can act on. Every error that a user may see
-// wraps one of them, and commands map each to an exit code.
+// Each of these errors is a kind of failure that a caller can act on. Every
+// error that a user may see wraps one kind, and commands map each kind to an
+// exit code.
 var (
 	// ErrInput reports an unusable image, collection or parameter.
 	ErrInput = errors.New("unusable input")

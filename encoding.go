@@ -8,8 +8,9 @@ import (
 	"cpar/internal/wire"
 )
 
-// magic is the first four bytes of every encoded message. The kind, a zero byte
-// and the format version follow. docs/FORMAT.md describes each encoding.
+// magic is the first four bytes of every encoded message. After them come the
+// kind, a zero byte and the format version. docs/FORMAT.md describes each
+// encoding.
 const magic = "CPAR"
 
 type kind uint8
@@ -18,12 +19,12 @@ const (
 	kindManifest kind = 'M'
 	kindRequest  kind = 'Q'
 	kindReply    kind = 'A'
-	// Messages of scheme sealed, which this package does not parse.
+	// This package does not parse the messages of scheme "sealed".
 	kindSealedRequest kind = 'q'
 	kindSealedReply   kind = 'a'
 )
 
-// SealedVersion is the format version of all data of scheme sealed.
+// SealedVersion is the format version of all data of scheme "sealed".
 const SealedVersion = 3
 
 // opaqueHeader is the length of the header of an opaque message, which this
@@ -43,9 +44,9 @@ func appendHeader(b []byte, k kind) []byte {
 	return binary.LittleEndian.AppendUint16(b, Version)
 }
 
-// readHeader checks the first eight bytes. It tells another version
-// (ErrVersion) from damage (ErrCorrupt), because the advice to the user
-// differs.
+// readHeader checks the first eight bytes. It distinguishes another version
+// (ErrVersion) from damage (ErrCorrupt), because only the first is solved by
+// another version of the program.
 func readHeader(b []byte, k kind) (*wire.Reader, error) { return readVersion(b, k, Version) }
 
 func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
@@ -68,7 +69,7 @@ func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
 }
 
 // schemeOf identifies the scheme of the opaque message b by its first bytes.
-// The argument of is either asRequest or asReply.
+// Parameter of is either asRequest or asReply.
 func schemeOf(b []byte, of func(schemeSpec) message) (Scheme, message, bool) {
 	for s, f := range schemeSpecs {
 		if m := of(f); m != (message{}) && len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == m.kind {
@@ -93,8 +94,8 @@ func readOpaque(b []byte, m message) (id IndexID, err error) {
 	return id, nil
 }
 
-// appendOpaque checks the header and index ID of the opaque message encoded and
-// appends the message to b.
+// appendOpaque checks the header and index ID of an opaque message (parameter
+// encoded) and appends the message to b.
 func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
 	id, err := readOpaque(encoded, m)
 	if err == nil && id != want {

@@ -19,27 +19,37 @@ import (
 type Manifest struct {
 	Scheme Scheme
 	ID     IndexID
-	// Records is n, the number of records. Dim is the length of an encrypted
-	// vector C(V) in words, or in coordinates for schemes sealed and local.
+	// Records is the number of records.
 	Records uint32
-	Dim     uint32
-	// A score is ⟨C(V), t⟩ / 2^Shift, rounded, where 2^Shift is the paper's w².
-	// Shift is 0 for schemes sealed and local.
+	// Dim is the length of an encrypted vector C(V) in 64-bit words. For
+	// schemes "sealed" and "local", it is the number of coordinates.
+	Dim uint32
+	// Shift converts inner products of ciphertexts into scores. The score of a
+	// record's C(V) for a request t is ⟨C(V), t⟩ / 2^Shift, rounded. Here
+	// 2^Shift is w², where w is the paper's plaintext scale. Shift is 0 for
+	// schemes "sealed" and "local".
 	Shift uint8
-	// Trees, Place, PlaneShift, OrderBytes, Fields (|SF|, the number of split
-	// fields) and Planes are 0 without a forest.
-	Trees      uint8
-	Place      Place
+	// Trees is the number of k-d trees, or 0 in an index without a forest. The
+	// next five fields are 0 in such an index.
+	Trees uint8
+	// Place determines which nodes of a tree hold records.
+	Place Place
+	// PlaneShift is Shift for the scores of planes.
 	PlaneShift uint8
+	// OrderBytes is the size of an order ciphertext, 2 or 8 bytes.
 	OrderBytes uint8
-	Fields     uint32
-	Planes     uint32
-	// Lists is the number of cells in the inverted file, or 0.
+	// Fields is |SF|, the number of split fields (the dimensions at which trees
+	// split).
+	Fields uint32
+	// Planes is the number of distinct splitting planes of the forest.
+	Planes uint32
+	// Lists is the number of cells in the inverted file, or 0 without one.
 	Lists uint32
-	// KeywordBytes is the size of a record's keyword block, or in an index that
-	// can be updated, of a page (KeywordPageBytes).
+	// KeywordBytes is the size of a record's keyword block. In an index that
+	// can be updated, it is the size of a keyword page (KeywordPageBytes).
 	KeywordBytes uint32
-	Segments     []Segment
+	// Segments lists the segments in ascending order of their kinds.
+	Segments []Segment
 }
 
 // A Place determines which nodes of a tree hold records.
@@ -58,7 +68,8 @@ func (p Place) String() string { return places.String(p) }
 
 func ParsePlace(name string) (Place, error) { return places.Parse(name, ErrInput) }
 
-// Limits that are checked before any memory is allocated for a manifest.
+// These limits are checked before memory is allocated for the data that a
+// manifest describes.
 const (
 	MaxRecords      = 1 << 27
 	maxDim          = 1 << 16
@@ -66,8 +77,9 @@ const (
 	maxKeywordBytes = 1 << 16
 	maxTrees        = 64
 	maxSegments     = 1 << 16
-	// MaxSegmentBytes bounds one segment. Vectors are split to fit. A forest
-	// cannot be split, so ten trees exceed the limit above 6.7 million records.
+	// MaxSegmentBytes bounds one segment. Vectors are split into several
+	// segments. A forest must be a single segment, so an index with ten trees
+	// can have at most about 6.7 million records.
 	MaxSegmentBytes = 1 << 30
 	segmentSize     = 1 + 8 + sha256.Size
 	nodeSize        = 16
@@ -255,14 +267,15 @@ func (form schemeSpec) several(k SegmentKind) bool {
 }
 
 // parts returns the number of units in segment i, whose kind may occur several
-// times. The result whole is false if the size is not a multiple of the unit.
+// times. Result whole is false if the segment's size is not a multiple of the
+// unit.
 func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	s := m.Segments[i]
 	unit, over, least := form.unit(m), uint64(0), uint64(1)
 	switch s.Kind {
 	case SegmentKeywords:
 		unit = uint64(m.KeywordBytes)
-		if i+1 == len(m.Segments) || m.Segments[i+1].Kind != s.Kind { // the tail
+		if i+1 == len(m.Segments) || m.Segments[i+1].Kind != s.Kind { // this is the tail, KeywordTailBytes long
 			unit, over, least = 1, KeywordTailBytes(m.KeywordBytes), 0
 			if s.Bytes > over {
 				return 0, false
@@ -295,9 +308,10 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// OpaqueReplyBytes returns an upper bound on the size of an opaque reply: about
-// 80 bytes, and one word per row of encrypted vectors. Each row has at least
-// Dim words. The bound is doubled because the index may have grown.
+// OpaqueReplyBytes returns an upper bound on the size of an opaque reply. Such
+// a reply consists of about 80 bytes and one 8-byte word per row of encrypted
+// vectors, and each row has at least Dim words. The bound is doubled because
+// the index may have grown since m was read.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {
@@ -324,9 +338,9 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the default search for ten neighbours: Algorithm 1 with
-// a forest or else the cells of an inverted file, both at AP-10 (10 % of the
-// records), or else a full scan.
+// DefaultParams returns the default search for ten neighbours. With a forest,
+// this is the paper's Algorithm 1, and with an inverted file a search of its
+// cells. Both visit 10 % of the records (AP-10). Otherwise it is a full scan.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {

@@ -9,41 +9,46 @@ import (
 // MaxRequestBytes is the size of the largest request that a cloud accepts.
 const MaxRequestBytes = 1 << 20
 
-// An OrderCiphertext reveals only the order of values. It is either the dense
-// rank of a value among the split values of its field, or an order-preserving
-// encryption OPE(V[s]). Both are deterministic.
+// An OrderCiphertext reveals only the order of values of one field (one
+// dimension of the vectors). It is either the dense rank of a value among the
+// field's split values, or an order-preserving encryption of the value. Both
+// are deterministic.
 type OrderCiphertext uint64
 
-// A Request asks for the records nearest to an encrypted vector. Nothing else
-// about a new photo reaches the cloud.
+// A Request asks for the records nearest to an encrypted vector. It is all that
+// the cloud receives about a new photo.
 type Request struct {
 	Index  IndexID
 	Params Params
-	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, the product SᵀS_s·C(V_s). The
-	// inner product ⟨C(V), t⟩ is the score Comp times 2^Manifest.Shift, plus
-	// noise.
+	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, the paper's product SᵀS_s·C(V_s).
+	// S is the secret key of records and w the plaintext scale. V_s is the
+	// photo's vector and e_s small noise. The inner product of t and a record's
+	// ciphertext C(V) is the record's score times 2^Manifest.Shift, plus noise.
 	Vector []uint64
-	// Order has |SF| elements, one per split field. It is empty in a request of
-	// scheme capia.
+	// Order has one element per split field. It is empty if the search does not
+	// visit trees (Params.UsesForest).
 	Order []OrderCiphertext
-	// Planes is set only if Params.UsesPlanes.
+	// Planes is set only if Params.UsesPlanes returns true.
 	Planes *PlaneRequest
 	// Opaque is the complete message of a scheme with its own encoding
-	// (internal/lattice). Other fields, even L, are not sent then, and
-	// DecodeRequest sets only Index, Params.Scheme and Opaque.
+	// (internal/lattice). In such a scheme the other fields, even Params.L, are
+	// not sent. DecodeRequest then sets only Index, Params.Scheme and Opaque.
 	Opaque []byte
 }
 
 // A PlaneRequest lets the cloud compute the signed distance from the request to
-// each plane and compare it with a record's score.
+// each splitting plane and compare the distance with a record's score.
 type PlaneRequest struct {
-	// Vector is the encryption of [r_p·(V_s[f] − centre_f) for every f, r_p]
-	// and has |SF|+1 words. Its product with a plane's row is r_p·(V_s[f] −
-	// split).
+	// Vector encrypts one number per split field f, r_p·(V_s[f] − centre_f),
+	// and then r_p, the request's secret scale for planes. V_s[f] is the
+	// photo's value in field f, and centre_f a constant of that field. The
+	// inner product of Vector and a plane's row in SegmentPlanes is
+	// r_p·(V_s[f] − split), where split is the plane's position.
 	Vector []uint64
-	// A plane with score p is as distant as a record with score (|p|·Scale)/2¹⁶
-	// − Offset. Scale and Offset include a factor of 0.75 on the plane's
-	// distance, because a projected distance can be below the L1 distance.
+	// Scale and Offset convert the score p of a plane into the unit of record
+	// scores. The plane is as distant as a record with score (|p|·Scale)/2¹⁶ −
+	// Offset. The conversion counts only 0.75 of the plane's distance, because
+	// a projected distance can be below the L1 distance.
 	Scale  uint64
 	Offset uint64
 }
@@ -159,8 +164,8 @@ func orderWidth(list []OrderCiphertext) uint8 {
 }
 
 // MaxReplyBytes returns an upper bound on the size of a valid reply to q: 44
-// bytes, then a record, a score and at most 64 KiB of keywords per match. For
-// an opaque scheme it returns its argument.
+// bytes, and for each match a record number, a score and at most 64 KiB of
+// keywords. For an opaque scheme it returns parameter opaque.
 func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
 		return opaque
@@ -173,18 +178,21 @@ type Reply struct {
 	Index IndexID
 	// Visited is the number of distinct records scored.
 	Visited uint32
-	// Touched is the number of ciphertext bytes read to score them.
+	// Touched is the number of ciphertext bytes read to score the records.
 	Touched uint64
-	// Matches ascend by (Score, Record).
+	// Matches are in ascending order of (Score, Record).
 	Matches []Match
-	// Opaque is the complete reply to an opaque request, and nil otherwise.
+	// Opaque is the complete reply to an opaque request. Otherwise it is nil.
 	Opaque []byte
 }
 
+// A Match is one of the records nearest to the request.
 type Match struct {
 	Record uint32
-	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner, who knows
-	// r_s and r, can convert it into a distance.
+	// Score is the paper's Comp = r_s·(F·Dis − r) − 3ε, rounded. Dis is the
+	// distance to the record, F a public factor, and ε a random disturbance of
+	// the record. Only the owner, who knows the secrets r_s and r, can convert
+	// the score into a distance.
 	Score int64
 	// Keywords is the record's keyword block as stored in the index.
 	Keywords []byte

@@ -11,10 +11,10 @@ import (
 type Scheme uint8
 
 const (
-	// SchemeCPAR searches the paper's encrypted randomized k-d forest and
-	// visits X % of the records (AP-X, the approximation power).
+	// SchemeCPAR searches the paper's encrypted randomized k-d forest. The
+	// search visits X % of the records, where AP-X is the approximation power.
 	SchemeCPAR Scheme = 1
-	// SchemeCAPIA scans every record. CAPIA is the predecessor of CPAR and the
+	// SchemeCAPIA scans every record. CAPIA, the predecessor of CPAR, is the
 	// paper's baseline.
 	SchemeCAPIA Scheme = 2
 	// SchemeSealed scores every record under ring-LWE. The cloud returns all
@@ -23,8 +23,9 @@ const (
 	// SchemeLocal stores the encrypted index at the cloud. The owner fetches
 	// the index once and searches it on the device.
 	SchemeLocal Scheme = 4
-	// SchemeIVF searches an encrypted inverted file and visits X % of the
-	// records. It is not in the paper. It encrypts records as SchemeCPAR does.
+	// SchemeIVF searches an encrypted inverted file (records grouped into cells
+	// around centroids) and visits X % of the records. The scheme is not in the
+	// paper. It encrypts records as SchemeCPAR does.
 	SchemeIVF Scheme = 5
 )
 
@@ -43,17 +44,19 @@ func Schemes() []Scheme { return schemes.All() }
 
 func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
+// A schemeSpec describes the indexes and messages of one scheme.
 type schemeSpec struct {
-	// unit returns a size in bytes that divides the size of every vectors
-	// segment.
+	// unit returns a size in bytes. The size of every vectors segment must be a
+	// multiple of it.
 	unit func(m *Manifest) uint64
 	// fits reports whether the records of m can fill this number of units.
 	fits func(m *Manifest, units uint64) bool
-	// trees and lists report whether the index may have trees and lists. An
-	// index that may have trees or lists must have at least one of them.
+	// trees and lists report whether the index may have k-d trees and the lists
+	// (cells) of an inverted file. If either is true, the index must have trees
+	// or lists.
 	trees, lists bool
 	// clusters reports whether the index may group its records into hidden
-	// cells, which it lists in SegmentCells.
+	// cells. SegmentCells then holds the assignment.
 	clusters bool
 	// grows reports whether records can be added later. Such an index stores an
 	// identity for each photo.
@@ -66,7 +69,9 @@ type schemeSpec struct {
 	hints bool
 	// segments maps the extra segments of this scheme to their sizes in bytes.
 	segments map[SegmentKind]uint64
-	accepts  []Scheme
+	// accepts lists the schemes whose requests the cloud can answer from an
+	// index of this scheme. It is empty if the owner searches on the device.
+	accepts []Scheme
 	// request and reply identify the scheme's own encodings, which this package
 	// does not parse. Both are zero in a scheme that uses the common encoding.
 	request, reply message
@@ -87,16 +92,17 @@ var wordRows = schemeSpec{
 }
 
 var schemeSpecs = map[Scheme]schemeSpec{
-	// Earlier versions of CPAR wrote indexes of scheme cpar with cells, with or
-	// without a forest. Owners can still search them.
+	// An index of scheme "cpar" may have lists, because earlier versions of CPAR
+	// wrote such indexes, with or without a forest. Owners can still search
+	// them.
 	SchemeCPAR: {unit: wordRows.unit, fits: wordRows.fits, trees: true, lists: true,
 		searches: searches.All(), accepts: []Scheme{SchemeCPAR, SchemeIVF, SchemeCAPIA}},
 	SchemeIVF: {unit: wordRows.unit, fits: wordRows.fits, lists: true,
 		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
 	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
-		// Check only the word size, because the size of a group of records
-		// depends on parameters that this package cannot read.
+		// The unit is one word. The size of a group of records depends on
+		// parameters that this package cannot read.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,
@@ -125,7 +131,7 @@ func (s Scheme) Searches() []Search { return slices.Clone(schemeSpecs[s].searche
 func (s Scheme) Grows() bool { return schemeSpecs[s].grows }
 
 // Scored reports whether the cloud computes scores from rows of words and can
-// read them.
+// read the scores.
 func (s Scheme) Scored() bool { return s.CloudSearches() && !s.Opaque() }
 
 // CloudSearches reports whether the cloud answers requests of this scheme.
@@ -137,7 +143,7 @@ func (s Scheme) CloudSearches() bool { return len(schemeSpecs[s].accepts) > 0 }
 func (s Scheme) Opaque() bool { return schemeSpecs[s].request != message{} }
 
 // Version is the version of every format in this package. Readers refuse any
-// other with ErrVersion.
+// other version with ErrVersion.
 const Version = 5
 
 // MaxNeighbours bounds the number of records that one request may ask for.
@@ -149,15 +155,15 @@ type Search uint8
 
 const (
 	// SearchDepthFirst is Algorithm 1 of the paper with corrections. It is the
-	// default of scheme cpar.
+	// default of scheme "cpar".
 	SearchDepthFirst Search = 0
 	// SearchByRank visits the records with the smallest sum of rank differences
 	// over all trees (see kdforest.ByRank). It is the most accurate forest
 	// search and leaks no more than SearchDepthFirst.
 	SearchByRank Search = 1
 	// SearchBestBin continues at the nearest unvisited node of any tree, as
-	// FLANN does. It leaks more, because the cloud compares distances of nodes
-	// with a plane vector in the request.
+	// FLANN does. It leaks more than SearchDepthFirst: a plane vector in the
+	// request lets the cloud compare the distances of nodes.
 	SearchBestBin Search = 2
 	// SearchIVF scores the encrypted centroids of an inverted file and scans
 	// the nearest cells. The request carries no order ciphertexts.
@@ -173,21 +179,23 @@ func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrI
 // Params are the parameters of one search. They travel in the clear, except for
 // schemes sealed and local, which use only L and hide it from the cloud.
 type Params struct {
-	// Scheme must be one that the index can serve: its own, capia for an index
-	// of scheme cpar or ivf, or ivf for an index of scheme cpar with cells.
+	// Scheme must be one that the index can serve. An index serves its own
+	// scheme. An index of scheme "cpar" or "ivf" also serves "capia", and an
+	// index of scheme "cpar" with cells also serves "ivf".
 	Scheme Scheme
-	// L is the number of nearest records wanted, the length of the paper's
-	// Queue.
+	// L is the number of nearest records wanted. It is the length of the
+	// paper's Queue.
 	L uint16
-	// Approx is the approximation power AP-X in tenths of a percent, 1 to 1000.
-	// Only schemes cpar and ivf use it.
+	// Approx is the approximation power AP-X, the share of records visited, in
+	// tenths of a percent (1 to 1000). Only schemes "cpar" and "ivf" use it.
 	Approx uint16
 	// Search must be in Scheme.Searches, and the index must serve it
 	// (Manifest.Serves).
 	Search Search
 	// Prune turns on the paper's type-2 pruning, which skips subtrees behind
-	// distant planes and leaks more (SECURITY.md). AP-100 ignores it, because a
-	// plane's distance is not always a lower bound.
+	// distant planes and leaks more (SECURITY.md). A search at AP-100 ignores
+	// Prune and visits all records, because a record behind a plane can be
+	// nearer than the plane's distance suggests.
 	Prune bool
 }
 

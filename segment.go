@@ -24,8 +24,8 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return parseHex(d[:], text, "a digest")
 }
 
-// parseHex parses text, lower-case hexadecimal digits, into id. It leaves id
-// unchanged on failure.
+// parseHex decodes the lower-case hexadecimal digits in text into id. On
+// failure it leaves id unchanged.
 func parseHex(id, text []byte, what string) error {
 	got := make([]byte, len(id))
 	n, err := hex.Decode(got, text[:min(len(text), 2*len(id))])
@@ -41,90 +41,98 @@ func ParseDigest(s string) (d Digest, err error) {
 	return d, err
 }
 
+// A SegmentKind identifies the contents of a segment.
 type SegmentKind uint8
 
-// The kinds, in the order of the manifest.
+// A manifest lists the kinds in this order.
 const (
-	// SegmentVectors holds the encrypted vectors of consecutive records: groups
-	// of records in scheme sealed (internal/lattice), blocks of LocalBlockBytes
-	// in scheme local, and otherwise rows C(V) of Dim words.
+	// SegmentVectors holds the encrypted vectors of consecutive records. Scheme
+	// "sealed" stores groups of records (internal/lattice), and scheme "local"
+	// stores blocks of LocalBlockBytes. The other schemes store a row of
+	// Manifest.Dim words per record, the ciphertext C(V).
 	SegmentVectors SegmentKind = 1
-	// SegmentKeywords holds a block of KeywordBytes per record. In an index
-	// that can be updated, such segments hold pages of KeywordPageRecords
-	// records each, and a final segment has KeywordTailBytes.
+	// SegmentKeywords holds a block of Manifest.KeywordBytes per record. In an
+	// index that can be updated, it instead holds pages of KeywordPageRecords
+	// records each. The last such segment has KeywordTailBytes.
 	SegmentKeywords SegmentKind = 2
-	// SegmentForest holds the field and order ciphertext of each plane, then
-	// the trees.
+	// SegmentForest holds the field and the order ciphertext of each splitting
+	// plane. After the planes it holds the trees.
 	SegmentForest SegmentKind = 3
-	// SegmentPlanes holds C(H), the encryption of each plane, as a row of
-	// Fields+1 words.
+	// SegmentPlanes holds the ciphertext C(H) of each plane, a row of
+	// Manifest.Fields+1 words.
 	SegmentPlanes SegmentKind = 4
-	// SegmentLists holds the number of the first record of each cell of an
-	// inverted file, in 4 bytes.
+	// SegmentLists holds 4 bytes per cell of an inverted file: the number of
+	// the cell's first record.
 	SegmentLists SegmentKind = 5
-	// SegmentCentroids holds the encrypted centroid C(V) of each cell, a row of
-	// Dim words.
+	// SegmentCentroids holds the encrypted centroid of each cell, a row of
+	// Manifest.Dim words.
 	SegmentCentroids SegmentKind = 6
 	// SegmentLedger holds the owner's encrypted ledger, which authenticates the
 	// other segments of one generation of the index. The cloud only stores it.
 	SegmentLedger SegmentKind = 7
-	// SegmentParams holds the public constants of scheme sealed.
+	// SegmentParams holds the public constants of scheme "sealed".
 	SegmentParams SegmentKind = 8
 	// SegmentHints holds data that the owner needs to decrypt replies of scheme
-	// sealed, one segment per vectors segment, in the same order. The cloud
-	// only stores it.
+	// "sealed". There is one such segment per vectors segment, in the same
+	// order. The cloud only stores it.
 	SegmentHints SegmentKind = 9
 	// SegmentProfile holds the encrypted profile (the conversion from features
 	// to vectors) and keyword list of the collection. It is large, and updates
 	// leave it unchanged.
 	SegmentProfile SegmentKind = 10
 	// SegmentIdentities holds the encrypted identities of the photos of
-	// consecutive records, IdentityBytes each. Only updates read it.
+	// consecutive records. Each has IdentityBytes. Only updates read them.
 	SegmentIdentities SegmentKind = 11
 	// SegmentCells holds the encrypted assignment of records to the hidden
-	// cells of scheme sealed. Updates leave it unchanged.
+	// cells of scheme "sealed". Updates leave it unchanged.
 	SegmentCells SegmentKind = 12
 )
 
 const (
 	// ParamsBytes is the length of the parameters segment of an index without
-	// cells, and ClusteredParamsBytes the length with cells.
-	ParamsBytes          = 36
+	// hidden cells.
+	ParamsBytes = 36
+	// ClusteredParamsBytes is the length of the parameters segment of an index
+	// with hidden cells.
 	ClusteredParamsBytes = 2*ParamsBytes + 4
 	// LocalBlockRecords is the number of records in a full block of scheme
-	// local.
+	// "local".
 	LocalBlockRecords = 32
-	// IdentityBytes is the length of a record's identity. identityOverhead is
-	// the length of the nonce and the tag of a segment of identities.
-	IdentityBytes      = 16
-	identityOverhead   = 12 + 16
+	// IdentityBytes is the length of a record's identity.
+	IdentityBytes = 16
+	// identityOverhead is the length of the nonce and the authentication tag of
+	// a segment of identities.
+	identityOverhead = 12 + 16
+	// KeywordPageRecords is the number of records in a full keyword page.
 	KeywordPageRecords = 256
 	// KeywordAmendmentBytes is the length of the encrypted list of keywords
 	// that changed after their page was written.
 	KeywordAmendmentBytes = 4096
 )
 
-// keywordBudgets are the possible average numbers of keywords per record in a
-// page. There are only three, because the cloud learns the budget of an index.
+// keywordBudgets are the permitted budgets (maximum average numbers of keywords
+// per record of a page). There are only three, because the cloud learns the
+// budget of an index from the size of its pages.
 var keywordBudgets = []int{8, 16, 31}
 
-// KeywordBudgets lists the budgets in ascending order. The last fits any
-// collection.
+// KeywordBudgets lists the permitted average numbers of keywords per record of
+// a page, in ascending order. The last fits any collection.
 func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
 
-// KeywordPageBytes returns the length of an encrypted page: a nonce, a count
-// per record, two bytes per keyword of the budget, and a tag.
+// KeywordPageBytes returns the length of an encrypted page: a nonce, a one-byte
+// count per record, two bytes per keyword of the budget, and an authentication
+// tag.
 func KeywordPageBytes(budget int) uint32 {
 	return uint32(12 + KeywordPageRecords*(1+2*budget) + 16)
 }
 
-// KeywordTailBytes returns the length of the segment that follows the full
-// pages. It holds one partly filled page and the amendments.
+// KeywordTailBytes returns the length of the segment after the full pages. That
+// segment holds one partly filled page and the amendments.
 func KeywordTailBytes(page uint32) uint64 { return uint64(page) + KeywordAmendmentBytes }
 
 // LocalBlockBytes returns the length of an encrypted block of LocalBlockRecords
-// vectors: a nonce, a count, two bytes per coordinate and eight per record, and
-// a tag.
+// vectors: a nonce, a four-byte count, eight bytes per record, two bytes per
+// coordinate, and an authentication tag.
 func LocalBlockBytes(dim uint32) uint64 {
 	return 12 + 4 + LocalBlockRecords*(2*uint64(dim)+8) + 16
 }
@@ -141,11 +149,12 @@ type Segment struct {
 	Digest Digest
 }
 
-// A Plane is the public part of a splitting plane: the split field it cuts and
-// the order ciphertext of the split value. Field is an index into the |SF|
-// split fields, not a dimension of the vector.
+// A Plane is the public part of a splitting plane.
 type Plane struct {
+	// Field is the number of the split field that the plane cuts, from 0 to
+	// Manifest.Fields−1. It is not a dimension of the vector.
 	Field uint16
+	// Order encrypts the value at which the plane splits the field.
 	Order OrderCiphertext
 }
 
@@ -157,13 +166,13 @@ func (p Plane) before(o Plane) bool {
 // record at each node, and the planes that nodes share.
 type Forest struct {
 	kdforest.Forest
-	// Cuts has Forest.Planes elements, ascending by (Field, Order).
+	// Cuts has Forest.Planes elements in ascending order of (Field, Order).
 	Cuts []Plane
 }
 
-// AppendBinary appends the field and the order ciphertext (orderBytes long) of
-// every plane, then 16 bytes for every node: record, plane, left child and
-// right child.
+// AppendBinary appends the field and the order ciphertext of every plane. An
+// order ciphertext takes orderBytes bytes. After the planes come 16 bytes for
+// every node: record, plane, left child and right child.
 func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	for i, c := range f.Cuts {
 		if orderBytes == 2 && c.Order > 1<<16-1 {

@@ -19,7 +19,7 @@ type Cloud struct {
 	Workers int
 }
 
-// New opens the folder data, which no other process may have open.
+// New opens the data folder, which no other process may have open.
 func New(data string, o store.Options) (*Cloud, error) {
 	s, err := store.Open(data, load, o)
 	if err != nil {
@@ -31,13 +31,13 @@ func New(data string, o store.Options) (*Cloud, error) {
 // Over returns a Cloud for the indexes of b. Closing the Cloud closes b.
 func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
-// Load loads an active index unless it is loaded already. It calls turn before
-// loading and done afterwards.
+// Load loads an active index unless it is loaded already. It calls function turn
+// before loading, which may wait, and done afterwards.
 func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error {
 	if c.Loaded(k) {
 		return nil
 	}
-	// Check first that the index exists, because a missing index takes no turn.
+	// Check first that the index exists, so that a missing index takes no turn.
 	if _, err := c.Active(ctx, k); err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done fu
 }
 
 // Annotate answers requests to index k together. Requests that scan the whole
-// index share one read of it. Replies own their memory, so they stay valid when
-// the index is replaced.
+// index share one read of its rows. Replies own their memory, so they stay valid
+// when the index is replaced.
 func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (c *Cloud) annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 	return c.answer(ctx, h, requests)
 }
 
-// AnnotateShard answers requests to shard p of index k. Argument version is the
-// digest of the manifest of the generation to search.
+// AnnotateShard answers requests to shard p of one generation of index k.
+// Parameter version is the digest of that generation's manifest.
 func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
 	h, err := c.GetShard(ctx, k, version, p, manifest)
 	if err != nil {

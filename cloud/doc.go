@@ -8,7 +8,7 @@
 // photo/, encoder/ or model/, start a program, or load code. TestWall in
 // internal/testing/policy enforces this rule.
 //
-// Serving one request, from the network inward:
+// These packages serve a request, in order from the network inward:
 //
 //	daemon     starts the server of a data folder with the given flags
 //	listen     listeners, TLS, ACME, and limits on connections
@@ -17,25 +17,25 @@
 //	admission  fair queues for memory and computing time
 //	batch      joins waiting requests to one index into a batch
 //	cloud      (this package) answers a batch, by scheme
-//	search     searches forests (cpar) and inverted files (ivf), and scans (capia)
-//	score      computes scores ⟨C(V), t⟩ of records and planes
-//	sealed     computes encrypted scores (sealed)
+//	search     searches forests (scheme "cpar") and inverted files ("ivf"), and scans ("capia")
+//	score      computes the scores of records and planes that search compares
+//	sealed     computes encrypted scores (scheme "sealed")
 //
-// Storing indexes:
+// These packages store indexes:
 //
 //	store      keeps indexes in a data folder and activates them atomically
 //	remote     keeps indexes in object storage, with a local cache
 //	blob       clients of S3, Azure and Google object storage
 //	backup     copies a data folder
 //
-// Spreading one index over several nodes:
+// These packages spread one index over several nodes:
 //
 //	shard      ranges of segments that a node can answer alone
 //	placement  assigns shards to nodes
 //	scatter    chooses the node that answers for each shard, and retries
 //	cluster    routers and nodes, connected by NATS
 //
-// Observing:
+// These packages observe the server:
 //
 //	trace      timings and counts of one request
 //	telemetry  metrics, readiness, profiles and exported traces

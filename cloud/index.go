@@ -14,12 +14,14 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A scheme lists the operations in which the schemes differ on the server. All
-// but load are nil if the server answers no requests of the scheme.
+// A scheme contains the operations in which the schemes differ on the server.
+// All operations except load are nil if the server does not answer requests of
+// the scheme.
 type scheme struct {
 	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
 	// join merges the replies of all shards, in order.
 	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
+	// work returns the number of records scored for a reply and the bytes read.
 	work func(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64)
 	// replyBytes bounds the memory of a reply, excluding a fixed overhead.
 	replyBytes func(m *cpar.Manifest, q *cpar.Request) int64
@@ -52,8 +54,8 @@ var schemes = map[cpar.Scheme]scheme{
 			}
 			return uint64(m.Records), touched
 		},
-		// A record takes a word of 8 bytes, 5 bytes in the reply, and 5 in its
-		// encoding.
+		// A record takes an 8-byte word during the search, 5 bytes in the
+		// decoded reply, and 5 bytes in the encoded reply.
 		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
 		batch:      sealed.BatchSize,
 	},
@@ -92,9 +94,9 @@ func entry(s cpar.Scheme) scheme {
 	return scored
 }
 
-// MaxBatchWeight is the maximum weight of a batch, whose requests share one
-// scan. Sixteen requests together take two to three times as long as one. More
-// would gain little and delay other requests.
+// MaxBatchWeight is the maximum weight of a batch, which is a set of requests
+// that share one scan. Sixteen requests together take two to three times as long
+// as one. Larger batches would gain little and delay other requests.
 const MaxBatchWeight = 16
 
 // Weight returns the share of MaxBatchWeight that a request takes in a batch.
@@ -146,7 +148,7 @@ type loadedIndex func(ctx context.Context, workers int, requests []*cpar.Request
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 	e, ok := schemes[m.Scheme]
 	if !ok {
-		e = scored // whose load operation rejects m
+		e = scored // its load operation rejects m
 	}
 	x, err := e.load(m, p, segments)
 	if err != nil {
@@ -155,8 +157,9 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, erro
 	return x, nil
 }
 
-// annotateScored answers requests to an index of scheme cpar, capia or ivf. The
-// server can read the scores and returns the records with the smallest scores.
+// annotateScored answers requests to an index of scheme "cpar", "capia" or
+// "ivf". The server can read the scores and returns the records with the
+// smallest scores.
 func annotateScored(ctx context.Context, x *score.Index, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF); err != nil {
 		return nil, err
@@ -165,7 +168,7 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	if err != nil {
 		return nil, err
 	}
-	// Copy the keywords, which alias the index, because it may be unloaded
+	// Copy the keywords out of the index, because the index may be unloaded
 	// before the reply is sent.
 	for _, r := range replies {
 		for i, m := range r.Matches {
@@ -175,7 +178,8 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	return replies, nil
 }
 
-// checkSchemes returns an error unless every request has a scheme in answered.
+// checkSchemes returns an error unless parameter answered contains the scheme of
+// every request. Parameter index describes the index in the error.
 func checkSchemes(requests []*cpar.Request, index string, answered ...cpar.Scheme) error {
 	for i, q := range requests {
 		if slices.Contains(answered, q.Params.Scheme) {

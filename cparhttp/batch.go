@@ -11,15 +11,15 @@ import (
 
 const (
 	MaxBatch = wire.MaxBatch
-	// MaxBatchBytes bounds the body of a batch. A request has 11 to 14 KB with
-	// profile paper and 360 KB with scheme sealed.
+	// MaxBatchBytes bounds the body of a batch. A request takes 11 to 14 KB with
+	// profile "paper" and 360 KB with scheme "sealed".
 	MaxBatchBytes = 8 << 20
 )
 
 // AnnotateBatch sends requests to one index together and returns the replies in
-// order, each checked as in Annotate. stats[i] belongs to request i. If one
-// request fails, the batch fails. Without such a route or index, the error
-// wraps ErrNotFound.
+// order. It checks each reply as Annotate does. stats[i] belongs to request i.
+// If one request fails, the batch fails. If the server does not have the route
+// or the index, the error wraps ErrNotFound.
 func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (replies []*cpar.Reply, stats []Stats, err error) {
 	fail := func(err error) ([]*cpar.Reply, []Stats, error) {
 		return nil, nil, fmt.Errorf("annotating %d: %w", len(requests), err)

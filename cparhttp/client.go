@@ -20,10 +20,10 @@ import (
 
 const attempts = 3
 
-// A Client sends requests to one untrusted server, and bounds and checks
-// responses. Errors name the server. They wrap cpar.ErrCloud if the server is
-// unreachable or violates the protocol, and otherwise the sentinel error for
-// the response (Problem).
+// A Client sends requests to one untrusted server. It bounds the size of
+// responses and checks them. Errors name the server. They wrap cpar.ErrCloud if
+// the server is unreachable or violates the protocol. Otherwise they wrap the
+// sentinel error for the code of the response (Problem).
 type Client struct {
 	// Patience is the longest time without progress after which a call fails.
 	// New sets it to a minute.
@@ -31,8 +31,9 @@ type Client struct {
 	// Busy bounds the total time that a call waits when a busy server asks it
 	// to retry later. New sets it to two minutes.
 	Busy time.Duration
-	// Silent, if not nil, is called once a second after three seconds without
-	// progress with the length of the silence, and with 0 when it ends.
+	// Silent, if not nil, is called after three seconds without progress. It is
+	// called once a second with the length of the silence, and with 0 when the
+	// silence ends.
 	Silent func(time.Duration)
 
 	base       *url.URL
@@ -40,19 +41,20 @@ type Client struct {
 	http       *http.Client
 	retryDelay time.Duration
 
-	// opaque[id] bounds the bytes of a sealed reply from index id, as computed
-	// from the manifest.
-	mu     sync.Mutex
+	mu sync.Mutex // guards opaque
+	// opaque[id] bounds the bytes of an opaque reply from index id. The bound
+	// is computed from the manifest.
 	opaque map[cpar.IndexID]int64
 }
 
-// activationPatience is long because the server reads the whole index first.
+// activationPatience replaces Client.Patience for calls in which the server
+// reads the whole index before it responds.
 const activationPatience = 30 * time.Minute
 
-// New returns a client for the server at baseURL, http:// or https://. The
-// argument hc may be nil. The client uses a copy of it without redirects and
-// cookies, and over http:// to loopback also without proxies. Errors wrap
-// cpar.ErrInput.
+// New returns a client for the server at baseURL, which begins with http:// or
+// https://. Parameter hc may be nil. The client uses a copy of hc without
+// redirects and cookies. If baseURL is http:// and a loopback host, the copy
+// also uses no proxies. Errors wrap cpar.ErrInput.
 func New(baseURL string, hc *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -148,8 +150,8 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 
 var errTake = errors.New("passing on")
 
-// Segment fetches a segment of an index into w. The bytes in w are valid only
-// if Segment returns nil, because it checks the digest last.
+// Segment writes a segment of an index to w. The bytes in w are valid only if
+// Segment returns nil, because it checks the digest last.
 func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w io.Writer) error {
 	k := call{method: http.MethodGet, path: route(PathSegment, id, s.Digest), want: TypeBinary}
 	k.take = func(r io.Reader) error {
@@ -205,7 +207,8 @@ type Stats struct {
 }
 
 // Annotate sends a request and returns the reply. It checks that the reply
-// belongs to the index and has no more matches than requested, all distinct.
+// belongs to the index, and that its matches are distinct and not more than
+// requested.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, limit, err := c.encode(ctx, q)
@@ -224,9 +227,9 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	return reply, stats, nil
 }
 
-// encode encodes a request and returns a bound on the size of its reply. An
-// opaque reply grows with the index, so encode fetches the manifest if it is
-// unknown.
+// encode encodes a request and returns a bound on the size of its reply. The
+// size of an opaque reply depends on the index, so encode fetches the index's
+// manifest if necessary.
 func (c *Client) encode(ctx context.Context, q *cpar.Request) (b []byte, limit int64, err error) {
 	if b, err = q.MarshalBinary(); err != nil {
 		return nil, 0, err

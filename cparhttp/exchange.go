@@ -19,25 +19,25 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A call is a request to the server, repeated if the connection fails. Uploads,
-// activation and deletion are idempotent, and the server learns nothing from a
-// repeated annotation request.
+// A call is a request to the server. It is repeated if the connection fails.
+// This is safe, because uploads, activation and deletion are idempotent, and the
+// server learns nothing from a repeated annotation request.
 type call struct {
 	method, path string
 	body         []byte
-	sent         func(n int)
-	want         string // content type of a success, or ""
-	limit        int64
+	sent         func(n int) // called as n bytes of body are sent; n < 0 takes bytes back
+	want         string      // content type of a successful response, or ""
+	limit        int64       // maximum size of the response
 	patience     time.Duration
-	attempts     *int
+	attempts     *int // counts attempts, unless nil
 	// take, if set, reads the body of a successful response as a stream.
 	take func(r io.Reader) error
 }
 
 var (
 	errSilence = errors.New("nothing was heard for too long")
-	// errTaken means that the caller has received bytes, so the call cannot be
-	// repeated.
+	// errTaken means that the caller has already received part of the response,
+	// so the call cannot be repeated.
 	errTaken = errors.New("the connection broke half way")
 )
 
@@ -84,8 +84,8 @@ type later struct {
 
 func (l *later) Unwrap() error { return l.error }
 
-// attempt makes the call once. The result again reports whether the connection
-// failed, so that a retry may help.
+// attempt makes the call once. Result again reports that the connection failed,
+// so that a retry may help.
 func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -106,7 +106,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if err != nil {
 		return nil, false, err
 	}
-	// Otherwise a transport could unpack a small response into a large one.
+	// Refuse compression, because a transport could unpack a small response into
+	// a large one.
 	req.Header.Set("Accept-Encoding", "identity")
 	if k.want != "" {
 		req.Header.Set("Accept", k.want+", "+TypeProblem)
@@ -120,8 +121,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 			k.sent(n)
 		}
 	}}
-	// Stop the upload, because a transport may read it even after the response,
-	// when the caller may have unmapped it.
+	// Stop the upload, because a transport may read the body even after the
+	// response, when the caller may have unmapped it.
 	defer func() {
 		if sent := up.stop(); err != nil && k.sent != nil {
 			k.sent(-sent)
@@ -197,8 +198,8 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	}
 	broken := fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err)
 	if c.base.Scheme == "https" {
-		// In TLS 1.3 the alert about a missing client certificate arrives after
-		// the handshake, and a write may see only a closed connection.
+		// In TLS 1.3, the alert about a missing client certificate arrives after
+		// the handshake, so a write may report only a closed connection.
 		return hint.Add(broken, "is cpard running at %s? if it wants a client certificate, name one with --cloud-cert and --cloud-cert-key", c.base)
 	}
 	return hint.Add(broken, "is cpard running at %s?", c.base)

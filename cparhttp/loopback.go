@@ -15,9 +15,9 @@ func IsLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// OnlyLoopback returns a copy of t, for unencrypted requests, that connects
-// only to this machine. It uses no proxy, and rejects other addresses even for
-// "localhost".
+// OnlyLoopback returns a copy of t that connects only to this machine, so that
+// requests need no encryption. It uses no proxy. It rejects other addresses
+// even if "localhost" resolves to them.
 func OnlyLoopback(t *http.Transport) *http.Transport {
 	t = t.Clone()
 	t.Proxy = nil

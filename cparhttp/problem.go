@@ -17,21 +17,21 @@ import (
 
 // The codes of a Problem are part of the protocol and must not change.
 const (
-	CodeInput        = "input"        // unusable request
+	CodeInput        = "input"        // the request is unusable
 	CodeCorrupt      = "corrupt"      // the stored index is damaged
-	CodeVersion      = "version"      // a body in another format version
+	CodeVersion      = "version"      // the body has another format version
 	CodeStorage      = "storage"      // the server cannot read or write its disk
 	CodeQuota        = "quota"        // the tenant's storage is full, or too many uploads are not activated
 	CodeNotFound     = "not_found"    // unknown index, segment or route
 	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
-	CodeTooLarge     = "too_large"    // a body over its limit
-	CodeUnauthorized = "unauthorized" // no known token, or too many wrong tokens
-	CodeScope        = "scope"        // the token lacks the scope
-	CodeForbidden    = "forbidden"    // sent by a web page, or with an unknown host name
+	CodeTooLarge     = "too_large"    // the body exceeds its limit
+	CodeUnauthorized = "unauthorized" // the request has no known token, or too many were wrong
+	CodeScope        = "scope"        // the token does not have the required scope
+	CodeForbidden    = "forbidden"    // the request comes from a web page or has an unknown host name
 	CodeBusy         = "busy"         // the request timed out in the queue
 	CodeAway         = "away"         // the storage behind the server is unreachable
 	CodeInternal     = "internal"     // a bug in the server
-	CodeUnready      = "unready"      // from PathReadyz: send requests elsewhere
+	CodeUnready      = "unready"      // PathReadyz: send requests to another server
 )
 
 // A Problem is the body of every unsuccessful response: the problem details of
@@ -71,7 +71,7 @@ var Codes = []struct{ Code, Title, Advice string }{
 var ErrNotFound = errors.New("the cloud does not have it")
 
 // ErrToken means that the server refuses the token or its scope. Such errors
-// also wrap cpar.ErrCloud, because all other photos would fail too.
+// also wrap cpar.ErrCloud, because requests for all other photos would fail too.
 var ErrToken = errors.New("the cloud does not accept the token")
 
 var errIncomplete = errors.New("the cloud lacks segments")

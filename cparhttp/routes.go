@@ -3,7 +3,7 @@
 //
 //	GET    /v1/health                             health and format version
 //	GET    /v1/token                              scopes of the request's token (JSON)
-//	GET    /v1/usage                              used storage and all limits (JSON)
+//	GET    /v1/usage                              used storage and the tenant's limits (JSON)
 //	GET    /v1/indexes                            list the indexes (JSON)
 //	DELETE /v1/indexes/{id}
 //	GET    /v1/indexes/{id}/manifest              cpar.Manifest
@@ -15,13 +15,14 @@
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
 //
-// A device fetches an index of scheme local segment by segment. To update an
-// index, a device uploads the missing segments under the same id, and
-// activation replaces the index atomically.
+// A device fetches an index of scheme "local" segment by segment. To update an
+// index, a device uploads the missing segments under the same id. Activation
+// then replaces the index atomically.
 //
-// Bodies are the canonical encoding of package cpar, a batch of package wire,
-// or a segment's bytes, as application/octet-stream, unless marked JSON. Errors
-// are RFC 9457 problem details with an additional member, `code`. See Problem.
+// Bodies that are not marked JSON have type application/octet-stream. They
+// contain the canonical encoding of package cpar, a batch of package
+// internal/wire, or a segment's bytes. Errors are RFC 9457 problem details with
+// an additional member, `code`. See Problem.
 package cparhttp
 
 import (
@@ -30,7 +31,7 @@ import (
 	"cpar"
 )
 
-// The routes, as patterns of net/http and OpenAPI.
+// These constants are the routes, as patterns of net/http and OpenAPI.
 const (
 	PathHealth        = "/v1/health"
 	PathToken         = "/v1/token"
@@ -43,7 +44,7 @@ const (
 	PathAnnotate      = "/v1/indexes/{id}/annotate"
 	PathAnnotateBatch = "/v1/indexes/{id}/annotate-batch"
 
-	// These need no token and are not in the OpenAPI document.
+	// The following routes need no token and are not in the OpenAPI document.
 	PathHealthz     = "/healthz" // reports whether the process is alive
 	PathReadyz      = "/readyz"  // reports whether the process can serve requests
 	PathProblem     = "/problems/{code}"
@@ -61,7 +62,7 @@ const (
 	TypeProblem = "application/problem+json"
 )
 
-// Limits in bytes of bodies that are read into memory.
+// These constants limit bodies that are read into memory, in bytes.
 const (
 	MaxManifestBytes = 4 << 20
 	maxJSONBytes     = 16 << 20
@@ -78,7 +79,8 @@ type TokenInfo struct {
 	Scopes []string `json:"scopes" nullable:"false" doc:"The scopes of the token, from: annotate, push, delete, admin"`
 }
 
-// UsageInfo has limits, where zero means unlimited.
+// UsageInfo describes a tenant's used storage and its limits. A limit of 0 means
+// unlimited.
 type UsageInfo struct {
 	Indexes int   `json:"indexes" doc:"The number of active indexes"`
 	Bytes   int64 `json:"bytes" doc:"The total size of the segments of active indexes, in bytes"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// silentAfter is the silence of a server after which Client.Silent is called.
+// silentAfter is the time without progress after which Client.Silent is called.
 const silentAfter = 3 * time.Second
 
 // A silence measures the time since the server's last progress in one attempt,
@@ -16,7 +16,7 @@ type silence struct {
 
 	mu    sync.Mutex
 	last  time.Time // last progress
-	told  bool      // whether tell was called since last
+	told  bool      // whether tell was called after the last progress
 	ended bool
 }
 
@@ -66,8 +66,9 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls of tell. With clear it first reports the end of
-// the silence. An interrupt leaves the last report visible.
+// end prevents further calls of tell. If clear is set, it first reports the end
+// of the silence. After an interrupt clear is not set, so that the last report
+// stays visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()

@@ -27,9 +27,9 @@ func (l *Cells) Records() int {
 }
 
 // Validate checks that untrusted cells are safe for Search: every record from 0
-// to Records−1 is in exactly one cell, and no cell is empty. Other wrong
-// assignments only make Search find wrong records. Errors wrap
-// kdforest.ErrCorrupt.
+// to Records−1 is in exactly one cell, and no cell is empty. It cannot check
+// that the records of a cell are neighbours. A wrong assignment makes Search
+// miss near records. Errors wrap kdforest.ErrCorrupt.
 func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: cells do not begin with record 0", kdforest.ErrCorrupt)

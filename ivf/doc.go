@@ -10,14 +10,15 @@
 //
 // Records are numbered by cell, so the records of a cell are read sequentially.
 // A search scores all centroids, then reads the cells, nearest centroid first,
-// until it has visited enough records. As in package kdforest, the paper's
-// approximation power AP-X bounds the records visited (kdforest.Visits), and
-// AP-100 equals kdforest.Scan. Centroids do not count as visits.
+// until it has visited enough records. As in package kdforest, a search with the
+// paper's approximation power AP-X visits X % of the records (kdforest.Visits),
+// and AP-100 equals kdforest.Scan. Centroids do not count as visits.
 //
 // The inverted file is not in the paper. It is due to Sivic and Zisserman,
-// "Video Google" (2003), here in the form of Jégou, Douze and Schmid, "Product
-// quantization for nearest neighbor search" (2011). Packages model/kmeans and
-// kdforest (the paper's forest) document recall at equal visits.
+// "Video Google" (2003). This package follows Jégou, Douze and Schmid, "Product
+// quantization for nearest neighbor search" (2011). The documentation of
+// packages model/kmeans and kdforest (the paper's forest) gives the recall of
+// both at equal numbers of visits.
 //
 // The searcher learns the size of each cell, the records that share a cell, and
 // the scores of all centroids, but no vectors.

@@ -13,8 +13,8 @@ import (
 // row's score must not change during a search. Search uses one goroutine.
 type Scorer interface {
 	// Run sets scores[i] to the score of row first+i. A smaller score is
-	// nearer. The caller owns and reuses the slice. A row's score must not
-	// depend on the run.
+	// nearer. The caller owns and reuses the slice. Runs with different first
+	// and length must give a row the same score.
 	Run(first uint32, scores []int64)
 }
 
@@ -26,8 +26,8 @@ type Options struct {
 	Visits int // records to visit, see kdforest.Visits
 	L      int // hits to return
 
-	// Trace, if set, is called for every visit, in order, after the run's
-	// records are scored.
+	// Trace, if set, is called for every visit, in order. A call occurs after
+	// all records of the same run are scored.
 	Trace func(Visit)
 }
 
@@ -38,19 +38,20 @@ type Visit struct {
 }
 
 type Stats struct {
-	Centroids int // all centroids are scored
+	Centroids int // centroids scored, which is the number of cells
 	Cells     int // cells read, at least in part
 	Visited   int // records scored
 	Runs      int // calls of Run for records
 }
 
-// Search visits up to opt.Visits records and returns the opt.L nearest of them
-// by (score, record), with the cost. l must be valid. Errors wrap
+// Search visits up to opt.Visits records. It returns the opt.L nearest visited
+// records by (score, record), and the cost. l must be valid. Errors wrap
 // kdforest.ErrInput.
 //
-// Search reads the cells in order of (centroid score, cell), each from its
-// first record, and may read the last in part. If opt.Visits is at least the
-// number of records, the result is the same as from kdforest.Scan.
+// Search reads the cells in order of (centroid score, cell). It reads each cell
+// from the first record on, and perhaps only part of the last cell. If
+// opt.Visits is at least the number of records, kdforest.Scan returns the same
+// result.
 func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:

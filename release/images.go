@@ -31,11 +31,12 @@ type image struct {
 }
 
 var allImages = []image{
-	// The port is unprivileged. OCI images have no health checks. Query
-	// /healthz and /readyz from outside.
+	// The port is unprivileged. OCI images cannot define health checks, so
+	// operators query /healthz and /readyz from outside.
 	{"cpard", []string{"CPARD_DATA=/var/lib/cpard", "CPARD_LISTEN=:8443", "CPARD_CONFIG=none"}, "/var/lib/cpard", map[string]struct{}{"8443/tcp": {}}, []string{"serve"}},
 	// This image has no port, because vision-serve listens on loopback. Its
-	// container shares the network of PhotoPrism's (compose/photoprism.yml).
+	// container shares the network of PhotoPrism's container
+	// (compose/photoprism.yml).
 	{"cpar", []string{"HOME=/var/lib/cpar"}, "/var/lib/cpar", nil, []string{"vision-serve"}},
 }
 

@@ -34,7 +34,7 @@ var targets = []target{
 	{containers, "amd64"}, {containers, "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
 }
 
-// A release holds the folders and everything that the output depends on.
+// A release contains the folders and everything that the output depends on.
 type release struct {
 	root, out, work string
 	module          string

@@ -56,7 +56,7 @@ func (r *release) pack(config *nfpm.Config, format string) error {
 		info.RPM.Signature.SignFn = r.signRPM
 	}
 	info.APK.Signature.KeyFile = r.keys.apk
-	// Name the public key like the private key, without the extension.
+	// Name the public key after the private key's file, without the extension.
 	info.APK.Signature.KeyName = strings.TrimSuffix(filepath.Base(r.keys.apk), filepath.Ext(r.keys.apk))
 	info = nfpm.WithDefaults(info)
 	p, err := nfpm.Get(format)
@@ -66,8 +66,8 @@ func (r *release) pack(config *nfpm.Config, format string) error {
 	return r.write(p.ConventionalFileName(info), func(w io.Writer) error { return p.Package(info, w) })
 }
 
-// signRPM returns a signature with the date of the commit. Package nfpm would
-// sign with the time of the build.
+// signRPM returns a signature with the date of the commit. The signature of
+// package nfpm would contain the time of the build.
 func (r *release) signRPM(data io.Reader) ([]byte, error) {
 	f, err := os.Open(r.keys.rpm)
 	if err != nil {

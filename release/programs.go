@@ -23,8 +23,9 @@ var programs = []string{"cpar", "cpard"}
 type stage struct {
 	target
 	folder string
-	// static is the folder of programs for Linux without a libc, such as Alpine
-	// and images. Its cpar cannot load ONNX Runtime.
+	// static is the folder of programs for Linux systems without glibc, such as
+	// Alpine and container images. The program cpar in it cannot load ONNX
+	// Runtime.
 	static string
 }
 
@@ -35,9 +36,9 @@ func (s stage) program(name string) string {
 	return filepath.Join(s.folder, name)
 }
 
-// compile builds the programs of a target. It stamps version, revision and date
-// itself, because stamps of the go command also depend on the tags in the
-// checkout.
+// compile builds the programs of a target. It embeds version, revision and date
+// itself, because the version that the go command embeds also depends on the git
+// tags in the checkout.
 func (r *release) compile(s stage, tags string) error {
 	of := r.module + "/internal/version."
 	stamps := fmt.Sprintf("-s -w -X %snumber=v%s -X %srevision=%s -X %sdate=%s", of, r.version, of, r.revision, of, r.date.Format("2006-01-02T15:04:05Z"))
@@ -78,7 +79,7 @@ func (r *release) common() (string, error) {
 	for _, name := range programs {
 		run := func(args ...string) ([]byte, error) {
 			cmd := exec.Command(host.program(name), args...)
-			// Keep the environment of this machine out of the pages.
+			// Pass a fixed environment, because the pages show its values.
 			cmd.Env, cmd.Stderr = []string{"HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}, os.Stderr
 			return cmd.Output()
 		}
@@ -130,8 +131,8 @@ func (r *release) stage(t target, common string) (stage, error) {
 	return s, nil
 }
 
-// normalize gives every file the date of the commit, and modes that do not
-// depend on the umask of the checkout.
+// normalize sets the date of every file to the date of the commit. It also sets
+// modes that do not depend on the umask of the checkout.
 func (r *release) normalize(folder string) error {
 	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -152,8 +153,8 @@ func (r *release) normalize(folder string) error {
 	})
 }
 
-// archive packs a folder, renamed to base, into a .tar.gz file, which the tar
-// of Windows can unpack too.
+// archive packs a folder into a .tar.gz file, in which the folder is named base.
+// The tar program of Windows can unpack this format too.
 func (r *release) archive(folder, base string) error {
 	return r.write(base+".tar.gz", func(w io.Writer) error {
 		z := gzip.NewWriter(w)
@@ -186,7 +187,7 @@ func (r *release) archive(folder, base string) error {
 	})
 }
 
-// put adds an entry to a tar file, with the date of the commit.
+// put adds an entry with the date of the commit to a tar file.
 func (r *release) put(t *tar.Writer, h tar.Header, content []byte) error {
 	h.Size, h.ModTime, h.Format = int64(len(content)), r.date, tar.FormatUSTAR
 	if err := t.WriteHeader(&h); err != nil {
@@ -208,8 +209,8 @@ func (r *release) write(name string, content func(io.Writer) error) error {
 	return f.Close()
 }
 
-// materials writes the bill of materials of a program: the modules that the go
-// command recorded in it.
+// materials writes the bill of materials of a program. It lists the modules that
+// the go command recorded in the program.
 func (r *release) materials(program, name string) error {
 	g, err := bin.NewGenerator(program, bin.WithIncludeStdlib(true), bin.WithVersionOverride("v"+r.version), bin.WithLogger(zerolog.Nop()))
 	if err != nil {

@@ -6,18 +6,18 @@
 //	        ─▶ AcquireBody  before a small body is read, or AcquirePart for each
 //	                        part of a large body
 //	        ─▶ AcquireReply memory for the replies
-//	        ─▶ QueueTurn    before the search
+//	        ─▶ QueueTurn    a turn (permission to compute) for the search
 //	        ─▶ all released
 //
 // Each step is a queue of bounded length in which a request waits for a bounded
 // time. A request that finds the queue full gets an OverloadError with an
 // estimate of when to retry.
 //
-// The queues are fair. The next grant goes to the tenant that has received the
-// least. Within a tenant it goes to the class, light (single requests) or heavy
-// (batches), that has received the least, and within a class to the first
-// arrival. With golang.org/x/sync/semaphore, which serves callers in order of
-// arrival, 64 clients of one tenant would delay another tenant's only client.
+// The queues are fair. The next grant goes to the tenant with the smallest use so
+// far. Within a tenant it goes to the class with the smallest use, either light
+// (single requests) or heavy (batches), and within a class to the first arrival.
+// golang.org/x/sync/semaphore serves callers in order of arrival, so 64 clients
+// of one tenant would delay another tenant's only client.
 package admission
 
 import (
@@ -32,23 +32,23 @@ import (
 // Limits configures a Gate. Zero fields select defaults.
 type Limits struct {
 	// Memory bounds the bytes of all bodies, decoded requests and replies. The
-	// default is 256 MB. A quarter is reserved for replies, because requests
-	// that hold bodies must not wait for each other. An eighth of this quarter
-	// is for answers to clients without a token. A sixteenth of Memory is only
-	// for small bodies.
+	// default is 256 MB. A quarter is reserved for replies, because otherwise
+	// requests that hold memory for bodies could wait for each other's memory
+	// for replies. An eighth of this quarter is for answers to clients without
+	// a token. A sixteenth of Memory is only for small bodies.
 	Memory int64
 	// Turns is the number of batches searched at once. The default is the
 	// number of cores.
 	Turns int
-	// Queue is the number of requests, single or in batches, that may wait in
-	// each queue. The default is 16,384.
+	// Queue is the number of requests that may wait in each queue, including
+	// requests in batches. The default is 16,384.
 	Queue int64
 	// Wait is the longest wait in each queue. The default is ten seconds.
 	Wait time.Duration
 }
 
-// An OverloadError wraps ErrBusy when the server is full and ErrTooMany when
-// the tenant has reached its limits. Both ask the client to retry.
+// An OverloadError wraps ErrBusy if the server is full, and ErrTooMany if the
+// tenant has reached its limits. In both cases the client should retry.
 var (
 	ErrBusy    = errors.New("the cloud is busy")
 	ErrTooMany = errors.New("too many requests")
@@ -142,8 +142,9 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 	return g.builds.take(ctx, tenant, Light, 1)
 }
 
-// QueueTurn queues for turns to search requests of this total weight, at most
-// the weight most per turn. Ticket.Yield queues for the next turn.
+// QueueTurn queues for turns to search requests of the given total weight. In
+// each turn the caller may search requests of weight at most most. Ticket.Yield
+// queues for the next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }
@@ -159,8 +160,8 @@ func (q *queue) take(ctx context.Context, tenant string, class Class, n int64) (
 	return t.Done, nil
 }
 
-// SmallBytes is the maximum memory of a light request. A single request of any
-// scheme needs less, and most batches need more.
+// SmallBytes is the maximum memory of a light request. Any single request needs
+// less memory, and most batches need more.
 const SmallBytes = 1 << 20
 
 func sizeClass(n int64) Class {

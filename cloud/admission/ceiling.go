@@ -8,23 +8,24 @@ import (
 	"time"
 )
 
-// aside is the number of bytes for stacks, connection buffers and garbage, in
-// addition to bodies, replies and loaded indexes.
+// aside is the number of bytes allowed for stacks, connection buffers and
+// garbage, in addition to bodies, replies and loaded indexes.
 const aside = 40 << 20
 
 const (
 	// crowdedPercent is the garbage collector's percentage (GOGC) while many
-	// clients without a token are connected. Then, and for quietAfter more
-	// seconds, memory is returned to the system every releaseEvery seconds.
+	// clients without a token are connected. During this time, and for
+	// quietAfter seconds after it, memory is returned to the system every
+	// releaseEvery seconds.
 	crowdedPercent = 25
 	releaseEvery   = 5
 	quietAfter     = 15
 )
 
-// Ceiling keeps the process within its memory budget by collecting garbage
-// early, and returns memory to the system after a peak, until end is called. By
-// default Go lets the heap grow to twice its live size, and an idle process
-// keeps the memory of a peak for minutes.
+// Ceiling keeps the process within its memory budget until end is called. It
+// collects garbage early and returns memory to the system after a peak. Without
+// it, Go lets the heap grow to twice its live size, and an idle process keeps
+// the memory of a peak for minutes.
 func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	was, percent := debug.SetMemoryLimit(g.limits.Memory+aside), debug.SetGCPercent(100)
 	debug.SetGCPercent(percent)
@@ -63,9 +64,9 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	}
 }
 
-// others estimates the live heap that no gate granted. Bodies released since
-// the last collection inflate an estimate, so method sample returns the minimum
-// of the last eight.
+// others estimates the part of the live heap that the Gate did not grant, such
+// as loaded indexes. Bodies released since the last garbage collection inflate
+// an estimate, so method sample returns the minimum of the last eight estimates.
 type others struct {
 	last   [8]int64 // estimates, one per collection
 	cycles uint64

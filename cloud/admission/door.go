@@ -13,10 +13,10 @@ import (
 // memory.
 type Door struct {
 	connections, answers int           // limits for all strangers together
-	patience             time.Duration // until the first token of a connection
+	patience             time.Duration // time for a connection to show its first token
 
 	mu                       sync.Mutex
-	strangers                map[netip.Prefix][]*Visitor // by network, oldest first
+	strangers                map[netip.Prefix][]*Visitor // by network, the oldest connection first
 	here, sending            int                         // current connections and answers
 	evicted, expired, unsent uint64
 }
@@ -46,9 +46,10 @@ type Visitor struct {
 }
 
 // Enter registers a connection as a stranger until Leave is called. If there
-// are too many, Enter closes the oldest connection of the network with the most
-// strangers, or returns nil if the new connection comes from such a network. A
-// stranger that shows no token in time is also closed.
+// are too many strangers, Enter closes the oldest connection of the network with
+// the most strangers. If the new connection comes from such a network, Enter
+// returns nil instead. A stranger's connection is also closed if it shows no
+// token in time.
 func (d *Door) Enter(from netip.Prefix, close func()) *Visitor {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +119,7 @@ func (v *Visitor) Leave() {
 }
 
 // Answer reports whether an answer to a request without a token may be sent.
-// The answer counts until done is called. The Visitor may be nil.
+// The answer counts as unread until done is called. The Visitor may be nil.
 func (v *Visitor) Answer() (done func(), ok bool) {
 	if v == nil {
 		return func() {}, true
@@ -140,7 +141,8 @@ func (v *Visitor) Answer() (done func(), ok bool) {
 	}), true
 }
 
-// crowded reports whether strangers have over a quarter of their connections.
+// crowded reports whether strangers use over a quarter of the connections that
+// they may have.
 func (d *Door) crowded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +155,8 @@ func (v *Visitor) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// VisitorOf returns the connection of a request, or nil if no Door limits it.
+// VisitorOf returns the connection of a request, or nil if no Door limits
+// connections.
 func VisitorOf(ctx context.Context) *Visitor {
 	v, _ := ctx.Value(visitorKey{}).(*Visitor)
 	return v

@@ -25,11 +25,11 @@ const (
 	byTime                // the time that units are held, estimated until their release
 )
 
-// A queue grants units, such as bytes or turns, by start-time fair queueing
-// over tenants, and over classes within a tenant. The weight of a ticket is the
-// number of its requests.
+// A queue grants units, such as bytes or turns, by start-time fair queueing. It
+// is fair among tenants, and among the classes of each tenant. The weight of a
+// ticket is the number of its requests.
 type queue struct {
-	what       string // error text when full
+	what       string // error text if the queue is full
 	size       int64  // in units
 	charge     charge
 	maxWaiting int64 // maximum total weight of waiting tickets
@@ -44,19 +44,20 @@ type queue struct {
 	waiting int64            // total weight of waiting tickets
 	flows   map[string]*flow // by tenant
 	clock   float64          // flow.spent of the tenant served last, before its grant
-	pace    float64          // recent average of seconds per weight that units are held
+	pace    float64          // recent average of the seconds for which units are held, per weight
 	grants  uint64
-	shed    uint64
+	shed    uint64 // tickets refused because the queue was full
 	expired uint64
 	waited  time.Duration
 }
 
+// A flow is the state of one tenant in a queue.
 type flow struct {
 	spent   float64 // units or seconds received; at least queue.clock while the flow waits
 	clock   float64 // like queue.clock, for the classes of the flow
-	held    int64
-	lent    int64
-	waiting int64
+	held    int64   // units held, without the reserve
+	lent    int64   // units of the reserve held
+	waiting int64   // total weight of waiting tickets
 	classes [classes]struct {
 		spent float64
 		line  []*Ticket
@@ -71,10 +72,10 @@ type Ticket struct {
 	class  Class
 	units  int64
 
-	weight        int64 // still waiting
+	weight        int64 // weight still waiting
 	maxTurnWeight int64
-	running       int64
-	lent          bool
+	running       int64 // weight of the current turn
+	lent          bool  // whether the units are from the reserve
 	state         state
 	granted       chan struct{}
 	asked         time.Time
@@ -94,8 +95,8 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 	return &queue{what: what, size: size, charge: c, maxWaiting: l.Queue, wait: l.Wait, flows: map[string]*flow{}}
 }
 
-// share returns the part of n units that one tenant may hold: half, or all on a
-// server without tenants, whose only tenant has an empty name.
+// share returns the part of n units that one tenant may hold. This is half, or
+// all on a server without tenants, where all requests have an empty tenant name.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n
@@ -138,8 +139,8 @@ func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	return &OverloadError{ErrBusy, q.what, left}
 }
 
-// drain estimates the wait of a tenant with this waiting weight, whose turns
-// alternate with the turns of other waiting tenants.
+// drain estimates the wait of a tenant with the given waiting weight. It assumes
+// that the tenant's turns alternate with the turns of other waiting tenants.
 func (q *queue) drain(weight int64) time.Duration {
 	tenants := 0
 	for _, f := range q.flows {
@@ -216,9 +217,9 @@ func (q *queue) grant(t *Ticket, f *flow) {
 	close(t.granted)
 }
 
-// nextLight returns the tenant that has received the least among tenants whose
-// first light ticket fits in the reserve, and this ticket. A tenant may hold a
-// quarter of the reserve.
+// nextLight returns the tenant with the smallest use whose first light ticket
+// fits in the reserve, and this ticket. A tenant may hold a quarter of the
+// reserve.
 func (q *queue) nextLight() (best *flow, first *Ticket) {
 	for tenant, f := range q.flows {
 		line := f.classes[Light].line
@@ -232,8 +233,8 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 	return best, first
 }
 
-// next returns the waiting tenant below its limits that has received the least,
-// and its class that has received the least. Between equals, the earlier
+// next returns the waiting tenant with the smallest use, and its class with the
+// smallest use. It skips tenants at their limits. Between equals, the earlier
 // arrival comes first.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
@@ -296,8 +297,8 @@ func (t *Ticket) Expired() *OverloadError {
 	return &OverloadError{ErrBusy, q.what, after}
 }
 
-// Grow adds weight, which may be negative, to the waiting weight, unless it
-// returns an OverloadError.
+// Grow adds weight, which may be negative, to the ticket's waiting weight. If
+// the queue has no room, it returns an OverloadError and changes nothing.
 func (t *Ticket) Grow(weight int64) error {
 	q := t.q
 	q.mu.Lock()
@@ -336,8 +337,8 @@ func (t *Ticket) Done() {
 	q.forget(t.tenant, f)
 }
 
-// Yield ends the turn and queues the ticket at the front of its class with
-// weight left.
+// Yield ends the turn and queues the ticket at the front of its class. The
+// ticket's weight becomes parameter left.
 func (t *Ticket) Yield(left int64) {
 	q := t.q
 	q.mu.Lock()
@@ -372,8 +373,8 @@ func (q *queue) release(t *Ticket, f *flow) {
 	q.pace += (each - q.pace) / 16
 }
 
-// forget deletes the flow of an idle tenant whose charges do not exceed the
-// clock. Every 1,024 grants it checks all flows.
+// forget deletes the flow of an idle tenant unless its charges exceed the clock,
+// at which a new flow would start. Every 1,024 grants it checks all flows.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)

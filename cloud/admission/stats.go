@@ -9,11 +9,14 @@ import (
 type Stats struct {
 	Bodies, Replies QueueStats
 	Turns           QueueStats
-	Checks, Builds  QueueStats // turns for reading and loading
-	// Strangers counts connections without a token, Refused or Expired if they
-	// were closed. Answers counts bytes of answers being sent to them.
-	Strangers, Answers QueueStats
-	// Limited counts requests beyond their tenant's rate or concurrency.
+	Checks, Builds  QueueStats // turns for reading stored data and loading indexes
+	// Strangers counts connections without a token. Closed connections count as
+	// Refused or Expired.
+	Strangers QueueStats
+	// Answers counts the bytes of answers being sent to strangers.
+	Answers QueueStats
+	// Limited counts requests refused because of their tenant's rate or
+	// concurrency.
 	Limited uint64
 	Batches BatchStats
 }
@@ -37,12 +40,12 @@ func (g *Gate) ObserveBatch(requests int) {
 }
 
 type QueueStats struct {
-	Size, Used int64
-	Waiting    int64 // requests
-	// Granted, Refused (the queue was full) and Expired (the wait was too long)
-	// count single requests and batches.
-	Granted, Refused, Expired uint64
-	Waited                    time.Duration
+	Size, Used int64         // in units, such as bytes or turns
+	Waiting    int64         // requests
+	Granted    uint64        // single requests and batches granted
+	Refused    uint64        // single requests and batches that found the queue full
+	Expired    uint64        // single requests and batches that waited too long
+	Waited     time.Duration // total wait of granted requests
 }
 
 func (g *Gate) Stats() Stats {

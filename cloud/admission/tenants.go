@@ -9,7 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Rate limits the requests of one tenant. Except for Burst, 0 means no limit.
+// A Rate limits the requests of one tenant. PerSecond and Concurrent are
+// unlimited if 0.
 type Rate struct {
 	PerSecond  float64
 	Burst      int // requests at once after a pause; 0 means PerSecond, rounded up
@@ -17,7 +18,7 @@ type Rate struct {
 }
 
 type tenants struct {
-	most int
+	most int // maximum length of the map by
 
 	mu      sync.Mutex
 	by      map[string]*tenant
@@ -32,9 +33,9 @@ type tenant struct {
 
 func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
 
-// Enter counts a request towards its tenant's rate, and until leave is called,
-// towards its concurrency. The caller may call leave several times. The error
-// is an OverloadError.
+// Enter counts a request towards its tenant's rate. Until leave is called, the
+// request also counts towards the tenant's concurrency. The caller may call
+// leave several times. The error is an OverloadError.
 func (g *Gate) Enter(name string, r Rate) (leave func(), err error) {
 	if r.PerSecond == 0 && r.Concurrent == 0 {
 		return func() {}, nil
@@ -79,9 +80,9 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.PerSecond), cmp.Or(r.Burst, int(math.Ceil(r.PerSecond))))
 }
 
-// prune drops idle tenants whose limiter allows a full burst, as a new limiter
-// would, if the table is full. If over half of the table remains, it drops any
-// tenants without running requests.
+// prune makes room in a full table. It drops idle tenants whose limiter allows a
+// full burst, because a new limiter would allow the same. If over half of the
+// table remains, it also drops other tenants without running requests.
 func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {
 		return

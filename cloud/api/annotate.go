@@ -47,7 +47,8 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 			}
 			return out, nil
 		},
-		// All other errors are faults of the index or the server.
+		// One request can cause only these errors. All others are faults of the
+		// index or the server.
 		RetryAlone: func(err error) bool {
 			return errors.Is(err, cpar.ErrInput) && !errors.Is(err, store.ErrNotFound)
 		},

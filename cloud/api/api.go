@@ -28,11 +28,11 @@ import (
 )
 
 type Annotator interface {
-	// Annotate answers all requests, in order, or returns an error. The error
-	// contains the number of the request that caused it.
+	// Annotate answers all requests, in order, or returns an error. If a request
+	// of a batch caused the error, the error contains the request's number.
 	Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
-	// Load loads an active index unless it is loaded. It calls turn before
-	// reading and done afterwards.
+	// Load loads an active index unless it is loaded. It calls function turn,
+	// which may wait, before reading and done afterwards.
 	Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error
 	// ReplyBytes returns an upper bound on the memory of the decoded and
 	// encoded replies.
@@ -57,7 +57,7 @@ type Options struct {
 	// Log receives a line per request at level debug, and the errors of the
 	// server. Nil discards both.
 	Log *slog.Logger
-	// Gate limits memory, waiting and computing. Nil means default limits.
+	// Gate limits memory, waiting time and computing. Nil means default limits.
 	Gate *admission.Gate
 	// AnnotateTimeout bounds the time for a request or batch, including its
 	// wait. The default is one minute.
@@ -69,8 +69,8 @@ type Options struct {
 	Observe Observer
 	// Ready determines the response to PathReadyz. Nil means always ready.
 	Ready func(context.Context) bool
-	// Host reports whether clients may address the server by a name, without
-	// port. If nil, only names of this machine are accepted.
+	// Host reports whether clients may address the server by this host name
+	// (without port). If nil, only loopback names are accepted.
 	Host func(name string) bool
 	// LogClients adds client addresses to the log.
 	LogClients bool

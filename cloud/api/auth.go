@@ -16,7 +16,8 @@ import (
 )
 
 // An Authenticator finds the tenant of a request from its header. An error is
-// tenant.ErrToken (status 401), a *tenant.GuessLimitError (429), or internal.
+// tenant.ErrToken (status 401), a *tenant.GuessLimitError (429), or a fault of
+// the server.
 type Authenticator interface {
 	Authenticate(r *http.Request) (tenant.Principal, error)
 }
@@ -35,7 +36,7 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 		_, pattern := mux.Handler(r)
 		scopes, known := s.scopes[pattern]
 		if !known {
-			scopes = anyToken // an unknown route, or the document
+			scopes = anyToken // for an unknown route or the OpenAPI document
 		}
 		if s.o.Auth == nil || scopes == anybody {
 			next.ServeHTTP(w, r)
@@ -44,7 +45,7 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 		p, err := s.o.Auth.Authenticate(r)
 		if err == nil {
 			admission.VisitorOf(r.Context()).Leave()
-			if p.Tenant != "" { // the tenant's limits apply instead
+			if p.Tenant != "" { // the tenant's limits replace the limits of strangers
 				w.(*recorder).stranger = nil
 			}
 		}
@@ -57,8 +58,8 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeScope, "the token may not do this; it needs the scope "+strings.Join(names, " or "))
 		default:
 			trace.SetTenant(r.Context(), p.Tenant)
-			// Change r in place, because the guard logs the pattern that the
-			// mux sets in it.
+			// Change r in place, because the mux sets the route's pattern in r,
+			// and method guard logs it.
 			*r = *r.WithContext(p.NewContext(r.Context()))
 			next.ServeHTTP(w, r)
 		}

@@ -16,12 +16,10 @@ import (
 	"cpar/cloud/store"
 )
 
-// The minimum speeds of a body, in bytes per second. A body held in memory
-// (minHeld) must be fast because other requests wait for that memory. A segment
-// (minStreamed) is written to disk as it arrives.
+// These constants are minimum transfer speeds, in bytes per second.
 const (
-	minHeld     = 16 << 10
-	minStreamed = 4 << 10
+	minHeld     = 16 << 10 // for a body held in memory, because other requests wait for that memory
+	minStreamed = 4 << 10  // for a segment, which is written to disk as it arrives
 )
 
 const (
@@ -51,9 +49,9 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream returns a reader that fails if the body falls behind a speed of least
-// bytes per second by more than stall. A fast body gains credit only up to
-// stall.
+// stream returns a reader that fails if the body is late by more than stall,
+// compared to a speed of least bytes per second. A fast body cannot save up more
+// time than stall for a later pause.
 func (b *body) stream(stall time.Duration, least int64) *stream {
 	now := time.Now()
 	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
@@ -63,7 +61,7 @@ type stream struct {
 	*body
 	stall time.Duration
 	least int64
-	late  time.Time // when the body becomes too slow if no bytes arrive
+	late  time.Time // time at which the body is too slow if no more bytes arrive
 	last  time.Time // absolute deadline, unless zero
 }
 
@@ -86,9 +84,9 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 // readBody reads a body of at most limit bytes. For n bytes it acquires times·n
-// bytes of memory until the response is sent: at once for a small body,
-// otherwise in steps as bytes arrive, because a client may announce a large
-// body and send it slowly.
+// bytes of memory until the response is sent. For a small body it acquires them
+// at once. Otherwise it acquires them in steps as bytes arrive, because a client
+// may announce a large body and send it slowly.
 func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]byte, error) {
 	if b.length > limit {
 		return nil, tooLarge(limit)
@@ -152,7 +150,7 @@ func (b *body) drain(stall time.Duration) {
 		left = drainBytes
 	}
 	if b.asks && b.read == 0 || left <= 0 {
-		return // the client has sent all, or reads the response before it sends anything
+		return // the client has sent the whole body, or waits for permission to send it
 	}
 	in := b.stream(stall, minStreamed)
 	in.last = time.Now().Add(wholeBody)

@@ -35,8 +35,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		}
 		// Turn a fault in a memory map (the disk failed or the file was
 		// truncated) into a panic, so that it ends only this request. Maps are
-		// read only on this goroutine or in parallel.Runs, which repeats panics
-		// here.
+		// read only on this goroutine or in parallel.Runs, which passes panics
+		// on to this goroutine.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			for _, f := range w.sent {
@@ -61,7 +61,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 			}
 			switch {
 			case r.ProtoMajor == 1:
-				// net/http still drains the body and sends its buffer.
+				// Limit the time in which net/http drains the body and sends its
+				// buffer after this function.
 				w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
 				w.control.SetWriteDeadline(time.Now().Add(2 * s.o.StallTimeout))
 			case p == nil:
@@ -77,12 +78,12 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Request-Id", rec.ID)
-		// Probes may use any host name. Load balancers use an address, and the
-		// response reveals nothing to a web page.
+		// Probes may use any host name, because load balancers use an address.
+		// This is safe, because the response reveals nothing to a web page.
 		probe := r.URL.Path == cparhttp.PathHealthz || r.URL.Path == cparhttp.PathReadyz
 		switch {
 		case !probe && !s.o.Host(withoutPort(r.Host)):
-			// Any web page can make its host name resolve to this machine (DNS
+			// A web page can make its own host name resolve to this machine (DNS
 			// rebinding).
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud does not accept the host name of the request; its operator can allow it (cpard serve --allowed-host)")
 		case origin.Check(r) != nil:

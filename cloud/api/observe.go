@@ -26,8 +26,8 @@ type Observer interface {
 // because they are untrusted text.
 var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "POST": true, "DELETE": true}
 
-// begin opens the trace of a request with a new random id. An id from the
-// client could inject text into the log.
+// begin opens the trace of a request with a new random id. It ignores ids from
+// the client, because they could inject text into the log.
 func (s *server) begin(r *http.Request) *trace.Request {
 	rec := &trace.Request{ID: newRequestID(), Method: "-", Start: time.Now()}
 	if methods[r.Method] {
@@ -125,8 +125,8 @@ func whenSent(ctx context.Context, f func()) {
 	w.sent = append(w.sent, f)
 }
 
-// WriteHeader aborts an answer that exceeds the limit for clients without a
-// token.
+// WriteHeader aborts the response if too many responses to clients without a
+// token are unread.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
 		done, ok := w.stranger.Answer()

@@ -63,15 +63,15 @@ func components(c *huma.Components) {
 	}}
 }
 
-// The list everywhere has the codes of all operations, and withToken those of
-// operations that need a token.
+// everywhere lists the codes of all operations. withToken lists the additional
+// codes of operations that need a token.
 var (
 	everywhere = []string{cparhttp.CodeForbidden, cparhttp.CodeBusy, cparhttp.CodeInternal}
 	withToken  = []string{cparhttp.CodeUnauthorized, cparhttp.CodeScope, cparhttp.CodeStorage}
 )
 
-// statuses maps codes to the statuses returned before an operation starts. The
-// table problems contains the errors of operations.
+// statuses maps codes to the statuses that are returned before an operation
+// starts. The table problems contains the errors of operations themselves.
 var statuses = map[string][]int{
 	cparhttp.CodeForbidden:    {http.StatusForbidden},
 	cparhttp.CodeInternal:     {http.StatusInternalServerError},

@@ -38,8 +38,8 @@ func (p *problem) GetHeaders() http.Header {
 	return h
 }
 
-// problems maps kinds of errors to responses. The first row applies to errors
-// that wrap several kinds.
+// problems maps kinds of errors to responses. If an error wraps several kinds,
+// the first matching row applies.
 var problems = []struct {
 	kind   error
 	status int
@@ -62,8 +62,7 @@ var problems = []struct {
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
-	// The client sent the damaged data, because damage of stored data is
-	// ErrDamaged.
+	// The client sent the damaged data. Damage of stored data is ErrDamaged.
 	{cpar.ErrCorrupt, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 }
@@ -74,8 +73,8 @@ const busyFor = time.Second
 
 const awayFor = 5 * time.Second
 
-// problem converts an error into the response for the client. It logs details
-// that may contain paths instead of sending them.
+// problem converts an error into the response for the client. Details that may
+// contain paths are logged and not sent.
 func (s *server) problem(err error) *problem {
 	for _, row := range problems {
 		if !errors.Is(err, row.kind) {

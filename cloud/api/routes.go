@@ -117,8 +117,8 @@ func (s *server) register(h huma.API) {
 		"List the active indexes", "", "", storage}, s.list)
 	handle(s, h, tenant.Delete, operation{"delete-index", http.MethodDelete, cparhttp.PathIndex,
 		"Delete an index", "", "", with(index, cparhttp.CodeNotFound)}, s.delete)
-	// Devices that push also read the manifest, to avoid overwriting another
-	// push.
+	// A device that pushes reads the manifest, so that it does not overwrite
+	// another device's push.
 	handle(s, h, anyToken, operation{"get-manifest", get, cparhttp.PathManifest,
 		"Fetch the active manifest", "", "The manifest", stored}, s.manifest)
 	handle(s, h, tenant.Push, operation{"activate-index", put, cparhttp.PathManifest,
@@ -127,8 +127,8 @@ func (s *server) register(h huma.API) {
 		"List the segments of a manifest that are not uploaded yet", "The manifest", "", pushed}, s.missing)
 	handle(s, h, anyToken, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
 		"Check whether a segment is stored, in an active index or as an upload", "", "", with(index, cparhttp.CodeNotFound, cparhttp.CodeVersion)}, s.hasSegment)
-	// The scope delete is enough, because deletion by name reads a segment that
-	// contains the name of the index.
+	// The scope "delete" is enough. To delete an index by name, a client reads
+	// the segment that contains the name.
 	handle(s, h, tenant.Annotate|tenant.Delete, operation{"get-segment", get, cparhttp.PathSegment,
 		"Fetch a segment of the active index", "", "The segment's bytes", stored}, s.segment)
 	handle(s, h, tenant.Push, operation{"put-segment", put, cparhttp.PathSegment,
@@ -183,8 +183,9 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 
 const infoBytes = 512
 
-// manifestTimes is the memory of a manifest in multiples of its size: encoded,
-// decoded, in a map by digest, and as text in the response.
+// manifestTimes is the memory that a manifest takes, in multiples of its encoded
+// size. It covers the encoded and the decoded form, a map by digest, and the
+// text in the response.
 const manifestTimes = 8
 
 func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {

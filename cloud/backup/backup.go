@@ -1,10 +1,11 @@
 // Package backup copies the indexes of a server.
 //
-//	data folder, served or not ─▶ Backup ─▶ folder ─▶ Restore ─▶ data folder
+//	data folder, in use or not ─▶ Backup ─▶ folder ─▶ Restore ─▶ data folder
 //
 // A backup has the layout of a data folder. It contains one generation of each
-// active index, and the registry of tenants. Backup and Restore resume after an
-// interruption. The server refuses a folder until its restore has finished.
+// active index, and the registry of tenants. Backup and Restore can be run again
+// after an interruption and then continue. The server refuses a folder until its
+// restore has finished.
 package backup
 
 import (
@@ -80,9 +81,9 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 	return done, nil
 }
 
-// RestoreTo copies missing indexes into object storage, even while a server
-// uses it. It also copies the registry of tenants into folder data if this
-// folder is given and has none.
+// RestoreTo copies missing indexes into object storage, even while a server uses
+// the storage. If folder data is given and has no registry of tenants, RestoreTo
+// also copies the registry into this folder.
 func RestoreTo(ctx context.Context, from string, to store.Backend, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -131,8 +132,8 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 }
 
 // registry copies the registry of tenants unless it is damaged. If folder from
-// has none, the copy in folder to may be the last. It is removed only if prune
-// is set and no tenant has data.
+// has no registry, the copy in folder to may be the last one. It is then removed
+// only if prune is set and no tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)
@@ -164,7 +165,8 @@ func apart(a, b string) error {
 }
 
 // equal reports whether folder data has exactly the indexes and the registry of
-// the backup, as after a restore that was killed after it removed its marker.
+// the backup. This is so if an earlier restore was killed after it had removed
+// its marker.
 func equal(ctx context.Context, src store.Backend, from, data string, progress func(done, total int)) (store.Copied, bool) {
 	dst, err := store.OpenBeside(data)
 	if err != nil {

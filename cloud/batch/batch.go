@@ -3,11 +3,12 @@
 //	requests that cannot get a turn at once ─▶ queue of their index
 //	turn (package admission) ─▶ head of the queue, up to MaxWeight ─▶ Run ─▶ replies
 //
-// If a turn is free, a request starts at once, alone. A client may send several
-// requests in one call, a client batch. Each index has two queues, for single
-// requests and for client batches. Each queue runs one batch at a time. A
-// client batch heavier than MaxWeight is split, and other requests get turns in
-// between. A request gets the same reply as if it ran alone.
+// A turn is the permission to run one batch. If a turn is free, a request runs
+// at once and alone. Several requests that a client sends in one call are a
+// client batch. Each index has a queue for single requests and a queue for
+// client batches, and each queue runs one batch at a time. A client batch
+// heavier than MaxWeight is split, and other requests get turns in between. A
+// request gets the same reply as if it ran alone.
 package batch
 
 import (
@@ -20,17 +21,17 @@ import (
 	"cpar/cloud/admission"
 )
 
-// Options configures a Runner. K is the type of an index's key, Q of a request
-// and R of a reply.
+// Options configures a Runner. K is the type of an index's key, Q the type of a
+// request, and R the type of a reply.
 type Options[K comparable, Q, R any] struct {
 	// Run answers all requests to one index, in order, or returns an error.
 	Run func(ctx context.Context, key K, requests []Q) ([]R, error)
-	// RetryAlone reports whether one call of Answer may have caused an error of
-	// Run. Run is then called for each call separately.
+	// RetryAlone reports whether err, an error of Run, may be due to a single
+	// call of Answer. If so, Run is repeated for each call separately.
 	RetryAlone func(err error) bool
-	// Weight returns the weight of a request, and MaxWeight bounds the weight
-	// of a batch. A heavier request runs alone.
-	Weight    func(q Q) int64
+	// Weight returns the weight of a request.
+	Weight func(q Q) int64
+	// MaxWeight bounds the weight of a batch. A heavier request runs alone.
 	MaxWeight int64
 }
 
@@ -71,9 +72,10 @@ func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runn
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers all requests of a tenant to one index, or returns an error
-// from Run or ctx, or an OverloadError. Even if ctx ends, it waits until no
-// goroutine reads the requests. It repeats a panic of Run.
+// Answer answers all requests of a tenant to one index. Otherwise it returns an
+// error of Run, an admission.OverloadError, or the error of ctx. Even if ctx
+// ends, Answer waits until no goroutine reads the requests. If Run panics,
+// Answer panics with the same value.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -95,7 +97,7 @@ func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requ
 		}
 	case <-ctx.Done():
 	}
-	// Either ctx has ended, or requests of the call are in a batch, so that
+	// Either ctx has ended, or requests of the call are in a batch. In a batch,
 	// only ctx can end the call early.
 	select {
 	case <-m.done:
@@ -150,8 +152,8 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 }
 
 // leave removes call m from the queue and discards the replies to its running
-// requests. With onlyIfUntaken it keeps a call whose requests are taken. It
-// reports whether the call was removed or is done.
+// requests. If onlyIfUntaken is set, it keeps a call of which a batch has taken
+// requests. It reports whether the call was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +216,7 @@ type portion[Q, R any] struct {
 	answers  []R
 	err      error
 	panicked any
-	whole    bool
+	whole    bool // whether answers are for all requests of the call
 }
 
 func (p *Runner[K, Q, R]) begin(l *queue[Q, R]) (ctx context.Context, parts []*portion[Q, R]) {
@@ -264,8 +266,8 @@ func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[
 	answers, panicked, err := p.execute(ctx, key, all)
 	if err != nil && p.o.RetryAlone(err) && (len(parts) > 1 || len(all) < len(parts[0].m.requests)) {
 		for _, t := range parts {
-			// Run the whole client batch again, so that errors use the client's
-			// request numbers.
+			// Run the whole client batch again, so that errors contain the
+			// client's numbers of requests.
 			t.answers, t.panicked, t.err = p.execute(ctx, key, t.m.requests)
 			t.whole = true
 		}
@@ -285,7 +287,7 @@ func (p *Runner[K, Q, R]) execute(ctx context.Context, key K, requests []Q) (ans
 }
 
 // end passes results to the calls, ends the turn, and reports whether calls
-// remain.
+// remain in the queue.
 func (p *Runner[K, Q, R]) end(k queueKey[K], l *queue[Q, R], parts []*portion[Q, R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

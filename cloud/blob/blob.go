@@ -38,8 +38,8 @@ var (
 	// ErrAway means that the storage is unreachable, overloaded or broken after
 	// several attempts. Errors that wrap ErrAway also wrap cpar.ErrStorage.
 	ErrAway = store.ErrAway
-	// ErrRefused means that the storage refuses a request, for example its
-	// credentials. Such errors also wrap cpar.ErrStorage.
+	// ErrRefused means that the storage refuses a request, for example because
+	// of its credentials. Such errors also wrap cpar.ErrStorage.
 	ErrRefused = errors.New("the object storage refuses")
 )
 
@@ -52,13 +52,14 @@ type Object struct {
 // A driver sends a request once. Its errors wrap an error of this package and
 // never contain a credential or a signed address.
 type driver interface {
-	// get returns the bytes of an object from byte from on, and its total size.
+	// get returns an object's bytes from offset from on, and its total size.
 	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
-	// put stores an object. If the name is used, it replaces the object, or
-	// with ifAbsent returns ErrExists.
+	// put stores an object. If the name is already used, it replaces the object
+	// or, if ifAbsent is set, returns ErrExists.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
-	// list returns a page of objects, or with folders, names up to the next
-	// '/'. The string next is the token of the next page, or "" after the last.
+	// list returns a page of objects whose names start with prefix. If folders
+	// is set, names are cut at the next '/' and occur once. Result next is the
+	// token of the next page, or "" after the last page.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
 	// remove deletes an object. If it is missing, remove returns nil or
 	// ErrNotFound.
@@ -70,18 +71,19 @@ type Options struct {
 	// Credential returns a named credential such as AWS_ACCESS_KEY_ID.
 	Credential func(name string) string
 	// Attempts is the number of failed attempts after which a request fails
-	// with ErrAway. The default is 8, which bridges twelve seconds.
+	// with ErrAway. The default is 8, with pauses of about twelve seconds in
+	// total.
 	Attempts int
 	// Silence bounds the time without progress during an attempt. The default
 	// is 30 s.
 	Silence time.Duration
-	// Wait bounds the time without progress over all attempts. The default is
-	// no bound.
+	// Wait bounds the time without progress over all attempts. If it is 0, there
+	// is no bound.
 	Wait time.Duration
 }
 
-// A Bucket is a bucket or container, or the part under a prefix. It is safe for
-// concurrent use.
+// A Bucket is a provider's bucket or container, or the objects in it whose names
+// start with a prefix. It is safe for concurrent use.
 type Bucket struct {
 	driver driver
 	prefix string // "" or ends in '/'
@@ -93,9 +95,11 @@ type Bucket struct {
 type counts struct{ requests, retries, errors, in, out atomic.Int64 }
 
 type Stats struct {
-	Requests, Retries, Errors int64 // attempts, repeated attempts, and failed requests
-	BytesIn, BytesOut         int64
-	Away                      bool // all attempts of the last request failed
+	Requests          int64 // attempts
+	Retries           int64 // attempts that repeated a failed attempt
+	Errors            int64 // requests that failed after all attempts
+	BytesIn, BytesOut int64
+	Away              bool // whether all attempts of the last request failed
 }
 
 func (b *Bucket) Stats() Stats {
@@ -103,24 +107,24 @@ func (b *Bucket) Stats() Stats {
 	return Stats{c.requests.Load(), c.retries.Load(), c.errors.Load(), c.in.Load(), c.out.Load(), b.away.Load()}
 }
 
-// Put stores an object of size bytes with digest sum. The storage shows only
-// complete objects, and checks the digest if the provider can.
+// Put stores an object of size bytes with digest sum. Readers see only complete
+// objects. The storage checks the digest if the provider supports this.
 func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	return b.put(ctx, name, body, size, sum, false)
 }
 
 func (b *Bucket) put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte, ifAbsent bool) error {
 	return b.do(ctx, "storing", name, func(ctx context.Context, heard func(int)) error {
-		// Each attempt needs a new reader, because the transport may still read
-		// the old one after a failure.
+		// Each attempt needs a new reader, because the transport may still use
+		// the old reader after a failure.
 		r := &sent{io.NewSectionReader(body, 0, size), heard, &b.counts.out}
 		return b.driver.put(ctx, b.prefix+name, r, size, sum, ifAbsent)
 	})
 }
 
-// PutIfAbsent stores an object under an unused name, and otherwise fails with
-// ErrExists. It succeeds if the stored bytes are equal, because an earlier
-// response may have been lost.
+// PutIfAbsent stores an object under an unused name. If the name is used, it
+// fails with ErrExists. It nevertheless succeeds if the stored bytes equal data,
+// because the response to an earlier attempt may have been lost.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	err := b.put(ctx, name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), true)
 	if !errors.Is(err, ErrExists) {

@@ -22,9 +22,10 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Google's XML interface accepts S3 requests, but not its own header for
-// conditions together with x-amz headers. Requests are therefore signed with
-// GOOG4-HMAC-SHA256, the method of S3 with other names.
+// Google's XML interface accepts S3 requests. It rejects its own header for
+// conditional requests if a request also has x-amz headers. Requests are
+// therefore signed with GOOG4-HMAC-SHA256, which differs from S3's method only
+// in names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
 	ifGenerationZero = "X-Goog-If-Generation-Match" // with value 0, a put fails if the object exists

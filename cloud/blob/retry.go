@@ -19,9 +19,9 @@ const (
 
 var errSilence = errors.New("nothing was heard for too long")
 
-// do repeats a request until it succeeds or fails with an error other than
-// ErrAway, at most Options.Attempts times. Waits double from 0.1 s to 6.4 s. If
-// the previous request failed with ErrAway, do tries only once.
+// do makes a request, at most Options.Attempts times, until it succeeds or fails
+// with an error other than ErrAway. Pauses double from 0.1 s to 6.4 s. If the
+// previous request failed with ErrAway, do tries only once.
 func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
 	err := b.attempts(ctx, func(p *patience) error {
 		ctx, heard, end := p.listen(ctx)

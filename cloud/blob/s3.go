@@ -43,8 +43,8 @@ func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s
 	o := s3.Options{
 		Region: p.region, Credentials: c, HTTPClient: p.client, UsePathStyle: p.pathStyle,
 		Retryer: aws.NopRetryer{}, // retry.go retries for all providers
-		// Newer checksums are off, because not all compatible services support
-		// them. All services check the signed SHA-256 of a PUT.
+		// The newer checksums of S3 are off, because not all compatible services
+		// support them. All services check the signed SHA-256 of a PUT.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 		HTTPSignerV4:               signer,
@@ -75,7 +75,7 @@ func (d *s3Driver) get(ctx context.Context, name string, from int64) (io.ReadClo
 }
 
 // sizeOfRange returns the total size in a Content-Range header such as "bytes
-// 5-9/20", whose range must start at byte from.
+// 5-9/20". The range must start at offset from.
 func sizeOfRange(header string, from int64) (int64, error) {
 	span, total, ok := strings.Cut(header, "/")
 	size, err := strconv.ParseInt(total, 10, 64)
@@ -159,7 +159,8 @@ func statusError(status int, code string) error {
 		return ErrExists
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500 && status != http.StatusNotImplemented,
 		code == "ConditionalRequestConflict", code == "OperationAborted", code == "RequestTimeout",
-		// The bytes changed in transit, because the sender had checked them.
+		// These codes mean that the bytes changed in transit, because the sender
+		// had checked them.
 		code == "BadDigest", code == "XAmzContentSHA256Mismatch", code == "Md5Mismatch", code == "Crc64Mismatch":
 		return away("status %d %s", status, code)
 	case code == "RequestTimeTooSkewed":

@@ -15,10 +15,10 @@ import (
 
 type Status struct {
 	Nodes []Beat `json:"nodes"`
-	// Servers counts NATS servers that respond, and Named all that are
-	// configured.
+	// Servers is the number of NATS servers that respond.
 	Servers int `json:"servers"`
-	Named   int `json:"named_servers"`
+	// Named is the number of configured NATS servers.
+	Named int `json:"named_servers"`
 	// Indexes is the number of active indexes, or −1 if unknown.
 	Indexes int `json:"indexes"`
 }

@@ -6,12 +6,12 @@
 //	                  │              │
 //	                  └── object storage: segments, manifests ──┘
 //
-// Each node sends a heartbeat every two seconds, and the set of live nodes
-// determines the nodes for each shard (package placement). A node refuses a
-// request for a shard that is not loaded, and starts to load the shard. A
-// pointer (an entry in NATS JetStream) names the active generation of an index.
-// It is set after the storage has the manifest and the nodes have the shards.
-// Pointers can be rebuilt from the storage.
+// Each node sends a heartbeat every two seconds. The set of live nodes
+// determines the nodes for each shard (package placement). If a node gets a
+// request for a shard that is not loaded, it refuses and starts to load the
+// shard. A pointer (an entry in NATS JetStream) names the active generation of
+// an index. It is set after the nodes have loaded the shards and the storage has
+// the manifest. Pointers can be rebuilt from the storage.
 //
 // A reply is always complete and from a single generation, because requests to
 // nodes contain the digest of the generation's manifest.
@@ -40,9 +40,9 @@ import (
 // takes a hundred times as long as the message that requests it.
 const MinShardBytes = 200 << 20
 
-// holdEvery is the longest interval between two reconciliations, which load
-// assigned shards and keep them loaded even while other replicas serve all
-// queries.
+// holdEvery is the longest interval between two reconciliations. A
+// reconciliation loads the shards assigned to this node, and marks them as used
+// so that they stay loaded while other replicas serve all queries.
 const holdEvery = 5 * time.Minute
 
 type Role struct{ Router, Node bool }
@@ -70,12 +70,12 @@ func CheckName(name string) error {
 	return nil
 }
 
+// A Member is this machine's part in a cluster.
 type Member struct {
 	Router *Router
-	// node is nil on a router. The heartbeat of this node is me.
-	node *Node
-	role Role
-	me   Beat
+	node   *Node // nil on a machine that is only a router
+	role   Role
+	me     Beat // the node's next heartbeat
 
 	broker   *broker
 	members  *members
@@ -94,10 +94,11 @@ type Member struct {
 type Config struct {
 	Options
 	Role
-	// Name is unique in the cluster. Machines with the same Rack may fail
-	// together.
-	Name, Rack string
-	// MinShardBytes is smaller than the constant only in tests.
+	// Name is unique in the cluster.
+	Name string
+	// Rack is the same for machines that may fail together.
+	Rack string
+	// MinShardBytes is the constant of this name, or smaller in tests.
 	MinShardBytes uint64
 	// Idle is the time for which an unused shard stays loaded (store.Options).
 	Idle time.Duration
@@ -283,19 +284,14 @@ func (m *Member) holdsSlot(s placement.Slot) bool {
 	return false
 }
 
-// Stats contains counters since the start, and current values.
 type Stats struct {
-	// Nodes counts live nodes known to this machine, and Servers responding
-	// NATS servers.
-	Nodes, Servers int
-	// Shards counts loaded and loading shards on this machine.
-	Shards int
-	// Moves counts loads of shards by this node.
-	Moves uint64
-	// Hedges and Retries count additional requests for a shard, after a slow
-	// response and after a failure. Cold counts refusals by nodes that had not
-	// loaded the shard.
-	Hedges, Retries, Cold uint64
+	Nodes   int    // live nodes known to this machine
+	Servers int    // NATS servers that respond
+	Shards  int    // shards loaded on this machine
+	Moves   uint64 // shards that this node began to load
+	Hedges  uint64 // requests to a second node because the first was slow
+	Retries uint64 // requests to another node because the first failed
+	Cold    uint64 // refusals by nodes that had not loaded the shard
 }
 
 func (m *Member) Stats() Stats {

@@ -18,8 +18,8 @@ import (
 )
 
 // kv keeps the pointers in a JetStream bucket with up to three replicas. It
-// reads from the leading server, because one in ten answers of others was
-// outdated.
+// reads only from the leading server, because one in ten answers of other
+// servers was outdated.
 type kv struct {
 	broker *broker
 
@@ -32,10 +32,12 @@ func newKV(b *broker) *kv { return &kv{broker: b, bucket: map[*line]jetstream.Ke
 
 const (
 	bucketName = "cpar-active"
-	// kvWait bounds a read from the leader, and kvAway a read while there seems
-	// to be no leader. After a failed read, known generations are still served.
-	kvWait, kvAway = 250 * time.Millisecond, 50 * time.Millisecond
-	// kvPatience bounds operations that have no such fallback.
+	// kvWait bounds a read from the leader. If it fails, known generations are
+	// still served.
+	kvWait = 250 * time.Millisecond
+	// kvAway bounds a read for a second after a read has failed.
+	kvAway = 50 * time.Millisecond
+	// kvPatience bounds operations that cannot fall back on known generations.
 	kvPatience = 5 * time.Second
 )
 
@@ -116,8 +118,8 @@ func pointerName(k store.IndexRef) string {
 	return cmp.Or(k.Tenant, "_") + "." + k.Index.String()
 }
 
-// get implements pointers. While there seems to be no leader, one call per
-// second waits for one.
+// get implements pointers. After a failed read, only about one call per second
+// waits for the leader for kvWait, and the others wait for kvAway.
 func (p *kv) get(ctx context.Context, k store.IndexRef, patient bool) (out pointer, err error) {
 	most := kvWait
 	switch now := time.Now().UnixNano(); {

@@ -11,26 +11,29 @@ import (
 )
 
 const (
-	// lease is the time that a node counts as live after a heartbeat. It must
-	// exceed the failover to another NATS server, which takes over 4 seconds.
 	beatEvery = 2 * time.Second
-	lease     = 15 * time.Second
+	// lease is the time for which a node counts as live after a heartbeat. It
+	// must exceed the failover to another NATS server, which takes more than
+	// four seconds.
+	lease = 15 * time.Second
 )
 
+// A Beat is a heartbeat of a node.
 type Beat struct {
 	Node string `json:"node"`
 	Rack string `json:"rack,omitempty"`
-	// Leaving means that the node takes no new shards, and Gone that it stops
-	// now.
+	// Leaving means that the node takes no new shards.
 	Leaving bool `json:"leaving,omitempty"`
-	Gone    bool `json:"gone,omitempty"`
-	Shards  int  `json:"parts"`
+	// Gone means that the node stops now.
+	Gone   bool `json:"gone,omitempty"`
+	Shards int  `json:"parts"`
 	// Life is random and distinguishes machines with the same name.
 	Life uint64 `json:"life"`
 }
 
-// members tracks the live nodes known to this machine. Machines may disagree,
-// because a node refuses requests for shards that it lacks.
+// members tracks the live nodes known to this machine. Machines may disagree
+// about the nodes. This is harmless, because a node refuses requests for shards
+// that it has not loaded.
 type members struct {
 	mu      sync.Mutex
 	seen    map[string]heard

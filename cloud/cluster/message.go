@@ -14,13 +14,14 @@ import (
 	"cpar/internal/wire"
 )
 
-// A shardQuery asks a node to answer requests with a shard, or with a manifest
-// and no requests, to load the shard. Fields, with sizes in bytes:
+// A shardQuery asks a node to answer requests with a shard. Without requests, it
+// asks the node to load the shard. The encodings have these fields, with sizes in
+// bytes:
 //
 //	query   version (1)  tenant (1 + length)  index (16)  digest of the manifest (32)
-//	        shard (4 + 4)  manifest (4 + length)  requests, a batch of package wire, or nothing
-//	answer  version (1)  0 and replies, a batch or nothing, or
-//	        1, faults (4), text (4 + length), hint (4 + length)
+//	        shard (4 + 4)  manifest (4 + length)  requests (a batch of package wire, or nothing)
+//	answer  version (1)  then either: 0 (1)  replies (a batch, or nothing)
+//	        or: 1 (1)  faults (4)  text (4 + length)  hint (4 + length)
 type shardQuery struct {
 	key      store.IndexRef
 	version  cpar.Digest
@@ -136,8 +137,8 @@ func encodeAnswer(replies []*cpar.Reply, err error) []byte {
 	return appendCounted(appendCounted(b, err.Error()), hint.Of(err))
 }
 
-// errNonsense returns the error for a malformed answer of a node, which clients
-// cannot cause.
+// errNonsense returns the error for a malformed answer of a node. It does not
+// wrap err, because the client did not cause it.
 func errNonsense(err error) error {
 	return fmt.Errorf("reading answer of a node: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
 }

@@ -27,11 +27,12 @@ type Options struct {
 	// Servers lists addresses of NATS servers, tls://host:port, separated by
 	// commas.
 	Servers string
-	// Seed is a file with the seed of this machine's nkey (a NATS key pair). CA
-	// is a file with the authorities of the servers' certificates, or "" for
-	// the system's.
-	Seed, CA string
-	Log      *slog.Logger
+	// Seed is a file with the seed of this machine's nkey (a NATS key pair).
+	Seed string
+	// CA is a file with the authorities of the servers' certificates, or "" for
+	// the authorities of the operating system.
+	CA  string
+	Log *slog.Logger
 }
 
 // A broker is connected to every NATS server of a cluster. If a server hangs,
@@ -42,21 +43,22 @@ type broker struct {
 	log   *slog.Logger
 }
 
+// A line is the connection to one NATS server.
 type line struct {
 	*nats.Conn
-	server string // configured host and port, as part of a subject
-	// up is the connection state last reported by the library. IsConnected
-	// would wait for a lock that the library holds for seconds while it tries a
-	// hanging server.
+	server string // configured host and port, in the form that subjects contain
+	// up is the connection state that the NATS library last reported. Its
+	// method IsConnected would wait for a lock, which the library holds for
+	// seconds while it tries to reach a hanging server.
 	up atomic.Bool
 	// pong is the time of the last answer to a ping, in Unix nanoseconds.
 	pong atomic.Int64
 }
 
 const (
-	// pingEvery is the interval of pings. Messages avoid a server that has not
-	// answered for the duration silent. The library alone would take up to two
-	// seconds to avoid it.
+	// pingEvery is the interval of pings. If a server has not answered for the
+	// duration silent, messages use other servers. The NATS library alone would
+	// take up to two seconds to notice.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
@@ -123,8 +125,8 @@ func (b *broker) lastError() error {
 	return errors.New("no server answers")
 }
 
-// options returns the options of a connection, which ends after two missed
-// pings.
+// options returns the options of a connection. The NATS library closes the
+// connection after two missed pings and connects again.
 func (o Options) options(server string, l *line) ([]nats.Option, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -183,8 +185,8 @@ func (b *broker) there() (n int) {
 	return n
 }
 
-// pick returns the next connected line, preferably to a server that answers
-// pings, or nil.
+// pick returns the next connected line, or nil if no line is connected. It
+// prefers servers that answer pings.
 func (b *broker) pick() (l *line) {
 	least := time.Now().Add(-silent).UnixNano()
 	for range b.lines {
@@ -226,7 +228,7 @@ func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.R
 		rest, err := b.ask(ctx, node, &second)
 		return append(replies, rest...), err
 	}
-	for range b.lines { // a node may be connected to another server
+	for range b.lines { // the node may be connected to other servers only
 		answer, err := b.exchange(ctx, b.pick(), node, message)
 		if err == nil {
 			return decodeAnswer(answer)
@@ -272,8 +274,8 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	}
 }
 
-// serve answers queries to a node until stop is called. It waits for running
-// queries.
+// serve answers queries to a node until stop is called. Function stop waits for
+// running queries.
 func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
 	var subs []*nats.Subscription
 	var running sync.WaitGroup

@@ -18,8 +18,8 @@ import (
 var (
 	// errNotReady means that the node is still loading the shard.
 	errNotReady = errors.New("the shard is not loaded yet")
-	// errOtherVersion means that the requested generation is neither loaded nor
-	// in the storage.
+	// errOtherVersion means that the requested generation is not loaded, and
+	// that another generation is active in the storage.
 	errOtherVersion = errors.New("the storage has another generation of the index")
 )
 
@@ -75,8 +75,8 @@ func (n *Node) answer(ctx context.Context, q *shardQuery) ([]*cpar.Reply, error)
 	return n.cloud.AnnotateShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q), q.requests)
 }
 
-// startLoad loads a shard in the background, once. After a recent failure it
-// returns the error, and the next call tries again.
+// startLoad loads a shard in the background unless this is already happening. If
+// loading failed recently, it returns the error once. The next call tries again.
 func (n *Node) startLoad(q *shardQuery) error {
 	x := shardRef{q.key, q.version, q.shard}
 	n.mu.Lock()
@@ -128,8 +128,8 @@ func (n *Node) get(ctx context.Context, q *shardQuery) error {
 	return err
 }
 
-// manifest returns a function that returns the manifest of the queried
-// generation, from the query or the storage.
+// manifest returns a function that finds the manifest of the queried generation
+// in the query or in the storage.
 func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manifest, error) {
 	return func() (*cpar.Manifest, error) {
 		b := q.manifest

@@ -172,8 +172,8 @@ func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, resul
 	}
 }
 
-// waitLoaded asks nodes to load the shards of a generation, until all shards
-// are loaded and the nodes did not change meanwhile.
+// waitLoaded asks nodes to load the shards of a generation. It returns when all
+// shards are loaded and the set of nodes did not change meanwhile.
 func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersion, manifest []byte) error {
 	for {
 		nodes, waits := r.members.current(), atomic.Bool{}
@@ -198,8 +198,9 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 	}
 }
 
-// loadedBy asks the nodes of a slot (a shard's position in package placement)
-// to load the shard, and reports whether any node is still cold.
+// loadedBy asks the nodes that hold a slot to load a shard of the slot (a group
+// of shards, see package placement). Result cold reports whether a node has not
+// loaded the shard yet.
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {

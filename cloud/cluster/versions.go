@@ -15,21 +15,21 @@ import (
 // pointers stores a pointer to the active generation of each index. All
 // machines see a new pointer at once.
 type pointers interface {
-	// get returns the pointer of index k, zero if there is none. With patient
-	// it waits longer for the leading NATS server.
+	// get returns the pointer of index k, or a zero pointer if there is none. If
+	// patient is set, it waits longer for the leading NATS server.
 	get(ctx context.Context, k store.IndexRef, patient bool) (pointer, error)
-	// set replaces the pointer if its revision is still revision, and otherwise
-	// returns errChanged. A zero pointer next removes the pointer.
+	// set replaces the pointer by next if its revision has not changed.
+	// Otherwise it returns errChanged. If next is zero, set removes the pointer.
 	set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error
 }
 
 var errChanged = errors.New("it was changed concurrently")
 
 type pointer struct {
-	digest cpar.Digest // of the manifest; zero if no generation is active
+	digest cpar.Digest // of the active manifest; zero if no generation is active
 	// changing means that an activation or deletion is running or was
-	// interrupted. The digest still names the previous generation, which is
-	// valid until the client gets a response.
+	// interrupted. Field digest still names the previous generation, which may
+	// be served until the client gets a response.
 	changing bool
 	revision uint64
 	since    time.Time
@@ -105,8 +105,8 @@ func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.D
 	return b, sha256.Sum256(b), nil
 }
 
-// last returns the last known generation, which may be outdated, and otherwise
-// the active generation.
+// last returns the generation that this machine last knew, which may be
+// outdated. If it knows none, last returns the active generation.
 func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -132,8 +132,8 @@ func (v *versions) forget(k store.IndexRef) {
 	delete(v.known, k)
 }
 
-// changing announces an activation or deletion. If this machine stops before
-// settled, other machines check the storage.
+// changing announces an activation or deletion. If this machine stops before it
+// calls settled, other machines read the active generation from the storage.
 func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
 	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
 		return pointer{digest: p.digest, changing: true}, false, nil
@@ -148,8 +148,8 @@ func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// point replaces pointer p by next(p), and retries if another machine
-// interferes.
+// point replaces pointer p by next(p). If another machine has changed the
+// pointer meanwhile, it tries again.
 func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged
 	for try := 0; try < races && errors.Is(err, errChanged); try++ {

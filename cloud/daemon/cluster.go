@@ -12,8 +12,9 @@ import (
 	"cpar/cloud/telemetry"
 )
 
-// join joins the cluster, if any, until leave is called. It returns the store
-// and the annotator that serve requests, which are nil on a node.
+// join joins the cluster, if one is configured, until leave is called. It
+// returns the store and the annotator that serve requests. Both are nil on a
+// node, which serves no clients.
 func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil

@@ -26,7 +26,8 @@ type Options struct {
 	Data string
 	// Objects selects object storage instead of the data folder.
 	Objects Storage
-	// Cluster configures the cluster. Without Servers there is none.
+	// Cluster configures the cluster. If its Servers are empty, the server runs
+	// alone.
 	Cluster cluster.Config
 	// Listen is the address, host:port. Port 0 selects a free port.
 	Listen string
@@ -38,7 +39,7 @@ type Options struct {
 	// Store bounds storage, memory and background reading. Run sets its other
 	// fields.
 	Store store.Options
-	// Admit limits memory, waiting and computing.
+	// Admit limits memory for requests, waiting time and computing.
 	Admit admission.Limits
 	// Log receives events. Nil discards them.
 	Log *slog.Logger
@@ -48,8 +49,8 @@ type Options struct {
 	Watch telemetry.Options
 	// Network configures the listener for clients, except for its address.
 	Network listen.Options
-	// Reload triggers a reload of certificate files, which changes of the files
-	// also trigger.
+	// Reload triggers a reload of certificate files. Changes of the files also
+	// trigger a reload.
 	Reload <-chan os.Signal
 	// Ready is called with the server's URL when requests are accepted.
 	Ready func(url string)

@@ -12,8 +12,8 @@ import (
 	"cpar/cparhttp"
 )
 
-// tell notifies systemd of start, reload and stop, reloads certificates on
-// request, and feeds the watchdog, until end is called.
+// tell notifies systemd of start, reload and stop until end is called. It also
+// reloads certificates on request and reports to systemd's watchdog.
 func (o Options) tell(ctx context.Context, server *listen.Server, handler http.Handler) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var steps sync.WaitGroup
@@ -73,8 +73,8 @@ func (o Options) watchdog(ctx context.Context, handler http.Handler) {
 	}
 }
 
-// alive reports whether the handler answers a direct call, because clients may
-// occupy all connections.
+// alive reports whether the handler answers. It calls the handler directly,
+// because clients may occupy all connections.
 func alive(ctx context.Context, handler http.Handler) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+cparhttp.PathHealth, nil)
 	if err != nil {

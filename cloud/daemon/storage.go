@@ -18,11 +18,13 @@ type Storage struct {
 	CacheBytes  int64  // size of the cache in the data folder
 }
 
-// scrubStorageEvery is the default interval for reading all of an object
-// storage. Reading costs money, and the provider checks its own disks.
+// scrubStorageEvery is the default interval between two complete reads of an
+// object storage, which check for damage. It is long because reading costs money
+// and the provider checks its own disks.
 const scrubStorageEvery = 24 * time.Hour
 
-// manyParts is the minimum limit of loaded shards on a machine in a cluster.
+// manyParts is the minimum of Store.MaxLoaded, the limit of loaded shards, on a
+// machine in a cluster.
 const manyParts = 4096
 
 // open returns the cloud over its storage, and the storage's readiness checks.

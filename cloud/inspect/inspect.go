@@ -2,9 +2,6 @@
 // record about it.
 //
 //	body of a request ─▶ handler of package api over the same data folder ─▶ Report
-//
-// A Report contains the actual log line, changed metrics, and the spans of a
-// trace.
 package inspect
 
 import (
@@ -32,6 +29,8 @@ import (
 	"cpar/internal/leakage"
 )
 
+// A Report lists what the server recorded about a request and what it could
+// record.
 type Report struct {
 	Status  int    `json:"status"`
 	Index   string `json:"index"`
@@ -39,14 +38,15 @@ type Report struct {
 	Scheme  string `json:"scheme"`
 	Records uint32 `json:"records"`
 	// Log has the attributes of the request's log line at level debug with
-	// --log-clients. Metrics has the changed series, and Spans the stages in a
-	// trace.
-	Log     []Attribute        `json:"log"`
+	// --log-clients.
+	Log []Attribute `json:"log"`
+	// Metrics has the metrics that changed.
 	Metrics []telemetry.Change `json:"metrics"`
-	Spans   []string           `json:"spans"`
-	// Seen and Answered list the parts of request and reply and what the server
-	// learns from them.
-	Seen     []leakage.Observation `json:"seen"`
+	// Spans has the names of the stages in the request's trace.
+	Spans []string `json:"spans"`
+	// Seen lists the parts of the request and what the server learns from each.
+	Seen []leakage.Observation `json:"seen"`
+	// Answered lists the same for the reply.
 	Answered []leakage.Observation `json:"answered"`
 	// Besides lists data that only a modified server could record.
 	Besides []string `json:"besides"`
@@ -71,8 +71,9 @@ var besides = []string{
 
 const client = "(the client's address)"
 
-// Request answers the request in body from folder data, which may be in use and
-// stays unchanged. If several tenants have the index, owner selects one.
+// Request answers the request in body from the data folder (parameter data). The
+// folder may be in use and stays unchanged. If several tenants have the index,
+// parameter owner selects one.
 func Request(ctx context.Context, data, owner string, body []byte) (*Report, error) {
 	q, err := cpar.DecodeRequest(body)
 	if err != nil {

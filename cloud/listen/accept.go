@@ -53,8 +53,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite lets a client read a response sent before the whole request has
-// arrived.
+// CloseWrite closes only the sending direction. A client can then read a
+// response that was sent before the whole request had arrived.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -62,10 +62,10 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Accept returns the next connection. It closes connections beyond the limit of
-// their network, because otherwise one client could occupy all. It returns
-// errors to net/http, which retries temporary errors such as too many open
-// files.
+// Accept returns the next connection. It closes connections that exceed the
+// limit of their network, because otherwise one client could occupy all slots.
+// It returns errors to net/http, which retries after temporary errors such as
+// too many open files.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		select {
@@ -123,7 +123,7 @@ func (l *listener) leave(from netip.Prefix) {
 	}
 }
 
-// failed counts an error of Accept. It logs at most one a minute, so that
+// failed counts an error of Accept. It logs at most one error a minute, so that
 // failing connections cannot fill the log.
 func (l *listener) failed(err error) {
 	l.errors.Add(1)

@@ -22,9 +22,10 @@ import (
 )
 
 // ACME configures automatic certificates (RFC 8555). Package autocert requests
-// them from an ACME directory with the challenge tls-alpn-01 (RFC 8737), for
-// which the directory connects to port 443 of the domain. Package certmagic
-// supports more but adds a logger and DNS libraries.
+// them from an ACME directory (a certificate authority). To answer the challenge
+// tls-alpn-01 (RFC 8737), port 443 of the domain must be reachable from the
+// directory. Package certmagic, which is not used, supports more challenges but
+// adds a logger and DNS libraries.
 type ACME struct {
 	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string
@@ -39,7 +40,8 @@ type ACME struct {
 }
 
 // An issuer requests and renews certificates. Only method issue requests new
-// ones, because clients' handshakes could use up the directory's rate limit.
+// certificates. If handshakes did so, clients could use up the directory's rate
+// limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
@@ -96,8 +98,9 @@ func modern(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// issue requests missing certificates, with growing pauses after failures.
-// Package autocert renews certificates a month before they expire.
+// issue requests missing certificates until done is closed. Pauses after
+// failures grow. Package autocert renews certificates a month before they
+// expire.
 func (i *issuer) issue(done <-chan struct{}) {
 	wait := time.Minute
 	tried := sync.OnceFunc(func() { close(i.first) })
@@ -110,7 +113,7 @@ func (i *issuer) issue(done <-chan struct{}) {
 			}
 		}
 		tried()
-		pause := time.Hour // then get reads the expiry of renewed certificates
+		pause := time.Hour // after it, get reads the expiry of renewed certificates
 		if missing {
 			pause, wait = wait, min(2*wait, time.Hour)
 		} else {
@@ -144,14 +147,14 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate returns the certificate for the name in hello, by default for the
-// first domain.
+// certificate returns the certificate for the server name in hello. If hello has
+// no name, it returns the certificate of the first domain.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
 		return nil, errors.New("this server does not serve that name")
 	}
-	// Wait at startup for the first certificates.
+	// At startup, wait for the first certificates.
 	select {
 	case <-i.first:
 	case <-time.After(headerTime / 2):

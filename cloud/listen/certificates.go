@@ -25,7 +25,7 @@ func (o Options) Certificates() ([]*x509.Certificate, error) {
 	}
 	var all []*x509.Certificate
 	for _, domain := range o.ACME.Domains {
-		// Package autocert names the file with key and chain after the domain.
+		// Package autocert stores key and chain in a file named like the domain.
 		b, err := os.ReadFile(filepath.Join(o.ACME.Cache, strings.ToLower(domain)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

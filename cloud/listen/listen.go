@@ -48,18 +48,19 @@ type Options struct {
 	// Hosts lists names of this server besides those in its certificate.
 	Hosts []string
 	// MaxConnections bounds open connections. Further connections wait. A
-	// client network (tenant.ClientNetwork) may have a quarter, and its further
-	// connections are closed. The default is DefaultConnections, or half of the
-	// file descriptors if less.
+	// client network (tenant.ClientNetwork) may have a quarter of the
+	// connections. Its further connections are closed. The default is
+	// DefaultConnections, or half of the file descriptors if that is less.
 	MaxConnections int
 	// Door limits TLS connections whose clients have shown no token. Nil means
 	// no limit.
 	Door *admission.Door
 	// Tenants means that every request needs a token.
 	Tenants bool
-	// Log receives events. ErrorLog receives messages of net/http about
-	// connections, which contain client addresses. Nil discards them.
-	Log      *slog.Logger
+	// Log receives events. Nil discards them.
+	Log *slog.Logger
+	// ErrorLog receives messages of net/http about connections. The messages
+	// contain client addresses. Nil means the standard logger of package log.
 	ErrorLog *log.Logger
 	// ConnState, if not nil, receives state changes of connections.
 	ConnState func(net.Conn, http.ConnState)
@@ -99,7 +100,7 @@ func Open(o Options) (*Server, error) {
 		each = 0
 	}
 	door := o.Door
-	if s.transport == nil { // plain HTTP is HTTP/1.1, with one answer per connection
+	if s.transport == nil { // plain HTTP is HTTP/1.1, with one answer at a time per connection
 		door = nil
 	}
 	s.listener = newListener(l, o.MaxConnections, each, door, o.Log)
@@ -109,7 +110,8 @@ func Open(o Options) (*Server, error) {
 
 const DefaultConnections = 1024
 
-// limitConnections reserves half of the file descriptors for indexes.
+// limitConnections limits connections so that half of the file descriptors stay
+// free for indexes.
 func (o *Options) limitConnections() {
 	asked := o.MaxConnections
 	if asked == 0 {
@@ -174,9 +176,9 @@ func (s *Server) URL() string {
 	return scheme + "://" + s.Addr().String()
 }
 
-// Host reports whether clients may address the server by name. Other names are
-// refused, because a web page can make its name resolve to any address. Without
-// tenants only loopback names are allowed.
+// Host reports whether clients may address the server by this name. Unknown
+// names are refused, because a web page can make its host name resolve to any
+// address. Without tenants, only loopback names are allowed.
 func (s *Server) Host(name string) bool {
 	if cparhttp.IsLoopback(name) {
 		return true
@@ -192,7 +194,7 @@ func (s *Server) Host(name string) bool {
 	return s.transport != nil && s.transport.names(name)
 }
 
-// Reload reads the TLS files again, and on error keeps the old configuration.
+// Reload reads the TLS files again. On error it keeps the old configuration.
 func (s *Server) Reload() error {
 	if s.transport == nil {
 		return nil
@@ -203,7 +205,7 @@ func (s *Server) Reload() error {
 type Stats struct {
 	MaxConnections int
 	AcceptErrors   int64     // such as too many open files
-	Refused        int64     // unreadable or unusable certificates and authorities
+	Refused        int64     // reloads that found unreadable or unusable TLS files
 	CertificateTo  time.Time // expiry; zero without TLS or until ACME has issued a certificate
 }
 

@@ -55,8 +55,9 @@ func (o Options) Check() error {
 
 func (o Options) hasTLS() bool { return o.Cert != "" || len(o.ACME.Domains) > 0 }
 
-// allows enforces the policy. A server that other machines can reach, which
-// beyond reports, must require tokens and protect them with TLS.
+// allows enforces the policy on addresses. Parameter beyond reports whether
+// other machines can reach the server. Such a server must require tokens and
+// protect them with TLS.
 func (o Options) allows(beyond bool, address string) error {
 	refuse := func(advice, format string, args ...any) error {
 		return hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrInput}, args...)...), "%s", advice)

@@ -11,11 +11,13 @@ import (
 const (
 	headerTime = 10 * time.Second // for the headers of a request, or a TLS handshake
 	idleTime   = 2 * time.Minute
-	// headerBytes is enough for a token, the longest header of a client.
+	// headerBytes is enough for a token, which is the longest header that a
+	// client sends.
 	headerBytes = 16 << 10
 	// streams bounds concurrent requests on an HTTP/2 connection. It equals a
-	// tenant's default limit. To stop rapid resets, Go closes a connection on
-	// which 4·streams requests wait for a handler.
+	// tenant's default limit of concurrent requests. As a defence against
+	// rapid-reset attacks, Go closes a connection on which 4·streams requests
+	// wait for a handler.
 	streams = 16
 	// unread bounds the bytes of HTTP/2 bodies buffered over all connections.
 	// An HTTP/1.1 connection buffers only 4 KiB.
@@ -50,8 +52,8 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve answers requests until ctx is done, and then gives running requests at
-// most the duration grace to finish.
+// Serve answers requests until ctx is done. Then running requests have at most
+// the duration grace to finish.
 func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Duration) error {
 	defer s.Close()
 	s.http.Handler = handler

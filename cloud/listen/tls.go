@@ -17,11 +17,13 @@ import (
 	"cpar/internal/hint"
 )
 
-// pollTime is the interval at which certificate files are read and compared,
-// because file times and symbolic links do not reveal every change.
+// pollTime is the interval at which certificate files are read and compared with
+// their last contents. Modification times and symbolic links would not reveal
+// every change.
 const pollTime = 30 * time.Second
 
-// expirySoon is the remaining lifetime at which a certificate is reported.
+// expirySoon is the remaining lifetime at which the log warns of the expiry of a
+// certificate.
 const expirySoon = 14 * 24 * time.Hour
 
 type tlsReloader struct {
@@ -126,7 +128,8 @@ func (t *tlsReloader) load(files [3][]byte) (*loaded, error) {
 			return nil, hint.Add(fmt.Errorf("%w: no certificate in %s", cpar.ErrInput, t.caFile), "name certificates of authorities in PEM")
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		// Disable resumption, because a session must not outlive its authority.
+		// Disable resumption, because a session must not outlive the authority
+		// of its client certificate.
 		config.SessionTicketsDisabled = true
 	}
 	return next, nil

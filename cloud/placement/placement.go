@@ -5,11 +5,11 @@
 //
 // The method is rendezvous hashing (Thaler and Ravishankar, "Using name-based
 // mappings to increase hit rates", IEEE/ACM Transactions on Networking 6,
-// 1998). A hash gives every node a number for each slot, and the largest
-// numbers win. Machines that know the same nodes compute the same assignment
-// without coordination. A joining node takes slots evenly from all others, and
-// a leaving node gives its slots evenly to all others. No slot moves between
-// two remaining nodes.
+// 1998). A hash gives every node a number for each slot, and the R nodes with
+// the largest numbers hold the slot. Machines that know the same nodes compute
+// the same assignment without coordination. A joining node takes slots evenly
+// from all others, and a leaving node gives its slots evenly to all others. No
+// slot moves between two nodes that stay.
 package placement
 
 import (
@@ -22,7 +22,8 @@ import (
 	"cpar"
 )
 
-// Slots is the number of slots. More slots spread more evenly over many nodes.
+// Slots is the number of slots. A large number spreads shards evenly over many
+// nodes.
 const Slots = 1 << 17
 
 // A Slot is a group of shards that the same nodes hold.
@@ -34,8 +35,8 @@ func SlotOf(tenant string, index cpar.IndexID, shard int) Slot {
 	return Slot(hash(binary.BigEndian.AppendUint64(b, uint64(shard))) % Slots)
 }
 
-// hash must mix well. With FNV, when names differed only in the last letter,
-// one node got all slots.
+// hash must mix well. With the hash FNV, one node got all slots if the names of
+// nodes differed only in the last letter.
 func hash(b []byte) uint64 {
 	h := blake2b.Sum256(b)
 	return binary.BigEndian.Uint64(h[:])
@@ -44,7 +45,7 @@ func hash(b []byte) uint64 {
 // A Node may hold slots. Its name is unique.
 type Node struct {
 	Name string
-	// Nodes with the same Rack may fail together. Nodes without a rack fail
+	// Rack names nodes that may fail together. Nodes without a rack fail
 	// independently.
 	Rack string
 }
@@ -68,8 +69,8 @@ func New(nodes []Node) *Map {
 func (m *Map) Len() int { return len(m.nodes) }
 
 // Nodes returns the numbers of up to n nodes for a slot, best first. The second
-// node is the best one outside the rack of the first, if any, so that a slot
-// survives the loss of a rack.
+// node is the best node outside the first node's rack, if there is such a node,
+// so that a slot survives the loss of a rack.
 func (m *Map) Nodes(s Slot, n int) []int {
 	slot := hash(binary.BigEndian.AppendUint32(nil, uint32(s)))
 	n = min(n, len(m.nodes))
@@ -82,7 +83,7 @@ func (m *Map) Nodes(s Slot, n int) []int {
 				best, most = i, w
 			}
 		}
-		if oneRack = best < 0; !oneRack { // oneRack: all nodes share the rack of the first
+		if oneRack = best < 0; !oneRack { // oneRack is set if all nodes share the rack of the first
 			out = append(out, best)
 		}
 	}
@@ -105,9 +106,10 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Candidates returns the nodes to ask for a slot: its holders among the nodes
-// of stay, which are not leaving, then its holders among all nodes, then two
-// more, which may have held it before others joined.
+// Candidates returns the nodes to ask for a slot, in order. First come the
+// slot's holders according to map stay (nodes that are not leaving), then its
+// holders according to map all. The next two nodes of stay come last, because
+// they may have held the slot before other nodes joined.
 func Candidates(stay, all *Map, s Slot, holders int) []string {
 	var out []string
 	add := func(m *Map, of []int) {

@@ -25,10 +25,10 @@ const (
 	fileMode   = 0o600
 )
 
-// A cache keeps segments on the local disk, with a folder for each index, so
-// that a digest never gives access to another index's data. Folders have the
-// layout of package indexdir. Files are not synced, because every reader checks
-// the digest.
+// A cache keeps segments on the local disk. Each index has its own folder, so
+// that knowing a digest never gives access to another index's data. Folders have
+// the layout of package indexdir. Files are not synced, because every reader
+// checks the digest.
 type cache struct {
 	dir   string
 	limit int64
@@ -166,7 +166,7 @@ func (c *cache) remove(seg segment) bool {
 	return true
 }
 
-// noRoom returns the error for n bytes that do not fit now or exceed the limit.
+// noRoom returns the error for n bytes that exceed the limit or do not fit now.
 func (c *cache) noRoom(n int64) error {
 	if n > c.limit {
 		err := fmt.Errorf("%w: the cache is limited to %d bytes and this needs %d", cpar.ErrStorage, c.limit, n)
@@ -182,8 +182,8 @@ type pins struct {
 	once  sync.Once
 }
 
-// pin reserves space for all segments of m at once, because two half-loaded
-// indexes could wait for each other.
+// pin reserves space for all segments of m and protects them from eviction. It
+// does so at once, because two half-loaded indexes could wait for each other.
 func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 	p := &pins{cache: c, key: k, want: map[cpar.Digest]cpar.Segment{}}
 	c.mu.Lock()
@@ -208,7 +208,7 @@ func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 		if e.present {
 			c.hits++
 			now := time.Now()
-			_ = os.Chtimes(c.path(seg), now, now) // the next process reads the order of use from file times
+			_ = os.Chtimes(c.path(seg), now, now) // scan of the next process derives the order of use
 		} else {
 			c.misses++
 		}
@@ -267,8 +267,8 @@ func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	}
 }
 
-// drop removes a segment that the storage no longer has, at once or with the
-// last unpin.
+// drop removes a segment that the storage no longer has. If the segment is
+// pinned, the last unpin removes it.
 func (c *cache) drop(k store.IndexRef, d cpar.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 // length.
 const step = 1 << 20
 
+// A cacheFile is a segment that is being written to the cache.
 type cacheFile struct {
 	cache    *cache
 	segment  segment
@@ -30,9 +31,9 @@ type cacheFile struct {
 	pinned   bool // whether pin has reserved the space
 }
 
-// create creates a file and reserves size bytes. A negative size means that the
-// segment is pinned and has its space. Further bytes reserve space as they
-// arrive.
+// create creates a file and reserves size bytes of the cache. Bytes beyond size
+// reserve space as they arrive. A negative size means that the segment is pinned,
+// so pin has already reserved its space.
 func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: size < 0}
 	if !f.pinned {
@@ -54,8 +55,7 @@ func (f *cacheFile) open() error {
 		if err == nil {
 			return nil
 		}
-		// Try again, because the folder may have been removed with its last
-		// file.
+		// Try again. The cache removes a folder together with its last file.
 		if !errors.Is(err, fs.ErrNotExist) || attempt == 10 {
 			f.abort()
 			return durable.StorageError("creating a file in", dir, 0, err)

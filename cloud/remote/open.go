@@ -38,8 +38,8 @@ func (s *Store) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, me
 			break
 		}
 		if attempt > 0 {
-			// The local disk is at fault, because the digest was right when the
-			// file was written.
+			// The digest was right when the file was written, so the local disk
+			// is at fault.
 			err = fmt.Errorf("%w: the cache changes what is written to it: %v", cpar.ErrStorage, err)
 			err = hint.Add(err, "check the disk of %s", s.cache.dir)
 			break

@@ -8,7 +8,7 @@
 //	Put      ─▶ a file of the cache, digest checked ─▶ seg/…
 //	Activate ─▶ v/<N+1>, only if absent, which commits the activation
 //	Open     ─▶ seg/… ─▶ files of the cache, digest checked ─▶ memory map (package indexdir)
-//	Delete   ─▶ v/<N+1>, empty (a tombstone), then removes earlier objects
+//	Delete   ─▶ v/<N+1>, empty (a tombstone) ─▶ removal of earlier objects
 //
 // The storage holds all durable data. The bounded cache evicts the least
 // recently used segments, except those of open indexes. Several processes may
@@ -45,7 +45,8 @@ type Options struct {
 	Data string
 	// CacheBytes bounds the cache and running uploads. The default is 16 GiB.
 	CacheBytes int64
-	// Wait bounds the time without progress of the storage (blob.Options).
+	// Wait bounds the time for which the storage makes no progress
+	// (blob.Options).
 	Wait time.Duration
 	// Log receives events that no error reports. Nil discards them.
 	Log *slog.Logger
@@ -61,9 +62,9 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// Activations hold gate shared, and removals of segments hold it
-	// exclusively. Otherwise a segment could disappear before the commit of an
-	// activation.
+	// gate is held shared by activations and exclusively by removals of
+	// segments. Otherwise a segment could disappear before the activation that
+	// needs it commits.
 	gate sync.RWMutex
 
 	probe  sync.Mutex
@@ -122,7 +123,8 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// Reach probes the storage if the last request failed, and returns the error.
+// Reach returns nil if the last request to the storage succeeded. Otherwise it
+// sends a request and returns its error.
 func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil
@@ -243,8 +245,9 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress returns the store in the bucket at an address. The argument
-// credentials names a file with credentials, or is "" for the environment.
+// OpenAddress returns the store in the bucket at an address. Parameter
+// credentials names a file with credentials. If it is "", they are read from
+// environment variables.
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)
 	if err != nil {

@@ -30,11 +30,11 @@ func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.R
 	return r, size, err
 }
 
-// Put implements store.Backend. It writes the segment to the cache first, so that
-// uploads can be retried and only bytes with the right digest are sent.
+// Put implements store.Backend. It writes the segment to the cache first. It can
+// then retry sending to the storage, and sends only bytes with the right digest.
 func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error {
-	// Reserve at most one step, because announcing a large size must not empty
-	// the cache.
+	// Reserve at most one step, so that a client cannot empty the cache by
+	// announcing a large size.
 	f, err := s.cache.create(k, d, min(max(size, 0), step))
 	if err != nil {
 		return err
@@ -66,8 +66,9 @@ func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Di
 	return nil
 }
 
-// removeUnnamed removes a segment unless it is in the active manifest, which
-// another process may have changed. Activations of this process wait meanwhile.
+// removeUnnamed removes a segment unless it is in the active manifest. It reads
+// that manifest anew, because another process may have changed it. Activations
+// of this process wait until it returns.
 func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Digest) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()

@@ -17,10 +17,10 @@ const (
 	// maxManifest bounds the size of a manifest, which lists at most 65,536
 	// segments with 41 bytes each.
 	maxManifest = 4 << 20
-	// races is the number of attempts despite concurrent writers.
+	// races bounds the attempts of an operation that concurrent writers disturb.
 	races = 20
-	// inFlight bounds the delay of a request in transit plus the difference
-	// between clocks.
+	// inFlight bounds the delay of a request on its way to the storage plus the
+	// difference between clocks.
 	inFlight = time.Hour
 )
 
@@ -34,7 +34,7 @@ func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) 
 			return nil, store.NotFound(k)
 		}
 		b, err := s.bucket.Read(ctx, x.versions[len(x.versions)-1].Name, maxManifest)
-		if !errors.Is(err, blob.ErrNotFound) { // if it is not found, a newer version has replaced it
+		if !errors.Is(err, blob.ErrNotFound) { // otherwise a newer version has replaced it
 			return b, err
 		}
 	}
@@ -45,9 +45,9 @@ func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
-// commit writes b as the next version despite concurrent writers. It calls
-// prepare with the current objects before each attempt. If prepare returns
-// errDone, commit writes nothing.
+// commit writes b as the next version. It tries again if a concurrent writer was
+// faster. It calls prepare with the current objects before each attempt. If
+// prepare returns errDone, commit writes nothing.
 func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
 	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
@@ -76,9 +76,9 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 
 var errDone = errors.New("nothing is left to do")
 
-// checkConditionalWrites refuses a storage that ignores conditions, because one
-// of two concurrent activations would be lost. It tests the storage once per
-// process.
+// checkConditionalWrites refuses a storage that ignores the condition not to
+// overwrite an object. In such a storage, one of two concurrent activations
+// would be lost. The storage is tested once per process.
 func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	s.probe.Lock()
 	defer s.probe.Unlock()
@@ -182,8 +182,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	}); err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
-	// The index is deleted for all clients. If a removal fails, a later
-	// collection removes the rest.
+	// The index is deleted for all clients. If a removal fails, garbage
+	// collection later removes the rest.
 	var digests []cpar.Digest
 	for _, seg := range before.segments {
 		digests = append(digests, seg.Digest)
@@ -191,8 +191,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	if s.Remove(ctx, k, digests...) != nil {
 		return nil
 	}
-	// Keep the tombstone until Sweep, because otherwise a delayed activation
-	// with the same number would restore the index.
+	// Keep the tombstone until Sweep. Without it, a delayed activation with the
+	// same version number would restore the index.
 	covered := before.versions
 	if n := len(covered); n > 0 && !before.active() {
 		covered = covered[:n-1]
@@ -205,8 +205,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	return nil
 }
 
-// Sweep implements store.Backend. It removes replaced versions, and tombstones
-// without other objects, after the longest delay of a request.
+// Sweep implements store.Backend. It removes replaced versions and tombstones
+// without other objects, once they are older than inFlight.
 func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Swept, error) {
 	if latest := time.Now().Add(-inFlight); before.After(latest) {
 		before = latest

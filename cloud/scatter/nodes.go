@@ -11,10 +11,11 @@ import (
 // safe for concurrent use.
 type NodeLoad struct {
 	mu   sync.Mutex
-	of   map[string]int
-	slow map[string]time.Time
+	of   map[string]int       // outstanding requests by node
+	slow map[string]time.Time // the time until which a node counts as slow
 }
 
+// slowFor is the time for which a node counts as slow.
 const slowFor = 2 * time.Second
 
 // MarkSlow records that a node has not answered within the hedging delay and
@@ -40,8 +41,9 @@ func (b *NodeLoad) Add(node string, n int) {
 	}
 }
 
-// Order sorts the first elements of places, the given number of holders of the
-// shard, by outstanding requests. Slow nodes come last.
+// Order sorts the nodes that hold a shard by outstanding requests. Slow nodes
+// come last. The holders are the first elements of places. The other elements
+// keep their positions.
 func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +57,8 @@ func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	return places
 }
 
-// Latencies computes the hedging delay, after which a second node is asked,
-// from recent response times. It is safe for concurrent use.
+// Latencies computes the hedging delay from recent response times. After this
+// delay, a second node is asked (a hedge). It is safe for concurrent use.
 type Latencies struct {
 	mu    sync.Mutex
 	times [512]time.Duration
@@ -66,11 +68,12 @@ type Latencies struct {
 }
 
 const (
-	// minHedge and maxHedge bound the hedging delay, which is maxHedge until 64
-	// response times are known.
+	// minHedge and maxHedge bound the hedging delay. Until 64 response times are
+	// known, the delay is maxHedge.
 	minHedge, maxHedge = 5 * time.Millisecond, 500 * time.Millisecond
-	// hedgeShare is the number of hedges allowed per response, because hedging
-	// adds load. maxSpare is the maximum number allowed at once.
+	// hedgeShare is the number of hedges that each response adds to the
+	// allowance. The allowance is limited because hedging adds load. Its maximum
+	// is maxSpare.
 	hedgeShare, maxSpare = 0.1, 50
 )
 

@@ -1,5 +1,6 @@
 // Package scatter decides which nodes to ask for the shards of an index, when
-// to ask a second node, and when to stop. A reply is complete or an error.
+// to ask a second node, and when to stop. The outcome is a complete reply or an
+// error.
 //
 //	Query.Step(now) ─▶ messages to send now, and when to call again
 //	Query.Answered, Failed, Refused ◀─ outcomes of the messages
@@ -50,7 +51,7 @@ type Send struct {
 type Query struct {
 	o Options
 	// places returns the nodes that should hold a shard, then nodes that may
-	// have held it before.
+	// have held the shard earlier.
 	places func(shard int) []string
 	shards []shardProgress
 	left   int
@@ -80,7 +81,8 @@ func New(n int, places func(shard int) []string, o Options) *Query {
 // Done reports whether all shards have answered or the query has failed.
 func (q *Query) Done() (bool, error) { return q.left == 0 || q.err != nil, q.err }
 
-// Answered records an answer and reports whether it is the first of this shard.
+// Answered records an answer from a shard and reports whether it is the shard's
+// first answer.
 func (q *Query) Answered(number int) bool {
 	s := &q.shards[number]
 	if s.done {

@@ -1,13 +1,18 @@
 // Package score computes the scores of an encrypted index's records and planes
-// for a request.
+// for a request. A plane is a split of the k-d forest at one value of one field
+// (a dimension of the vectors).
 //
-//	C(V) of a record, t of the request ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
-//	C(H) of a plane, t of the request  ─▶ r_p·(V_s[f] − split), signed, exact
+//	C(V) of a record, request vector t      ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
+//	C(H) of a plane, request's plane vector ─▶ r_p·(V_s[f] − split), signed, exact
 //
-// The values r_s, r and r_p are the owner's secrets. Scores of one request
-// preserve the order of distances, except for differences smaller than the
-// noise. The server therefore learns distances up to a scale and an offset. See
-// SECURITY.md.
+// C(V) and C(H) are ciphertexts, and t encrypts the request's vector V_s. Dis is
+// the distance between V_s and the record, F a public constant, and ε a random
+// disturbance of the record. The plane splits field f at the value split.
+//
+// The offset r of the index and the factors r_s and r_p of the request are
+// secrets of the owner. Scores of one request preserve the order of distances,
+// except for differences smaller than the noise. The server therefore learns
+// distances up to a scale and an offset. See SECURITY.md.
 package score
 
 import (
@@ -26,37 +31,42 @@ import (
 // memory. It is immutable and safe for concurrent use.
 type Index struct {
 	Manifest *cpar.Manifest
-	// The vectors of records First to Last−1 are loaded.
+	// First and Last delimit the loaded vectors: records First to Last−1.
 	First, Last uint32
-	// Forest is nil without a forest, and Cells without an inverted file.
+	// Forest is nil in an index without a forest.
 	Forest *cpar.Forest
-	Cells  *ivf.Cells
-	// vectors holds C(V) of the records, centroids C(V) of the cells'
-	// centroids, and planes C(H) of the planes.
-	vectors, centroids, planes table
-	keywords                   []byte
-	// Planes firstCut[f] to firstCut[f+1]−1 cut field f.
+	// Cells is nil in an index without an inverted file.
+	Cells *ivf.Cells
+	// vectors has one row per loaded record, its ciphertext C(V).
+	vectors table
+	// centroids has one row per cell, the encrypted centroid.
+	centroids table
+	// planes has one row per plane, its ciphertext C(H).
+	planes   table
+	keywords []byte
+	// firstCut[f] to firstCut[f+1]−1 are the numbers of the planes that split
+	// field f.
 	firstCut []uint32
-	// Ballots returns the forest's ballots, built by the first search by rank.
+	// Ballots returns the trees in the form that a search by rank reads. The
+	// first call builds it.
 	Ballots func() *kdforest.Ballots
 }
 
-// Load prepares an index for search. The slice segments has the bytes of all
-// segments in the order of the manifest, with verified digests. Errors wrap
-// cpar.ErrCorrupt.
+// Load prepares an index for search. Parameter segments holds the bytes of all
+// segments in the order of the manifest. The caller has verified their digests.
+// Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard prepares shard p like Load. Segments that the shard does not need
-// are nil.
+// LoadShard prepares shard p like Load. Segments that p does not need are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	if err := p.CheckSegments(m, segments); err != nil {
 		return nil, err
 	}
 	x := &Index{Manifest: m}
 	x.vectors.dim, x.centroids.dim, x.planes.dim = int(m.Dim), int(m.Dim), int(m.Fields)+1
-	rows := uint32(0) // rows of vectors so far
+	rows := uint32(0) // rows in the vectors segments seen so far
 	for i, needed := range p.Needs(m) {
 		s, b := m.Segments[i], segments[i]
 		if s.Kind == cpar.SegmentVectors {

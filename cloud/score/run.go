@@ -6,15 +6,15 @@ import (
 	"cpar/internal/modq"
 )
 
-// Run sets scores[i] to Comp of record first+i. It reads consecutive records as
-// fast as memory allows.
+// Run sets scores[i] to the score of record first+i (Comp in the package
+// comment). It reads consecutive records as fast as memory allows.
 func (s *Space) Run(first uint32, scores []int64) { s.run(&s.index.vectors, first, scores) }
 
-// Centroids sets scores[i] to Comp of the centroid of cell first+i.
+// Centroids is Run for the centroids of cells.
 func (s *Space) Centroids(first uint32, scores []int64) { s.run(&s.index.centroids, first, scores) }
 
-// buffer is the number of products computed before they are rounded. This many
-// fit in the L1 cache.
+// buffer is the number of products computed before they are rounded to scores.
+// They fit in the L1 cache.
 const buffer = 4096
 
 var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}
@@ -46,11 +46,11 @@ func NewBatch(spaces []*Space) *Batch {
 	return &Batch{spaces, modq.Pack(vectors)}
 }
 
-// Run sets scores[i·n+k] to the score of record first+i for request k of n.
+// Run sets scores[i·n+k] to the score of record first+i for request k, where n
+// is the number of requests.
 func (p *Batch) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
-// Centroids sets scores[i·n+k] to the score of centroid first+i for request k
-// of n.
+// Centroids is Run for the centroids of cells.
 func (p *Batch) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }

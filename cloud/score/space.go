@@ -16,15 +16,14 @@ import (
 	"cpar/kdforest"
 )
 
-// A Space combines a request and an index for packages kdforest and ivf. It
-// serves a single search. Run and Score are safe for concurrent use. Only one
-// goroutine may call the other methods.
+// A Space combines a request and an index. It answers the comparisons that
+// packages kdforest and ivf make during a single search. Run and Score are safe
+// for concurrent use. Only one goroutine may call the other methods.
 type Space struct {
 	index *Index
 	q     *cpar.Request
-	// planeScore caches |r_p·(V_s[f] − split)| + 1 of each plane, or 0 if it is
-	// not computed yet. Most values are needed often, because nodes share
-	// planes.
+	// planeScore caches Distance+1 for each plane. A value of 0 is not computed
+	// yet. Most values are needed often, because nodes share planes.
 	planeScore []uint64
 	fields     []kdforest.Field // set by the first call of Fields
 	touched    atomic.Uint64
@@ -102,8 +101,8 @@ func (x *Index) offers() string {
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
-// touch counts the bytes of rows read. Centroids and planes, which every shard
-// reads, count only in the first shard.
+// touch counts the bytes of rows read. Every shard reads the centroids and
+// planes, so only the first shard counts them.
 func (s *Space) touch(t *table, rows int) {
 	if t == &s.index.vectors || s.index.First == 0 {
 		s.touched.Add(t.bytes(rows))
@@ -112,16 +111,16 @@ func (s *Space) touch(t *table, rows int) {
 
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request is left of a plane: OPE(V_s[s]) ≤ OPE(V[s])
-// in the paper (Algorithm 1). Equal values are left, as in the build of the
-// trees.
+// Left reports whether the request is left of a plane. It compares order
+// ciphertexts, as the paper does with OPE(V_s[s]) ≤ OPE(V[s]) (Algorithm 1,
+// line 7). Equal values are left, as in the build of the trees.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Fields returns the planes of every field, and the number of them that the
-// request is beyond.
+// Fields returns, for every field, its planes and the number of planes with a
+// value below the request's.
 func (s *Space) Fields() []kdforest.Field {
 	if len(s.fields) > 0 {
 		return s.fields
@@ -136,7 +135,8 @@ func (s *Space) Fields() []kdforest.Field {
 	return s.fields
 }
 
-// Score sets scores[i] to Comp of records[i]. A smaller score is nearer.
+// Score sets scores[i] to the score of records[i] (Comp in the package comment).
+// A smaller score is nearer.
 func (s *Space) Score(records []uint32, scores []int64) {
 	x := s.index
 	s.touch(&x.vectors, len(records))
@@ -150,10 +150,10 @@ func (s *Space) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether all records beyond a plane are farther away than a
-// record with score worst (the paper's type 2 comparison). A plane counts with
-// 0.75 of its distance, because a projected distance can be below the L1
-// distance.
+// Beyond reports whether all records beyond a plane are assumed to be farther
+// away than a record with score worst (the paper's type-2 comparison). Only 0.75
+// of the plane's distance counts, because a projected distance can be below the
+// L1 distance.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	// Use 128 bits, so that the product cannot overflow.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)
@@ -172,7 +172,7 @@ func (s *Space) Beyond(plane uint32, worst int64) bool {
 }
 
 // Distance returns |r_p·(V_s[f] − split)|, the distance of the request from a
-// plane in units of 1/r_p. It is an exact integer.
+// plane times r_p. The result is an exact integer.
 func (s *Space) Distance(plane uint32) float64 { return float64(s.planeDistance(plane)) }
 
 // Reach is never called, because a best-bin search does not prune.
@@ -189,8 +189,8 @@ func (s *Space) planeDistance(plane uint32) uint64 {
 	return s.planeScore[plane] - 1
 }
 
-// PlaneScores returns the signed scores of all planes, which a server can
-// compute if the request contains a plane vector. Errors wrap cpar.ErrInput.
+// PlaneScores returns the signed scores of all planes. A server can compute
+// them if the request contains a plane vector. Errors wrap cpar.ErrInput.
 func (x *Index) PlaneScores(q *cpar.Request) ([]int64, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)

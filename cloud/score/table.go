@@ -9,9 +9,9 @@ import (
 // A table holds encrypted vectors as rows of words modulo 2⁶⁴.
 type table struct {
 	dim    int        // words per row
-	per    int        // rows per chunk; the last chunk may have fewer
-	first  uint32     // number of the first row; above 0 in a later shard
-	chunks [][]uint64 // the rows
+	per    int        // rows in each chunk except the last, which may have fewer
+	first  uint32     // number of the first row, above 0 if earlier rows are in other shards
+	chunks [][]uint64 // one or more whole rows each
 }
 
 func (t *table) row(i uint32) []uint64 {
@@ -50,8 +50,9 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 	t.gatherSorted(dst, index, x)
 }
 
-// maxSorted is the number of rows sorted by chunk at once. It exceeds the rows
-// of a round of depth-first search and is small enough for insertion sort.
+// maxSorted is the number of rows sorted by chunk at once. It exceeds the ten
+// rows that a round of depth-first search scores and is small enough for
+// insertion sort.
 const maxSorted = 32
 
 // gatherSorted processes the rows of each chunk together, which allows
@@ -93,8 +94,8 @@ func (t *table) add(rows []uint64) {
 	t.chunks = append(t.chunks, rows)
 }
 
-// close sets per. It reports whether all chunks but the last have the same
-// size, so that one division finds any row.
+// close sets field per. It reports whether all chunks except the last have the
+// same size, so that one division finds any row.
 func (t *table) close() bool {
 	if len(t.chunks) == 0 {
 		return true

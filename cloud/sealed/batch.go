@@ -8,8 +8,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// operandWords is the maximum number of words prepared per request at a time.
-// It lets the words of sixteen requests fit in the L2 cache.
+// operandWords is the maximum number of words prepared per request at a time,
+// chosen so that the words of sixteen requests fit in the L2 cache.
 const operandWords = 2048
 
 type workspace struct {
@@ -18,8 +18,8 @@ type workspace struct {
 }
 
 // evaluateBatch computes the same result as evaluateSingly for up to sixteen
-// requests. It multiplies a few rows of all requests at a time by the same rows
-// of all groups.
+// requests. It takes a few rows of all requests at a time and multiplies them by
+// the same rows of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	for group := first; group < last; group++ {
@@ -47,8 +47,8 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}
-	// As t counts up, it visits all rows of mod48.TileRows groups, then of the
-	// next groups.
+	// As t counts up, the loop visits all rows of mod48.TileRows groups, then
+	// all rows of the next such groups.
 	var now, ahead [mod48.TileRows][]byte
 	var dst [mod48.TileRows][mod48.MaxRequests]uint64
 	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {

@@ -11,13 +11,14 @@ import (
 	"cpar/internal/parallel"
 )
 
-// few is the largest number of requests that are multiplied one by one. Most
-// lanes of a mod48.Tile would be idle for so few.
+// few is the largest number of requests that are multiplied one by one. With so
+// few requests, most lanes of a mod48.Tile (a block of up to sixteen) would be
+// idle.
 const few = 3
 
 // BatchSize returns the number of requests that are best answered together.
-// Sixteen requests take two or three times as long as one, or without
-// mod48.Tiles fifteen times.
+// Sixteen requests take two or three times as long as one if the processor
+// supports mod48.Tiles, and otherwise fifteen times as long.
 func BatchSize() int64 {
 	if mod48.Tiles() {
 		return mod48.MaxRequests

@@ -1,4 +1,4 @@
-// Package sealed implements scheme sealed on the server. It multiplies
+// Package sealed implements scheme "sealed" on the server. It multiplies
 // encrypted records by an encrypted request and cannot read the products.
 //
 //	groups (stored), request ──▶ one encrypted number per record
@@ -15,8 +15,9 @@ import (
 	"cpar/internal/mod48"
 )
 
-// An Index holds the groups of an index (sets of encrypted records, package
-// lattice) in their original order. It is safe for concurrent use.
+// An Index holds the groups of an index in their original order. A group is a
+// set of encrypted records (package lattice). An Index is safe for concurrent
+// use.
 type Index struct {
 	params  lattice.Params
 	modulus *mod48.Modulus
@@ -25,14 +26,16 @@ type Index struct {
 	groups  []*lattice.Group
 	records int
 	asked   bool // whether requests contain a matrix for these groups
-	// clustered holds the groups of hidden cells, with several records per row,
-	// or is nil. These groups have inClusters records.
-	clustered  *Index
+	// clustered holds the groups of hidden cells, which have several records
+	// per row. It is nil in an index without cells.
+	clustered *Index
+	// inClusters is the number of records in clustered.
 	inClusters int
 }
 
 // NewIndex returns an Index of the groups after checking that they belong to
-// it. The first group has number first, which is above 0 in a later shard.
+// index id. The first group has number first, which is above 0 if earlier
+// groups are in other shards.
 func NewIndex(p lattice.Params, id cpar.IndexID, first int, groups []*lattice.Group) (*Index, error) {
 	roll, err := lattice.NewRoll(p, id, first)
 	if err != nil {

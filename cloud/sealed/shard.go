@@ -9,9 +9,9 @@ import (
 	"cpar/internal/lattice"
 )
 
-// newParts opens an index or a shard. An index has an open section, to which
-// records can be added, and perhaps a clustered section of records in hidden
-// cells.
+// newParts opens an index or a shard. Every index has an open section, to which
+// records can be added. It may also have a clustered section, whose records are
+// divided into hidden cells.
 func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {
@@ -49,12 +49,13 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 	return x, err
 }
 
+// A found collects the groups of one section.
 type found struct {
 	params lattice.Params
-	rows   int // rows in the clustered section; 0 in the open section
-	groups int
-	first  int // number of the first loaded group
-	here   []*lattice.Group
+	rows   int              // rows in the clustered section; 0 in the open section
+	groups int              // groups seen so far, loaded or not
+	first  int              // number of the first loaded group
+	here   []*lattice.Group // loaded groups
 }
 
 func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
@@ -73,8 +74,8 @@ func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
 	return nil
 }
 
-// parts returns the sections that have groups, in this shard or others, in
-// their order in requests and replies.
+// parts returns the sections that have groups in any shard, in their order in
+// requests and replies.
 func (x *Index) parts() (parts []*Index) {
 	for _, part := range []*Index{x.clustered, x} {
 		if part != nil && part.asked {

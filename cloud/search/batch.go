@@ -16,10 +16,10 @@ func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, err
 }
 
 // AnnotateBatch answers requests to one index. Reply i equals the result of
-// Annotate for requests[i]. Requests that scan share one read of memory,
-// requests to the inverted file share cells, and requests to the forest read
-// the same rows at about the same time. If a request is invalid, all fail, and
-// the error has its number.
+// Annotate for requests[i]. Scans read each row from memory once for all
+// requests. Searches of the inverted file read each cell once for all requests
+// that visit it. Searches of the forest read the same rows at about the same
+// time. If a request is invalid, all fail, and the error contains its number.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {

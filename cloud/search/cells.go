@@ -16,7 +16,8 @@ import (
 
 // lists answers requests to the inverted file. Package ivf plans the visits
 // from the scores of centroids. Then all workers score the planned records in
-// memory order and read each piece of a cell once for all its requests.
+// memory order. They read each piece of a cell once for all requests that visit
+// it.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)
 	defer plans.Put(plan)
@@ -35,8 +36,9 @@ type piece struct {
 	request int
 }
 
-// longestPiece is a number of records that fit in a core's cache, where the
-// next request finds them: 1.4 MB for profile paper.
+// longestPiece is the maximum number of records in a piece. A piece fits in a
+// core's cache, where the next request of the batch finds it (1.4 MB with the
+// vectors of profile "paper").
 const longestPiece = 128
 
 type plan struct {
@@ -70,7 +72,7 @@ func (p *plan) fill(o Options, t task) error {
 		opt := ivf.Options{Visits: visits, L: int(q.Params.L)}
 		if o.Trace != nil {
 			opt.Trace = func(v ivf.Visit) {
-				var score [1]int64 // v has no score, because a planner computes none
+				var score [1]int64 // v has no score, because a planner computes no scores
 				t.spaces[i].Run(v.Record, score[:])
 				o.Trace(kdforest.Visit{Tree: int(v.Cell), Hit: topk.Hit{Record: v.Record, Score: score[0]}})
 			}
@@ -97,9 +99,9 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A planner records the visits of a request to this shard and computes no
-// scores. Pieces are counted from the first record of a cell, so that pieces of
-// different requests coincide.
+// A planner is an ivf.Scorer that records the visits of a request to this shard
+// and computes no scores. It divides a cell into pieces from the first record
+// of the cell on, so that pieces of different requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index

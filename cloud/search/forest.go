@@ -9,7 +9,8 @@ import (
 	"cpar/kdforest"
 )
 
-// forest answers requests that prune or are traced, each on one goroutine.
+// forest answers requests that prune or are traced. Each is searched by one
+// goroutine.
 func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	replies := make([]*cpar.Reply, len(t.requests))
 	return replies, parallel.Runs(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {

@@ -13,8 +13,8 @@ import (
 	"cpar/kdforest"
 )
 
-// maxBatchVisits bounds the number of planned visits, 4 bytes each, that a
-// batch holds in memory. A single request may exceed this bound.
+// maxBatchVisits bounds the number of planned visits that a batch holds in
+// memory. Each takes 4 bytes. A single request may exceed this bound.
 const maxBatchVisits = 1 << 22
 
 func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
@@ -42,16 +42,17 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 
 // plannedBatch answers requests whose visits do not depend on scores. One
 // goroutine per request searches the trees and plans the visits. Then all
-// workers score the planned records in memory order, each with its own queues.
-// The reply is the same as from kdforest.Search, because the order of pushes
-// has no effect.
+// workers score the planned records in memory order, and each pushes them to its
+// own queues. kdforest.Search would give the same reply, because the order of
+// pushes has no effect.
 //
 // The paper searches the trees in parallel with a shared Queue (nearest
-// records) and Vis (visited records). Up to AP-10, one goroutine per tree, with
-// atomics for Vis and a lock for Queue, took 1.3 to 3.6 times as long as one
-// goroutine for all trees. The trees also race for the visits of AP-X, so
-// results can differ between runs. With Params.Prune, workers can share only a
-// round of ten rows, and sharing took 1.2 to 1.7 times as long.
+// records) and Vis (visited records). For visits to at most 10 % of the records,
+// one goroutine per tree, with atomics for Vis and a lock for Queue, took 1.3 to
+// 3.6 times as long as one goroutine for all trees. The trees also race for the
+// permitted visits, so results can differ between runs. With Params.Prune,
+// workers can share only a round of ten rows, and sharing took 1.2 to 1.7 times
+// as long.
 func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	candidates := make([][]uint32, len(t.requests))
 	err := parallel.Runs(o.workers(), len(t.requests), 1, func(_, first, last int) error {
@@ -85,8 +86,8 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 			wants = append(wants, chunk{some, i})
 		}
 	}
-	// Sort, so that requests of a batch read the same rows at about the same
-	// time.
+	// Sort by record, so that requests of a batch read the same rows at about
+	// the same time.
 	slices.SortFunc(wants, func(a, b chunk) int {
 		return cmp.Or(cmp.Compare(a.records[0], b.records[0]), cmp.Compare(a.request, b.request))
 	})
@@ -95,8 +96,8 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 	})
 }
 
-// filterInShard returns the records that belong to this shard. The input
-// ascends.
+// filterInShard returns the records that belong to this shard. Parameter records
+// is in ascending order.
 func filterInShard(x *score.Index, records []uint32) []uint32 {
 	first, _ := slices.BinarySearch(records, x.First)
 	last, _ := slices.BinarySearch(records, x.Last)

@@ -12,9 +12,9 @@ import (
 	"cpar/internal/topk"
 )
 
-// stride is the number of records scored between two checks of the context, and
-// the minimum for a goroutine. Scoring this many takes a fifth of a
-// millisecond.
+// stride is the number of records scored between two checks of the context. It
+// is also the minimum number of records for a goroutine. Scoring them takes a
+// fifth of a millisecond.
 const stride = 256
 
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
@@ -29,10 +29,10 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	})
 }
 
-// share divides n pieces of work among the workers, at least minLen for each,
-// and returns the replies. Function do pushes hits of pieces first to last−1 to
-// its worker's queues, one per request, in any order. For request i, visited[i]
-// records are scored.
+// share divides n pieces of work among the workers and returns the replies.
+// Each worker receives at least minLen pieces. Function do pushes the hits of
+// pieces first to last−1, in any order, to its worker's queues. There is one
+// queue per request. visited[i] is the number of records scored for request i.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
 	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {
@@ -74,8 +74,8 @@ func pause(ctx context.Context) error {
 
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
-// scanPart scores records first to last−1 and pushes them to the queues, one
-// per request.
+// scanPart scores records first to last−1 and pushes them to each request's
+// queue.
 func scanPart(ctx context.Context, run func(uint32, []int64), queues []*topk.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)

@@ -1,13 +1,14 @@
 // Package search finds the records nearest to a request in an encrypted index.
 //
-//	Index, Request ─▶ forest (cpar, AP-X), inverted file (ivf, AP-X)
-//	                  or scan (capia) ─▶ Reply
+//	Index, Request ─▶ forest (scheme "cpar"), inverted file (scheme "ivf")
+//	                  or scan (scheme "capia") ─▶ Reply
 //
-// For a forest or an inverted file, one goroutine per request plans the visits
-// and all cores score the records. The forest is searched by the corrected
-// Algorithm 1 or in another order of package kdforest. A search at AP-100 (all
-// records) returns the same reply as a scan. The number of workers and other
-// requests of a batch do not affect a reply.
+// A search of a forest or an inverted file at AP-X (approximation power X)
+// visits X % of the records. One goroutine per request plans the visits, and all
+// cores score the records. The forest is searched by the paper's Algorithm 1
+// with corrections, or in another order of package kdforest. A search at AP-100
+// returns the same reply as a scan. The number of workers and the other requests
+// of a batch do not affect a reply.
 package search
 
 import (
@@ -26,12 +27,13 @@ type Options struct {
 	// default is the number of cores. A forest search that prunes or is traced
 	// runs on one goroutine (see plannedBatch for the reason).
 	Workers int
-	// Trace, if set, is called for every visit to a forest or an inverted file,
+	// Trace, if set, is called for every visit in a forest or an inverted file,
 	// in the order of package kdforest or ivf. In an inverted file,
-	// kdforest.Visit.Tree is the cell.
+	// kdforest.Visit.Tree is the number of the cell.
 	Trace func(kdforest.Visit)
-	// Stats, if set, is called with the statistics of a forest search, by
-	// several goroutines for a batch. They are 0 for a search by rank.
+	// Stats, if set, is called with the statistics of each forest search. For a
+	// batch, several goroutines call it. All statistics of a search by rank are
+	// 0.
 	Stats func(kdforest.Stats)
 
 	maxVisits int
@@ -56,7 +58,7 @@ func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) 
 	return replies[0], nil
 }
 
-// A task is a set of requests to one index that one method answers.
+// A task is a set of requests to one index that are searched in the same way.
 type task struct {
 	x        *score.Index
 	spaces   []*score.Space
@@ -76,7 +78,7 @@ const (
 func (o Options) kindOf(p cpar.Params) kind {
 	switch {
 	case p.UsesForest() && !prunes(p) && o.Trace == nil:
-		if p.Search == cpar.SearchByRank && p.Approx == 1000 { // scores all records, which a scan does faster
+		if p.Search == cpar.SearchByRank && p.Approx == 1000 { // it scores all records, and a scan does so faster
 			return byScan
 		}
 		return byPlan
@@ -121,9 +123,9 @@ func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	return r
 }
 
-// Order returns the order of package kdforest for p. A best-bin search at
-// AP-100 becomes depth-first, because it visits all records and needs no
-// planes.
+// Order returns the order in which package kdforest searches for p. A best-bin
+// search at AP-100 becomes depth-first: it visits all records in any case, and
+// depth-first needs no plane distances.
 func Order(p cpar.Params) kdforest.Order {
 	switch {
 	case p.Search == cpar.SearchByRank:

@@ -1,6 +1,7 @@
 // Package shard divides indexes into shards that are searched separately. A
-// shard is a range of the vector segments with all other segments that a search
-// needs. The joined replies of all shards equal the reply of the whole index.
+// shard consists of a range of the vector segments (encrypted vectors of
+// consecutive records) and all other segments that a search needs. The joined
+// replies of all shards equal the reply of the whole index.
 package shard
 
 import (
@@ -10,14 +11,14 @@ import (
 	"cpar"
 )
 
-// A Range is a shard with vector segments First to Last−1. The zero Range is
-// the whole index.
+// A Range is the shard that contains vector segments First to Last−1. The zero
+// Range is the whole index.
 type Range struct{ First, Last int }
 
 func (p Range) Whole() bool { return p == Range{} }
 
-// Check returns an error that wraps cpar.ErrInput for a range outside the
-// index.
+// Check returns an error that wraps cpar.ErrInput if the range is not part of
+// the index.
 func (p Range) Check(m *cpar.Manifest) error {
 	if n := len(vectors(m)); !p.Whole() && (p.First < 0 || p.Last <= p.First || p.Last > n) {
 		return fmt.Errorf("%w: a shard from %d to %d of %d vector segments", cpar.ErrInput, p.First, p.Last, n)
@@ -34,8 +35,9 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 	return bytes
 }
 
-// Split divides an index into shards of at least least bytes, except the last.
-// A single shard is the zero Range. The result depends only on the arguments.
+// Split divides an index into shards. Each has at least the given number of
+// bytes of vector segments, except the last. A single shard is the zero Range.
+// The result depends only on the arguments.
 func Split(m *cpar.Manifest, least uint64) []Range {
 	var out []Range
 	first, sum := 0, uint64(0)
@@ -52,8 +54,8 @@ func Split(m *cpar.Manifest, least uint64) []Range {
 	return out
 }
 
-// CheckSegments validates m and p, and checks that segments has those that p
-// needs, in the order of m.
+// CheckSegments validates m and p, and checks that parameter segments contains
+// every segment that p needs, in the order of m.
 func (p Range) CheckSegments(m *cpar.Manifest, segments [][]byte) error {
 	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
 		return err
@@ -74,8 +76,9 @@ var searched = map[cpar.SegmentKind]bool{
 	cpar.SegmentLists: true, cpar.SegmentCentroids: true, cpar.SegmentParams: true,
 }
 
-// Needs reports, for each segment of an index, whether shard p needs it. The
-// zero Range needs all, because the server also sends them to clients.
+// Needs reports for each segment of an index whether shard p needs the segment.
+// The zero Range needs all segments, because the server also sends them to
+// clients.
 func (p Range) Needs(m *cpar.Manifest) []bool {
 	out, at := make([]bool, len(m.Segments)), 0
 	for i, s := range m.Segments {

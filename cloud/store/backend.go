@@ -24,30 +24,30 @@ type Backend interface {
 	Tenants(ctx context.Context) ([]string, error)
 	// Keys lists a tenant's indexes in order, including pending uploads.
 	Keys(ctx context.Context, tenant string) ([]IndexRef, error)
-	// Manifest returns the bytes of the active manifest, unchecked.
+	// Manifest returns the bytes of the active manifest without checking them.
 	Manifest(ctx context.Context, k IndexRef) ([]byte, error)
-	// Segments lists the complete segments of an index, in the active manifest
-	// or not.
+	// Segments lists the complete segments of an index, whether or not they are
+	// in the active manifest.
 	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
-	// Read opens a segment, whose bytes the caller checks, and returns its size.
+	// Read opens a segment and returns its size. The caller checks the bytes.
 	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
-	// Put stores a segment of size bytes (-1 if unknown) atomically, checks its
-	// digest, and replaces an existing segment. On failure it stores nothing.
+	// Put stores a segment of size bytes (−1 if unknown) atomically and checks
+	// its digest. It replaces an existing segment. On failure it stores nothing.
 	Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error
 	// Activate makes m the active manifest in one atomic, durable step if all
 	// its segments are stored. Otherwise the error wraps indexdir.ErrMissing or
 	// ErrSize. Other segments are removed now or later.
 	Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error
-	// Remove removes these segments unless they are in the active manifest, and
-	// the empty folders of an index without segments.
+	// Remove removes these segments unless they are in the active manifest. It
+	// also removes the empty folders of an index without segments.
 	Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error
 	// Delete removes an index. Readers see either all of it or none.
 	Delete(ctx context.Context, k IndexRef) error
-	// Sweep removes data of writes and deletions interrupted before the given
-	// time. With dry it only counts.
+	// Sweep removes the remains of writes and deletions that were interrupted
+	// before the given time. If dry is set, it only counts them.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
-	// Open reads the segments in manifest m, active or not, and checks every
-	// digest. A fault wraps an error of package indexdir.
+	// Open reads the segments in manifest m, which need not be active, and
+	// checks every digest. A fault wraps an error of package indexdir.
 	Open(ctx context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
 	Close() error
 }

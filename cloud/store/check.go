@@ -10,8 +10,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CheckIndex reads an active index and returns the first fault. See verify for
-// pace.
+// CheckIndex reads an active index and returns the first fault. Unless pace is
+// nil, it is called before each read with the maximum length of the read.
 func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {
@@ -49,7 +49,8 @@ func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, 
 	return nil
 }
 
-// Check reads all indexes of a backend, which may be in use, and reports each.
+// Check reads all indexes of a backend and calls report for each index. The
+// backend may be in use.
 func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
 	keys, err := AllKeys(ctx, b)
 	if err != nil {

@@ -10,20 +10,17 @@ import (
 )
 
 type Collection struct {
-	// Segments counts removed segments, and Indexes their indexes.
-	Segments, Indexes int
-	// Abandoned counts those Indexes that were never activated and are now
-	// empty.
-	Abandoned int
-	Bytes     int64
-	// Remains counts removed data of interrupted writes and deletions.
-	Remains Swept
+	Segments  int   // removed segments
+	Indexes   int   // indexes with removed segments
+	Abandoned int   // indexes that were never activated and are now empty
+	Bytes     int64 // size of the removed segments
+	Remains   Swept // removed data of interrupted writes and deletions
 }
 
-// Collect removes segments outside active manifests that were stored before the
-// time unnamed, and data of writes that were interrupted before the time
-// broken. With dry it only counts. The backend may be in use. Collect continues
-// after errors and joins them.
+// Collect removes segments that are not in an active manifest and were stored
+// before the time unnamed. It also removes data of writes that were interrupted
+// before the time broken. If dry is set, it only counts. The backend may be in
+// use. Collect continues after errors and joins them.
 func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, broken, dry)

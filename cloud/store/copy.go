@@ -15,7 +15,7 @@ type CopyOptions struct {
 	DryRun bool
 	// Prune deletes indexes that the source does not have.
 	Prune bool
-	// Lacking skips indexes of which the destination has any generation.
+	// Lacking skips indexes that the destination has in any generation.
 	Lacking bool
 	// Verify reads existing segments instead of trusting their size.
 	Verify bool
@@ -27,7 +27,7 @@ type Copied struct {
 	Indexes  int // in both backends afterwards
 	Segments int // copied segments
 	Bytes    int64
-	Kept     int64 // bytes already in the destination
+	Kept     int64 // bytes that were already in the destination
 	Pruned   int   // indexes deleted
 	// Damaged lists indexes that could not be copied.
 	Damaged []Info
@@ -115,7 +115,7 @@ func (c *copying) state(ctx context.Context, k IndexRef) error {
 		for _, x := range list {
 			there[x.Digest] = x.Bytes
 		}
-		active, _ = readManifest(ctx, c.to, k) // nil if damaged, so that it is replaced
+		active, _ = readManifest(ctx, c.to, k) // nil if damaged, so that a copy replaces it
 	}
 	for _, seg := range m.Segments {
 		size, ok := there[seg.Digest]

@@ -69,8 +69,8 @@ func (s *Store[T]) forget(e *entry[T]) {
 	}
 }
 
-// locked returns the entry of an index with its lock work held. The function
-// releases both.
+// locked returns the entry of an index with its lock e.work held. The returned
+// function releases the lock and the entry.
 func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *Store[T]) drop(e *entry[T]) {
 	s.forget(e)
 }
 
-// damaged unloads an active index and records its damage. Requests then get
-// ErrDamaged until it is pushed or found intact.
+// damaged unloads an active index and records its damage. Until the index is
+// pushed or found intact, requests get ErrDamaged.
 func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	why := fmt.Sprintf(" (%v)", fault)
 	if errors.Is(fault, cpar.ErrStorage) {

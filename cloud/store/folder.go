@@ -33,8 +33,8 @@ const (
 	fileMode      = 0o600
 )
 
-// A Folder is a Backend on the local disk. Whenever the process is killed,
-// every index is complete in its old or its new generation.
+// A Folder is a Backend on the local disk. If the process is killed at any
+// instant, every index is complete in its old or its new generation.
 type Folder struct {
 	data string
 	fsys durable.FS
@@ -69,7 +69,7 @@ func OpenBeside(data string) (*Folder, error) {
 }
 
 // CheckOurs returns an error for a folder with files of other programs and no
-// indexes. The argument ours lists names that other packages create.
+// indexes. Parameter ours lists further names that mark a folder as cpard's.
 func CheckOurs(data string, ours ...string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {
@@ -184,9 +184,9 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the file gateName, exclusively if alone is set, because a
-// collection in another process could remove a segment before the commit of an
-// activation.
+// gate locks the file gateName. The lock is exclusive if alone is set, and
+// otherwise shared. Without the lock, another process could remove a segment
+// before the activation that needs it commits.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
 	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
 	try := l.TryRLockContext

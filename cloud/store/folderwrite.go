@@ -38,7 +38,7 @@ func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r
 	case size >= 0 && n != size:
 		return fmt.Errorf("receiving segment %v: %w: got %d bytes, %d were announced", d, cpar.ErrCorrupt, n, size)
 	}
-	// Remove a folder with the segment's name, which is damage.
+	// A folder with the segment's name is damage. Remove it.
 	path := indexdir.SegmentPath(f.folder(k), d)
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		if err := removeTree(f.fsys, path); err != nil {
@@ -64,7 +64,7 @@ func (f *Folder) create(k IndexRef, d cpar.Digest, size int64) (*indexdir.Segmen
 }
 
 // removeEmpty removes the empty folders of an index. A failed upload must leave
-// none, because clients can invent ids.
+// no folders, because clients can invent any number of index ids.
 func (f *Folder) removeEmpty(k IndexRef) {
 	if f.fsys.Remove(indexdir.SegmentsFolder(f.folder(k))) == nil {
 		_ = f.fsys.Remove(f.folder(k))
@@ -81,8 +81,8 @@ func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) err
 	if err != nil {
 		return err
 	}
-	// Sync all parent folders, because a killed process may not have synced
-	// their names.
+	// Sync all parent folders, because the process that created them may have
+	// been killed before it synced their names.
 	for dir := f.folder(k); dir != f.data; {
 		dir = filepath.Dir(dir)
 		if err := f.fsys.SyncDir(dir); err != nil {
@@ -117,8 +117,8 @@ func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest)
 	return nil
 }
 
-// Delete implements Backend. It moves the index durably to deletedName, then
-// removes it.
+// Delete implements Backend. It moves the index durably to the folder
+// deletedName and then removes it.
 func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 	if _, err := os.Lstat(f.folder(k)); err != nil {
 		return NotFound(k)
@@ -132,8 +132,8 @@ func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 	if err := f.fsys.Rename(f.folder(k), to); err != nil {
 		return durable.StorageError("moving", f.folder(k), 0, err)
 	}
-	// Sync the new name first, because after a crash a folder without a name
-	// would waste space forever.
+	// Sync the new name first. Otherwise a crash could leave the folder without
+	// a name, wasting its space forever.
 	for _, dir := range []string{trash, filepath.Join(root, indexesName)} {
 		if err := f.fsys.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)

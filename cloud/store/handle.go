@@ -62,8 +62,8 @@ func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
 }
 
 // GetShard returns shard p of the generation whose manifest has digest version.
-// Unlike Get it records no damage, because other machines may have an intact
-// copy.
+// Unlike Get, it does not record damage, because other machines may have an
+// intact copy.
 func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	return s.get(ctx, loadRef{k, version, p}, manifest)
 }
@@ -136,7 +136,8 @@ func (r *SegmentReader) Close() error {
 	return nil
 }
 
-// OpenStored returns a segment of the active index from the backend, unchecked.
+// OpenStored returns a segment of the active index from the backend without
+// checking its bytes.
 func (s *Store[T]) OpenStored(ctx context.Context, k IndexRef, d cpar.Digest) (*SegmentReader, error) {
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {

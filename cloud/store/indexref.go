@@ -7,8 +7,8 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// An IndexRef names an index of a tenant. Tenants may use the same id without
-// learning so.
+// An IndexRef names an index of a tenant. Two tenants may use the same index id
+// without learning of each other.
 type IndexRef struct {
 	// Tenant is 16 lower-case hexadecimal digits, or "" without tenants.
 	Tenant string

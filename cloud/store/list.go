@@ -13,15 +13,16 @@ type Info struct {
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64
-	// Pending means that the index was never activated. Scheme and Records are
-	// 0 then.
+	// Pending means that the index was never activated, so Scheme and Records
+	// are 0.
 	Pending bool
-	// Err describes known damage. Only Tenant and ID are set then.
+	// Err describes known damage. If it is set, List sets only Tenant and ID
+	// besides.
 	Err error
 }
 
-// List describes the indexes of all tenants, including pending ones, ordered by
-// tenant and id. The backend may be in use.
+// List describes the indexes of all tenants, including pending indexes, ordered
+// by tenant and id. The backend may be in use.
 func List(ctx context.Context, b Backend) ([]Info, error) {
 	all, err := b.Tenants(ctx)
 	if err != nil {

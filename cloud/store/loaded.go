@@ -7,8 +7,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// This file unloads idle indexes, and the least recently used index if another
-// needs its memory. A running search keeps its index in memory.
+// This file unloads idle indexes, and least recently used indexes to make room
+// for others. A running search keeps its index in memory.
 
 func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
@@ -21,8 +21,8 @@ func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	return s.o.Memory
 }
 
-// evict unloads indexes except x, the least recently used first, while tooMuch
-// returns true. The caller holds mu.
+// evict unloads indexes while tooMuch returns true. It starts with the least
+// recently used index and never unloads x. The caller holds mu.
 func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {
 		loaded, copied := int64(0), int64(0)
@@ -40,8 +40,8 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// oldest returns the least recently used loaded index except x, or nil. With
-// own it considers only the tenant of x. The caller holds mu.
+// oldest returns the least recently used loaded index except x, or nil. If own
+// is set, it considers only indexes of x's tenant. The caller holds mu.
 func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	for _, e := range s.entries {
 		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {
@@ -51,7 +51,8 @@ func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	return oldest
 }
 
-// unloadOldest unloads the oldest index and reports whether there was one.
+// unloadOldest unloads the index that oldest returns, if any, and reports
+// whether it did.
 func (s *Store[T]) unloadOldest(x loadRef, own bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

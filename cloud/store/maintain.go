@@ -12,13 +12,13 @@ import (
 const collectEvery = time.Hour
 
 // Maintain collects garbage now and every hour, unloads idle indexes, and
-// scrubs, until stop is called. Then it waits for running work.
+// scrubs, until stop is called. Function stop waits for running work.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		// At the start, all older writes have ended with their process. File
-		// times are coarse.
+		// At the start, all older writes have ended with their process. Allow a
+		// second, because file times are coarse.
 		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {
 			s.collect(ctx, broken)
@@ -57,7 +57,8 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	}
 }
 
-// recount counts again, because other processes may change the storage.
+// recount counts stored bytes again, because other processes may change the
+// storage.
 func (s *Store[T]) recount(ctx context.Context) {
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)

@@ -8,9 +8,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// Limits of memory maps, of which every loaded segment needs one. Linux allows
-// a process 65,530 maps. Beyond this limit Go's heap cannot grow, and the
-// process ends.
+// These constants limit memory maps. Every loaded segment needs one. Linux
+// allows a process 65,530 maps. When they are used up, Go's heap cannot grow,
+// and the process ends.
 const (
 	// indexMaps bounds the maps of one index, which its owner can compact.
 	indexMaps = 8 << 10
@@ -26,8 +26,8 @@ type mapBudget struct {
 	by  map[string]int // by tenant
 }
 
-// take takes n maps for a tenant. A named tenant may hold half of all maps. If
-// ok is false, own reports whether this share is used up.
+// take takes n maps for a tenant. A tenant with a name may hold half of all
+// maps. If ok is false, own reports whether the tenant's half is used up.
 func (c *mapBudget) take(tenant string, n int) (ok, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,8 @@ func (c *mapBudget) give(tenant string, n int) {
 }
 
 // reserveMaps takes n maps for an index. If necessary, it unloads the least
-// recently used indexes, only of this tenant if its share is used up.
+// recently used indexes. If the tenant's half of the maps is used up, it unloads
+// only indexes of this tenant.
 func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	if n > indexMaps {
 		err := fmt.Errorf("%w: %w: it has %d segments, and this cloud maps at most %d of one index", cpar.ErrInput, ErrTooLarge, n, indexMaps)

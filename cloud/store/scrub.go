@@ -92,8 +92,9 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 	}
 }
 
-// confirmFault checks again, while the entry's lock keeps pushes out, and
-// records the fault. The result again means that the fault is gone.
+// confirmFault checks again while the entry's lock prevents pushes, and records
+// the fault. Result again reports that the fault is gone, so that the caller
+// should scrub the index again.
 func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -124,8 +125,8 @@ func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (a
 	return false, nil
 }
 
-// well clears the damage of an index after manifest b and its segments were
-// found intact.
+// well clears the recorded damage of an index. The caller has found manifest b
+// and its segments intact.
 func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]

@@ -5,9 +5,9 @@ import "maps"
 type Fault string
 
 const (
-	FaultManifest   Fault = "manifest"   // the manifest is malformed or of another index
+	FaultManifest   Fault = "manifest"   // the manifest is malformed or belongs to another index
 	FaultMissing    Fault = "missing"    // a segment is missing
-	FaultBytes      Fault = "bytes"      // a segment has other bytes
+	FaultBytes      Fault = "bytes"      // a segment's bytes do not match its digest
 	FaultUnreadable Fault = "unreadable" // the disk cannot read a segment
 	FaultMemory     Fault = "memory"     // loaded bytes have changed
 	FaultMap        Fault = "map"        // a memory map could not be read
@@ -17,9 +17,9 @@ const (
 // Stats describes a store. Loaded, Mapped, Copied, Damaged, ScrubDone and
 // ScrubOf are current values, and other numbers count since the start.
 type Stats struct {
-	Loaded   int
-	Mapped   int64
-	Copied   int64
+	Loaded   int   // indexes in memory
+	Mapped   int64 // bytes of loaded indexes that are memory maps
+	Copied   int64 // bytes of loaded indexes that are copies
 	Loads    uint64
 	Unloaded uint64
 
@@ -28,7 +28,7 @@ type Stats struct {
 
 	ScrubRounds uint64
 	ScrubBytes  uint64
-	// ScrubDone counts indexes read in this round, of ScrubOf.
+	// ScrubDone of ScrubOf indexes were read in the current round.
 	ScrubDone, ScrubOf int
 
 	Collected      uint64 // removed segments

@@ -32,7 +32,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Errors of a store also wrap the error of package cpar in parentheses.
+// Each error of a store also wraps the error of package cpar that its comment
+// gives in parentheses.
 var (
 	// ErrNotFound means that there is no such index or segment (cpar.ErrInput).
 	ErrNotFound = errors.New("not found")
@@ -41,14 +42,15 @@ var (
 	ErrIncomplete = errors.New("segments are missing")
 	// ErrTooLarge means that a segment exceeds the limit (cpar.ErrInput).
 	ErrTooLarge = errors.New("segment is too large")
-	// ErrDamaged means that a stored index is damaged, which a push repairs
-	// (cpar.ErrCorrupt). Without ErrDamaged, cpar.ErrCorrupt means that the
-	// client sent damaged data.
+	// ErrDamaged means that a stored index is damaged (cpar.ErrCorrupt). A push
+	// repairs it. An error that wraps cpar.ErrCorrupt but not ErrDamaged means
+	// that the client sent damaged data.
 	ErrDamaged = errors.New("the index is damaged at the cloud")
 	// ErrAway means that the storage behind the backend is unreachable
 	// (cpar.ErrStorage). Loaded indexes are still served.
 	ErrAway = errors.New("the cloud's storage cannot be reached")
-	// ErrNoRoom means that the space or the memory maps are all in use.
+	// ErrNoRoom means that all disk space of the cache or all memory maps are in
+	// use.
 	ErrNoRoom = errors.New("there is no room beside the data in use")
 )
 
@@ -66,26 +68,28 @@ type Options struct {
 	// KeepPending is the time that segments outside active manifests are kept.
 	// The default is a day.
 	KeepPending time.Duration
-	// MaxPending bounds the pending indexes of a tenant, which were never
-	// activated. A further one replaces the one whose last upload is oldest.
-	// The default is 256.
+	// MaxPending bounds the number of a tenant's pending indexes, which were
+	// never activated. Another pending index replaces the index whose last
+	// upload is oldest. The default is 256.
 	MaxPending int
-	// Quota returns a tenant's storage limit in bytes, or 0 for none. Nil means
-	// no limits.
+	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
+	// Quota is nil, there are no limits.
 	Quota func(tenant string) int64
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory
-	// MaxLoaded (by default 64) bounds the indexes in memory. MaxCopied (by
-	// default half the memory free at the start) bounds the bytes of their
-	// copies (indexdir.MemoryHuge). Idle (by default a quarter of an hour) is
-	// the time after which an unused index is unloaded.
+	// MaxLoaded bounds the number of indexes in memory. The default is 64.
 	MaxLoaded int
+	// MaxCopied bounds the bytes of indexes copied into memory
+	// (indexdir.MemoryHuge). The default is half the memory free at the start.
 	MaxCopied int64
-	Idle      time.Duration
-	// ScrubRate (by default 16 MiB) is the number of bytes that scrubs read per
-	// second. A negative value disables them. ScrubEvery (by default an hour)
-	// is the minimum time between the starts of two rounds.
-	ScrubRate  int64
+	// Idle is the time after which an unused index is unloaded. The default is
+	// a quarter of an hour.
+	Idle time.Duration
+	// ScrubRate is the number of bytes per second that scrubs read. The default
+	// is 16 MiB. A negative value disables scrubs.
+	ScrubRate int64
+	// ScrubEvery is the minimum time between the starts of two scrubs. The
+	// default is an hour.
 	ScrubEvery time.Duration
 	// Log receives events that no error reports. Nil discards them.
 	Log *slog.Logger
@@ -97,7 +101,7 @@ type Store[T any] struct {
 	load    Loader[T]
 	o       Options
 
-	mu       sync.Mutex // never held for long
+	mu       sync.Mutex // never held while reading or writing storage
 	entries  map[loadRef]*entry[T]
 	accounts map[string]*account // by tenant
 	counts   Stats               // only its counters are used

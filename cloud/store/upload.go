@@ -11,8 +11,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// unknownBytes bounds an upload of unknown length, because an endless upload
-// must not fill the disk.
+// unknownBytes bounds an upload of unknown length, so that an endless upload
+// cannot fill the disk.
 const unknownBytes = 1 << 20
 
 // HasSegment reports whether an intact segment is stored, and its size. It
@@ -43,8 +43,8 @@ func (s *Store[T]) inspectSegment(ctx context.Context, k IndexRef, d cpar.Digest
 	return 0, absent, err
 }
 
-// Missing returns the segments of a manifest that are not stored or damaged, so
-// that a push repairs damage.
+// Missing returns the segments of a manifest that are missing or damaged. A
+// client uploads them, so a push repairs damage.
 func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([]cpar.Digest, error) {
 	list, err := s.backend.Segments(ctx, k)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 	return nil
 }
 
-// PutSegment stores a segment of size bytes (-1 if unknown) with digest d. It
+// PutSegment stores a segment of size bytes (−1 if unknown) with digest d. It
 // does not read r if the segment is already stored. On failure it stores
 // nothing.
 func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error {
@@ -164,16 +164,17 @@ func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error 
 	})
 }
 
-// PutManifestWithoutLoading activates an index of other machines after ready
-// returns. On failure the old generation stays active.
+// PutManifestWithoutLoading activates an index that other machines load. It
+// calls function ready first. If this or the activation fails, the old
+// generation stays active.
 func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b []byte, ready func(m *cpar.Manifest) error) error {
 	return s.activate(ctx, k, b, func(_ *entry[T], _ bool, m *cpar.Manifest) (*loadedIndex[T], bool, error) {
 		return nil, false, ready(m)
 	})
 }
 
-// activate activates manifest b. It first calls prepare, whose argument same
-// means that b is already active, and stops if prepare returns done.
+// activate activates manifest b. It first calls prepare, whose parameter same
+// reports whether b is already active. It stops if prepare returns done.
 func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
@@ -195,8 +196,8 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 	if done {
 		return nil
 	}
-	// Activate even if the backend has this manifest, whose file name may not
-	// be synced.
+	// Activate even if the backend has this manifest, because the manifest's
+	// file name may not be synced.
 	if err := s.backend.Activate(ctx, k, m); err != nil {
 		if next != nil {
 			next.index.Release()
@@ -218,7 +219,8 @@ func incomplete(err error) error {
 	return err
 }
 
-// Delete removes an index for all clients at once, then its bytes.
+// Delete first makes an index unavailable to all clients at once and then removes
+// its bytes.
 func (s *Store[T]) Delete(ctx context.Context, k IndexRef) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {

@@ -25,14 +25,14 @@ type Usage struct {
 	Limit    int64 // 0 means no limit
 }
 
-// An account counts a tenant's storage at its first use and then tracks
-// changes. Store.recount finds changes by other processes.
+// An account tracks a tenant's storage. It counts the storage at its first use
+// and then tracks changes. Store.recount finds changes by other processes.
 type account struct {
 	counting sync.Mutex // held while reading the backend; locked before mu
 
 	mu      sync.Mutex
 	counted bool
-	ended   uint64
+	ended   uint64 // number of uploads that have ended
 	indexes map[cpar.IndexID]*use
 	sum     Usage
 	files   int // files of indexes and running uploads
@@ -186,8 +186,8 @@ func (a *account) uploadsEnded() uint64 {
 }
 
 // reserve reserves space for an upload of at most n bytes in a number of files.
-// The caller calls end with the files and bytes added. Concurrent uploads of
-// one segment count once.
+// The caller calls end with the numbers of files and bytes added. Concurrent
+// uploads of the same segment count once.
 func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
 	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
@@ -241,8 +241,8 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 const evictions = 8
 
 // makeRoom limits the number of indexes that were never activated, because
-// clients can invent ids. It removes the index whose last upload is oldest,
-// except indexes with running uploads.
+// clients can invent any number of ids. Among those without running uploads, it
+// removes the index whose last upload is oldest.
 func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)

@@ -37,7 +37,8 @@ func (p *pulled) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// A sink receives values for rows of the table, with label values.
+// A sink receives the values and label values of the metrics in the table
+// (table.go).
 type sink struct {
 	rows map[string]*prometheus.Desc
 	out  chan<- prometheus.Metric
@@ -51,8 +52,8 @@ func (s sink) put(r metric, value float64, labels ...string) {
 	s.out <- prometheus.MustNewConstMetric(s.rows[r.name], kind, value, labels...)
 }
 
-// distribution exports a histogram. counts[i] counts values between bounds[i−1]
-// and bounds[i].
+// distribution exports a histogram. counts[i] is the number of values above
+// bounds[i−1] and up to bounds[i].
 func (s sink) distribution(r metric, sum float64, bounds []float64, counts []uint64) {
 	buckets, n := map[float64]uint64{}, uint64(0)
 	for i, b := range bounds {

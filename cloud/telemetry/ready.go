@@ -31,8 +31,8 @@ type Fault struct {
 	Serving bool   `json:"serving"`
 }
 
-// fresh is the time that results are reused, because any client may ask at any
-// rate.
+// fresh is the time for which results are reused. Otherwise a client that asks
+// often would run the checks often.
 const fresh = time.Second
 
 const longestCheck = 10 * time.Second
@@ -53,7 +53,7 @@ func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	if !r.at.IsZero() && time.Since(r.at) < fresh {
 		return r.faults
 	}
-	// Continue if this client leaves, because others reuse the result.
+	// Continue if this client leaves, because other clients reuse the result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCheck)
 	defer cancel()
 	r.faults = nil
@@ -126,8 +126,8 @@ func FolderCheck(data string) Check {
 	}}
 }
 
-// StorageCheck checks that object storage is reachable. Loaded indexes are
-// served even if it is not.
+// StorageCheck checks that object storage is reachable. If it is not, loaded
+// indexes are still served.
 func StorageCheck(reach func(context.Context) error) Check {
 	return Check{Name: "storage", Run: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -139,7 +139,8 @@ func StorageCheck(reach func(context.Context) error) Check {
 	}}
 }
 
-// FreeSpaceCheck checks that at least need bytes are free on disk, for pushes.
+// FreeSpaceCheck checks that at least need bytes are free on disk, so that
+// clients can push.
 func FreeSpaceCheck(data string, need int64) Check {
 	return Check{Name: "room", Run: func(context.Context) error {
 		if free, ok := durable.FreeBytes(data); ok && free < need {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Series returns the metrics whose names start with cpar_, by name and labels
-// as Prometheus writes them. For a histogram it returns count and sum.
+// Series returns the metrics whose names start with cpar_. The keys contain the
+// name and the labels, as Prometheus writes them. For a histogram, Series
+// returns only the count and the sum.
 func (m *Metrics) Series() (map[string]float64, error) {
 	families, err := m.registry.Gather()
 	if err != nil {

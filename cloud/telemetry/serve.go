@@ -21,8 +21,8 @@ import (
 type Options struct {
 	// Listen is the address for metrics, host:port, or "".
 	Listen string
-	// InsecureAnywhere allows addresses other than loopback, where everyone can
-	// read each tenant's number of requests.
+	// InsecureAnywhere allows addresses other than loopback. Every machine that
+	// reaches such an address can read each tenant's number of requests.
 	InsecureAnywhere bool
 	// Traces is the URL of a collector for spans, or "".
 	Traces string
@@ -91,8 +91,8 @@ func (o Options) handler(m *Metrics, ready *Readiness) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		// Any web page can make its host name resolve to this machine (DNS
-		// rebinding).
+		// Check the host name, because a web page can make its own host name
+		// resolve to this machine (DNS rebinding).
 		if host := r.Host; !o.InsecureAnywhere && !loopback(host) || origin.Check(r) != nil {
 			http.Error(w, "served under loopback names only", http.StatusForbidden)
 			return

@@ -106,7 +106,7 @@ func (m *Metrics) Store(stats func() store.Stats) {
 		s.put(scrubOf, float64(st.ScrubOf))
 		s.put(collectedTotal, float64(st.Collected))
 		s.put(collectedBytes, float64(st.CollectedBytes))
-		stored := map[string]int64{} // by label, because many tenants share other
+		stored := map[string]int64{} // by label, because many tenants share the label other
 		for tenant, u := range st.Tenants {
 			label := m.tenants.label(tenant)
 			if label == "" {
@@ -123,8 +123,8 @@ func (m *Metrics) Store(stats func() store.Stats) {
 	})
 }
 
-// DamageCheck checks that no index is damaged. The log and cpard check name
-// damaged ones.
+// DamageCheck checks that no index is damaged. The log and the command "cpard
+// check" list damaged indexes.
 func DamageCheck(stats func() store.Stats) Check {
 	return Check{Name: "damage", Run: func(context.Context) error {
 		if n := stats().Damaged; n > 0 {
@@ -134,7 +134,8 @@ func DamageCheck(stats func() store.Stats) Check {
 	}}
 }
 
-// ScrubCheck checks that scrubbing makes progress or waits for its next round.
+// ScrubCheck checks that scrubbing (reading stored data to find damage) makes
+// progress within the duration still, including the wait for the next round.
 func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	var mu sync.Mutex
 	var last [2]uint64
@@ -146,7 +147,7 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 		if now := [2]uint64{st.ScrubRounds, st.ScrubBytes}; now != last {
 			last, since = now, time.Now()
 		}
-		// Scrubbing is disabled if it never made progress.
+		// If scrubbing has never made progress, it is disabled.
 		if stood := time.Since(since); stood > still && last != [2]uint64{} {
 			return fmt.Errorf("scrubbing has made no progress for %v", stood.Round(time.Minute))
 		}

@@ -5,7 +5,7 @@
 //	checks ─▶ Readiness ─▶ /readyz
 //
 // A separate listener serves these routes. Labels contain no token, index or
-// client, but the random ids of the first tenantLabels tenants.
+// client. They contain the random ids of the first tenantLabels tenants.
 package telemetry
 
 import (
@@ -26,10 +26,9 @@ import (
 
 const tenantLabels = 100
 
-// Label values for missing values and for values without a label.
 const (
-	none  = "none"
-	other = "other"
+	none  = "none"  // label value for a missing value
+	other = "other" // label value shared by all values without their own label
 )
 
 // Metrics counts requests. It implements api.Observer.

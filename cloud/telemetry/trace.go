@@ -23,8 +23,8 @@ import (
 	"cpar/internal/version"
 )
 
-// Traces sends a span per request, with child spans for its stages, to an
-// OpenTelemetry collector, as OTLP over HTTP in JSON.
+// Traces sends a span per request to an OpenTelemetry collector, with child
+// spans for the request's stages. The protocol is OTLP over HTTP in JSON.
 //
 // OpenTelemetry's SDK is not used, because on darwin and freebsd it links
 // os/exec, which TestWall forbids in the server. Its exporter also links 66
@@ -65,8 +65,8 @@ func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	}}, nil
 }
 
-// The fields of OTLP messages that Traces sends. In JSON, 64-bit numbers are
-// strings.
+// These types contain the fields of OTLP messages that Traces sends. OTLP
+// encodes 64-bit numbers in JSON as strings.
 type (
 	span struct {
 		TraceID string      `json:"traceId"`
@@ -145,7 +145,7 @@ func randomHex(n int) string {
 }
 
 // add queues the spans of a request. It drops them if the queue is full, so
-// that a slow collector delays no request.
+// that a slow collector does not delay requests.
 func (t *Traces) add(r *trace.Request) {
 	select {
 	case t.queue <- spans(r):
@@ -220,8 +220,8 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace sends the traces of all requests to t until stop is called. Call it
-// before the first request.
+// Trace sends the traces of all requests to t until stop is called. It must be
+// called before the first request.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

@@ -32,8 +32,8 @@ type Issued struct {
 	Token  bearer.Token
 	// New means that the tenant was created with the token.
 	New bool
-	// Until is the expiry of the replaced token, or zero if it is invalid
-	// already.
+	// Until is the expiry of the replaced token. It is zero if no token was
+	// replaced or the replaced token is already invalid.
 	Until time.Time
 }
 
@@ -51,10 +51,11 @@ func List(data string) ([]Tenant, error) {
 
 type Editor struct {
 	Data string
-	// DryRun checks a change without making it. The Issued then has no token.
+	// DryRun checks a change without making it. Add and Rotate then return an
+	// Issued without a token.
 	DryRun bool
-	// Keep, if set, is called with a new token first. If it fails, the registry
-	// does not change.
+	// Keep, if set, is called with a new token before the registry changes. If
+	// it fails, the registry does not change.
 	Keep func(bearer.Token) error
 }
 
@@ -81,8 +82,8 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 	return made, err
 }
 
-// Rotate replaces a token. The old one expires after grace. The label may be ""
-// for a tenant with one token.
+// Rotate replaces a token. The old token expires after grace. The label may be
+// "" if the tenant has only one token.
 func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -124,7 +125,8 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 	return changed, err
 }
 
-// Remove removes a tenant but not its data, or with a label only this token.
+// Remove removes a tenant but not its data. If label is not "", it removes only
+// the token with this label.
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {
@@ -205,8 +207,8 @@ func (f *file) known(name string) (*Tenant, error) {
 	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows all tenants")
 }
 
-// token returns the token with this label, or with label "" the only token. It
-// ignores rotated tokens.
+// token returns the token with this label. If label is "", it returns the
+// tenant's only token. It ignores rotated tokens.
 func (t *Tenant) token(label string) (*Token, error) {
 	var labels []string
 	for i, k := range t.Tokens {

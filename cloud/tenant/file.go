@@ -20,7 +20,7 @@ import (
 
 const FileName = "tenants.json"
 
-// The format of the registry (docs/FORMAT.md).
+// These constants belong to the format of the registry (docs/FORMAT.md).
 const (
 	fileMode    = 0o600
 	fileMagic   = "cpard tenants"
@@ -36,7 +36,6 @@ type file struct {
 	Tenants []Tenant `json:"tenants"`
 }
 
-// A Tenant is an entry of the registry.
 type Tenant struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -45,7 +44,8 @@ type Tenant struct {
 	Tokens  []Token   `json:"tokens"`
 }
 
-// A Token is the stored form of a token, which cannot be recovered from it.
+// A Token is the stored form of a token. It contains only a digest, from which
+// the token cannot be recovered.
 type Token struct {
 	Label   string      `json:"label"`
 	Scopes  []string    `json:"scopes"`
@@ -59,8 +59,8 @@ func (t Token) live(now time.Time) bool { return t.Until.IsZero() || now.Before(
 
 func path(data string) string { return filepath.Join(data, FileName) }
 
-// read returns the registry and its file's description. If the file is missing,
-// the error wraps fs.ErrNotExist.
+// read returns the registry and the attributes of its file. If the file is
+// missing, the error wraps fs.ErrNotExist.
 func read(data string) (l *file, info fs.FileInfo, err error) {
 	fail := func(err error) (*file, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("reading %s: %w", path(data), err)

@@ -9,14 +9,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits on wrong tokens, per address and in total. A user who mistypes a token
-// needs few attempts, and no number of guesses finds a token.
+// These constants limit the number of wrong tokens per address and in total. A
+// user who mistypes a token needs only a few attempts.
 const (
 	guessesPerMinute = 12
 	guessBurst       = 10
 	guessesInTotal   = 20 // per second
 	totalBurst       = 200
-	// maxAddresses bounds the table. An evicted address starts again.
+	// maxAddresses bounds the table of addresses. An address that was evicted
+	// from the table may again try guessBurst tokens at once.
 	maxAddresses = 4096
 )
 
@@ -40,8 +41,8 @@ func newGuessLimiter(now func() time.Time) *guessLimiter {
 		by: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// failed counts a wrong token. Beyond a limit it returns the time that the
-// address should wait, and otherwise 0.
+// failed counts a wrong token. If a limit is exceeded, it returns the time that
+// the address should wait. Otherwise it returns 0.
 func (g *guessLimiter) failed(from netip.Prefix) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

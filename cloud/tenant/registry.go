@@ -34,7 +34,7 @@ func (g *GuessLimitError) Error() string {
 }
 
 // recheck is the longest interval between checks of the file while requests
-// arrive. After ReloadDelay a server has applied a change.
+// arrive. A server has applied a change after ReloadDelay.
 const (
 	recheck     = time.Second
 	ReloadDelay = recheck + 100*time.Millisecond
@@ -65,8 +65,9 @@ type grant struct {
 	principal Principal
 }
 
-// Open reads the registry of a data folder. Requests need a token if there is a
-// registry (even without tenants) or data of tenants, or if needed is set.
+// Open reads the registry of a data folder. Requests need a token if parameter
+// needed is set, or if the folder contains a registry (even without tenants) or
+// data of tenants.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	r.reload()
@@ -81,7 +82,7 @@ func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	return r, nil
 }
 
-// Folder contains the data of tenants, by id.
+// Folder is the name of the folder that contains the data of tenants, by id.
 const Folder = "tenants"
 
 func (r *Registry) Needed() bool {
@@ -105,9 +106,9 @@ func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 		return Principal{}, damaged
 	}
 	if err == nil && found {
-		// Accept the token even from an address beyond a limit, because
-		// otherwise clients behind one proxy could lock each other out. Nobody
-		// can guess 256 random bits.
+		// Accept the token even from an address that sent too many wrong tokens,
+		// because otherwise clients behind one proxy could lock each other out.
+		// This is safe, because 256 random bits cannot be guessed.
 		return p, nil
 	}
 	if wait := r.guesses.failed(ClientNetwork(q.RemoteAddr)); wait > 0 {
@@ -131,9 +132,9 @@ func (r *Registry) find(d cpar.Digest) (p Principal, found bool, damaged error) 
 	return p, found, r.damaged
 }
 
-// shelf returns the map key of a digest, its first eight bytes. The look-up
-// need not take constant time, because an attacker cannot choose a guess's
-// digest. Comparing digests does.
+// shelf returns the map key of a digest, its first eight bytes. Comparing
+// digests takes constant time. The look-up in the map need not, because an
+// attacker cannot choose the digest of a guess.
 func shelf(d cpar.Digest) uint64 { return binary.BigEndian.Uint64(d[:]) }
 
 func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
@@ -209,9 +210,11 @@ func (r *Registry) Storage(tenant string) int64 {
 
 type Stats struct {
 	Tenants int
-	// Refused counts requests without a known token, and Limited those beyond a
-	// limit.
-	Refused, Limited int64
+	// Refused counts requests without a known token.
+	Refused int64
+	// Limited counts refused requests that also exceeded a limit on wrong
+	// tokens.
+	Limited int64
 }
 
 func (r *Registry) Stats() Stats {
@@ -223,8 +226,9 @@ func (r *Registry) Stats() Stats {
 }
 
 // ClientNetwork returns the network for which guesses and connections are
-// counted: an IPv4 address, or an IPv6 network of 64 bits, which commonly
-// belongs to one customer. The form of remote is host:port.
+// counted. For IPv4 this is a single address. For IPv6 it is a network with a
+// prefix of 64 bits, which commonly belongs to one customer. The form of remote
+// is host:port.
 func ClientNetwork(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -4,10 +4,10 @@
 //	tenants.json ─▶ Registry ─▶ Authenticate: Authorization: Bearer cpar_… ─▶ Principal
 //	Principal.NewContext(ctx) ─▶ … ─▶ FromContext(ctx): the tenant of a handler's request
 //
-// A tenant is a customer of a server, with a random id for folders and metrics,
-// a name for the operator, limits, and tokens with labels and scopes. The
-// registry, tenants.json in the data folder, contains only SHA-256 digests of
-// tokens. Package bearer explains why a plain hash is enough.
+// A tenant is a customer of a server. It has a random id for folders and
+// metrics, a name for the operator, limits, and tokens with labels and scopes.
+// The registry, tenants.json in the data folder, contains only SHA-256 digests
+// of tokens. Package internal/bearer explains why a plain hash is enough.
 //
 // A scope allows these operations on the indexes of the token's tenant:
 //
@@ -71,8 +71,8 @@ func ParseScopes(names []string) (Scopes, error) {
 	return set, nil
 }
 
-// Limits bounds a tenant's use. In the registry 0 selects the default and
-// Unlimited disables a limit. In a Principal 0 means no limit.
+// Limits bounds a tenant's use of the server. In the registry, 0 selects the
+// default and Unlimited disables a limit. In a Principal, 0 means no limit.
 type Limits struct {
 	StorageBytes      int64   `json:"storage_bytes,omitempty"`
 	RequestsPerSecond float64 `json:"requests_per_second,omitempty"`
@@ -82,8 +82,8 @@ type Limits struct {
 
 const Unlimited = -1
 
-// Default contains the limits of a tenant for which the operator set none. A
-// photo takes about 15 kB in an index of scheme cpar.
+// Default contains the limits of a tenant for which the operator set none. In an
+// index of scheme "cpar", a photo takes about 15 kB of StorageBytes.
 var Default = Limits{StorageBytes: 10e9, RequestsPerSecond: 50, Burst: 200, Concurrent: 16}
 
 // Resolved fills in defaults and replaces Unlimited by 0.

@@ -4,7 +4,7 @@
 //	guard ─▶ Request in the context ─▶ Enter(ctx, Search) … leave() ─▶ observer
 //
 // A Request contains numbers and names from closed lists. It has no field for a
-// token, an address, an index or body data, so no observer can leak them.
+// token, an address, an index or body data, so an observer cannot leak these.
 package trace
 
 import (
@@ -31,8 +31,8 @@ var names = [numStages]string{"body", "queue", "load", "search", "encode", "send
 
 func (s Stage) String() string { return names[s] }
 
-// A Time contains the start, end and total duration of a stage, which may have
-// been interrupted.
+// A Time contains the start, end and total duration of a stage. The duration
+// excludes interruptions of the stage.
 type Time struct {
 	First, Last time.Time
 	Took        time.Duration
@@ -40,8 +40,8 @@ type Time struct {
 
 type Request struct {
 	ID     string // a random UUID drawn by the server
-	Method string // or "-" if unknown
-	Route  string // the pattern, without the values of the path
+	Method string // "-" if not a known method
+	Route  string // the route's pattern, without the values of the path
 	Start  time.Time
 	Took   time.Duration
 	Status int // 0 without a response
@@ -112,8 +112,8 @@ func SetTenant(ctx context.Context, tenant string) {
 	from(ctx).update(func(o *Outcome) { o.Tenant = tenant })
 }
 
-// SetProblem records the code of the returned problem. The instance identifies
-// the request to the client and in the log.
+// SetProblem records the code of the problem returned to the client. Result
+// instance identifies the request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.update(func(o *Outcome) { o.Code = code })

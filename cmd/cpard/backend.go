@@ -5,8 +5,8 @@ import (
 	"cpar/cloud/store"
 )
 
-// openBackend opens the object storage of --store or the data folder, which a
-// server may be using.
+// openBackend opens the object storage of --store, or otherwise the data folder.
+// A server may be using either.
 func (o *options) openBackend() (store.Backend, error) {
 	if o.Objects.Address != "" {
 		return remote.OpenAddress(o.Objects.Address, o.Objects.Credentials, remote.Options{})

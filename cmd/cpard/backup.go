@@ -115,7 +115,7 @@ type copied struct {
 	did, would string
 	store.CopyOptions
 	asJSON bool
-	// tokens is the data folder whose registry is restored, or "".
+	// tokens is the data folder whose registry of tenants is restored, or "".
 	tokens string
 }
 

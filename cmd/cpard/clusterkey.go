@@ -51,8 +51,8 @@ NATS servers need none.`,
 	return c
 }
 
-// nkey returns the public half of the key pair whose seed is in a file, which
-// it creates if necessary.
+// nkey returns the public half of the key pair whose seed is in a file. It
+// creates the file if necessary.
 func nkey(file string) (public string, err error) {
 	seed, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

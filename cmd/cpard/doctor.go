@@ -24,7 +24,7 @@ import (
 	"cpar/internal/settings"
 )
 
-// Minimum values below which doctor warns.
+// The doctor command warns of values below these constants.
 const (
 	spaceWanted       = 1 << 30 // a large index takes 700 MB
 	descriptorsWanted = 4 * listen.DefaultConnections
@@ -58,8 +58,8 @@ it as the user of serve. The exit code is that of the first failure. Warnings do
   ok    data         /var/lib/cpard
   ok    tenants      2; every request needs a token`,
 		Args: noArguments,
-		// Do not apply settings first, because doctor reports a broken file as
-		// a problem.
+		// Do not apply settings first, because doctor reports a broken
+		// configuration file as a problem.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.run(c, *file)

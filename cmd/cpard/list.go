@@ -38,8 +38,8 @@ that have uploads but were never activated. It reads only manifests, unlike cpar
 	return c
 }
 
-// listed is the JSON output of list for one index: the fields of the HTTP
-// interface, and two for the operator.
+// listed is the JSON output of list for one index. It adds two fields for the
+// operator to the fields of the HTTP interface.
 type listed struct {
 	Tenant string `json:"tenant,omitempty"`
 	cparhttp.IndexInfo

@@ -139,8 +139,8 @@ func (o *options) checkCluster() (err error) {
 	return cluster.CheckName(o.Cluster.Name)
 }
 
-// minMemory is enough for the largest manifest and the largest batch of one
-// tenant, who may use half of the memory for bodies.
+// minMemory is enough for the largest manifest and the largest batch of a
+// tenant. A tenant may use half of the memory for bodies.
 const minMemory = 96 << 20
 
 func needData(data string) error {

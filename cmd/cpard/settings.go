@@ -26,21 +26,21 @@ type options struct {
 	minShardBytes int64
 }
 
-// A setting is a row of the table below: a flag of serve and of commands that
-// pass its name to addFlags.
+// A setting is a row of the table in method settings. It is a flag of serve and
+// of commands that pass its name to addFlags.
 type setting struct {
 	name, what string
-	none       string // the default in words, or "" for the value itself
+	none       string // the default in words, or "" to show the default value
 	to         any    // a pointer to the value, or a pflag.Value
 	initial    any    // the default, if field to is a pointer
 	completion
 }
 
-// A completion selects what the shell offers: values, files with these endings,
-// or folders.
+// A completion determines the values of a flag that the shell offers.
 type completion struct {
-	values       []string
-	path, folder bool
+	values []string // values, or endings of file names if path is set
+	path   bool     // whether to offer files
+	folder bool     // whether to offer folders
 }
 
 var anything, folder = completion{}, completion{path: true, folder: true}
@@ -138,7 +138,8 @@ func configPlaces() (out []string) {
 	return append(out, "/etc/cpard/cpard.toml")
 }
 
-// addFlags adds the flags of the settings in names, by default all.
+// addFlags adds the flags of the settings in names, or of all settings if names
+// is empty.
 func addFlags(c *cobra.Command, o *options, names ...string) {
 	for _, s := range o.settings() {
 		if len(names) == 0 || slices.Contains(names, s.name) {
@@ -200,8 +201,8 @@ name the files that hold them.
 			path, _ := table.File(*file)
 			return table.Print(c.OutOrStdout(), path, found, asJSON)
 		},
-		// Do not apply settings first, because Show must distinguish them from
-		// flags on the command line.
+		// Do not apply settings first, because table.Show must distinguish
+		// settings from flags on the command line.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
 	addFlags(c, &o)

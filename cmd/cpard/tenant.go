@@ -66,8 +66,8 @@ Indexes in the data folder from before its first tenant belong to no tenant: pus
 	return c
 }
 
-// add adds the common flags and, if writes is set, those of commands that make
-// changes.
+// add adds the flags of all tenant commands. If writes is set, it also adds
+// --dry-run.
 func (f *tenantFlags) add(c *cobra.Command, writes bool) {
 	addFlags(c, &f.o, "data", "store", "store-credentials")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
@@ -129,8 +129,8 @@ func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// limit returns a flag for a number above 0, which v parses into *to, or for
-// the word none (tenant.Unlimited).
+// limit returns a flag that accepts a number above 0 or the word none. v parses
+// a number into *to. The word none sets *to to tenant.Unlimited.
 func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
 	set := func(s string) error {
 		if s == "none" {
@@ -278,7 +278,7 @@ func (f *tenantFlags) would() string {
 type shownTenant struct {
 	ID     string        `json:"id"`
 	Name   string        `json:"name"`
-	Limits tenant.Limits `json:"limits"` // has only members for actual limits
+	Limits tenant.Limits `json:"limits"` // JSON omits unlimited members
 	Stored int64         `json:"stored_bytes"`
 	Tokens []shownToken  `json:"tokens"`
 }

@@ -164,7 +164,7 @@ func deleteAll(ctx context.Context, b store.Backend, id string) error {
 	return err
 }
 
-// ask returns nil only if the user, on a terminal, answers yes.
+// ask returns nil only if standard input is a terminal and the user answers yes.
 func ask(c *cobra.Command, what string) error {
 	refused := hint.Add(exitcode.UsageError(fmt.Errorf("%s? not confirmed", what)), "pass --yes to do so without being asked, or --dry-run to see what would be")
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -9,12 +9,12 @@
 // new file, never to a part. A crash may leave a temporary file, which IsTemp
 // recognises and RemoveTemps removes.
 //
-// Assumptions: rename within a folder is atomic, fsync of a file makes its
-// bytes durable, and fsync of a folder makes its names durable. POSIX promises
-// the first. ext4, xfs, btrfs and APFS provide the others (Pillai et al., "All
-// File Systems Are Not Created Equal", OSDI 2014, table of persistence
-// properties). Disks that ignore flushes and network file systems are not
-// covered.
+// The guarantee assumes that rename within a folder is atomic, that fsync of a
+// file makes its bytes durable, and that fsync of a folder makes its names
+// durable. POSIX promises the first property. ext4, xfs, btrfs and APFS provide
+// the others (Pillai et al., "All File Systems Are Not Created Equal", OSDI
+// 2014, table of persistence properties). Network file systems and disks that
+// ignore flushes may violate these assumptions.
 //
 // A failed fsync is never repeated, because the kernel may have marked the
 // unwritten pages as clean, and a second fsync would then succeed (Rebello et
@@ -93,7 +93,8 @@ func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 
 func (w *Writer) Temp() string { return w.temp }
 
-// Expect announces the total number of bytes, for the hint on a full disk.
+// Expect announces the total number of bytes. If the disk is full, the error's
+// hint states the space still needed.
 func (w *Writer) Expect(n int64) { w.need = n }
 
 func (w *Writer) Write(p []byte) (int, error) {
@@ -112,9 +113,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Commit makes the file durable under name in its folder. An error leaves no
-// new file, as after Abort, except that the new file may be in place if the
-// final fsync of the folder failed.
+// Commit makes the file durable under name in its folder. If it returns an
+// error, there is no new file, as after Abort. The only exception is a failure
+// of the final fsync of the folder, after which the new file may exist.
 func (w *Writer) Commit(name string) error { return w.commit(name, w.fsys.Rename) }
 
 func (w *Writer) commit(name string, rename func(from, to string) error) error {
@@ -154,8 +155,8 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
-// IsTemp reports whether a temporary file with one of the labels whats may have
-// this name.
+// IsTemp reports whether name has the form of a temporary file with one of the
+// labels whats.
 func IsTemp(name string, whats ...string) bool {
 	stem, isTemp := strings.CutSuffix(name, tempSuffix)
 	at := strings.LastIndexByte(stem, '-')
@@ -163,9 +164,9 @@ func IsTemp(name string, whats ...string) bool {
 		slices.Contains(whats, stem[:at])
 }
 
-// RemoveTemps removes from folder the temporary files that a killed process
-// left, if they have one of the labels whats and are older than age. The caller
-// must hold a lock on folder or pass an age longer than any write takes.
+// RemoveTemps removes temporary files that a killed process left in folder. It
+// removes a file if it has one of the labels whats and is older than age. The
+// caller must hold a lock on folder or pass an age longer than any write takes.
 func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,7 +10,8 @@ import (
 )
 
 // An FS provides the file operations of a durable write. Tests replace OS with
-// an FS of package crash, which fails or loses data after any step.
+// an FS of package internal/testing/crash, which fails or loses data after any
+// step.
 type FS interface {
 	Create(path string, perm fs.FileMode) (File, error)
 	// Rename atomically renames a file and replaces an existing target.
@@ -49,7 +50,7 @@ func (osFS) Remove(path string) error                  { return os.Remove(path) 
 func (osFS) Mkdir(path string, perm fs.FileMode) error { return os.Mkdir(path, perm) }
 
 func (osFS) SyncDir(path string) error {
-	// Windows has no folder handle to flush, but NTFS journals names.
+	// Windows cannot flush a folder, but its file system NTFS journals names.
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -60,10 +61,11 @@ func (osFS) SyncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// renameNew renames atomically if the file system can. Otherwise it links the
-// file to the new name, which never replaces a file, and removes the old name.
-// A FAT file system may support neither. A file that another program creates
-// between check and rename may then be overwritten.
+// renameNew renames atomically if the file system supports this. Otherwise it
+// links the file to the new name and removes the old name. Linking never
+// replaces a file. A FAT file system may support neither. renameNew then checks
+// that the new name is free and renames. A file that another program creates in
+// between may be overwritten.
 func renameNew(from, to string, rename, link func(from, to string) error) error {
 	if err := rename(from, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return err

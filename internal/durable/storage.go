@@ -15,14 +15,15 @@ import (
 // descriptors. Errors that wrap it also wrap cpar.ErrStorage.
 var ErrTooManyFiles = errors.New("too many files are open")
 
-// StorageError wraps a file system failure as cpar.ErrStorage with a hint. need
-// is the number of bytes still to be written, or 0 if unknown. An error that
-// already wraps cpar.ErrStorage is returned unchanged.
+// StorageError wraps a file system failure as cpar.ErrStorage with a hint.
+// Parameter need is the number of bytes still to be written, or 0 if unknown. An
+// error that already wraps cpar.ErrStorage is returned unchanged.
 func StorageError(doing, path string, need int64, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err
 	}
-	// Package os repeats path and system call. Report the path once.
+	// Remove the path and system call that package os adds, because the message
+	// already contains the path.
 	cause := err
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		cause = p.Err

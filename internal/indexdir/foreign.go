@@ -30,8 +30,9 @@ func refuseForeign(folder string) error {
 }
 
 // foreignIn returns the name of an entry that does not belong to an index, or
-// "". A folder with a manifest of cpar may hold other entries. Without a
-// manifest, it may hold only remains of a killed process.
+// "". In a folder with a manifest, only the manifest is checked, so the folder
+// may hold other files. A folder without a manifest may hold only the remains of
+// a killed process.
 func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
 		return foreignManifest(folder)

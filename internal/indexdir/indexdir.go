@@ -8,8 +8,8 @@
 //	Create ─▶ AddSegment, Write…, Close ─▶ … ─▶ Activate(manifest)
 //	Open   ─▶ Manifest, Segments (memory maps, or copies: Memory) ─▶ Release
 //
-// A cloud instead holds one lock for its whole data folder and calls Attach for
-// each index.
+// The diagram shows the owner's process. A cloud instead holds one lock for its
+// whole data folder and calls Attach for each index.
 //
 // Activate renames the manifest into place when all segments that it names are
 // on disk. A process killed at any instant therefore leaves either the old or
@@ -47,12 +47,12 @@ const (
 	manifestMagic = "CPARM"
 
 	// maxManifest bounds the bytes read before the manifest can be checked. The
-	// largest one has 65,536 segments of 41 bytes.
+	// largest manifest lists 65,536 segments in 41 bytes each.
 	maxManifest = 4 << 20
 )
 
-// These are faults of a segment, returned wrapped with cpar.ErrCorrupt and the
-// segment's name.
+// Each of these errors is a fault of a segment. It is returned wrapped with
+// cpar.ErrCorrupt and the segment's name.
 var (
 	ErrMissing = errors.New("it is missing")
 	ErrNotFile = errors.New("it is not a regular file")
@@ -79,8 +79,8 @@ func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
 	return openFile(folder, d, func(err error) error { return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, err) })
 }
 
-// openFile opens a segment and returns its size. fault wraps the segment's
-// faults.
+// openFile opens a segment and returns its size. It passes faults of the
+// segment through function fault.
 func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, int64, error) {
 	path := SegmentPath(folder, d)
 	f, info, err := openRegular(path)
@@ -95,8 +95,8 @@ func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, 
 	return f, info.Size(), nil
 }
 
-// withFolder adds the folder to an error that does not name it. A cloud does
-// not call it, because clients must not learn its folders.
+// withFolder adds the folder to an error that does not name the folder. A cloud
+// does not call it, because clients must not learn the cloud's folders.
 func withFolder(folder string, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err // package durable names the path
@@ -144,8 +144,8 @@ func ReadManifestBytes(folder string) ([]byte, error) {
 	return b, nil
 }
 
-// openRegular opens a regular file for reading. It refuses links, folders and
-// pipes, which could lead elsewhere or block.
+// openRegular opens a regular file for reading. It refuses folders, links, which
+// could point outside the index, and pipes, which could block.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	for attempt := 0; ; attempt++ {
 		f, info, err := openOnce(path)

@@ -15,8 +15,8 @@ const (
 	// MemoryMap maps the files and leaves page size and eviction to the system.
 	MemoryMap Memory = iota
 	// MemoryHuge copies the rows into memory of this process, in 2 MB pages if
-	// the system has them. The copy joins the vectors of all segments. Later
-	// disk failures do not affect searches.
+	// the system has them. The copied vectors of all segments are contiguous.
+	// Later disk failures do not affect searches.
 	MemoryHuge
 	// MemoryAuto copies the rows of an index with a k-d forest if twice their
 	// size is free, because the forest's random accesses are faster in 2 MB
@@ -44,15 +44,15 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// A region is memory of this process, from which method take cuts slices.
+// A region is memory of this process. Its method take returns consecutive parts.
 type region struct {
 	all  []byte
 	used int
 	free func()
 }
 
-// take returns n bytes. Their capacity extends over the following slices, so
-// that callers can join neighbours.
+// take returns the next n bytes. Their capacity extends to the end of the
+// region, so that callers can join neighbouring slices.
 func (r *region) take(n int) []byte {
 	b := r.all[r.used : r.used+n]
 	r.used += n
@@ -69,13 +69,13 @@ var thisSystem = system{AvailableMemory, Allocate}
 // reserve allocates a region for the rows of m, or returns nil to map them.
 func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *region {
 	size := RowBytes(m)
-	// In scheme local, the cloud searches nothing.
+	// The cloud does not search indexes of scheme "local".
 	if memory == MemoryMap || size == 0 || !m.Scheme.CloudSearches() || memory == MemoryAuto && m.Trees == 0 {
 		return nil
 	}
 	log = log.With("index", m.ID.String(), "bytes", size)
-	// Check even an explicit request, because a copy that does not fit would
-	// get the process killed or swapped.
+	// Check even for MemoryHuge, which the user asked for. With a copy that does
+	// not fit, the system would kill the process or swap its memory.
 	need := size
 	if memory == MemoryAuto {
 		need = 2 * size

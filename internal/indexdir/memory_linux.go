@@ -20,8 +20,8 @@ func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)
 	}
-	// Use whole huge pages, because the system cannot back part of a page with
-	// one.
+	// Use whole huge pages, because the system does not use a huge page for less
+	// than 2 MB.
 	size := (int(n) + hugePage - 1) / hugePage * hugePage
 	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -32,10 +32,10 @@ func Allocate(n uint64) ([]byte, func(), error) {
 	return all[first : first+int(n) : first+int(n)], func() { _ = unix.Munmap(all) }, nil
 }
 
-// AvailableMemory returns the memory that the process can allocate without
-// taking it from others: the smaller of the system's available memory and the
-// unused part of the control group's limit. known is false if the system
-// reports neither.
+// AvailableMemory returns the number of bytes that the process can allocate
+// without taking memory from other processes. This is the smaller of the
+// system's available memory and the unused part of the control group's limit.
+// Result known is false if the system does not report its available memory.
 func AvailableMemory() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

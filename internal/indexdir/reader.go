@@ -21,8 +21,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Index is an open index: its manifest and its segments in memory. It is
-// opened with one reference. Releasing the last reference unmaps the files.
+// An Index is an open index: its manifest and its segments in memory. Its
+// reference count starts at 1. Releasing the last reference unmaps the files.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
@@ -35,11 +35,11 @@ type Index struct {
 // Open maps the active index of folder and checks every byte.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
-// Open opens the index like the function Open, with the rows in the given
+// Open opens the index like the function Open and keeps the rows in the given
 // memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
-// open calls between after reading the manifest and before reading the
+// open calls function between after reading the manifest and before reading the
 // segments.
 func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
@@ -64,8 +64,9 @@ func open(memory Memory, folder string, between func()) (*Index, error) {
 	}
 }
 
-// Load reads the segments of m, active or not, and places the rows in this
-// memory. Errors name the folder only if they wrap cpar.ErrStorage.
+// Load reads the segments of m, which need not be the active manifest, and keeps
+// the rows in the given memory. Errors name the folder only if they wrap
+// cpar.ErrStorage.
 func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*Index, error) {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	x := &Index{manifest: m, segments: make([][]byte, len(m.Segments)), maps: make([]mmap.MMap, len(m.Segments))}
@@ -77,7 +78,7 @@ func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*I
 			}
 		}
 	}
-	// Of several faults, report the first in the manifest's order.
+	// If several segments have faults, report the first in the manifest's order.
 	faults := make([]error, len(m.Segments))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -108,8 +109,8 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Read the file, not the map: a disk failure then returns an error, whereas
-	// a failed access to the map would end the process.
+	// Read the file, not the map. If the disk fails, a read returns an error,
+	// whereas an access to the map would end the process.
 	if err := checkDigest(f, s); err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func readSegment(b []byte, folder string, s cpar.Segment) ([]byte, error) {
 	h := sha256.New()
 	for at := 0; at < len(b); {
 		n, err := f.Read(b[at:min(at+256<<10, len(b))])
-		h.Write(b[at : at+n]) // while in the cache
+		h.Write(b[at : at+n]) // hash it while it is in the cache
 		at += n
 		if err != nil && at < len(b) {
 			return nil, durable.StorageError("reading", f.Name(), 0, err)
@@ -179,7 +180,7 @@ func Fault(s cpar.Segment, err error) error {
 // Manifest returns the index's manifest, which must not be modified.
 func (x *Index) Manifest() *cpar.Manifest { return x.manifest }
 
-// Copied returns the number of copied bytes.
+// Copied returns the number of bytes that are copied instead of mapped.
 func (x *Index) Copied() int {
 	if x.copied == nil {
 		return 0
@@ -187,13 +188,14 @@ func (x *Index) Copied() int {
 	return len(x.copied.all)
 }
 
-// Segments returns the segments in the manifest's order, valid until the last
-// Release. Writing to a mapped segment ends the process. Copied segments are
-// contiguous, and the capacity of each extends over those that follow.
+// Segments returns the segments in the manifest's order. They are valid until
+// the last Release. Writing to a mapped segment ends the process. Copied
+// segments are contiguous, and the capacity of each extends over the segments
+// after it.
 func (x *Index) Segments() [][]byte { return x.segments }
 
 // Segment returns the bytes of the segment of this kind. The kind must not be
-// vectors.
+// vectors, because an index may have several such segments.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == kind {
@@ -220,7 +222,7 @@ func (x *Index) Retain() {
 }
 
 // OnRelease adds a function to be called after the last Release, when the files
-// are no longer mapped. Call it before sharing the index.
+// are no longer mapped. It must be called before the index is shared.
 func (x *Index) OnRelease(f func()) {
 	before := x.released
 	x.released = func() {

@@ -57,8 +57,8 @@ func Create(folder string, o Options) (*Writer, error) {
 
 // Attach opens a folder inside the data folder of a cloud. It accepts any
 // contents, so that a damaged manifest can be overwritten. It takes no lock,
-// because a client may invent ten thousand IDs, and removes nothing, because
-// uploads may be resumed.
+// because a client that invents ten thousand IDs could make the cloud hold as
+// many locks. It removes nothing, because clients may resume their uploads.
 func Attach(folder string, fsys durable.FS) (*Writer, error) {
 	if err := durable.MkdirAll(fsys, SegmentsFolder(folder), folderMode); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (w *Writer) prepare() error {
 	if err := durable.MkdirAll(w.fsys, segments, folderMode); err != nil {
 		return err
 	}
-	// A killed process may have created the folders without syncing their
-	// names.
+	// An earlier process may have been killed after it created the folders and
+	// before it synced their names.
 	for _, dir := range []string{filepath.Dir(w.folder), w.folder} {
 		if err := w.fsys.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)
@@ -90,13 +90,13 @@ func (w *Writer) prepare() error {
 	case errors.Is(err, cpar.ErrStorage):
 		return err
 	}
-	// A damaged or foreign manifest does not tell which segments are needed, so
-	// keep all until the next Activate.
+	// The segments that a damaged or foreign manifest needs are unknown. Keep
+	// all segments until the next Activate.
 	return nil
 }
 
-// removeUnnamed removes the segments that m does not name, or all if m is nil.
-// It keeps files not named by digests.
+// removeUnnamed removes the segments that m does not name, or all segments if m
+// is nil. It keeps files whose names are not digests.
 func (w *Writer) removeUnnamed(m *cpar.Manifest) error {
 	named := map[string]bool{}
 	if m != nil {
@@ -149,8 +149,8 @@ func (w *Writer) activate(m *cpar.Manifest) error {
 		}
 		f.Close()
 	}
-	// An earlier call may have written a segment and failed to sync its name.
-	// The owner does not write that segment again, so sync the folder now.
+	// An earlier upload may have written a segment and failed to sync its name.
+	// The owner does not send that segment again, so sync the folder now.
 	segments := SegmentsFolder(w.folder)
 	if err := w.fsys.SyncDir(segments); err != nil {
 		return durable.StorageError("syncing folder", segments, 0, err)
@@ -158,8 +158,8 @@ func (w *Writer) activate(m *cpar.Manifest) error {
 	return durable.WriteFileFS(w.fsys, filepath.Join(w.folder, manifestName), b, fileMode)
 }
 
-// Close releases the lock of Create. Segments that were not activated stay
-// until the next Create.
+// Close releases the lock that Create took. Segments that were not activated
+// stay until the next Create.
 func (w *Writer) Close() error { return w.lock.Close() }
 
 // A SegmentWriter writes one segment and computes its digest.
@@ -177,8 +177,8 @@ func (w *Writer) AddSegment(kind cpar.SegmentKind) (*SegmentWriter, error) {
 	return w.add(kind, kind.String(), nil, 0)
 }
 
-// AddUpload starts a segment that must have digest want and size bytes (-1 if
-// unknown).
+// AddUpload starts a segment that must have digest want. Parameter size is the
+// expected number of bytes, or −1 if unknown.
 func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error) {
 	return w.add(0, uploadLabel, &want, size)
 }

@@ -9,8 +9,8 @@ import (
 const MaxBatch = 64
 
 // AppendBatch appends the encoding of a batch to b: a four-byte count, then
-// each item as a four-byte length and its bytes. Items are canonical requests
-// or replies.
+// each item as a four-byte length and its bytes. An item is an encoded request
+// or reply.
 func AppendBatch(b []byte, items [][]byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(items)))
 	for _, item := range items {

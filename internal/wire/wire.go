@@ -1,6 +1,7 @@
 // Package wire reads and writes the canonical encoding of all stored and sent
-// data: fixed-width little-endian words, counts before lists, no optional
-// fields, no trailing bytes. docs/FORMAT.md gives the layouts.
+// data. Numbers are little-endian and have a fixed width, and a count precedes
+// each list. There are no optional fields and no trailing bytes. docs/FORMAT.md
+// gives the layouts.
 //
 // Each value has only one encoding, so decoding and encoding again gives the
 // same bytes. A Reader checks each count against the remaining input before it
@@ -31,7 +32,7 @@ type Reader struct {
 	err  error
 }
 
-// NewReader reads b. Its errors wrap kind.
+// NewReader returns a Reader of b whose errors wrap kind.
 func NewReader(b []byte, kind error) *Reader { return &Reader{all: b, kind: kind} }
 
 // Bytes returns the next n bytes without copying them.
@@ -119,8 +120,8 @@ func AppendU16s(b []byte, v []uint16) []byte {
 	return b
 }
 
-// Encoded reads a length and a value of this length, and decodes the value with
-// into.
+// Encoded reads a length and a value of that length, and decodes the value into
+// parameter into.
 func (r *Reader) Encoded(what string, into encoding.BinaryUnmarshaler) error {
 	enc := r.Bytes(r.Count(1, "bytes of "+what), what)
 	if r.err != nil {
