@@ -20,7 +20,7 @@ func pick(s *Sweep, how cpar.Search, point func(SweepRow) plot.Point) []plot.Poi
 	return out
 }
 
-// Figures plots Figures 8 to 10 of the paper.
+// Figures plots the equivalents of Figures 8 to 10 of the paper.
 func (s *Sweep) Figures() []plot.Figure {
 	p := paper.Values()
 	return []plot.Figure{s.tradeoffFigure(p), s.recallFigure(p), s.speedupFigure()}
