@@ -38,7 +38,6 @@ type flags struct {
 	network           networkflags.Flags
 }
 
-// add registers the flags of measurements that have the given needs.
 func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
 	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
@@ -111,7 +110,6 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	}, nil
 }
 
-// stepReporter returns a function that prints one line on w for every step.
 func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 	return func(r checkpoint.Record, err error) {
 		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)

@@ -87,7 +87,7 @@ func eliminateToy(noiseless bool) (Row, error) {
 		plain[i], right[i], cipher[i] = make([]int64, toyDim), make([]uint64, toyDim), make([]uint64, toyDim)
 		for j := range plain[i] {
 			plain[i][j] = rng.Int64N(401) - 200
-			right[i][j] = uint64(plain[i][j]) << p.RecordShift // w·V, with e unknown
+			right[i][j] = uint64(plain[i][j]) << p.RecordShift // w·V, because the attacker does not know e
 		}
 		if err := key.EncryptRecord(cipher[i], plain[i], noise); err != nil {
 			return Row{}, fmt.Errorf("encrypting a toy record: %w", err)
@@ -124,7 +124,7 @@ func noiselessRow(v *View) (row []uint64, used int) {
 // wrong row gives it with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	unused := v.Vectors[used:]
-	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift }) // w·V, because the attacker does not know e
+	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift })
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(unused), 0)
 }
 

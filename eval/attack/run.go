@@ -110,7 +110,6 @@ func (r *run) add(rows ...Row) {
 	}
 }
 
-// record adds the rows of an attack and returns its error.
 func (r *run) record(rows []Row, err error) error {
 	r.add(rows...)
 	return err
@@ -232,7 +231,6 @@ func proportion(attack, scheme string, known, right, trials int, baseline float6
 		Baseline: baseline, Low: low, High: high, Trials: trials}
 }
 
-// count returns the number of i from 0 to n−1 for which right returns true.
 func count(n int, right func(i int) bool) (sum int) {
 	for i := range n {
 		if right(i) {
@@ -263,7 +261,6 @@ func Wilson(right, trials int) (low, high float64) {
 	return low, high
 }
 
-// Attacks holds the results of attacks by an actively curious server.
 type Attacks struct {
 	Records  int   `json:"records"`
 	Requests int   `json:"requests"`

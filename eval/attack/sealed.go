@@ -30,7 +30,6 @@ func openSealed(files *indexdir.Index) (*sealedIndex, error) {
 	return &sealedIndex{x, parts.Open}, err
 }
 
-// annotate returns the reply to a request, both encoded and decoded.
 func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, *lattice.Reply, error) {
 	replies, err := x.index.Annotate(ctx, 1, []*cpar.Request{q})
 	if err != nil {
@@ -81,7 +80,7 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
 	reply, decoded, err := c.annotate(context.Background(), q)
-	if err != nil { // from here on, group holds one coefficient per record
+	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
 	s := &Observation{Request: request}
@@ -91,7 +90,7 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	ring, k := c.params.Ring(), c.params.Records()
 	for g, n := range c.counts {
 		group := decoded.Words[g*k : (g+1)*k]
-		ring.InterpolateFolded(group) // group now holds one coefficient per record
+		ring.InterpolateFolded(group) // from here on, group holds one coefficient per record
 		for _, x := range group[:n] {
 			s.Returned = append(s.Returned, uint32(len(s.Returned)))
 			s.Scores = append(s.Scores, float64(ring.Centred(x)))

@@ -125,7 +125,6 @@ func (s *Security) Tables() []measure.Table {
 	return []measure.Table{rings, formats}
 }
 
-// ringLabel describes the use of a ring in the program.
 func ringLabel(r estimate.Ring) string {
 	switch r {
 	case ringOf(lattice.Fast):

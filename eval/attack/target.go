@@ -12,7 +12,6 @@ import (
 	"cpar/user"
 )
 
-// A Collection holds the plaintext photos.
 type Collection struct {
 	// Train is indexed in an order that the cloud does not know. Test holds the
 	// photos of requests, which are also the attacker's candidates.

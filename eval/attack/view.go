@@ -17,7 +17,6 @@ import (
 type Cloud interface {
 	Scheme() string
 	Stored() *StoredIndex
-	// Observe reads a request, answers it and reports what it saw.
 	Observe(request []byte) (*Observation, error)
 }
 

@@ -132,7 +132,6 @@ func (out *Baselines) skip(err error) bool {
 	return true
 }
 
-// lay sets the integers of the index, as the plaintext twin computes them.
 func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 	if p.Integers, err = measure.IntegersOf(b, n, p.vectors); err != nil {
 		return err

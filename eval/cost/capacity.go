@@ -32,7 +32,6 @@ var Planned = []Need{
 	{Scheme: cpar.SchemeCPAR, Profile: profile.Paper}, {Scheme: cpar.SchemeIVF, Profile: profile.Paper},
 }
 
-// A Host describes one machine of the cluster.
 type Host struct {
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memory_bytes"`

@@ -69,7 +69,6 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 
 type costs struct{ index, held, read, kept, request, reply, core, owner float64 }
 
-// stored returns the costs that a manifest determines.
 func stored(m *cpar.Manifest, owner *user.Owner) (out costs) {
 	out.index = float64(m.Bytes())
 	for i, needed := range (shard.Range{Last: 1 << 30}).Needs(m) {

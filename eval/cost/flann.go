@@ -158,7 +158,6 @@ func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progres
 	return f, nil
 }
 
-// A vectorTable holds the vectors of one space.
 type vectorTable struct {
 	name              string
 	d                 int
@@ -247,7 +246,6 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 	return 0, 0, false
 }
 
-// compare interpolates every curve at each of flannRecalls.
 func (f *FLANN) compare() {
 	var curves []FLANNCurve
 	for _, r := range f.Points {

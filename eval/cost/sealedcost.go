@@ -128,7 +128,6 @@ type TransferRow struct {
 	LocalStored float64 `json:"local_stored_mb"`
 }
 
-// TransferSizes holds the sizes from which the rows are computed, in bytes.
 type TransferSizes struct {
 	Profile float64 // fetched once in every scheme
 	Request float64
@@ -137,7 +136,6 @@ type TransferSizes struct {
 	Local   float64 // per record: vector and keywords, which scheme local fetches once
 }
 
-// LocalVectorBytes returns the size of a vector in scheme local.
 func LocalVectorBytes(dim int) float64 {
 	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
 }

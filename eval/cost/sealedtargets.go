@@ -179,7 +179,6 @@ func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.
 	return err
 }
 
-// measure builds and searches an index as cpar build does.
 func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	m.Records = plan.Million
 	s, _, err := measure.OpenSealed(ctx, repeatPhotos(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
@@ -251,7 +250,6 @@ func (out *ScanCost) measure(ctx context.Context, c *measure.Corpus, plan Target
 	return err
 }
 
-// measure adds single photos, as cpar add does.
 func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Update
 	s, _, err := measure.OpenSealed(ctx, repeatPhotos(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})

@@ -38,7 +38,6 @@ const tenantsOf = 2
 
 const fairWait = 2
 
-// fair measures each scheme at the first of the sizes Records.
 func (b *builder) fair(ctx context.Context, photos *measure.Corpus) ([]FairnessRow, error) {
 	c, err := photos.Mixed(ctx, b.Records[0], b.Progress)
 	if err != nil {

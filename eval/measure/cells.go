@@ -96,7 +96,6 @@ type Integers struct {
 	Dis    func(v *vector.Vector, score int64) (float64, error)
 }
 
-// IntegersOf returns the integers of the first n records and of the requests.
 func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, error) {
 	plain, err := b.Twin()
 	if err != nil {
@@ -128,7 +127,6 @@ func Floats(row []int16, sign float32) []float32 {
 	return Map(row, func(x int16) float32 { return sign * float32(x) })
 }
 
-// Row partitions the collection several times and searches each partition.
 func (m *cellRun) Row(ctx context.Context, clusters int, copies float64) (CellRow, error) {
 	out := CellRow{Cells: clusters, Copies: copies, MinRecall: 1}
 	size := (int(copies*float64(len(m.rows))) + clusters - 1) / clusters
@@ -160,7 +158,6 @@ type retrieval struct {
 	Keywords float64
 }
 
-// retrieve ranks the records for which function scored returns true.
 func (m *cellRun) retrieve(scored func(request int, record uint32) bool) (*retrieval, error) {
 	all, said := make([][]rank.Neighbour, len(m.vectors)), make([][]rank.Keyword, len(m.vectors))
 	ranked := m.Owner.Ranker().Neighbours()

@@ -187,7 +187,6 @@ func (s *Session) load() (err error) {
 	return err
 }
 
-// DeviceIndex returns the index as the owner's device sees it.
 func (s *Session) DeviceIndex() *device.Index {
 	cloud := InProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
 	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
@@ -221,7 +220,6 @@ func (c *Corpus) TestVectors(o *user.Owner) ([]*vector.Vector, error) {
 	})
 }
 
-// TestName returns the name of a test image within the collection.
 func (c *Corpus) TestName(i int) string {
 	if i < len(c.TestItems) {
 		return c.TestItems[i].Name

@@ -143,8 +143,6 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	})
 }
 
-// PlainNearest returns the k records nearest to every request by exact
-// distance.
 func (s *Session) PlainNearest(ctx context.Context, k int) ([][]rank.Neighbour, error) {
 	distances, err := s.plainDistances(ctx)
 	if err != nil {
@@ -197,7 +195,6 @@ func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([
 	})
 }
 
-// Replayed is the number of requests used to measure the memory bound.
 const Replayed = 100
 
 // MemoryBound returns base divided by the median time of replaying n requests

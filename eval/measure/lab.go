@@ -39,7 +39,6 @@ type Lab struct {
 	session *Session
 }
 
-// LabOf returns a lab with a corpus in memory, for tests.
 func LabOf(c *Corpus, digest string) *Lab { return &Lab{corpus: c, digest: digest} }
 
 func (l *Lab) SetNetwork(n *encoder.Encoder) { l.network = n }
@@ -83,7 +82,6 @@ func hashFile(h hash.Hash, path string) error {
 	return nil
 }
 
-// Network returns the image network of Model, or nil if Model is "".
 func (l *Lab) Network() (*encoder.Encoder, error) {
 	if l.network == nil && l.Model != "" {
 		n, err := encoder.Open(l.Model, l.ModelOptions)
@@ -104,7 +102,6 @@ func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	return c.InOrderOf(l.Draw), nil
 }
 
-// ReadCorpus returns the collection in its own order.
 func (l *Lab) ReadCorpus(ctx context.Context) (*Corpus, error) {
 	if l.corpus == nil {
 		network, err := l.Network()

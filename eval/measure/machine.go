@@ -21,7 +21,6 @@ func Machine() string {
 	return line + ", " + runtime.Version()
 }
 
-// processor returns the processor's name if the system provides it.
 func processor() string {
 	b, _ := os.ReadFile("/proc/cpuinfo")
 	cache := ""

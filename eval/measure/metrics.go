@@ -112,7 +112,6 @@ func RecallAt10(found, truth [][]uint32) float64 {
 
 func KeywordsOf(scored [][]rank.Keyword) [][]string { return Map(scored, KeywordStrings) }
 
-// TopRecords returns the first ten record numbers of each list.
 func TopRecords(near [][]rank.Neighbour) [][]uint32 {
 	return Map(near, func(list []rank.Neighbour) []uint32 {
 		return Map(list[:min(10, len(list))], func(n rank.Neighbour) uint32 { return n.Record })

@@ -65,7 +65,6 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 	return out
 }
 
-// blend returns a weighted mean of x and y with five per cent of jitter.
 func blend(rng *rand.Rand, share float32, x, y []float32) []float32 {
 	z := make([]float32, len(x))
 	for i := range x {

@@ -63,7 +63,6 @@ func (m Measurement) order() int {
 	return 1
 }
 
-// A Plan configures a run of measurements.
 type Plan struct {
 	Lab          *Lab
 	Runner       *checkpoint.Runner
@@ -196,7 +195,6 @@ func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inp
 	return R(x), nil
 }
 
-// needed calls OneStep with the inputs that m.Needs selects.
 func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
 	inputs, err := r.Inputs(m.Needs)
 	if err != nil {

@@ -28,7 +28,6 @@ const MinRelated = 2
 // them, by keyword number.
 type Marks struct{ predicted, hit []int32 }
 
-// A Judge compares annotations with the true keywords.
 type Judge struct {
 	keywords     []string
 	KeywordIndex map[string]int32
@@ -130,7 +129,6 @@ func (x Interval) String() string {
 	return FormatDecimal(x.Value, 1) + " (" + FormatDecimal(x.Low, 1) + "–" + FormatDecimal(x.High, 1) + ")"
 }
 
-// Cells formats the value and its bounds for a table.
 func (x Interval) Cells(digits int) []string {
 	return []string{FormatDecimal(x.Value, digits), FormatDecimal(x.Low, digits), FormatDecimal(x.High, digits)}
 }
@@ -189,7 +187,6 @@ func Ratios(a, b []float64) []float64 {
 	return out
 }
 
-// AllKeywords selects all keywords of the neighbours.
 const AllKeywords = math.MaxInt32
 
 // Median returns the upper median of x, or 0 if x is empty.
@@ -228,7 +225,6 @@ func WeightedMedian(x []int64, weights []float64) int64 {
 
 func Milliseconds(ns []int64) float64 { return float64(Median(ns)) / 1e6 }
 
-// RoundTo rounds x to digits decimal places.
 func RoundTo(x float64, digits int) float64 {
 	s := math.Pow10(digits)
 	return math.Round(x*s) / s

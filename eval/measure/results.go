@@ -45,7 +45,6 @@ func Identity() (string, error) {
 	return program + " " + Machine(), err
 }
 
-// Drawn is a Result with figures.
 type Drawn interface {
 	Result
 	Figures() []plot.Figure

@@ -23,7 +23,6 @@ type SealedSession struct {
 	Cloud *sealed.Index
 }
 
-// OpenSealed builds an index in a temporary folder and opens it.
 func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*SealedSession, *user.Builder, error) {
 	x, b, err := BuildIndex(ctx, user.NewKey(), images, opt)
 	if err != nil {
@@ -124,8 +123,8 @@ type sealedTimes struct {
 // beside (unless nil), so that a slow period of the machine affects both.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
-	err = WithoutGC(func() error { // the first round warms up
-		for i := range len(requests) + 1 { // the first warms up
+	err = WithoutGC(func() error {
+		for i := range len(requests) + 1 { // the first round warms up
 			begun := time.Now()
 			lap := func(to *[]float64) {
 				if i > 0 {

@@ -18,7 +18,6 @@ type Table struct {
 	Rows    [][]string
 }
 
-// A Result of a measurement can be shown as tables.
 type Result interface{ Tables() []Table }
 
 func (t *Table) WriteCSV(w io.Writer) error {
@@ -32,7 +31,6 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// Print writes t as text with aligned columns.
 func (t *Table) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n\n", t.Title)
 	tab := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)

@@ -108,7 +108,6 @@ type PreparedRequest struct {
 	Request *cpar.Request
 }
 
-// Prepare makes the first n requests for a search, on all cores.
 func (s *Session) Prepare(ctx context.Context, p cpar.Params, n int) ([]PreparedRequest, error) {
 	out := make([]PreparedRequest, n)
 	return out, Each(ctx, n, func(i int) (err error) {

@@ -23,7 +23,6 @@ type outcome struct {
 	SameAsScan bool
 }
 
-// answerAndCompare answers test request i encrypted and in plaintext.
 func (s *Session) answerAndCompare(i int, p cpar.Params) (*outcome, error) {
 	pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
 	if err != nil {

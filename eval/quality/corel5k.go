@@ -66,7 +66,6 @@ func (r *Corel5k) Tables() []measure.Table {
 	return []measure.Table{t}
 }
 
-// A PublishedRow is the annotation quality of a method in the literature.
 type PublishedRow struct {
 	Scheme string `json:"scheme"`
 	measure.Quality

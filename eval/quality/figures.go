@@ -75,7 +75,6 @@ func (s *Sweep) speedupFigure() plot.Figure {
 	return f
 }
 
-// Figures plots the paper's four panels: error and dimension against α and γ.
 func (a *AlphaGamma) Figures() []plot.Figure {
 	p := paper.Values()
 	alpha := plot.Axis{Label: "α  (γ = 100)", Ticks: []float64{0.25, 0.5, 0.75, 1, 1.5, 2}}

@@ -232,7 +232,6 @@ func (x *pricedIndex) ask(ctx context.Context, c *measure.Corpus, round int) err
 	return nil
 }
 
-// onOneCore calls f with all goroutines limited to one core.
 func onOneCore(f func() error) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	return f()

@@ -74,7 +74,6 @@ func (r *profileRun) sealed(ctx context.Context, c *measure.Corpus, requests []*
 	return err
 }
 
-// annotate ranks the keywords of every test image's first k neighbours.
 func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.Ranking) ([][]rank.Keyword, error) {
 	how.Ranker = ranker
 	out := make([][]rank.Keyword, len(r.truth))

@@ -20,7 +20,6 @@ type SampleKeyword struct {
 }
 
 type Sample struct {
-	// Name is the image's name within the collection.
 	Name  string          `json:"name"`
 	CPAR  []SampleKeyword `json:"cpar"`
 	CAPIA []SampleKeyword `json:"capia"`

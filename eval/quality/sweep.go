@@ -49,7 +49,6 @@ type SweepRow struct {
 	Quality          measure.Quality  `json:"quality"`
 }
 
-// A Sweep holds the speed and accuracy of every search in one run.
 type Sweep struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
@@ -137,7 +136,6 @@ type judged struct {
 	quality                          measure.Quality
 }
 
-// judgeAll decrypts the replies of configuration j and judges their keywords.
 func (w *sweeper) judgeAll(j int) (*judged, error) {
 	n := len(w.truth)
 	all, five := make([]measure.Marks, n), make([]measure.Marks, n)
@@ -180,7 +178,6 @@ func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	return measure.NewInterval(values)
 }
 
-// Tables returns three tables of one run: speedup, recall and trade-off.
 func (s *Sweep) Tables() []measure.Table {
 	return []measure.Table{s.speedups(), s.recalls(), s.tradeoff()}
 }

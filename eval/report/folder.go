@@ -137,7 +137,6 @@ func (f *resultFolder) span(table, column string, where ...string) (string, erro
 	return low + " to " + high, nil
 }
 
-// markdown returns a table as Markdown, or a note that it is missing.
 func (f *resultFolder) markdown(table string, where ...string) (string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {

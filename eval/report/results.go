@@ -41,7 +41,6 @@ func WriteResults(path, file string) error {
 	return durable.WriteFile(file, page, 0o644)
 }
 
-// between returns the relative path from one folder to another, with slashes.
 func between(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {

@@ -18,7 +18,6 @@ type Scenario struct {
 
 const scenarioStart = 10 * time.Second
 
-// Scenarios lists all simulated scenarios.
 var Scenarios = []Scenario{
 	{"nothing happens", func(*cluster) {}},
 	{"one node is killed", func(f *cluster) { f.kill(f.sorted()[:1], false) }},

@@ -25,7 +25,6 @@ import (
 	"cpar/user"
 )
 
-// Photos writes n small images and returns a corpus of them.
 func Photos(t *testing.T, n int) *measure.Corpus {
 	t.Helper()
 	dir := t.TempDir()
