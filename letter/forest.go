@@ -90,8 +90,8 @@ type Prepared struct {
 	point  []uint16  // V_i as levels, on which the trees split
 }
 
-// Setup performs System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It
-// reports the number of encrypted nodes to report. Errors wrap cpar.ErrInput.
+// Setup performs System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It calls
+// report with the number of encrypted nodes. Errors wrap cpar.ErrInput.
 func Setup(ctx context.Context, images []Image, o Options, report progress.Func) (*User, *Cloud, error) {
 	u, err := newUser(images, o)
 	if err != nil {

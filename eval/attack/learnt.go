@@ -42,8 +42,8 @@ var (
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
-	// indexed and others hold indices in Collection.Train, in ascending order.
-	// The photos indexed belong to the owner, and the others to the attacker.
+	// Slices indexed and others hold the indices in Collection.Train of the
+	// owner's photos and of the attacker's, in ascending order.
 	indexed, others []int
 	view            *View
 	// trainIndex[i] is the index in Collection.Train of the photo that is

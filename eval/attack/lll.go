@@ -14,15 +14,15 @@ import (
 // Reading records from an index alone, with no prior knowledge.
 //
 // The difference of two records is S⁻¹·(w·(V − V′) + e − e′), where S is the
-// secret key matrix, V a record's vector, w = 2^DistanceShift and e noise. The
-// noiseless slot (the element that is 1 in every record) is 0 in all
-// differences. Let K differences be the rows of a K×m matrix D. For every
-// element of a vector, the lattice of all D·s modulo 2⁶⁴ contains the column of
-// the element's K differences. The size of their entries is w times the
-// variation of z (the integer vectors), about 2²¹. A random lattice of the same
-// volume has no vector that short, so LLL finds the columns, up to signs and
-// small multiples of each other. Elimination then gives the row of S that reads
-// an element from every record.
+// secret key matrix, V a record's vector, w = 2^DistanceShift the plaintext
+// scale, and e noise. The noiseless slot (the element that is 1 in every
+// record) is 0 in all differences. Let K differences be the rows of a K×m
+// matrix D. For every element of a vector, the lattice of all D·s modulo 2⁶⁴
+// contains the column of the element's K differences. The size of their entries
+// is w times the variation of z (the integer vectors), about 2²¹. A random
+// lattice of the same volume has no vector that short, so LLL finds the
+// columns, up to signs and small multiples of each other. Elimination then
+// gives the row of S that reads an element from every record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)

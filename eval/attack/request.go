@@ -81,7 +81,6 @@ func vectorsOf[V any](ctx context.Context, p func(*feature.Vectors) (V, error), 
 	return out, err
 }
 
-// compare returns the distances of each request from all records.
 func compare[R any](records, requests []R, distance func(record, request R) float64) [][]float64 {
 	out := make([][]float64, len(requests))
 	parallel.For(len(requests), func(i int) {

@@ -39,8 +39,8 @@ func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Repl
 	return replies[0], words, err
 }
 
-// A sealedCloud is the cloud of scheme sealed. It cannot read scores. For every
-// record it computes a ciphertext, which is a coefficient modulo Q.
+// A sealedCloud is the cloud of scheme sealed. For every record it computes a
+// ciphertext (a coefficient modulo Q) instead of a readable score.
 type sealedCloud struct {
 	*sealedIndex
 	counts []int // records per group of records that share ciphertexts

@@ -126,8 +126,8 @@ func (n Need) Check() error {
 
 // PlanCapacity computes the cluster for a need from the costs of its scheme and
 // profile. Costs are linear in the number of records. Measurements
-// (profile-growth, scaling) confirm this up to a million records, and it is
-// assumed beyond.
+// (profile-growth, scaling) confirm this up to a million records. Beyond that
+// it is an assumption.
 func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	records := float64(n.Records)
 	out := Capacity{Need: n, Host: h, Costs: c,

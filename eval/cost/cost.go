@@ -38,7 +38,7 @@ type CostRow struct {
 	Search  string  `json:"search,omitempty"`
 	Approx  float64 `json:"approx,omitempty"` // X of AP-X, the percentage of records visited
 	Visits  float64 `json:"visits"`
-	Speedup float64 `json:"speedup"` // capia's time (a scan) in the same run, divided by NS
+	Speedup float64 `json:"speedup"` // speedup over capia (a scan) in the same run
 	// Bound is the speedup that the number of visits allows.
 	Bound float64 `json:"bound"`
 	// MemoryBound is the speedup of only scoring the same records in the same
@@ -70,9 +70,9 @@ type PrimitiveCost struct {
 	Vector    float64 `json:"vector_ms"`
 	VectorDim int     `json:"vector_dimension"`
 	// Plane is the time to encrypt a plane (a split of the forest) of |SF|+1
-	// elements, where SF is the set of split fields. The field BoxedPlane is
-	// for 2·m̂+2 elements as in the paper's box, where m̂ is the dimension of
-	// the projection.
+	// elements, where SF is the set of split fields. BoxedPlane is the time for
+	// the 2·m̂+2 elements of the paper's box, where m̂ is the dimension of the
+	// projection.
 	Plane      float64 `json:"plane_ms"`
 	BoxedPlane float64 `json:"boxed_plane_ms"`
 	BoxedDim   int     `json:"boxed_plane_dimension"`
@@ -92,8 +92,6 @@ type Cost struct {
 	Primitives PrimitiveCost     `json:"tools"`
 }
 
-// MeasureCost measures every search on the server, the build, a request and its
-// reply, with n images.
 func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 	b, err := l.Build(ctx, n)
 	if err != nil {

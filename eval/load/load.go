@@ -7,9 +7,9 @@
 //
 // Each index has its own data folder and process, so that the memory in a row
 // is the memory for one index. The cloud's cost does not depend on photo
-// contents. Records in excess of the collection's photos are therefore mixed,
-// that is, made by mixing the features of two photos (measure.Corpus.Mixed).
-// All indexes share one fitted profile.
+// contents. If an index needs more records than the collection has photos, the
+// others are therefore mixed: each is made from the features of two photos
+// (measure.Corpus.Mixed). All indexes share one fitted profile.
 package load
 
 import (
@@ -45,7 +45,7 @@ type Options struct {
 	// Length is the duration of a row.
 	Length time.Duration
 	// Fair adds two measurements at the first size: how one client of a tenant
-	// fares beside many clients of another tenant, and how the cloud stands
+	// fares beside many clients of another tenant, and how the cloud withstands
 	// attacks.
 	Fair     bool
 	Done     func(Row)
@@ -195,8 +195,6 @@ type builder struct {
 	fitted *profile.Fitted
 }
 
-// rows builds an index, pushes it to a newly started cloud, and measures it
-// with every number of clients.
 func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) ([]Row, error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {

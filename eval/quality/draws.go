@@ -217,7 +217,7 @@ func medianRange(x []float64) measure.Interval {
 	return measure.Interval{Value: at(50), Low: at(5), High: at(95)}
 }
 
-// Tables returns tables in which each value's minimum and maximum follow it.
+// Tables puts minimum and maximum after each value.
 func (d *Draws) Tables() []measure.Table {
 	return []measure.Table{d.quality(), d.written(), d.recalls()}
 }

@@ -57,8 +57,6 @@ type pricedIndex struct {
 // times is taken.
 const pricedOwner = 15
 
-// measureProfileCosts builds indexes of corpus c with the fitted profiles, and
-// sends requests to the indexes in turn.
 func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profileRun, network *encoder.Encoder, progress user.Progress) ([]ProfileCost, error) {
 	perProfile := make([][]*pricedIndex, len(runs))
 	for i, r := range runs {
@@ -184,8 +182,7 @@ func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, pr
 }
 
 // timeOwners measures the owner's times and the sizes of messages. Indexes take
-// turns as in timeClouds. Features are timed only in the first scheme of each
-// profile.
+// turns as in timeClouds.
 func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) error {
 	return measure.WithoutGC(func() error {
 		for round := range pricedOwner + 1 { // the first round warms up

@@ -45,8 +45,6 @@ func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.R
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
 
-// runProfile fits a profile on the training images and finds the neighbours of
-// every test image in every scheme.
 func runProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profileRun, error) {
 	fit, err := fitProfile(ctx, c, kind, progress)
 	if err != nil {

@@ -100,7 +100,6 @@ const (
 	reliabilityBins = 10
 )
 
-// profileSchemes lists the encrypted schemes in the order of the rows.
 var profileSchemes = []string{"capia", "cpar@10", "cpar-rank@10", "ivf@100", "ivf@10", "sealed"}
 
 // MeasureProfiles measures all profiles that the lab supports. It measures

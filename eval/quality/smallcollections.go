@@ -232,8 +232,8 @@ func firstKeywords(said [][]rank.Keyword, n int) [][]rank.Keyword {
 	return out
 }
 
-// probableKeywords builds an index and ranks all keywords of every test image
-// as cpar annotate does, but searches in plaintext.
+// probableKeywords ranks all keywords of every test image as cpar annotate
+// does, but searches in plaintext.
 func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind) (x smallDraw, err error) {
 	fit, err := fitProfile(ctx, c, kind, nil)
 	if err != nil {
@@ -322,8 +322,7 @@ func likelyCells(draws []Likely) []string {
 
 var likelyColumns = []string{"written", "right %", "low", "high", "human words %", "without a word %"}
 
-// Tables returns tables in which each value that varies by draw is followed by
-// its minimum and maximum.
+// Tables puts minimum and maximum after each value that varies by draw.
 func (s *SmallCollections) Tables() []measure.Table {
 	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and human keywords among them; mean, least and greatest over draws", s.Requests),
 		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}

@@ -81,8 +81,7 @@ type Row struct {
 	Moved int64 `json:"moved_bytes"`
 	// Fetched is the amount read from storage, including temporary copies.
 	Fetched int64 `json:"fetched_bytes"`
-	// Ideal is the minimum to move: the data that belongs to the nodes that
-	// came or went.
+	// Ideal is the amount of data that belongs to the nodes that came or went.
 	Ideal int64 `json:"ideal_bytes"`
 	// FullestHeld is the maximum data that a node holds, divided by the mean
 	// over nodes.

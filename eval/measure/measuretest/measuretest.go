@@ -54,7 +54,7 @@ func NewLab(t testing.TB, train, test int) *measure.Lab {
 }
 
 // SyntheticCorpus returns random features around a few centres. Some histogram
-// bins vary much more than others, as in real collections.
+// bins vary much more than others.
 func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	const centres = 12
 	rng := rand.New(rand.NewPCG(seed, 1))
