@@ -9,6 +9,7 @@
 // Out: tables (CSV), plots (SVG, PNG), docs/results.md and docs/scale.md.
 //
 // The evaluation runs the owner and the server in one process, so it is the
-// only room that links both user and cloud. No other room may import it,
-// except for distance in tests.
+// only room (a group of packages, docs/ARCHITECTURE.md) that links both user
+// and cloud. No other room may import it, except that tests may import
+// distance.
 package eval

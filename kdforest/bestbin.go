@@ -4,13 +4,14 @@ package kdforest
 // "Fast approximate nearest neighbors with automatic algorithm configuration").
 // It descends every tree once, and then always enters the nearest bin: a
 // subtree that an earlier descent passed by. The distance of a bin is the sum
-// over the planes crossed to reach it. As in FLANN, a dimension crossed twice
-// counts twice. Options.Visits corresponds to FLANN's bound on checks.
+// of the request's distances from the planes crossed to reach it. As in FLANN,
+// a dimension crossed twice counts twice. Options.Visits corresponds to FLANN's
+// bound on checks.
 //
-// Pruning, which FLANN always does, ends the search at the first bin beyond
-// Metric.Reach of the worst hit. It may miss a true neighbour, because the
-// distances of planes of one dimension add up. FLANN checks this bound after
-// every record, and this search after every batch.
+// Pruning, which FLANN always does, ends the search at the first bin whose
+// distance exceeds Metric.Reach of the worst hit. It may miss a true neighbour,
+// because distances from several planes of one dimension add up. FLANN checks
+// this bound after every record, and this search after every batch.
 
 func (s *searcher) startBestBin() {
 	s.bins, s.ahead, s.fresh = s.bins[:0], bin{step: step{far: None}}, 0
@@ -42,7 +43,7 @@ func (s *searcher) collectBestBin(room int) {
 	}
 }
 
-// descendBestBin descends from node k, at distance away, to the request's cell
+// descendBestBin descends from node k, whose bin has distance away, to a leaf
 // and visits its record. It pushes the bins on the far sides of the planes.
 func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	nodes := s.walks[tree].nodes
@@ -57,8 +58,8 @@ func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 		if node.Plane != None {
 			there += s.metric.Distance(node.Plane)
 		}
-		// A bin out of reach stays out of reach, because the worst hit only
-		// improves.
+		// Drop a bin that is out of reach. It will stay so, because the worst
+		// hit only improves.
 		if s.outOfReach(there) {
 			s.stats.PlanesPruned++
 		} else {
@@ -85,7 +86,8 @@ func (s *searcher) outOfReach(away float64) bool {
 type bin struct {
 	step
 	tree uint32
-	// distance is the sum over the planes crossed to reach the far child.
+	// distance is the sum of the distances from the planes crossed to reach the
+	// far child.
 	distance float64
 }
 

@@ -16,15 +16,15 @@ import (
 // of Silpa-Anan and Hartley that the paper uses.
 type BuildOptions struct {
 	Trees  int // 0 means 10
-	Top    int // number of dimensions of highest variance to draw from, 0 means 10
+	Top    int // number of most variable dimensions to draw from, 0 means 10
 	Sample int // maximum number of records for estimating a node's variances, 0 means 100
 	Draw   Draw
 	Split  Split
 	Place  Place
 
-	// Seed is the only source of randomness: equal rows, options and seed give
-	// equal forests on every machine. It must be secret if the split dimensions
-	// are secret.
+	// Seed is the only source of randomness. Equal rows, options and seeds give
+	// equal forests on every machine. The seed must be secret if the split
+	// dimensions are secret.
 	Seed [32]byte
 }
 
@@ -43,10 +43,10 @@ type Split uint8
 
 const (
 	// SplitMean splits at the value nearest the mean, as FLANN does. Each side
-	// gets at least an eighth of the records unless ties prevent it, so the
-	// depth is logarithmic.
+	// gets at least an eighth of the records, so the depth is logarithmic. Ties
+	// may prevent this.
 	SplitMean Split = iota
-	// SplitMedian splits as evenly as ties allow.
+	// SplitMedian splits as evenly as equal values allow.
 	SplitMedian
 )
 
@@ -62,9 +62,9 @@ const (
 	PlaceLeaf
 )
 
-// Build grows a forest over rows (n×d, read-only, finite). It returns the
-// forest and its planes without duplicates, in ascending order of (dimension,
-// value). Errors wrap ErrInput.
+// Build grows a forest over rows, which are n×d finite numbers. It returns the
+// forest and its planes, without duplicates and in ascending order of
+// (dimension, value). Errors wrap ErrInput.
 //
 // Trees grow in parallel, in time O(trees·n·log n·(d + log n)).
 func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
@@ -160,8 +160,8 @@ func comparePlanes[T Number](a, b Plane[T]) int {
 	return cmp.Or(cmp.Compare(a.Dim, b.Dim), cmp.Compare(a.Value, b.Value))
 }
 
-// newRand derives a separate generator for each tree, so that trees can grow in
-// any order.
+// newRand returns a separate generator for each tree, so that the order in
+// which trees grow does not matter.
 func newRand(seed [32]byte, tree int) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("cpar kdforest tree\x00"))

@@ -9,31 +9,32 @@ import (
 )
 
 // In the order ByRank, all trees vote before any record is scored. In one tree,
-// the distance of a record is the distance of its cell. Each plane between the
-// cell and the request contributes its rank: the plane's position in its
-// dimension, counted from the request. The search visits the records with the
-// smallest sum of distances over all trees.
+// the distance of a record is the distance of its cell (the region of its
+// leaf). Each plane between the cell and the request adds its rank: the plane's
+// position among the planes of its dimension, counted from the request. The
+// search visits the records with the smallest sum of distances over all trees.
 //
 //	tree 0 ──┐ ranks of each
 //	tree 1 ──┤ cell within bound
 //	   ⋮     ├─▶ votes by record: Σ (bound − ranks) ─▶ records with most votes
 //	tree 9 ──┘                                         are scored, in memory order
 //
-// One tree compares a record with a dozen planes and is often wrong, whereas
-// ten trees compare it with over a hundred. At AP-10 (10 % of the records
-// visited), ten trees find 0.79 of the true ten nearest depth first, 0.88 by
-// ranks per tree, and 0.95 by the sum of ranks. The method follows voting among
-// random projection trees (Hyvönen et al., "Fast nearest neighbor search
-// through sparse random projections and voting", 2016). Ranks are divided by
-// the square root of the number of planes in their dimension, because a
-// dimension with many splits has a large variance.
+// One tree compares a record with only a dozen planes and is often wrong. Ten
+// trees compare it with over a hundred. At AP-10 (10 % of the records visited),
+// ten trees find a share of 0.79 of the true ten nearest if searched depth
+// first, 0.88 if each tree is searched by its own ranks, and 0.95 by the sum of
+// ranks. The method follows voting among random projection trees (Hyvönen et
+// al., "Fast nearest neighbor search through sparse random projections and
+// voting", 2016). Ranks are divided by the square root of the number of planes
+// in their dimension, because a dimension with many splits has a large
+// variance.
 //
 // Scores do not influence the visits. Therefore a search by rank cannot prune,
 // and it reveals nothing beyond the request's ranks.
 
 const (
-	// rankUnit is one rank in a field with one plane. Sums are integers, and so
-	// equal on every machine.
+	// rankUnit represents one rank in a field with one plane. Ranks are
+	// integers, so that their sums are equal on every machine.
 	rankUnit = 1 << 12
 	// farthest exceeds any cell's distance in a regular forest. Cells beyond it
 	// get no votes.
@@ -46,12 +47,13 @@ type Field struct {
 	// First to Last−1 are the numbers of the planes, in ascending order of
 	// value.
 	First, Last uint32
-	// Beyond is the number of planes, from First on, that the request lies
-	// beyond. A request on a plane is not beyond it, as in Space.Left.
+	// Beyond is the number of planes with smaller values than the request's.
+	// The request lies beyond these planes, which are the first ones of the
+	// field.
 	Beyond uint32
 }
 
-// Ranker is a Space that also knows the fields. They can be computed by
+// Ranker is a Space that also knows the fields. A Ranker can compute them by
 // comparing the request with every plane.
 type Ranker interface {
 	Space
@@ -61,8 +63,9 @@ type Ranker interface {
 	Fields() []Field
 }
 
-// FieldsOf appends to dst the fields of planes in Build's order, seen from a
-// point. It implements Ranker.Fields for a Space of plain values.
+// FieldsOf appends the fields of planes to dst, seen from a point. The planes
+// must be in the order of Build. It implements Ranker.Fields for a Space of
+// plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	for first := 0; first < len(planes); {
 		dim := planes[first].Dim
@@ -76,9 +79,9 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	return dst
 }
 
-// check refuses ballots of another forest, record numbers that collide with the
-// leaf mark, and planes without a field, whose distances would be those of an
-// earlier search.
+// check refuses ballots of another forest, and record numbers that collide with
+// the leaf mark. It also refuses planes without a field, because their
+// distances would be left over from an earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
 		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
@@ -117,9 +120,9 @@ func (s *searcher) collectByRank() {
 }
 
 type election struct {
-	// away[p+1] is the request's distance from plane p in ranks, negative if
-	// the request lies beyond the plane. away[0] is 0, for nodes without a
-	// plane (None+1 is 0).
+	// away[p+1] is the request's distance from plane p in units of rankUnit. It
+	// is negative if the request lies beyond the plane. away[0] is 0 and serves
+	// nodes without a plane, because None+1 is 0.
 	away      []int32
 	votes     []int64
 	now, next []pendingBranch
@@ -151,7 +154,8 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 		}
 		e.pollAll(tree)
 		if near := ballotSize(visits, n); near < n {
-			// The trees are similar, so one bound suits all of them.
+			// The bound of the first tree suits all trees, because they are
+			// similar.
 			bound = tighten(votes, near)
 		}
 	}
@@ -170,8 +174,9 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 	return dst
 }
 
-// ballotSize returns the number of records on which a tree votes. Voting on all
-// records finds little more but enters two to four times as many cells.
+// ballotSize returns the number of records on which a tree votes. If trees
+// voted on all records, recall would hardly rise, but the search would enter
+// two to four times as many cells.
 func ballotSize(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
 func (e *election) rank(planes int, fields []Field) {
@@ -193,13 +198,14 @@ func (e *election) rank(planes int, fields []Field) {
 	}
 }
 
-// pollAll adds farthest, minus the distance of a record's cell, to the votes of
-// every record. A node's own record has the distance of the node's plane.
+// pollAll adds votes to every record: farthest minus the distance of the
+// record's cell. The record of an inner node has the distance of the node's
+// plane.
 func (e *election) pollAll(tree []branch) {
 	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
 	ranks := e.ranks
 	ranks[0] = 0
-	for i, b := range tree { // parents precede their children
+	for i, b := range tree { // parents come before their children
 		a := e.away[b.plane+1]
 		// The bound keeps sums over many far sides within an int32.
 		left, right := min(ranks[i]+max(-a, 0), farthest), min(ranks[i]+max(a, 0), farthest)
@@ -214,8 +220,9 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is pollAll restricted to cells within bound. It descends by level,
-// without unpredictable branches, and overlaps the memory reads of a block.
+// poll is like pollAll, but only for cells within bound. It descends level by
+// level without unpredictable branches, and overlaps the memory reads of a
+// block of nodes.
 func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], pendingBranch{}), e.next
 	var branches [block]branch
@@ -255,18 +262,18 @@ func (e *election) poll(tree []branch, bound int32) {
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
 // tighten returns the bound within which the first tree has the wanted number
-// of records, and rebases the votes to that bound.
+// of records. It changes the votes so that they are relative to that bound.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
-	least = max(least, 1) // it is less than 1 if a hostile tree has records beyond farthest
+	least = max(least, 1) // below 1 only if a hostile tree has records beyond farthest
 	for r, v := range votes {
 		votes[r] = max(0, v-least+1)
 	}
 	return int32(farthest - least + 1)
 }
 
-// nth returns the kth largest value and its count among the k largest, by
-// successively finer buckets.
+// nth returns the kth largest value, and how often it occurs among the k
+// largest. It counts values in successively finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)
@@ -288,26 +295,29 @@ func nth(values []int64, k int) (value int64, ties int) {
 	return high, k
 }
 
-// Ballots hold a forest's trees for searches by rank, in half the memory. Make
-// them once per forest. They are safe for concurrent use.
+// Ballots hold the trees of a forest in a form for searches by rank, which
+// takes half the memory. Make them once per forest. They are safe for
+// concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch
 }
 
-// A branch is a node with children, including those that are leaves.
+// A branch is a node that has children, together with those children that are
+// leaves.
 type branch struct {
 	record uint32 // the node's record, or None
 	plane  uint32 // the node's plane, or None
-	// left and right are each the index of a branch, leaf | (record + 1) for a
-	// leaf, or leaf if there is no child.
+	// left and right each describe a child: the index of a branch, or leaf |
+	// (record + 1) for a leaf, or leaf if there is no child.
 	left, right uint32
 }
 
 const leaf = 1 << 31
 
-// NewBallots converts a valid forest (Build, Validate). The numbers of records
-// and of nodes with children must be below 2³¹.
+// NewBallots converts a forest, which must come from Build or have passed
+// Validate. The number of records and the number of nodes with children must be
+// below 2³¹.
 func NewBallots(f *Forest) *Ballots {
 	b := &Ballots{records: f.Records, planes: f.Planes, trees: make([][]branch, len(f.Trees))}
 	var place []uint32 // index of each node's branch

@@ -11,7 +11,7 @@ func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 			g.beyond = append(g.beyond, r)
 			continue
 		}
-		records[left] = r // Ties go left.
+		records[left] = r // Records with equal values go left.
 		left++
 	}
 	copy(records[left:], g.beyond)
@@ -19,10 +19,10 @@ func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 }
 
 // cutValue returns a value that leaves at least one record on each side. The
-// records must differ in dim. SplitMean takes the mean, failing that the
-// nearest value that leaves at least an eighth on each side, and failing that
-// the least skewed value. SplitMedian takes the middle of the gap that divides
-// most evenly.
+// records must differ in dim. SplitMean takes the mean if this leaves at least
+// an eighth of the records on each side, otherwise the nearest value that does,
+// and otherwise the least skewed value. SplitMedian takes the middle of the gap
+// that divides most evenly.
 func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	g.sortValues(records, dim)
 	m := len(g.values)
@@ -42,7 +42,7 @@ func (g *grower[T]) cutValue(records []uint32, dim int) T {
 			skew = allowed
 			away = max(float64(short)-mean, mean-float64(beyond), 0)
 		}
-		// Of gaps at equal distance, the gap that begins at the mean wins.
+		// Prefer the gap that contains the mean, among gaps at equal distance.
 		holds := skew == allowed && float64(short) <= mean
 		if skew < skewed || skew == skewed && (away < off || away == off && holds) {
 			best, skewed, off = k, skew, away

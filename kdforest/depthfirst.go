@@ -1,7 +1,7 @@
 package kdforest
 
 // walk is the state of the depth-first search of one tree, which is a recursion
-// in Algorithm 1 of the paper. Its stack is explicit, because the trees take
+// in Algorithm 1 of the paper. The stack is explicit, because the trees take
 // turns and a hostile tree may be very deep. These corrections make the printed
 // algorithm work:
 //
@@ -40,8 +40,8 @@ func (w *walk) start(tree Tree) {
 // visited. The result ok is false at the end of the walk.
 func (w *walk) next(s *searcher) (record uint32, ok bool) {
 	for {
-		// Algorithm 1, the sibling. The decision to prune waits until the
-		// node's own score is in the queue.
+		// Algorithm 1, the sibling. This is the place to prune, because only
+		// now is the node's own score in the queue.
 		if ahead := w.ahead; ahead != None {
 			w.ahead = None
 			if !s.prunes(w.plane) {
@@ -80,7 +80,7 @@ func (w *walk) pop() step {
 }
 
 func (s *searcher) sides(node *Node) (near, far uint32) {
-	if node.Plane == None { // a leaf, or all records below are equal
+	if node.Plane == None { // a leaf, or a node whose records are all equal
 		return node.Left, node.Right
 	}
 	s.stats.PlanesCompared++

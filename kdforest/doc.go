@@ -9,25 +9,26 @@
 //	                                               distances of records r1…r10
 //
 // A Forest contains only numbers: of each node's record (row i is record i), of
-// its dividing plane, and of its children. Only the Space knows values.
-// Searches of two spaces that answer alike visit the same records in the same
-// order, whether the spaces hold integers or ciphertexts.
+// its dividing plane, and of its children. Only the Space knows values. If two
+// spaces give the same answers, their searches visit the same records in the
+// same order. It does not matter whether the spaces hold integers or
+// ciphertexts.
 //
 // The trees follow Bentley: every node holds a record (except with PlaceLeaf)
 // and splits at its record's value. They are randomized as in Silpa-Anan and
-// Hartley, with a split dimension drawn among the most variable ones. Ties go
-// left, in the build and in the search.
+// Hartley: the split dimension is drawn from the most variable dimensions. Both
+// the build and the search put ties on the left.
 //
 // The search is Algorithm 1 of Tian, Hou, Yuan, "CPAR: Cloud-Assisted
 // Privacy-preserving Image Annotation with Randomized KD-Forest", with the
-// corrections listed in depthfirst.go. A test TestErratum… covers each
-// correction. The paper's AP-X bounds the number of distinct records visited
-// over all trees (Visits), and AP-100 equals Scan.
+// corrections listed in depthfirst.go. Each correction has a test TestErratum…
+// The paper's AP-X (approximation power) lets a search visit X percent of the
+// records, counted once over all trees (Visits). AP-100 equals Scan.
 //
 // ByRank (byrank.go) needs only order comparisons. The table gives the share of
 // the true ten nearest that ten trees visit on Corel-5k (4,500 records, 499
-// requests, 864 levels, distance L1 + KL, means of five seeds, which differ by
-// about 0.02):
+// requests, 864 quantised features, distance L1 + KL). Values are means of five
+// seeds, which differ by about 0.02:
 //
 //	built with                        searched   AP-2.5  AP-5  AP-10  AP-20
 //	the defaults                      DepthFirst  0.54   0.67   0.79   0.89
@@ -36,9 +37,9 @@
 //	                                  ByRank      0.72   0.85   0.94   0.98
 //
 // PlaceLeaf and BestBin allow a comparison with FLANN (cpar-eval flann).
-// PlaceNode costs visits, because all requests visit the records near the
+// PlaceNode wastes some visits, because all requests visit the records near the
 // roots.
 //
-// Scores are signed 64-bit integers in the Space's own unit, smaller being
-// nearer. Only their order matters.
+// Scores are signed 64-bit integers in a unit that the Space chooses. A smaller
+// score means nearer. Only the order of scores matters.
 package kdforest

@@ -11,17 +11,17 @@ var (
 	ErrCorrupt = errors.New("kdforest: damaged forest")
 )
 
-// None marks a child, plane or record that a Node does not have.
+// None marks a missing child, plane or record of a Node.
 const None = ^uint32(0)
 
 // Node is a record of a tree with the plane that divides the records below it.
-// Records with values ≤ the plane's are on the left, others on the right. The
-// node's own record lies on the plane. With PlaceLeaf only leaves hold a
-// record, and every other node has two children.
+// Records with values ≤ the plane's are on the left, and all others on the
+// right. The node's own record lies on the plane. With PlaceLeaf only leaves
+// hold a record, and every other node has two children.
 //
-// Leaves have no plane. Neither have nodes whose records are equal in every
-// dimension. Such records are divided into halves. A search enters the left
-// half first and prunes neither half.
+// Leaves have no plane. A node whose records are equal in every dimension has
+// no plane either, and divides them into halves. A search enters the left half
+// first and never skips either half.
 type Node struct {
 	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None
@@ -34,12 +34,12 @@ type Node struct {
 // with PlaceLeaf.
 type Tree []Node
 
-// Forest is a set of trees over the same records. Nodes of all trees with equal
-// (dimension, value) share a plane. A forest holds no values. It is immutable
-// once built and safe for concurrent use.
+// Forest is a set of trees over the same records. Nodes with equal (dimension,
+// value) share a plane, across all trees. A forest holds no values. It is
+// immutable once built and safe for concurrent use.
 type Forest struct {
-	Records uint32 // n, records are numbered 0…n−1
-	Planes  uint32 // planes are numbered 0…Planes−1
+	Records uint32 // number n of records, which are numbered 0…n−1
+	Planes  uint32 // number of planes, which are numbered 0…Planes−1
 	Trees   []Tree
 }
 
@@ -50,12 +50,12 @@ type Number interface {
 }
 
 // Plane is the set of points whose coordinate Dim equals Value. Only the owner
-// knows it.
+// knows these two numbers.
 type Plane[T Number] struct {
 	Dim   int
 	Value T
 }
 
-// Left reports whether a point lies on the left of the plane. Ties go left, as
-// in the build.
+// Left reports whether a point lies on the left of the plane. A point on the
+// plane counts as left, as in the build.
 func (p Plane[T]) Left(point []T) bool { return point[p.Dim] <= p.Value }

@@ -15,12 +15,12 @@ type grower[T Number] struct {
 	rng    *rand.Rand
 
 	tree   Tree
-	planes []Plane[T] // by node, Dim is −1 if there is none
+	planes []Plane[T] // plane of each node, with Dim −1 if it has none
 
-	records []uint32 // the records, grouped by subtree
+	records []uint32 // all records, grouped by subtree
 	todo    []subtree
 	values  []T       // a node's coordinates in its split dimension, ascending
-	beyond  []uint32  // the records going right while a node is divided
+	beyond  []uint32  // records that go right while a node is divided
 	sum     []float64 // per dimension
 	square  []float64
 	top     []dimension
@@ -29,8 +29,8 @@ type grower[T Number] struct {
 type subtree struct {
 	first, last int
 	parent      uint32
-	right       bool // which child of the parent it is
-	equal       bool // the records are known to be equal in all dimensions
+	right       bool // whether it is the parent's right child
+	equal       bool // its records are known to be equal in all dimensions
 }
 
 type dimension struct {
@@ -96,8 +96,8 @@ func (g *grower[T]) grow() {
 }
 
 // divide groups the records of s around index at. With PlaceNode, records[at]
-// is the node's own record. With PlaceLeaf, neither side is empty. Records
-// equal in all dimensions are halved without a plane.
+// becomes the node's own record. With PlaceLeaf, neither side is empty. If the
+// records are equal in all dimensions, divide halves them without a plane.
 func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -118,7 +118,7 @@ func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
 }
 
 // drawDimension draws the split dimension from the opt.Top dimensions of
-// highest variance. The result ok is false if no dimension varies.
+// highest variance. Result ok is false if no dimension varies.
 func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	records := g.records[s.first:s.last]
 	sample := records
@@ -145,8 +145,8 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	for _, d := range g.top {
 		total += d.variance
 	}
-	// The conversion prevents a fused multiply-add, which not all machines
-	// have.
+	// The conversion prevents a fused multiply-add, which would give another
+	// result on machines that have it.
 	at := float64(g.rng.Float64() * total)
 	for _, d := range g.top {
 		if at -= d.variance; at < 0 {
@@ -159,9 +159,9 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 // rankDimensions sets g.top to the non-constant dimensions of highest variance,
 // in descending order. Ties are in order of dimension.
 func (g *grower[T]) rankDimensions(records []uint32) {
-	// Relative to the first record, a constant dimension has variance exactly
-	// 0. Converting the products prevents fused multiply-adds, so that every
-	// machine grows the same tree.
+	// Subtracting the first record makes the variance of a constant dimension
+	// exactly 0. Converting the products prevents fused multiply-adds, so that
+	// every machine grows the same tree.
 	origin := g.points[records[0]]
 	clear(g.sum)
 	clear(g.square)
@@ -198,9 +198,9 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	g.sortValues(records, dim)
 	m := len(g.values)
 	mean := g.mean()
-	// SplitMedian takes the least skewed value. SplitMean takes the value
-	// nearest the mean that leaves at least an eighth on each side, or the
-	// least skewed value if there is none.
+	// SplitMedian takes the value that divides most evenly. Among values that
+	// leave at least an eighth on each side, SplitMean takes the nearest to the
+	// mean. If there is none, it does the same as SplitMedian.
 	allowed := -1
 	if g.opt.Split == SplitMean {
 		allowed = m - 1 - 2*((m-1)/8)
@@ -211,8 +211,8 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 		for last+1 < m && g.values[last+1] == g.values[first] {
 			last++
 		}
-		// The left gets last records, the right m−1−last. The node's own record
-		// is on neither side.
+		// The left side gets last records, and the right side m−1−last. The
+		// node's own record is on neither side.
 		skew, away := max(2*last-(m-1), m-1-2*last), 0.0
 		if skew <= allowed {
 			skew, away = allowed, math.Abs(float64(g.values[first])-mean)
@@ -241,9 +241,9 @@ func (g *grower[T]) mean() float64 {
 	return origin + sum/float64(len(g.values))
 }
 
-// group reorders a node's records: first those ≤ value, then the nth record
-// with that value, then those beyond it. It returns the index of the nth
-// record.
+// group reorders a node's records: first the records ≤ value, then the nth
+// record equal to value, then the records > value. It returns the index of the
+// nth record.
 func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 	g.beyond = g.beyond[:0]
 	var own uint32
@@ -260,7 +260,7 @@ func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 				continue
 			}
 		}
-		records[left] = r // Ties go left.
+		records[left] = r // Records equal to value go left.
 		left++
 	}
 	records[left] = own

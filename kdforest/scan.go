@@ -4,14 +4,14 @@ import "fmt"
 
 // Scorer computes the distance of records from one request.
 type Scorer interface {
-	// Score sets scores[i] to the score of records[i], smaller being nearer.
-	// The slices have equal length and belong to the caller, who reuses them. A
-	// record's score does not depend on the other records of the call.
+	// Score sets scores[i] to the score of records[i]. A smaller score means
+	// nearer. The slices have equal length and belong to the caller, who reuses
+	// them. A record's score must not depend on the other records of the call.
 	Score(records []uint32, scores []int64)
 }
 
-// DefaultBatch is the batch size of Scan. It amortises the call and stays
-// within the cache.
+// DefaultBatch is the number of records that Scan scores per call. The number
+// is large enough to amortise the call, and its data fit in the cache.
 const DefaultBatch = 256
 
 // Scan scores records 0…n−1 and returns the l nearest by (score, record), or

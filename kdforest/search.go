@@ -16,9 +16,9 @@ type Space interface {
 	// share planes, so Left may be called several times for one plane.
 	Left(plane uint32) bool
 
-	// Beyond reports whether every record on the far side of the plane, away
-	// from the request, has a score greater than worst. It may return false
-	// when in doubt. It is called only if Options.Prune is set.
+	// Beyond reports whether every record on the far side of the plane (away
+	// from the request) has a score greater than worst. It may return false
+	// when in doubt. Search calls it only if Options.Prune is set.
 	Beyond(plane uint32, worst int64) bool
 }
 
@@ -27,16 +27,17 @@ type Order uint8
 
 const (
 	// DepthFirst is the paper's order. The search descends to the request's
-	// cell and then walks back up. At each node it visits the node's record
-	// first, and then the subtree on the far side of the plane.
+	// cell (the region of a leaf) and then walks back up. At each node it
+	// visits the node's record first, and then the subtree on the far side of
+	// the plane.
 	DepthFirst Order = iota
-	// ByRank visits the records whose cells are the fewest ranks away, summed
-	// over all trees. It uses only order comparisons (byrank.go) and needs a
-	// Ranker.
+	// ByRank visits the records whose cells are nearest in ranks (counts of
+	// planes, see byrank.go), summed over all trees. It uses only order
+	// comparisons and needs a Ranker.
 	ByRank
-	// BestBin is FLANN's order, best bin first (bestbin.go). All trees share
-	// one heap, and the next bin has the smallest sum of plane distances. It
-	// needs a Metric.
+	// BestBin is FLANN's order (bestbin.go). All trees share one heap of bins
+	// (subtrees not entered yet). The next bin is the one with the smallest sum
+	// of plane distances. BestBin needs a Metric.
 	BestBin
 )
 
@@ -44,51 +45,53 @@ const (
 type Metric interface {
 	Space
 
-	// Distance returns the request's distance from the plane, at least 0, in an
-	// additive unit: squared for scores of squared L2, and not squared for L1.
+	// Distance returns the request's distance from the plane, at least 0. Its
+	// unit must be additive: the distance is squared if scores are squared L2,
+	// and not squared if they are L1.
 	Distance(plane uint32) float64
 
 	// Reach converts a score into the unit of Distance. If the distances of the
 	// planes in front of a record add up to more than Reach(worst), the
 	// record's score is greater than worst. Reach must not decrease as the
-	// score grows. It is called only if Options.Prune is set.
+	// score grows. Search calls it only if Options.Prune is set.
 	Reach(worst int64) float64
 }
 
 type Options struct {
-	Visits int   // distinct records to visit over all trees, see function Visits
-	L      int   // hits to return
-	Prune  bool  // once there are L hits, skip far sides by Space.Beyond (BestBin: Metric.Reach), not with ByRank
+	Visits int   // number of distinct records to visit over all trees (see function Visits)
+	L      int   // number of hits to return
+	Prune  bool  // skip far sides by Space.Beyond (or Metric.Reach in BestBin) once there are L hits, refused by ByRank
 	Order  Order // order of visits in a tree
 
-	// Trace, if set, is called for every visit in order, once the round's
-	// records are scored.
+	// Trace, if set, is called for every visit in order, after the records of
+	// the visit's round are scored.
 	Trace func(Visit)
 
-	// Ballots serve ByRank and must be made from the same forest. If they are
-	// nil, Search makes them, which takes longer than the search itself.
+	// Ballots are needed by ByRank and must be made from the same forest. If
+	// they are nil, Search makes them, which takes longer than the search
+	// itself.
 	Ballots *Ballots
 
-	fields []Field // ByRank: the result of Ranker.Fields
+	fields []Field // result of Ranker.Fields, for ByRank
 }
 
 // Visit is one step of a search, for Options.Trace.
 type Visit struct {
 	Round int // from 0
-	Tree  int // the first tree to reach the record, 0 with ByRank
+	Tree  int // first tree to reach the record, or 0 with ByRank
 	Hit
 }
 
 type Stats struct {
 	Visited        int // distinct records scored
 	Rounds         int // batches scored
-	PlanesCompared int // calls of Space.Left, or planes ranked (ByRank)
+	PlanesCompared int // calls of Space.Left, or with ByRank the number of ranked planes
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
-// Visits returns the number of distinct records that the paper's AP-X visits
-// over all trees: max(l, ⌈X·n/100⌉), but at most n. The argument tenths is X in
-// tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
+// Visits returns the number of distinct records, over all trees, that a search
+// at the paper's AP-X visits: max(l, ⌈X·n/100⌉), but at most n. Parameter
+// tenths is X in tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:
@@ -102,16 +105,17 @@ func Visits(tenths, n, l int) (int, error) {
 	return min(max(l, int(share)), n), nil
 }
 
-// Search visits up to opt.Visits records and returns the opt.L nearest of them
-// by (score, record), with the cost. The forest must come from Build or have
+// Search visits up to opt.Visits records. It returns the opt.L nearest of them
+// by (score, record), and the cost. The forest must come from Build or have
 // passed Validate. Errors wrap ErrInput.
 //
 // The trees advance in lock step. In every round, each tree moves to its next
-// record that no tree has visited, and these records are scored as one batch.
-// ByRank scores DefaultBatch records per round, in ascending order.
+// record that no tree has visited, and Search scores these records as one
+// batch. With ByRank it scores DefaultBatch records per round, in ascending
+// order of record.
 //
-// With opt.Visits ≥ n (AP-100), the result equals that of Scan. Search then
-// ignores opt.Prune, because the Space's bounds may be estimates.
+// If opt.Visits ≥ n (AP-100), the result equals Scan's. Search then ignores
+// opt.Prune, because the Space's bounds may be estimates.
 func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	opt, err := f.check(space, opt)
 	if err != nil {
@@ -159,8 +163,7 @@ func (f *Forest) check(space Space, opt Options) (Options, error) {
 	return opt, nil
 }
 
-// search does the work of Search without the checks, so that tests can prune at
-// AP-100.
+// search is Search without the checks, so that tests can prune at AP-100.
 func (f *Forest) search(space Space, opt Options) ([]Hit, Stats) {
 	s := searchers.Get().(*searcher)
 	defer searchers.Put(s)
@@ -277,10 +280,10 @@ func (s *searcher) score(trace func(Visit)) {
 	s.stats.Rounds++
 }
 
-// Candidates appends to dst the records that Search would visit with these
-// options, in ascending order and without scoring them. It refuses to prune,
-// because pruning depends on scores. It does not count the cost of a search by
-// rank. Errors wrap ErrInput.
+// Candidates appends the records that Search would visit with these options to
+// dst, in ascending order. It scores no records, so it returns an error if
+// opt.Prune is set. It does not count the cost of a search by rank. Errors wrap
+// ErrInput.
 func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {
 	opt, err := f.check(space, opt)
 	switch {

@@ -2,16 +2,17 @@ package kdforest
 
 import "fmt"
 
-// Validate checks an untrusted forest for Search. Every tree holds every record
-// exactly once, every node but the root is the child of exactly one earlier
-// node, and all numbers are within range. Depth is unbounded. Validate refuses
-// forests built with PlaceLeaf (see ValidateLeaves). It accepts records on the
-// wrong side of a plane, because they only make Search find wrong records.
+// Validate checks that an untrusted forest is safe for Search. Every tree must
+// hold every record exactly once, every node but the root must be the child of
+// exactly one earlier node, and all numbers must be within range. Depth is
+// unbounded. Validate refuses forests built with PlaceLeaf (see
+// ValidateLeaves). It accepts records on the wrong side of a plane, because
+// they only make Search find wrong records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
 // ValidateLeaves checks an untrusted forest built with PlaceLeaf. Every record
-// is in exactly one leaf of every tree, and every other node has no record and
-// two children.
+// must be in exactly one leaf of every tree. Every other node must have two
+// children and no record.
 func (f *Forest) ValidateLeaves() error { return f.validate(PlaceLeaf) }
 
 func (f *Forest) validate(place Place) error {
@@ -21,7 +22,8 @@ func (f *Forest) validate(place Place) error {
 	if len(f.Trees) == 0 {
 		return fmt.Errorf("%w: no trees", ErrCorrupt)
 	}
-	// Every tree has this many nodes, so allocating Records bits is harmless.
+	// Check the number of nodes first, so that a forged number of records
+	// cannot cause a large allocation.
 	nodes := uint64(f.Records)
 	if place == PlaceLeaf && nodes > 0 {
 		nodes = 2*nodes - 1
@@ -85,8 +87,8 @@ func (t Tree) validate(place Place, f *Forest, records, children *bitset) error 
 	return nil
 }
 
-// bitset is a set of small numbers. Clearing it writes n/64 words, which costs
-// less than scoring one record.
+// bitset is a set of small numbers. Clearing a bitset writes n/64 words, which
+// takes less time than scoring one record.
 type bitset []uint64
 
 func (b *bitset) reset(n int) {

@@ -14,12 +14,12 @@
 //	dots       the paper's unit of cost
 //
 // Vectors are in the paper's units: features have L1 norm 1, and the two parts
-// of Dis are at most 12 and 7. The sizes of r, ε and r_c match these units. q
-// is 2⁶⁴.
+// of the distance Dis are at most 12 (L1) and 7 (divergence). The sizes of the
+// secrets r, ε and r_c match these units. The modulus q is 2⁶⁴.
 //
-// The package serves readers, tests and measurements and prefers clarity to
-// speed. No product code imports it, because it contains both sides, and
-// because secrets derive from a given seed and can be printed. Packages user
-// and cloud compute the same comparisons about a thousand times faster.
-// docs/PAPER.md maps the paper to both.
+// The package serves readers, tests and measurements, and prefers clarity to
+// speed. No product code imports it, because it contains both the user's and
+// the cloud's side, and because secrets derive from a given seed and can be
+// printed. Packages user and cloud compute the same comparisons about a
+// thousand times faster. docs/PAPER.md maps the paper to both.
 package letter

@@ -2,8 +2,9 @@ package letter
 
 import "sync/atomic"
 
-// Dots counts the paper's unit of cost: DOT_m, the inner product of two vectors
-// of m elements. The zero value is empty, and a nil *Dots counts nothing.
+// Dots counts the paper's unit of cost, DOT_m: an inner product of two vectors
+// of m elements. The zero value is ready for use, and a nil *Dots counts
+// nothing.
 type Dots struct {
 	n     atomic.Int64 // inner products
 	words atomic.Int64 // multiplications in these products

@@ -19,7 +19,8 @@ import (
 )
 
 // An Image holds the features of an image, processed as in System Setup. Levels
-// are V_L1 + 1 over [0, 2] in steps of 2/β. KL is V_LAB with sum 1.
+// holds V_L1 + 1, which is within [0, 2], in steps of 2/β. KL holds the
+// histogram V_LAB with sum 1.
 type Image struct {
 	Levels   []uint16
 	KL       []float64
@@ -37,21 +38,22 @@ type Options struct {
 	Alpha   float64 // 0 selects the paper's value, 1
 	Secret  [32]byte
 	Printed Printed
-	// OneKey computes SᵀS_s once, as in RKDF Encryption. Otherwise every
-	// request has its own keys and sends its matrices, as in the box of
-	// PL1C-RF.
+	// OneKey makes Setup compute the matrix SᵀS_s once, as in RKDF Encryption.
+	// Without it, every request has its own keys and sends its own matrices, as
+	// in the box of PL1C-RF.
 	OneKey bool
 }
 
-// A Node is a node of the encrypted RKDF. A leaf has no CH1, CHKL and OPE. Left
-// and Right are indexes of nodes of the same tree, or none. Image is the
-// image's number, whereas the paper recognises an image by equal ciphertexts.
+// A Node is a node of the encrypted RKDF (randomized k-d forest). In a leaf,
+// CH1, CHKL and OPE are empty. Left and Right are indexes of nodes of the same
+// tree, or none. Image is the image's number. The paper instead recognises an
+// image by equal ciphertexts.
 type Node struct {
 	Image       int
 	Left, Right int
 	CV1, CVKL   []uint64 // C(V_i,L1), C(V_i,KL)
 	CH1, CHKL   []uint64 // C(H_i,L1), C(H_i,KL)
-	Field       int      // index of s_i in SF, or none
+	Field       int      // index of the split field s_i in SF, or none
 	OPE         uint64   // OPE(V_i[s_i])
 	Keywords    []byte   // AES({K_i,t})
 }
@@ -67,13 +69,13 @@ type Cloud struct {
 	printed     Printed
 }
 
-// A User holds the keys and SF. For the plaintext twin it also holds the
-// vectors.
+// A User holds the keys and SF (the set of split fields). For the plaintext
+// twin it also holds the images' vectors.
 type User struct {
 	L1     *PL1C
 	KL     *PKLC
-	Fields []int // SF: coordinates of V_i = [V_L1, V_KL]
-	Count  *Dots // inner products of encryption
+	Fields []int // SF, as coordinates of V_i = [V_L1, V_KL]
+	Count  *Dots // inner products that encryption takes
 	mL1    int
 	opt    Options
 	embed  *embed.Projection
@@ -84,12 +86,12 @@ type User struct {
 }
 
 type Prepared struct {
-	L1, KL []float64 // V̂_L1 of m̂ elements, V_KL
+	L1, KL []float64 // V̂_L1 with m̂ elements, and V_KL
 	point  []uint16  // V_i as levels, on which the trees split
 }
 
-// Setup does System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It reports
-// the number of encrypted nodes as progress. Errors wrap cpar.ErrInput.
+// Setup performs System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It calls
+// report with the number of encrypted nodes. Errors wrap cpar.ErrInput.
 func Setup(ctx context.Context, images []Image, o Options, report progress.Func) (*User, *Cloud, error) {
 	u, err := newUser(images, o)
 	if err != nil {
@@ -159,9 +161,9 @@ func newUser(images []Image, o Options) (*User, error) {
 	return u, nil
 }
 
-// Prepare does Data Preparation. It approximates the unary vector Ṽ of mβ
-// elements by a vector V̂ of m̂ elements. V̂ is in units of distance here:
-// ‖V̂_a − V̂_b‖² ≈ DL1_ab.
+// Prepare performs Data Preparation. It approximates the unary vector Ṽ of mβ
+// elements by a vector V̂ of m̂ elements. Here V̂ is scaled to units of
+// distance: ‖V̂_a − V̂_b‖² ≈ DL1_ab.
 func (u *User) Prepare(image Image) (Prepared, error) {
 	z, err := u.embed.Embed(image.Levels)
 	if err != nil {
@@ -180,10 +182,10 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 }
 
 // fields returns the coordinate of V̂_L1 and the bin of V_KL for a hyperplane
-// that splits field s. The paper has one number s_i for both. Here s_i counts
-// through [V_L1, V_KL], and the other part of Dis(H, V) is 0. As printed, the
-// trees split V_L1, but H_i holds the unrelated element of V̂_L1 with the same
-// number.
+// that splits field s. The paper has one number s_i for both. Here s_i is an
+// index into [V_L1, V_KL], and the part of Dis(H, V) that it does not select is
+// 0. As in the paper, the trees split V_L1, but H_i holds the unrelated element
+// of V̂_L1 with the same number.
 func (u *User) fields(s int) (l1, kl int) {
 	switch {
 	case u.opt.Printed.OneField:
@@ -231,7 +233,8 @@ func child(k uint32) int {
 	return int(k)
 }
 
-// leaf sets the struct fields that every node of image i has.
+// leaf returns a node of image i with the struct fields that inner nodes and
+// leaves have in common.
 func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	n.Image = i
 	if n.CV1, err = u.L1.Vector(u.images[i].L1); err != nil {
@@ -244,7 +247,7 @@ func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	return n, nil
 }
 
-// split adds the struct fields of an inner node.
+// split sets the struct fields that only inner nodes have.
 func (u *User) split(n *Node, plane kdforest.Plane[uint16]) (err error) {
 	l1, kl := u.fields(plane.Dim)
 	if n.CH1, err = u.L1.Plane(u.images[n.Image].L1, l1); err != nil {

@@ -10,9 +10,11 @@ import (
 	"cpar/internal/modq"
 )
 
-// Parameters of the integer vector encryption. To decrypt, the paper requires q
-// ≫ p and w > 2|max(e)|. In an inner product, w² times the result must stay
-// below q/2. A shift of 23 bits leaves 17 bits for the result.
+// These are parameters of the integer vector encryption: w = 2^Shift is the
+// scale of plaintexts, and e the noise. For decryption the paper requires q ≫ p
+// (bounds of ciphertexts and plaintexts) and w > 2|max(e)|. In an inner
+// product, w² times the result must stay below q/2. A shift of 23 bits leaves
+// 17 bits for the result.
 const (
 	Shift = 23
 	W     = 1 << Shift // w
@@ -20,17 +22,17 @@ const (
 	MaxE  = 19
 )
 
-// A Key is a secret key S of Sec. III-B with its inverse. It derives from a
-// small seed and may be printed, so it serves only for tests.
+// A Key is a secret key S of Sec. III-B with its inverse. Use it only for
+// tests, because it derives from a small seed and may be printed.
 type Key struct {
 	S, Inverse *Matrix
 	random     *rand.ChaCha8
 	count      *Dots
 }
 
-// NewKey draws S ∈ Z_q^{m×m}. S⁻¹ is the product P·L·U of a permutation and two
-// random triangular matrices, because modulo 2⁶⁴ every invertible matrix is
-// such a product.
+// NewKey draws S ∈ Z_q^{m×m}. It computes S⁻¹ as the product P·L·U of a
+// permutation and two random triangular matrices. Modulo 2⁶⁴ every invertible
+// matrix is such a product.
 func NewKey(m int, seed [32]byte, count *Dots) *Key {
 	random := rand.NewChaCha8(seed)
 	p := rand.New(random).Perm(m)
@@ -51,7 +53,7 @@ func (k *Key) noise(m int) []int64 {
 }
 
 // Encrypt computes Eq. 1: C(V) = S⁻¹(wV + e)ᵀ. An element of V may have 23
-// fractional bits, because Eq. 1 only needs w·V to be an integer. Errors wrap
+// fractional bits, because only w·V must be an integer. Errors wrap
 // cpar.ErrInput.
 func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	if len(v) != k.S.M {
@@ -67,7 +69,7 @@ func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	return k.Inverse.apply(x, k.count), nil
 }
 
-// seal encrypts v, unless err says that v could not be made.
+// seal encrypts v, or returns err if it is not nil.
 func (k *Key) seal(v []float64, err error) ([]uint64, error) {
 	if err != nil {
 		return nil, err
@@ -75,8 +77,7 @@ func (k *Key) seal(v []float64, err error) ([]uint64, error) {
 	return k.Encrypt(v)
 }
 
-// Decrypt computes V = ⌈(S·C(V))ᵀ/w⌋_q in integers, without V's fractional
-// part.
+// Decrypt computes V = ⌈(S·C(V))ᵀ/w⌋_q. It rounds V to integers.
 func (k *Key) Decrypt(c []uint64) []int64 {
 	out := make([]int64, len(c))
 	for i, x := range k.S.apply(c, k.count) {
@@ -85,16 +86,16 @@ func (k *Key) Decrypt(c []uint64) []int64 {
 	return out
 }
 
-// Evaluation returns the matrix SᵀS_s. With it, the cloud can multiply
-// ciphertexts under k by ciphertexts under own. The paper computes the matrix
-// once in RKDF Encryption, but for every request in the box of PL1C-RF. The
-// paper's costs omit its M² inner products DOT_M.
+// Evaluation returns the matrix SᵀS_s, where S is key k and S_s is key own. The
+// cloud needs this matrix to multiply ciphertexts under the two keys. In RKDF
+// Encryption the paper computes it once, but in the box of PL1C-RF for every
+// request. The paper's costs omit the M² inner products DOT_M that this takes.
 func (k *Key) Evaluation(own *Key) *Matrix { return k.S.transpose().times(own.S, k.count) }
 
 // Inner computes Eq. 2: the inner product of two plaintexts from their
-// ciphertexts. It applies the matrix first, C(V_1)ᵀ·SᵀS_s·C(V_2) = (wV_1 +
-// e_1)(wV_2 + e_2)ᵀ, and then divides by w² (unlike InnerPrinted). It takes M +
-// 1 inner products DOT_M, as in the paper.
+// ciphertexts. It first computes C(V_1)ᵀ·SᵀS_s·C(V_2) = (wV_1 + e_1)(wV_2 +
+// e_2)ᵀ, and then divides by w² (unlike InnerPrinted). This takes M + 1 inner
+// products DOT_M, as in the paper.
 func Inner(evaluation *Matrix, c1, c2 []uint64, count *Dots) float64 {
 	t := evaluation.apply(c2, count)
 	count.add(len(c1), 1)
@@ -102,10 +103,10 @@ func Inner(evaluation *Matrix, c1, c2 []uint64, count *Dots) float64 {
 }
 
 // InnerPrinted computes Eq. 2 as printed. It divides every product of two
-// elements by w and rounds modulo q before it applies vec(SᵀS_s). Then it
-// divides the sum by w, modulo q if wrap is set and otherwise in the integers.
-// The inner product is lost, because elements of ciphertexts are uniform modulo
-// q and SᵀS_s multiplies each rounding error.
+// elements by w and rounds it modulo q before it applies vec(SᵀS_s). It then
+// divides the sum by w. If wrap is set, the sum is first reduced modulo q. The
+// result is not the inner product, because elements of ciphertexts are uniform
+// modulo q and SᵀS_s multiplies each rounding error.
 func InnerPrinted(evaluation *Matrix, c1, c2 []uint64, wrap bool) float64 {
 	q := new(big.Int).Lsh(big.NewInt(1), 64)
 	half := big.NewInt(W / 2)

@@ -35,8 +35,8 @@ func (a *Matrix) transpose() *Matrix {
 	return out
 }
 
-// times returns a·b, at the cost of M² inner products DOT_M. It multiplies as
-// many columns of b at a time as fit a core's cache.
+// times returns a·b, at the cost of M² inner products DOT_M. At a time it
+// multiplies as many columns of b as fit in a core's cache.
 func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
 	const columns = 64
 	right, out := b.transpose(), newMatrix(a.M)
@@ -64,8 +64,8 @@ func (a *Matrix) permuteRows(p []int) *Matrix {
 	return out
 }
 
-// randomLower returns a random lower triangular matrix. The words on its
-// diagonal are odd, so that it is invertible modulo 2⁶⁴.
+// randomLower returns a random lower triangular matrix that is invertible
+// modulo 2⁶⁴, because the words on its diagonal are odd.
 func randomLower(m int, random *rand.ChaCha8) *Matrix {
 	out := newMatrix(m)
 	for i := range m {
@@ -79,8 +79,8 @@ func randomLower(m int, random *rand.ChaCha8) *Matrix {
 }
 
 // invertLower inverts a matrix of randomLower by forward substitution: row i of
-// the inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. It computes as many columns
-// at a time as fit a core's cache.
+// the inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. At a time it computes as
+// many columns as fit in a core's cache.
 func (a *Matrix) invertLower() *Matrix {
 	const columns = 64
 	out := newMatrix(a.M)

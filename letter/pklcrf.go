@@ -8,16 +8,18 @@ import (
 	"cpar"
 )
 
-// PKLC is the user's side of PKLC-RF, the box of Sec. IV-C: comparisons of
-// Kullback-Leibler divergences and of hyperplanes. With log 0 = 0, as in the
-// paper,
+// PKLC is the user's side of PKLC-RF, the box of Sec. IV-C, which compares
+// Kullback-Leibler divergences and hyperplanes. It encrypts vectors V_i and
+// hyperplanes H_i of images, and the vector V_c of a request. r is a secret
+// offset, r_c the request's secret scale, and ε is noise. With log 0 = 0, as in
+// the paper,
 //
 //	V_i  [ v_1 … v_m, v_1·log v_1 … v_m·log v_m, r, ε ]                  2m + 2 elements
 //	H_i  [ 0 … v_s … 0, 0 … v_s·log v_s … 0, r, ε′ ]
 //	V_c  [ −r_c·log v_1 … −r_c·log v_m, G(v_1) … G(v_m), r_c, −1 ]      G(v) = r_c, or 0 for v = 0
 //
-// Therefore V_i·V_cᵀ = r_c(DKL_ic + r) − ε_i. The same holds for H_i, where
-// DKL_hc is the single term v_s·log(v_s/v_cs).
+// Therefore V_i·V_cᵀ = r_c(DKL_ic + r) − ε_i. For H_i the product is the same
+// with DKL_hc, the single term v_s·log(v_s/v_cs), in place of DKL_ic.
 type PKLC struct {
 	M       int
 	R       float64
@@ -27,8 +29,8 @@ type PKLC struct {
 	key     func(m int) *Key
 }
 
-// NewPKLC draws the keys for histograms of m bins. For the same secret, r is
-// the same as in PL1C-RF.
+// NewPKLC draws the keys for histograms of m bins. For equal secrets, r is the
+// same as in PL1C-RF.
 func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 	key := keyMaker(secret, "PKLC-RF", count)
 	p := &PKLC{M: m, R: offset(secret), Vectors: key(2*m + 2), random: generator(secret, "PKLC-RF noise"), key: key}
@@ -39,7 +41,7 @@ func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 // Renew draws a new key S_c for the next request, as in the box.
 func (p *PKLC) Renew() { p.Own = p.key(2*p.M + 2) }
 
-// Vector does Data Encryption of a histogram and returns C(V_i).
+// Vector performs Data Encryption of a histogram and returns C(V_i).
 func (p *PKLC) Vector(v []float64) ([]uint64, error) {
 	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
 }
@@ -55,13 +57,13 @@ func (p *PKLC) vector(v []float64, epsilon float64) ([]float64, error) {
 	return append(out, p.R, epsilon), nil
 }
 
-// Plane does Data Encryption of the hyperplane of bin s, counted from 0, and
-// returns C(H_i).
+// Plane performs Data Encryption of the hyperplane of bin s and returns C(H_i).
+// Bins are counted from 0.
 func (p *PKLC) Plane(v []float64, s int) ([]uint64, error) {
 	return p.Vectors.seal(p.plane(v, s, epsilon(p.random)))
 }
 
-// plane returns H_i. Without a bin (s < 0), only r and ε′ are set.
+// plane returns H_i. If s < 0, there is no bin, and only r and ε′ are set.
 func (p *PKLC) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	if len(v) != p.M || s >= p.M {
 		return nil, fmt.Errorf("PKLC-RF: a plane of bin %d of %d bins, the key is for %d: %w", s, len(v), p.M, cpar.ErrInput)
@@ -74,7 +76,8 @@ func (p *PKLC) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	return h, nil
 }
 
-// A PKLCRequest is the cloud's part of a request. SS is SᵀS_c.
+// A PKLCRequest is the part of a request that the cloud gets. CV is C(V_c), and
+// SS is SᵀS_c.
 type PKLCRequest struct {
 	CV    []uint64
 	SS    *Matrix
@@ -84,8 +87,8 @@ type PKLCRequest struct {
 // Evaluation returns SᵀS_c for the current request key.
 func (p *PKLC) Evaluation() *Matrix { return p.Vectors.Evaluation(p.Own) }
 
-// Request does steps 1 and 2 of Request Generation, without the matrix. The
-// argument rc is r_c.
+// Request performs steps 1 and 2 of Request Generation, except for the matrix.
+// Parameter rc is r_c.
 func (p *PKLC) Request(v []float64, rc float64) (*PKLCRequest, error) {
 	c, err := p.Own.seal(p.request(v, rc))
 	return &PKLCRequest{CV: c, count: p.Own.count}, err
@@ -108,9 +111,9 @@ func (p *PKLC) request(v []float64, rc float64) ([]float64, error) {
 // Inner decrypts V_a·V_cᵀ, or H_a·V_cᵀ, by Eq. 2 (step 1 of both types).
 func (q *PKLCRequest) Inner(c []uint64) float64 { return Inner(q.SS, c, q.CV, q.count) }
 
-// Compare returns V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a). It
-// is negative if a, of a vector (type-1) or hyperplane (type-2), is nearer than
-// b.
+// Compare returns V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a). The
+// ciphertext a is of a vector (type-1) or of a hyperplane (type-2). The result
+// is negative if it is nearer than b.
 func (q *PKLCRequest) Compare(a, b []uint64) float64 { return q.Inner(a) - q.Inner(b) }
 
 func logOrZero(x float64) float64 {

@@ -7,9 +7,12 @@ import (
 	"cpar"
 )
 
-// PL1C is the user's side of PL1C-RF, the box of Sec. IV-B: comparisons of L1
-// distances and of hyperplanes. It works on approximated vectors V̂ of m̂
-// elements, whose squared L2 distances are the L1 distances DL1.
+// PL1C is the user's side of PL1C-RF, the box of Sec. IV-B, which compares L1
+// distances and hyperplanes. It works on approximated vectors V̂ of m̂
+// elements, whose squared L2 distances are the L1 distances DL1. V̂_i and Ĥ_i
+// are the vector and hyperplane of an image, and V̂_c and Ĥ_c are the
+// request's. r is a secret offset, r_c the request's secret scale, and ε is
+// noise.
 //
 //	V̂_i  [ v̂_1 … v̂_m̂, r − ½Σv̂², ε, −1 ]                      m̂ + 3 elements
 //	Ĥ_i  [ 0 … v̂_s … 0, r − ½v̂_s², ε′, 0 … −1 … 0 ]          2m̂ + 2, −1 at m̂ + 2 + s
@@ -20,8 +23,9 @@ import (
 // ½DL1_hc) + ε′_i with DL1_hc = (v̂_is − v̂_cs)².
 type PL1C struct {
 	M int     // m̂
-	R float64 // r, the same for all images
-	// These are the keys S and S′, and the keys of requests S_c and S′_c.
+	R float64 // r, which is the same for all images
+	// The keys of images are S for vectors and S′ for planes. The keys of
+	// requests are S_c and S′_c.
 	Vectors, Planes       *Key
 	OwnVectors, OwnPlanes *Key
 	random                *rand.Rand
@@ -39,7 +43,7 @@ func NewPL1C(m int, secret [32]byte, count *Dots) *PL1C {
 // Renew draws new keys S_c and S′_c for the next request, as in the box.
 func (p *PL1C) Renew() { p.OwnVectors, p.OwnPlanes = p.key(p.M+3), p.key(2*p.M+2) }
 
-// Vector does steps 1 and 3 of Data Encryption and returns C(V̂_i).
+// Vector performs steps 1 and 3 of Data Encryption and returns C(V̂_i).
 func (p *PL1C) Vector(v []float64) ([]uint64, error) {
 	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
 }
@@ -51,14 +55,14 @@ func (p *PL1C) vector(v []float64, epsilon float64) ([]float64, error) {
 	return append(append(make([]float64, 0, p.M+3), v...), p.R-squares(v)/2, epsilon, -1), nil
 }
 
-// Plane does steps 2 and 3 of Data Encryption and returns C(Ĥ_i) for an image
-// at a node that splits field s, counted from 0.
+// Plane performs steps 2 and 3 of Data Encryption. It returns C(Ĥ_i) for an
+// image at a node that splits field s (an element of V̂, counted from 0).
 func (p *PL1C) Plane(v []float64, s int) ([]uint64, error) {
 	return p.Planes.seal(p.plane(v, s, epsilon(p.random)))
 }
 
-// plane returns Ĥ_i. Without a field (s < 0), only r and ε′ are set, so the
-// hyperplane has distance 0 from everything.
+// plane returns Ĥ_i. If s < 0, there is no field, and only r and ε′ are set.
+// Such a hyperplane has distance 0 from every request.
 func (p *PL1C) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	if len(v) != p.M || s >= p.M {
 		return nil, fmt.Errorf("PL1C-RF: a plane of field %d of %d elements, the key is for %d: %w", s, len(v), p.M, cpar.ErrInput)
@@ -73,8 +77,8 @@ func (p *PL1C) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	return h, nil
 }
 
-// A PL1CRequest is the cloud's part of a request. SS and SSPlane are SᵀS_c and
-// S′ᵀS′_c.
+// A PL1CRequest is the part of a request that the cloud gets. CV and CH are
+// C(V̂_c) and C(Ĥ_c). SS and SSPlane are SᵀS_c and S′ᵀS′_c.
 type PL1CRequest struct {
 	CV, CH      []uint64
 	SS, SSPlane *Matrix
@@ -86,8 +90,8 @@ func (p *PL1C) Evaluations() (ss, ssPlane *Matrix) {
 	return p.Vectors.Evaluation(p.OwnVectors), p.Planes.Evaluation(p.OwnPlanes)
 }
 
-// Request does steps 1 to 3 of Request Generation, without the matrices. The
-// argument rc is r_c, a positive random number that the user keeps.
+// Request performs steps 1 to 3 of Request Generation, except for the matrices.
+// Parameter rc is r_c, a positive random number that the user keeps.
 func (p *PL1C) Request(v []float64, rc float64) (*PL1CRequest, error) {
 	vc, hc, err := p.request(v, rc)
 	if err != nil {
@@ -121,11 +125,12 @@ func (q *PL1CRequest) Vector(c []uint64) float64 { return Inner(q.SS, c, q.CV, q
 func (q *PL1CRequest) Plane(c []uint64) float64 { return Inner(q.SSPlane, c, q.CH, q.count) }
 
 // Type1 returns V̂_b·V̂_cᵀ − V̂_a·V̂_cᵀ ≈ (r_c/2)(DL1_ac − DL1_bc) + (ε_b −
-// ε_a). It is negative if a is nearer than b.
+// ε_a). The result is negative if a is nearer than b.
 func (q *PL1CRequest) Type1(a, b []uint64) float64 { return q.Vector(b) - q.Vector(a) }
 
 // Type2 returns V̂_b·V̂_cᵀ − Ĥ_a·Ĥ_cᵀ ≈ (r_c/2)(DL1_hc − DL1_bc) + (ε_b −
-// ε′_a). It is negative if the hyperplane h of image a is nearer than b.
+// ε′_a). The result is negative if the hyperplane h of image a is nearer than
+// b.
 func (q *PL1CRequest) Type2(h, b []uint64) float64 { return q.Vector(b) - q.Plane(h) }
 
 func squares(v []float64) (sum float64) {

@@ -1,8 +1,8 @@
 package letter
 
-// Printed restores lines as printed in the paper, one by one, to demonstrate
-// their effect. Its zero value is the corrected system. Line numbers refer to
-// Algorithm 1.
+// Printed lists switches, each of which restores one line as printed in the
+// paper to demonstrate its effect. Its zero value is the corrected system. Line
+// numbers refer to Algorithm 1.
 type Printed struct {
 	// ReturnIfNotNull restores line 4, "if Node_k is not null then return". The
 	// search ends at the root and visits nothing.
@@ -11,12 +11,13 @@ type Printed struct {
 	// node. Leaves have no split field.
 	SplitAtLeaves bool
 	// ChildReplacesNode restores lines 8 and 10, where Node_k becomes the
-	// result of its child's search. If line 14 is also as printed, every node
-	// on the way back is the leaf.
+	// result of its child's search. If line 14 is also as printed, backtracking
+	// sees the leaf in place of every node.
 	ChildReplacesNode bool
 	// PushAfterChild restores line 14, where a node enters Path after the
-	// search of its child. Path.pop() on line 20 then returns the root first
-	// instead of the parent, so the farthest sides are searched first.
+	// search of its child. Line 20, Path.pop(), then returns the root first
+	// instead of the parent, so the sides farthest from the request are
+	// searched first.
 	PushAfterChild bool
 	// EndlessRoot restores line 19, where an empty Path leaves parent
 	// unchanged, so that only the number of visits ends the search. Here the
@@ -35,14 +36,16 @@ type Printed struct {
 	// different. An image is therefore scored once per tree and fills Queue
 	// with copies.
 	VisHoldsNodes bool
-	// APOfTree applies Sec. VI: "X% of the nodes will be checked in each tree".
-	// On line 17, Vis is shared by all trees.
+	// APOfTree restores Sec. VI: "X% of the nodes will be checked in each
+	// tree". In the corrected system, Vis on line 17 counts the visits of all
+	// trees together.
 	APOfTree bool
-	// OneField restores the s_i of Sec. IV-D, a single number for both a
-	// coordinate of V_L1 and a bin of V_KL.
+	// OneField restores the s_i of Sec. IV-D, a single number that selects both
+	// a coordinate of V_L1 and a bin of V_KL.
 	OneField bool
-	// CompQLWithoutRequest restores V_qL·V_qLᵀ in the Queue push process, which
-	// does not involve the request. The cloud would need SᵀS to compute it.
+	// CompQLWithoutRequest restores V_qL·V_qLᵀ in the Queue push process. This
+	// product does not involve the request. The cloud would need SᵀS to compute
+	// it.
 	CompQLWithoutRequest bool
 	// DisOfSum restores Eq. 6: Dis = 2r + Σv_s² + Comp/r_s.
 	DisOfSum bool

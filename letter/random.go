@@ -7,13 +7,14 @@ import (
 	"math/rand/v2"
 )
 
-// The paper gives none of these sizes. They are taken from package vectorlayout
-// and converted to units of distance. Dis is at most 12 for the six L1 features
+// These are the sizes of the secrets r (offset), r_c and r_s (scales) and ε
+// (noise). The paper does not give them, so they are converted from package
+// vectorlayout to units of distance. Dis is at most 12 for the six L1 features
 // and 7 for the divergence.
 const (
 	minR, maxR   = 10.5, 11          // r
 	minRC, maxRC = 1 << 10, 1 << 11  // r_c and r_s
-	maxEpsilon   = (1 << 14) / 647e3 // bound of |ε|, 0.025, so that r_c ≫ ε as the paper requires
+	maxEpsilon   = (1 << 14) / 647e3 // |ε| is at most 0.025, so that r_c ≫ ε as the paper requires
 )
 
 func generator(secret [32]byte, purpose string) *rand.Rand {

@@ -13,24 +13,25 @@ import (
 type Request struct {
 	L1  *PL1CRequest // C(V_s,L1), C(H_s,L1)
 	KL  *PKLCRequest // C(V_s,KL)
-	OPE []uint64     // OPE(V_s[sf_j]) for each field of SF
+	OPE []uint64     // OPE(V_s[sf_j]) for each split field sf_j of SF
 }
 
-// Elements returns the number of words of all ciphertexts, without matrices.
+// Elements returns the number of words in all ciphertexts. It excludes the
+// matrices.
 func (q *Request) Elements() int {
 	return len(q.L1.CV) + len(q.L1.CH) + len(q.KL.CV) + len(q.OPE)
 }
 
-// A Memory is the user's record of a request: r_s, and the plaintext of V̂_s
-// and V_s.
+// A Memory is the user's record of a request: its secret scale r_s and its
+// plaintext V̂_s and V_s.
 type Memory struct {
 	Scale float64
 	image Prepared
 }
 
-// Request encrypts the features of a new image. With Options.OneKey, the cloud
-// already has the matrices. Otherwise Request draws new keys and includes three
-// matrices.
+// Request encrypts the features of a new image. Without Options.OneKey, it
+// draws new keys and includes three matrices. With OneKey, the cloud already
+// has the matrices.
 func (u *User) Request(image Image) (*Request, *Memory, error) {
 	x, err := u.Prepare(image)
 	if err != nil {
@@ -62,12 +63,13 @@ func (u *User) Request(image Image) (*Request, *Memory, error) {
 	return q, m, nil
 }
 
-// Order returns OPE(V[sf_j]).
+// Order returns OPE(V[sf_j]), the order-preserving encryption of a split field.
 func (u *User) Order(x Prepared, j int) (uint64, error) {
 	return u.ope.Encrypt(u.Fields[j], int(x.point[u.Fields[j]]))
 }
 
-// A Reply holds Queue: Comp_i and the encrypted keywords, nearest first.
+// A Reply holds Queue, nearest first: image numbers, Comp_i and the encrypted
+// keywords.
 type Reply struct {
 	Images   []int
 	Comp     []float64
@@ -75,8 +77,8 @@ type Reply struct {
 	Stats    Stats
 }
 
-// Bytes returns the size of a reply as the paper counts it: candidates and
-// keywords.
+// Bytes returns the size of a reply as the paper counts it, which includes Comp
+// and Keywords.
 func (r *Reply) Bytes() int {
 	n := 8 * len(r.Comp)
 	for _, k := range r.Keywords {
@@ -91,7 +93,7 @@ type Weighted struct {
 	Weight  float64
 }
 
-// Select does Final Keyword Selection (Sec. IV-D5) by Eq. 6 to 8.
+// Select performs Final Keyword Selection (Sec. IV-D5) by Eq. 6 to 8.
 func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 	dis := make([]float64, len(r.Comp))
 	sum := 0.0
@@ -119,8 +121,8 @@ func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 }
 
 // Dis computes Eq. 6, corrected. With the boxes as printed, Comp = r_s(Dis − r)
-// − 3ε, because V̂_s already contains r_s·Σv_s², PL1C-RF contributes −2r, and
-// PKLC-RF contributes +r. Dis therefore adds r and no square.
+// − 3ε: V̂_s already contains r_s·Σv_s², PL1C-RF contributes −2r, and PKLC-RF
+// contributes +r. Function Dis therefore adds r, but not Σv_s².
 func (u *User) Dis(comp float64, m *Memory) float64 {
 	if u.opt.Printed.DisOfSum {
 		return 2*u.L1.R + squares(m.image.L1) + comp/m.Scale
@@ -128,8 +130,8 @@ func (u *User) Dis(comp float64, m *Memory) float64 {
 	return max(0, u.L1.R+comp/m.Scale)
 }
 
-// Twin returns a Comparer on plaintext, without ε and noise. The search runs
-// the same lines over the same trees with it.
+// Twin returns a Comparer on plaintext, without ε and noise. A search with it
+// runs the same code over the same trees.
 func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
 	vc, hc, err := u.L1.request(m.image.L1, m.Scale)
 	if err != nil {

@@ -9,14 +9,17 @@ import (
 	"sync"
 )
 
-// A Comparer answers the three comparisons of Sec. IV-A for one request, over
-// ciphertexts at the cloud or over plaintext.
+// A Comparer computes the three comparisons of Sec. IV-A for one request,
+// either over ciphertexts at the cloud or over plaintext.
 type Comparer interface {
-	// left reports whether V_s[s_i] ≤ V_i[s_i], line 7.
+	// left reports whether V_s[s_i] ≤ V_i[s_i] (line 7): the request is left of
+	// the node's hyperplane.
 	left(n *Node) bool
-	// comp returns Comp_Node or Comp_qL, for comparisons of type 1.
+	// comp returns Comp_Node or Comp_qL, the value by which type-1 comparisons
+	// order vectors.
 	comp(n *Node) float64
-	// compPlane returns Comp_h, for comparisons of type 2.
+	// compPlane returns Comp_h, the value by which type-2 comparisons order
+	// hyperplanes.
 	compPlane(n *Node) float64
 	// compPrinted returns Comp_qL as printed in the Queue push process.
 	compPrinted(qL, cur *Node) (float64, error)
@@ -25,22 +28,23 @@ type Comparer interface {
 var ErrStuck = errors.New("the search cannot go on as printed")
 
 type Stats struct {
-	Visited        int   // images in Vis, or nodes with Printed.VisHoldsNodes
-	Planes, Pruned int   // comparisons of type 2 with a full Queue, and skipped sides
-	Dead           int   // visits made by lines 21 to 23
-	Order          []int // images as they entered Vis
+	Visited        int   // number of images in Vis, or of nodes with Printed.VisHoldsNodes
+	Planes, Pruned int   // number of type-2 comparisons with a full Queue, and of skipped sides
+	Dead           int   // number of visits made by lines 21 to 23
+	Order          []int // images in the order in which they entered Vis
 }
 
 // A Search configures Algorithm 1.
 type Search struct {
 	L  int     // size of Queue
-	AP float64 // approximation power, 0 to 1
-	// Parallel searches all trees at once, as in line 2, so that each tree's
-	// visits depend on timing. Otherwise trees take turns, one visit each.
+	AP float64 // approximation power: share of images visited, 0 to 1
+	// Parallel searches all trees at once, as in line 2. Each tree's visits
+	// then depend on timing. Otherwise the trees take turns, one visit at a
+	// time.
 	Parallel bool
 }
 
-// Annotate does Privacy-preserving Annotation on Cloud (Sec. IV-D4).
+// Annotate performs Privacy-preserving Annotation on Cloud (Sec. IV-D4).
 func (c *Cloud) Annotate(q *Request, how Search) (*Reply, error) {
 	if c.SS != nil {
 		q.L1.SS, q.L1.SSPlane, q.KL.SS = c.SS, c.SSPlane, c.SSKL
@@ -62,7 +66,7 @@ func (e *encrypted) compPrinted(_, _ *Node) (float64, error) {
 }
 
 // Search runs Algorithm 1, Privacy-preserving RKDF Search. Numbers in comments
-// are its lines.
+// are lines of Algorithm 1.
 func (c *Cloud) Search(compare Comparer, how Search) (*Reply, error) {
 	s := &search{Search: how, compare: compare, printed: c.printed, images: c.Images, vis: map[int]bool{}} // line 1
 	walks := make([]*walk, len(c.Trees))
@@ -90,7 +94,8 @@ func (c *Cloud) Search(compare Comparer, how Search) (*Reply, error) {
 	return r, nil
 }
 
-// inTurn runs the trees one visit at a time, so that a search is reproducible.
+// inTurn lets the trees take turns, one visit at a time, so that a search is
+// reproducible.
 func inTurn(walks []*walk) {
 	var next []func() (struct{}, bool)
 	for _, w := range walks {
@@ -153,7 +158,7 @@ func (w *walk) topDownTraversal(k int) int {
 	}
 	node := &w.nodes[k] // 6
 	if !w.printed.PushAfterChild {
-		w.path = append(w.path, k) // 14, before the children
+		w.path = append(w.path, k) // 14, but before the child's search
 	}
 	child, err := w.near(node) // 7, 9
 	if err != nil {
@@ -173,7 +178,8 @@ func (w *walk) topDownTraversal(k int) int {
 	return k // 15
 }
 
-// near returns the child on the request's side, lines 7 and 9. Ties go left.
+// near returns the child on the request's side (lines 7 and 9). If the request
+// is on the hyperplane, that is the left child.
 func (w *walk) near(n *Node) (int, error) {
 	switch {
 	case n.CH1 != nil && w.compare.left(n):
@@ -182,7 +188,7 @@ func (w *walk) near(n *Node) (int, error) {
 		return n.Right, nil
 	case w.printed.SplitAtLeaves:
 		return none, fmt.Errorf("%w: line 7 compares OPE(V_i[s_i]) of a leaf, which has none", ErrStuck)
-	case n.Left != none: // images are identical and divided into halves
+	case n.Left != none: // the images below are identical and were divided into halves
 		return n.Left, nil
 	}
 	return n.Right, nil
@@ -283,8 +289,8 @@ func (w *walk) sibling(k int) int {
 	return none
 }
 
-// prunes evaluates line 25, Dis(V_qL, V_s) < Dis(H_parent, V_s), by Comp_qL −
-// Comp_h.
+// prunes evaluates line 25, Dis(V_qL, V_s) < Dis(H_parent, V_s), by the sign of
+// Comp_qL − Comp_h.
 func (w *walk) prunes(parent *Node) bool {
 	if parent.CH1 == nil {
 		return false // a leaf has no hyperplane and no far side

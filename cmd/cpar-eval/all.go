@@ -12,7 +12,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// summary is the output of --json.
+// summary is the output of flag --json.
 type summary struct {
 	Machine string            `json:"machine"`
 	Steps   []stepLine        `json:"steps"`

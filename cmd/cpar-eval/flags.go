@@ -24,7 +24,8 @@ import (
 	"cpar/internal/progress/bar"
 )
 
-// maxDraws bounds the number of draws, each of which takes a minute.
+// maxDraws bounds the number of draws (random orders of the collection), each
+// of which takes a minute to measure.
 const maxDraws = 1000
 
 type flags struct {
@@ -37,7 +38,6 @@ type flags struct {
 	network           networkflags.Flags
 }
 
-// add registers the flags of measurements that have the given needs.
 func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
 	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
@@ -49,7 +49,7 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	if needs&measure.NeedsSize != 0 {
 		c.Flags().IntVar(&f.n, "n", measure.DefaultN, "images in the index for measuring cost")
 	}
-	if needs&measure.NeedsLiteralN != 0 { // the literal index is slow
+	if needs&measure.NeedsLiteralN != 0 { // the literal index (package letter) is slow
 		name := "n"
 		if needs&measure.NeedsSize != 0 {
 			name = "few"
@@ -68,7 +68,7 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	}
 }
 
-// plan returns the plan of a run. The caller closes its lab.
+// plan returns the plan of a run. The caller must close the plan's lab.
 func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	if f.data == "" {
 		return nil, hint.Add(exitcode.UsageError(errors.New("no collection was named")), "pass --data FOLDER")
@@ -99,7 +99,7 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	}
 	lab := &measure.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
 		Model: f.model, ModelOptions: f.network.Options(), Draw: f.draw}
-	if _, err := lab.Network(); err != nil { // fail early
+	if _, err := lab.Network(); err != nil { // report a bad network before reading photos
 		return nil, err
 	}
 	return &measure.Plan{
@@ -110,7 +110,6 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	}, nil
 }
 
-// stepReporter returns a function that prints one line on w for every step.
 func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 	return func(r checkpoint.Record, err error) {
 		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)
@@ -128,7 +127,7 @@ func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 }
 
 // resultCommand completes a command that prints one result, as text or as JSON.
-// run may return both a result and an error.
+// Function run may return both a partial result and an error.
 func resultCommand[R interface {
 	measure.Result
 	comparable

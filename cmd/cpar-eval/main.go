@@ -48,8 +48,8 @@ func run() int {
 	return exitcode.Report(os.Stderr, "cpar-eval", out.End(execute(ctx, root)))
 }
 
-// execute runs a command. It reports the end of ctx as an interruption rather
-// than as a failure of the running step.
+// execute runs a command. If ctx ends, it reports an interruption instead of a
+// failed step.
 func execute(ctx context.Context, root *cobra.Command) error {
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

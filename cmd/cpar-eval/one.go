@@ -10,8 +10,8 @@ import (
 	"cpar/eval/report"
 )
 
-// measureCommands returns one subcommand for each measurement or view (one of
-// its tables).
+// measureCommands returns one subcommand for each measurement. A measurement
+// with views has one for each view, which prints one of its tables.
 func measureCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, m := range report.Measurements() {
@@ -23,7 +23,7 @@ func measureCommands() []*cobra.Command {
 }
 
 // measureCommand returns the command that measures m and prints its tables, or
-// only the table of view v. JSON always holds the whole result.
+// only the table of view v. With --json it prints the whole result.
 func measureCommand(m measure.Measurement, v measure.View) *cobra.Command {
 	var f flags
 	c := &cobra.Command{

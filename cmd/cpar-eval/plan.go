@@ -72,7 +72,6 @@ and to hold two copies of every shard.
 	return c
 }
 
-// writePlans writes docs/scale.md.
 func writePlans(cmd *cobra.Command, file string, report progress.Func) error {
 	h := cost.ThisHost()
 	var tables []measure.Table

@@ -15,15 +15,16 @@ import (
 	"cpar/user"
 )
 
-// This file guesses which of C hidden cells a request selects. The cloud
-// measures how far the reply, and the request at each cell's position, deviate
-// from uniform words. It guesses the cell with the largest deviation, or
-// compares with requests for photos that it supplied itself.
+// This file guesses which of C cells (hidden clusters of records) a request
+// selects. A request has a slot for each cell. The cloud measures how far each
+// slot, and the reply, deviate from uniform words. It guesses the cell with the
+// largest deviation, or the cell of the most similar request for photos that it
+// supplied itself.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// maxAsked is the number of photos with known cells, and of photos whose
-	// cells are guessed.
+	// maxAsked is the number of photos whose cells the cloud knows, and also
+	// the number of photos whose cells it guesses.
 	maxAsked = 60
 )
 
@@ -44,7 +45,7 @@ func (r *run) cells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Each photo is requested once per cell, in order.
+	// Request each photo once per cell, in the order of the cells.
 	photos := r.c.Test[:min(2*maxAsked, len(r.c.Test)/2*2)]
 	views := make([][][]float64, len(photos))
 	if err := measure.Each(ctx, len(photos), func(i int) error {
@@ -77,7 +78,8 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-// look measures a request, twice per position, and then its reply.
+// look returns two measurements of a request per slot (see cellSpreads), and
+// one of its reply.
 func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
 	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
@@ -90,8 +92,8 @@ func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, err
 	return append(cellSpreads(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
 }
 
-// cellSpreads returns two mean squares per position: of the coefficients for
-// the cell's coordinates, and of the evaluations of their blocks.
+// cellSpreads returns two mean squares per slot: of the cell's coordinates as
+// coefficients, and of their blocks as evaluations.
 func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	ring := p.Ring()
 	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
@@ -100,7 +102,7 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 		p.Gather(w, matrix, b)
 		blocks[b] = meanSquare(p, w)
 		ring.Interpolate(w)
-		copy(coordinates[b*p.Block:], w[:p.Block]) // coordinate j is coefficient j of its block (lattice)
+		copy(coordinates[b*p.Block:], w[:p.Block]) // package lattice stores coordinate j as coefficient j of its block
 	}
 	var out []float64
 	for c := range p.Slots() {
@@ -114,8 +116,8 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	return out
 }
 
-// meanSquare returns the mean square in units of (Q/2)². It is 1/3 for uniform
-// words.
+// meanSquare returns the mean square of words modulo Q, in units of (Q/2)². For
+// uniform words it is 1/3.
 func meanSquare(p lattice.Params, words []uint64) float64 {
 	ring, sum := p.Ring(), 0.0
 	for _, w := range words {
@@ -125,8 +127,9 @@ func meanSquare(p lattice.Params, words []uint64) float64 {
 	return sum / float64(len(words))
 }
 
-// guessCells guesses the cells of the second half of the photos from the first
-// half. views[i][c] is the measurement for photo i and cell c.
+// guessCells guesses the cells of the second half of the photos, with the first
+// half as known examples. views[i][c] holds the measurements for photo i and
+// cell c.
 func guessCells(views [][][]float64) []Row {
 	half, clusters := len(views)/2, len(views[0])
 	classes := learnClasses(views[:half])

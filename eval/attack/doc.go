@@ -1,5 +1,6 @@
 // Package attack mounts attacks on the schemes with a real collection. It
-// extracts what SECURITY.md says a cloud can learn and counts the successes.
+// extracts the information that SECURITY.md says a cloud can learn, and counts
+// the successes.
 //
 //	requests as bytes ─▶ Cloud ─▶ View (index, scores, order, planes, paths, replies)
 //	View + prior knowledge ─▶ attack ─▶ guesses ─▶ judge ─▶ Row
@@ -7,7 +8,8 @@
 // An attack is a function of a View and of the prior knowledge listed below. A
 // Cloud derives the View from the bytes of an index and of requests, as the
 // daemon does. Owners, plaintext and secrets serve only to make requests and to
-// judge guesses.
+// judge guesses. S is the secret key matrix. r_s and r are a request's secret
+// scale and offset of scores.
 //
 //	link-…        link.go      are two requests for one photo?      known: nothing
 //	request-…     request.go   which photo is a request for?        known: k photos or vectors of records
@@ -28,12 +30,12 @@
 //	key-by-scores keyscores.go S, without a lattice                 known: k records' vectors
 //	nearest-…     lll.go       which records are similar, by LLL    known: nothing, not even a request
 //
-// The last two concern the profiles learned and network (learnt.go), whose
-// distances an attacker also approximates by stand-ins.
+// Attacks key-by-scores and nearest-… concern profiles "learned" and "network"
+// (learnt.go), whose distances an attacker also approximates by stand-ins.
 //
 // The photos are from the paper's evaluation. An attacker computes the vectors
 // of known photos by running the program on photos of their own. The projection
-// is the owner's secret and is available only to attacks on known vectors.
+// is the owner's secret. Only attacks on known vectors may use it.
 //
 // To attack another scheme, pass a Target in Options.More.
 package attack

@@ -13,21 +13,24 @@ import (
 	"cpar/user/ive"
 )
 
-// Recovering the key S from records.
+// Recovering the key S, a secret matrix, from records.
 //
-// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. Each record with
-// known C and V gives an equation in the m words of s. Without the noise e, m
-// equations give the row by elimination. With noise, the equations are LWE
-// samples with modulus 2⁶⁴ and an error of 3.2. Elimination then fails, and
-// lattice reduction succeeds at a cost that this file estimates.
+// A record's ciphertext is C = S⁻¹(w·V + e), where V is its vector, w =
+// 2^RecordShift is the plaintext scale and e is noise. So ⟨s, C⟩ = w·V[j] +
+// e[j] for row j of S, called s. Each record with known C and V gives an
+// equation in the m words of s. Without the noise e, m equations give the row
+// by elimination. With noise, the equations are LWE samples with modulus 2⁶⁴
+// and an error with standard deviation 3.2. Elimination then fails, and lattice
+// reduction succeeds at a cost that this file estimates.
 
 const toyDim = 48
 
-// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
-// k×m, right is k×t, and the result is t×m. The pivot of a column is a word
-// with the fewest factors of 2. A pivot with v factors determines an unknown
-// modulo 2^(64−v), and eliminate takes the smallest value. It returns nil if
-// the rows are dependent. The result is meaningless if there is no solution.
+// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right. Matrix
+// rows is k×m, right is k×t, and the result is t×m. The pivot of a column is a
+// word with the fewest factors of 2. A pivot with v factors determines an
+// unknown only modulo 2^(64−v), and eliminate returns the smallest value. It
+// returns nil if the rows are dependent. The result is meaningless if there is
+// no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -65,8 +68,8 @@ func eliminate(rows, right [][]uint64) [][]uint64 {
 	return out
 }
 
-// eliminateToy solves for S in a toy dimension and decrypts other records with
-// the result.
+// eliminateToy solves for S in a small dimension, toyDim, and decrypts other
+// records with the result.
 func eliminateToy(noiseless bool) (Row, error) {
 	const known, fresh = toyDim + 16, 100
 	p := ive.Params{Dim: toyDim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -84,7 +87,7 @@ func eliminateToy(noiseless bool) (Row, error) {
 		plain[i], right[i], cipher[i] = make([]int64, toyDim), make([]uint64, toyDim), make([]uint64, toyDim)
 		for j := range plain[i] {
 			plain[i][j] = rng.Int64N(401) - 200
-			right[i][j] = uint64(plain[i][j]) << p.RecordShift // w·V, with e unknown
+			right[i][j] = uint64(plain[i][j]) << p.RecordShift // w·V, because the attacker does not know e
 		}
 		if err := key.EncryptRecord(cipher[i], plain[i], noise); err != nil {
 			return Row{}, fmt.Errorf("encrypting a toy record: %w", err)
@@ -106,7 +109,7 @@ func eliminateToy(noiseless bool) (Row, error) {
 // C⟩ = w for all records. It returns nil if there are too few records.
 func noiselessRow(v *View) (row []uint64, used int) {
 	m := len(v.Vectors[0])
-	used = m + 16 // spare records, because rows may be dependent
+	used = m + 16 // 16 spare records, because rows may be dependent
 	if used >= len(v.Vectors) {
 		return nil, used
 	}
@@ -117,8 +120,8 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	return s[0], used
 }
 
-// judgeNoiselessRow counts the unused records that fit the row. A record fits
-// by chance with probability 2⁻⁶⁴.
+// judgeNoiselessRow counts the unused records for which the row gives w. A
+// wrong row gives it with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	unused := v.Vectors[used:]
 	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift })
@@ -126,12 +129,13 @@ func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 }
 
 // latticeRows estimates the cost of finding S from records of m words. The
-// first dims words are z, with root mean square typical.
+// first dims elements are z (the projected features), with root mean square
+// typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
 	// Without known plaintext, the attacker searches for short combinations of
-	// the ciphertexts. Rows of S give such combinations: rows of w·V + e,
-	// especially of z.
+	// the ciphertexts. The rows of S are such combinations, because they give
+	// elements of w·V + e. The elements of z are shortest.
 	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
@@ -142,6 +146,7 @@ func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 const (
 	noiseSigma = 3.2
 	// typicalElement is the typical size of an element of z. Its square is the
-	// L1 distance from the baseline in levels, about four units of 499.5.
+	// L1 distance from the baseline (the zero of the embedding) in levels,
+	// about four units of 499.5 levels.
 	typicalElement = 45
 )

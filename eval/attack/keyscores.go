@@ -13,25 +13,28 @@ import (
 	"cpar/user/ive"
 )
 
-// Recovering the key S from known vectors and scores, without a lattice.
+// Recovering the key S, a secret matrix, from known vectors and scores, without
+// lattice reduction.
 //
-// A record is C = S⁻¹·A with A = w·V + e. A request is t = Sᵀ·T with T = w·V_s
-// + e_s. Therefore ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. Known vectors give the
-// requests (request.go), whose elements z_s and r_s are integers. The remainder
-// ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
+// A record is C = S⁻¹·A with A = w·V + e, where V is its vector, w =
+// 2^DistanceShift is the plaintext scale, and e is noise. A request is t = Sᵀ·T
+// with T = w·V_s + e_s. Therefore ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. Known
+// vectors give the requests (request.go), whose projected features z_s and
+// secret scale r_s are integers. The remainder ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in
+// units of w,
 //
 //	⟨e, V_s⟩ + ⟨V, e_s⟩ + (a multiple of r_s) + (a constant)
 //
-// For one record and many requests this remainder is linear in e, with e_s as
-// noise. V_s is so much larger than V that the error of a least-squares fit of
-// e is a fraction of 1. Rounding then gives e and A exactly, and elimination
-// gives the rows of S that belong to z. The attack needs about 1.5 times as
-// many requests as a record has words, and as many known vectors.
+// For one record and many requests this remainder is linear in e, and e_s acts
+// as noise. V_s is far larger than V, so a least-squares fit of e has an error
+// well below 1. Rounding then gives e and A exactly, and elimination gives the
+// rows of S that belong to z. The attack needs about 1.5 times as many requests
+// as a record has words, and as many known vectors.
 
 const spreadEpsilon = 3 * ive.EpsilonBound
 
-// solveUnit calls solveRequests for vectors of length 1. It determines r_s by
-// scaling every solution to that length.
+// solveUnit calls solveRequests for vectors of length 1. It scales every
+// solution to that length, which determines r_s.
 func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	out, err := solveRequests(v, known, vectors)
 	if err != nil {
@@ -52,8 +55,8 @@ type exactRequest struct {
 }
 
 // exactRequests returns the requests whose distances from the known vectors
-// match the scores up to ε. It refines the slice disturbed, which estimates the
-// effect of ε on the known records' scores.
+// match the scores up to ε (a random element of each record). It updates
+// disturbed, the estimated effect of ε on the known records' scores.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -99,7 +102,7 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 	return out, nil
 }
 
-// score returns r_s·‖z − z_s‖².
+// score returns r_s·‖z − z_s‖² for a record's z.
 func (a *exactRequest) score(p *projected) int64 {
 	sum := int64(0)
 	for i, x := range p.z {
@@ -165,11 +168,13 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	return key, nil
 }
 
-// shifts are corrections of a slot's mean noise, which is only nearly 0.
+// shifts holds corrections of an element's mean noise, because the true mean
+// over the known records may not be exactly 0.
 var shifts = []int64{0, -1, 1}
 
-// recordNoise estimates the noise e of each record. unsure[k] is the largest
-// rounding error of an element of record known[k].
+// recordNoise estimates the noise e of each known record. unsure[k] is the
+// largest distance from an integer, before rounding, of an element for record
+// known[k].
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) (e [][]int64, unsure []float64, err error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
@@ -184,8 +189,9 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 			return nil, nil, err
 		}
 		for k, i := range known {
-			// These integers have 63 bits. Removing r_s·r, which all records
-			// share, leaves fewer than 53.
+			// These integers have 63 bits. Subtracting the first record's
+			// removes r_s·r, which all records share, and leaves fewer than 53
+			// bits.
 			rest[k] = int64(modq.Dot(v.Vectors[i], q.Vector)) - a.score(vectors[k])<<(2*ive.DistanceShift)
 			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
 		}
@@ -196,9 +202,9 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 	}
 	e, unsure = make([][]int64, len(known)), make([]float64, len(known))
 	for j := range slots {
-		// The effect of e_s is nearly the same for all records: it shifts e.
-		// The records show the fractional part of the shift. The integer part
-		// is chosen so that e has mean 0.
+		// The noise e_s adds nearly the same shift to e in all records. The
+		// records show the fractional part of the shift. The integer part is
+		// chosen so that e has mean 0.
 		var sin, cos float64
 		for k := range known {
 			s, c := math.Sincos(2 * math.Pi * x.At(j, k))

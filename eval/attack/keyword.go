@@ -12,7 +12,8 @@ import (
 // has the keyword. The baseline always guesses the most common keyword.
 
 // keywordByFrequency guesses the keywords of known records that are returned
-// about as often. Half of the records are known, which reveals more than a
+// about as often. Half of the records are known, which is more than a public
+// collection would reveal.
 // public collection would.
 func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 	count := make([]int, v.Records)
@@ -43,7 +44,7 @@ func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 const votingNeighbours = 5
 
 // keywordBySimilarity lets the known records with the most similar scores vote,
-// because these records are nearby.
+// because records with similar scores are close to each other.
 func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)

@@ -15,37 +15,39 @@ import (
 	"cpar/user/ive"
 )
 
-// Attacks on the profiles learned and network, which have short vectors and
-// distances learnt from private photos and keywords.
+// This file attacks profiles "learned" and "network", whose vectors are short
+// and whose distances are learnt from private photos and keywords.
 //
-// The owner indexes half of the collection, with scheme capia. The attacker
+// The owner indexes half of the collection with scheme capia. The attacker
 // learns a projection from the other half with the same program.
 
 const (
 	minLearnt = 40
-	// sealedRecords can be small, because words of scheme sealed do not depend
-	// on the number of records.
+	// sealedRecords can be small, because ciphertexts of scheme sealed do not
+	// depend on the number of records.
 	sealedRecords = 500
-	// lengthUnit is a length of 1 in units of z.
+	// lengthUnit is the length in units of z (the integer vectors) of a vector
+	// of length 1.
 	lengthUnit = 1000
 )
 
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos    = []int{10, 30, 100, 300}
-	// keyShares are numbers of known vectors per word of a record.
+	// keyShares lists numbers of known vectors, divided by the number of words
+	// of a record.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
-	// indexed and others list, in ascending order, the photos of
-	// Collection.Train that belong to the owner and to the attacker.
+	// Slices indexed and others hold the indices in Collection.Train of the
+	// owner's photos and of the attacker's, in ascending order.
 	indexed, others []int
 	view            *View
-	// trainIndex[i] is the index in Collection.Train of the photo behind record
-	// i.
+	// trainIndex[i] is the index in Collection.Train of the photo that is
+	// record i.
 	trainIndex        []int
 	records, requests []*projected
 }
@@ -93,7 +95,7 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 }
 
 // observe sends requests for the test photos to the owner's index, and runs the
-// linking attack.
+// attack that links requests.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)
 	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
@@ -137,8 +139,8 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 				return columns(s.candidates, pick(l.trainIndex, known))
 			})...)
 		}
-		// Attack match does not exploit that the columns are in the order of
-		// the records.
+		// The columns are in the order of the records, which attack match does
+		// not exploit.
 		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
 		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {
@@ -155,12 +157,12 @@ func (l *learnedAttack) guessVectors(numbers []int) {
 	})...)
 }
 
-// A standIn is a distance that an attacker uses in place of the owner's learnt,
-// secret distance.
+// A standIn is a distance that an attacker uses in place of the owner's, which
+// is learnt and secret.
 type standIn struct {
 	name string
 	// candidates[c] holds the distances of test photo c from the photos of
-	// Train, or nil if computing them would require the collection.
+	// Train. It is nil if computing them would require the collection.
 	candidates [][]float64
 	// picked[j] holds the distances of the attacker's jth photo from the photos
 	// of Train.
@@ -168,9 +170,9 @@ type standIn struct {
 }
 
 // standIns returns the paper's distance, the distance of embeddings (the
-// network is public), and two distances that the public program learns: from
-// the attacker's photos, and from the collection, in case it is public with its
-// keywords.
+// network is public), and two distances learnt by the public program. One is
+// learnt from the attacker's photos, the other from the collection, in case it
+// is public with its keywords.
 func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	out := []standIn{{"photos", distances(r.trainPhotos, r.testPhotos), r.compared}}
@@ -197,8 +199,8 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 			return nil, err
 		}
 	}
-	// A learnt distance behaves differently on its training photos. The
-	// attacker's photos are therefore picked from the others.
+	// A learnt distance behaves differently on its training photos, so the
+	// attacker's photos are picked from the other photos.
 	for _, from := range []struct {
 		name            string
 		inside, outside []int
@@ -254,8 +256,8 @@ func (l *learnedAttack) key(context.Context) error {
 	return nil
 }
 
-// nearest attacks the index alone, in a lower dimension if lattice reduction
-// would take longer than the rest of the run.
+// nearest attacks the index alone. It uses a lower dimension if lattice
+// reduction would take longer than the rest of the run.
 func (l *learnedAttack) nearest(context.Context) error {
 	view, records, name := l.view, l.records, "nearest-from-index"
 	if len(records[0].z) > latticeDim {
@@ -280,8 +282,8 @@ const (
 	latticeShare = 1.9
 )
 
-// encryptCut encrypts the first dim elements of each record under a separate
-// key, in the layout of package vectorlayout.
+// encryptCut encrypts the first dim elements of each record under a new key, in
+// the layout of package vectorlayout.
 func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)

@@ -11,13 +11,15 @@ import (
 )
 
 // Linking: are two requests for one photo? The cloud compares each new request
-// with one request in its log: the one for the same photo, or any other if
-// there is none. It answers yes if the two are more similar than 999 of 1,000
-// pairs in the log. It needs neither photo nor key. Half of the new requests
-// are for photos in the log, so guessing is right half of the time.
+// with one request in its log: the one for the same photo, or any other if the
+// log has none. It answers yes if the two are more similar than 999 of 1,000
+// pairs in the log. It needs neither photos nor the key. Half of the new
+// requests are for photos in the log, so a random answer is right half of the
+// time.
 const linkQuantile = 0.999
 
-// A similarity is larger for more similar requests.
+// A similarity compares requests. Function compare returns larger values for
+// more similar requests.
 type similarity struct {
 	name    string
 	view    func(*Observation) []float64
@@ -28,15 +30,15 @@ var similarities = []similarity{
 	{"link-order", func(s *Observation) []float64 { return floats(s.Order) }, func(a, b []float64) float64 {
 		return -simd.Distance(a, b, 1)
 	}},
-	// Correlation cancels the secret scale and offset of a request.
+	// Correlation does not depend on a request's secret scale and offset.
 	{"link-scores", func(s *Observation) []float64 { return standardised(s.Scores) }, func(a, b []float64) float64 {
 		return simd.Dot(a, b) / float64(len(a))
 	}},
 	{"link-path", func(s *Observation) []float64 { return slices.Sorted(slices.Values(floats(s.Path))) }, jaccard},
 }
 
-// link logs requests for half of the photos and repeats them. If changed is not
-// nil, it replaces the repeated photos.
+// link logs requests for half of the photos and repeats these requests. If
+// changed is not nil, the repeated requests are for its photos instead.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	suffix, again := "", photos[:half]

@@ -13,32 +13,35 @@ import (
 
 // Reading records from an index alone, with no prior knowledge.
 //
-// The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the
-// noiseless slot is 0. Let K differences be the rows of a K×m matrix D. For
-// every element of a vector, the lattice of all D·s modulo 2⁶⁴ contains the
-// column of its K differences. Their size is w times the variation of z, about
-// 2²¹. A random lattice of the same volume has no vector that short, so LLL
-// finds the columns, up to signs and small multiples of each other. Elimination
-// then gives the row of S that reads a column from every record.
+// The difference of two records is S⁻¹·(w·(V − V′) + e − e′), where S is the
+// secret key matrix, V a record's vector, w = 2^DistanceShift the plaintext
+// scale, and e noise. The noiseless slot (the element that is 1 in every
+// record) is 0 in all differences. Let K differences be the rows of a K×m
+// matrix D. For every element of a vector, the lattice of all D·s modulo 2⁶⁴
+// contains the column of the element's K differences. The size of their entries
+// is w times the variation of z (the integer vectors), about 2²¹. A random
+// lattice of the same volume has no vector that short, so LLL finds the
+// columns, up to signs and small multiples of each other. Elimination then
+// gives the row of S that reads an element from every record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)
 
-// modulusBits leaves room for sums in int64. Words can be reduced modulo any
-// smaller power of 2.
+// modulusBits is less than 64 so that sums fit in int64. Words can be reduced
+// modulo any smaller power of 2.
 const modulusBits = 58
 
 // A differenceRows holds the differences of all records from the first,
-// prepared for lattice reduction. An element's value in column c is Σ
-// weight[p]·rows[p][c], where the weights are the element's values at the
-// pivots.
+// prepared for lattice reduction. The value of an element in column c (a
+// record) is Σ weight[p]·rows[p][c], where the weights are the element's values
+// at the pivots.
 type differenceRows struct {
 	rows   [][]uint64
 	pivots []int
 }
 
 // newDifferenceRows chooses pivots among the first k differences. It returns
-// nil if these are dependent.
+// nil if the differences are dependent.
 func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 	m := len(records[0])
 	d := &differenceRows{rows: make([][]uint64, m)}
@@ -48,7 +51,8 @@ func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 			d.rows[j][i] = records[i+1][j] - records[0][j]
 		}
 	}
-	// The row of the noiseless slot cannot be reduced.
+	// Column reduction leaves out one row, because the noiseless slot is 0 in
+	// every difference.
 	for c := 0; c < k && len(d.pivots) < m-1; c++ {
 		p := len(d.pivots)
 		at := slices.IndexFunc(d.rows[p:], func(row []uint64) bool { return row[c]&1 == 1 })
@@ -94,8 +98,8 @@ func (d *differenceRows) basis(k int) [][]int64 {
 	return out
 }
 
-// element returns the value of v in every record, in units of w, relative to
-// the mean.
+// element returns the value of an element in every record minus its mean, in
+// units of w. Slice v holds its values in the first differences.
 func (d *differenceRows) element(v []int64) []int64 {
 	words := make([]uint64, len(d.rows[0]))
 	for p, c := range d.pivots {
@@ -113,8 +117,8 @@ func (d *differenceRows) element(v []int64) []int64 {
 }
 
 // elementsFromIndex returns the elements of the records' vectors, up to order,
-// sign and small multiples of each other, or nil if it finds none. Vectors
-// padded with zeros, in collections of few keywords, degrade the result.
+// sign and small multiples of each other, or nil if it finds none. Collections
+// of few keywords have vectors padded with zeros, which degrade the result.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -127,15 +131,15 @@ func elementsFromIndex(v *View, k int) [][]float64 {
 		length[i] = math.Sqrt(square(row))
 		longest = max(longest, length[i])
 	}
-	// Elements are less correlated over all records than over the first k, so a
-	// second reduction separates the elements.
+	// A second reduction separates the elements, because they are less
+	// correlated over all records than over the first k.
 	var elements [][]int64
 	for i, row := range b {
 		if length[i] >= longest/muchLonger {
 			continue
 		}
 		if x := d.element(row); slices.ContainsFunc(x, func(y int64) bool { return y != 0 }) {
-			elements = append(elements, x) // otherwise it is only noise
+			elements = append(elements, x) // otherwise x is only noise
 		}
 	}
 	if len(elements) == 0 {
@@ -152,9 +156,9 @@ func square(row []int64) (sum float64) {
 	return sum
 }
 
-// untangled subtracts integer multiples of elements from each other while their
-// variance falls, because the elements of a learnt projection are hardly
-// correlated.
+// untangled subtracts integer multiples of elements from each other while this
+// lowers their variance. This separates them, because the elements of a learnt
+// projection are hardly correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
@@ -182,13 +186,14 @@ func untangled(list [][]int64) [][]float64 {
 	return elements
 }
 
-// maxSpread exceeds the variation of any element of a vector of length 1,
-// scaled by lengthUnit, unless there are only a few elements. Σz² and ε vary
-// more, by rounding.
+// maxSpread exceeds the standard deviation of any element of a vector of length
+// 1, scaled by lengthUnit, unless there are only a few elements. The other
+// slots vary more, so the bound excludes them: Σz² varies by rounding, and ε is
+// random.
 const maxSpread = 0.45 * lengthUnit
 
-// nearestFromIndex returns the most similar other record of each record, or nil
-// if it finds no elements.
+// nearestFromIndex returns for each record the most similar other record. It
+// returns nil if it finds no elements.
 func nearestFromIndex(v *View, k int) []int {
 	rows := make([][]float64, v.Records)
 	for _, x := range elementsFromIndex(v, k) {
@@ -225,8 +230,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger is the length of other vectors in a reduced basis relative to
-// elements.
+// muchLonger is the minimum ratio in a reduced basis between the lengths of
+// other vectors and of elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -16,22 +16,22 @@ import (
 // Record i has a row of k scores, for k requests for unknown photos. A photo
 // has a row of distances to R photos that the attacker picks. Both rows sample
 // the same geometry, provided that users request photos similar to those they
-// store. The matrices of these rows therefore have nearly the same leading
-// eigenvectors, up to signs, and record i is the photo with the nearest
-// coordinates.
+// store. The two matrices therefore have nearly the same leading eigenvectors,
+// up to signs. Record i is matched with the photo whose coordinates in these
+// eigenvectors are nearest.
 //
 // Every choice of signs for the first few eigenvectors is a start. From each
 // start, the attack alternates between finding the nearest photo of each record
-// and fitting the rotation between the two bases to these pairs. The best start
-// is then extended by a few eigenvectors at a time (as ZoomOut does for
+// and fitting the rotation between the two bases to these pairs. It then
+// extends the best start by a few eigenvectors at a time (as ZoomOut does for
 // surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). If there are few
-// requests, the eigenvectors are inaccurate, a wrong start stays wrong, and
-// hardly any record is matched.
+// requests, the eigenvectors are inaccurate. A wrong start then stays wrong,
+// and hardly any record is matched.
 
-// spectrum returns, as an n×p matrix, the leading left singular vectors of the
-// n×k matrix of standardised columns, each multiplied by its singular value and
-// divided by √k. Centring and scaling the columns removes the secret scale and
-// offset of a request.
+// spectrum returns the p leading left singular vectors of the n×k matrix of
+// standardised columns, as an n×p matrix. Each vector is multiplied by its
+// singular value and divided by √k. Standardising the columns removes the
+// secret scale and offset of a request.
 func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	k, n := len(columns), len(columns[0])
 	x := mat.NewDense(k, n, nil)
@@ -71,17 +71,17 @@ func standardised(x []float64) []float64 {
 }
 
 const (
-	// matchStart is the number of eigenvectors tried with all signs. At most
-	// matchMax eigenvectors are used.
+	// matchStart is the number of eigenvectors whose signs are all tried.
 	matchStart = 6
-	matchMax   = 60
+	// matchMax is the maximum number of eigenvectors used.
+	matchMax = 60
 	// matchSample is the number of records on which starts are compared.
 	matchSample = 400
 )
 
 // match returns a photo for every record. scores[j] holds every record's score
-// for request j, and distances[j] holds every photo's distance to the j-th
-// photo that the attacker picked.
+// for request j, and distances[j] holds every photo's distance to the
+// attacker's jth photo.
 func match(scores, distances [][]float64) ([]int, error) {
 	p := min(matchMax, len(scores), len(distances))
 	records, err := spectrum(scores, p)
@@ -157,8 +157,8 @@ func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err er
 	return nil
 }
 
-// fitMap rotates the first size coordinates to bring records nearest to their
-// matched photos.
+// fitMap rotates the first size coordinates of the records to bring them
+// nearest to their matched photos.
 func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error) {
 	n, _ := records.Dims()
 	picked := mat.NewDense(n, size, nil)

@@ -25,8 +25,8 @@ import (
 
 // Offers: the cloud offers the owner's device an index of an older format, of a
 // scheme that reveals distances, with weaker parameters, or of an earlier
-// generation. The attack succeeds if the device opens the offer, because the
-// device would then send requests.
+// generation (version). The attack succeeds if the device opens the offered
+// index, because the device would then send requests.
 
 const (
 	offeredPhotos      = 40
@@ -77,7 +77,7 @@ type offering struct {
 var errNotServed = errors.New("not served")
 
 func (o *offering) List(context.Context) ([]cparhttp.IndexInfo, error) {
-	id := cpar.IndexID(o.manifest[8:]) // docs/FORMAT.md: after the header
+	id := cpar.IndexID(o.manifest[8:]) // docs/FORMAT.md: the identifier follows the header
 	return []cparhttp.IndexInfo{{ID: id, Scheme: cpar.SchemeSealed.String()}}, nil
 }
 
@@ -121,8 +121,8 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// fork is another update of the first generation. weak is an index that
-	// reveals distances.
+	// fork is an update of the first generation that differs from the second,
+	// and weak is an index that reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex
 	devices     int
@@ -181,8 +181,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers index others[i] to a device that has seen index seen[i]. If
-// before is not nil, it is called first.
+// offered offers index others[i] to a device that has seen index seen[i].
+// Before each offer it calls function before, unless it is nil.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string
@@ -225,8 +225,8 @@ func kindOf(err error) string {
 }
 
 // rollback offers every earlier generation to a device that has seen a later
-// one, the fork to a device that has seen the second, and mixtures of two
-// generations.
+// one, and mixtures of two generations. It also offers the fork to a device
+// that has seen the second generation.
 func (o *offers) rollback(ctx context.Context) error {
 	var seen, older, first, mixed []*servedIndex
 	for i, now := range o.generations {
@@ -267,7 +267,7 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 			}
 		}
 		slices.SortStableFunc(mixed.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
-		// Mixtures with invalid manifests are left out.
+		// Skip mixtures with invalid manifests.
 		if b, err := mixed.MarshalBinary(); err == nil && !bytes.Equal(b, now.manifest) {
 			out = append(out, &servedIndex{b, segments})
 		}
@@ -275,8 +275,8 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 	return out, nil
 }
 
-// downgrade offers an older format, another scheme, other parameters, and an
-// index that reveals distances.
+// downgrade offers indexes of older formats, of other schemes (including one
+// that reveals distances), and with other parameters.
 func (o *offers) downgrade(ctx context.Context) error {
 	now := o.generations[len(o.generations)-1]
 	m, err := cpar.DecodeManifest(now.manifest)
@@ -308,8 +308,8 @@ func (o *offers) downgrade(ctx context.Context) error {
 	return nil
 }
 
-// weakerParameters returns offers that differ from the current index in one
-// number each: a valid scale, norm or block width, or any byte.
+// weakerParameters returns offers that each differ from the current index in
+// one number: a scale, norm or block width that remains valid, or any one byte.
 func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {
@@ -327,7 +327,7 @@ func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, e
 	} {
 		other := p
 		alter(&other.Open)
-		if encoded, err := other.AppendBinary(nil); err == nil { // otherwise no client could decode them
+		if encoded, err := other.AppendBinary(nil); err == nil { // otherwise no client could decode the parameters
 			out = append(out, now.withSegment(segment, encoded))
 		}
 	}

@@ -20,19 +20,21 @@ import (
 
 // Recovering requests from their scores.
 //
-// A score is r_s·(F·Dis − r), affine in the distance. An attacker who knows k
-// records computes the distances of each candidate photo from them and takes
-// the candidate whose distances correlate best with the k scores. If only the
-// photos of the records are known, the distances have the error of the secret
-// projection, 3 %.
+// A score is r_s·(F·Dis − r), where Dis is the distance, F a public factor, and
+// r_s and r are the request's secret scale and offset. An attacker who knows k
+// records computes the distances of each candidate photo from them, and guesses
+// the candidate whose distances correlate best with the k scores. An attacker
+// who knows only the records' photos does not know the secret projection, so
+// the distances have an error of 3 %.
 //
 // The attack also works without candidates. A score is linear in the record's
-// vector,
+// vector, which consists of projected features z and a histogram v,
 //
 //	score = Σ z·(−2r_s·z_s) + Σ v·(−r_s·F/2¹⁸·log c) + (Σz² + F·Σ v log v)·r_s + constant
 //
-// so least squares over slightly more known vectors than unknowns gives r_s,
-// and with r_s also z_s and c.
+// where z_s and c are the same parts of the request's vector. Least squares
+// over slightly more known vectors than unknowns therefore gives r_s, and with
+// it z_s and c.
 
 // guess returns a candidate for every request. predicted[c] holds the distances
 // of candidate c from the known records.
@@ -41,7 +43,7 @@ func guess(v *View, known []int, predicted [][]float64) []int {
 	out := make([]int, len(v.Observations))
 	for i, s := range v.Observations {
 		y := standardised(pick(s.Scores, known))
-		// Correlation is invariant under the positive scale and the offset.
+		// A correlation is the same for any positive scale and any offset.
 		correlations := make([]float64, len(p))
 		for c, x := range p {
 			correlations[c] = simd.Dot(y, x)
@@ -59,8 +61,8 @@ func columns(rows [][]float64, at []int) [][]float64 {
 	return measure.Map(rows, func(row []float64) []float64 { return pick(row, at) })
 }
 
-// pipeline fits the public program to the attacker's photos and returns the
-// resulting map from features to vectors.
+// pipeline fits the public program to the attacker's photos. It returns the
+// resulting function from features to vectors.
 func pipeline(ctx context.Context, photos []user.Photo, opt user.Options) (func(*feature.Vectors) (*vector.Vector, error), error) {
 	opt.Scheme = cpar.SchemeCAPIA
 	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, opt)
@@ -79,7 +81,6 @@ func vectorsOf[V any](ctx context.Context, p func(*feature.Vectors) (V, error), 
 	return out, err
 }
 
-// compare returns the distances of each request from all records.
 func compare[R any](records, requests []R, distance func(record, request R) float64) [][]float64 {
 	out := make([][]float64, len(requests))
 	parallel.For(len(requests), func(i int) {
@@ -97,13 +98,15 @@ func distances(records, requests []*vector.Vector) [][]float64 {
 	})
 }
 
-// A projected is a photo's vector before encryption.
+// A projected is a photo's vector before encryption: the projected features z
+// and the histogram v.
 type projected struct {
 	z []int16
 	v []float64
 }
 
-// square returns Σz² + F·Σ v log v.
+// square returns Σz² + F·Σ v log v, the elements of a score that depend only on
+// the record.
 func (p *projected) square() float64 {
 	sum, unit := 0.0, float64(len(p.z))*vector.Beta/2
 	for _, x := range p.z {
@@ -164,11 +167,12 @@ func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
 }
 
 // ridge regularises dependent columns, such as the bins of a histogram, which
-// sum to 1. Its effect is far smaller than that of noise.
+// sum to 1. Its effect is far smaller than the effect of noise.
 const ridge = 1e-9
 
-// leastSquares finds x with rows·x + constant ≈ y for every column of y. rows is
-// k×d, y k×t and the result d×t. The constants are unknown.
+// leastSquares finds x with rows·x + constant ≈ y for every column of y, where
+// the constants are unknown. Matrix rows is k×d, y is k×t, and the result is
+// d×t.
 func leastSquares(rows [][]float64, y *mat.Dense) (*mat.Dense, error) {
 	k := len(rows)
 	if k == 0 {
@@ -182,7 +186,7 @@ func leastSquares(rows [][]float64, y *mat.Dense) (*mat.Dense, error) {
 			column[i] = row[j]
 		}
 		mean, deviation := stat.PopMeanStdDev(column, nil)
-		if !(deviation > 0) { // rounding may yield the root of a negative number
+		if !(deviation > 0) { // rounding may yield the root of a negative number, which is NaN
 			deviation = 1
 		}
 		scale[j] = deviation
@@ -200,7 +204,7 @@ func leastSquares(rows [][]float64, y *mat.Dense) (*mat.Dense, error) {
 		return nil, fmt.Errorf("solving by least squares: %w: %d equations in %d unknowns are singular", cpar.ErrInput, k, d)
 	}
 	var right, x mat.Dense
-	right.Mul(centred.T(), y) // the centred rows remove y's mean
+	right.Mul(centred.T(), y) // the rows are centred, so subtracting y's mean would change nothing
 	if err := chol.SolveTo(&x, &right); err != nil {
 		return nil, fmt.Errorf("solving by least squares: %w", err)
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 type Options struct {
-	// PCA is the factor X of PCA-X by which the index reduces Haar features. 0
-	// means the paper's 32.
+	// PCA is the factor by which PCA divides the dimension of Haar features.
+	// The value 0 selects the paper's factor, 32.
 	PCA      int
 	Progress user.Progress
 	More     []*Target
@@ -32,18 +32,18 @@ type Options struct {
 const (
 	maxLinked     = 200
 	planeRequests = 20
-	// maxOPE bounds the number of records, on which order ciphertexts do not
-	// depend.
+	// maxOPE bounds the number of records in the attack on order ciphertexts,
+	// which do not depend on that number.
 	maxOPE = 800
 	// Attacks with fewer than manyDraws known records or requests average
-	// several draws.
+	// several random choices of them.
 	manyDraws = 100
 	picks     = 500
 )
 
-// These are the tried numbers of known vectors, photos and keywords of records,
-// of known records per unknown of a request, and of observed requests without
-// prior knowledge.
+// These slices list the numbers that attacks try: of known vectors, of known
+// photos, of records with known keywords, of known records per unknown of a
+// request, and of requests observed without prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -52,8 +52,8 @@ var (
 	seenMatching  = []int{30, 50, 100}
 )
 
-// Run attacks an index of c.Train with requests for c.Test, under cpar, ivf,
-// capia, sealed and the schemes in o.More. Errors wrap cpar.ErrInput.
+// Run attacks an index of c.Train with requests for c.Test, in schemes cpar,
+// ivf, capia, sealed and the schemes of o.More. Errors wrap cpar.ErrInput.
 func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	if len(c.Train) < 2 || len(c.Test) < 4 {
 		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to request; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))
@@ -93,12 +93,13 @@ type run struct {
 	rows   []Row
 
 	targets []*Target
-	// train and test are the owner's vectors. trainPhotos and testPhotos are
+	// train and test hold the owner's vectors. trainPhotos and testPhotos hold
 	// vectors from an attacker's own pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
-	// compared[j] holds the distances of Train from the attacker's jth photo.
+	// compared[j] holds the distances of the photos in Train from the
+	// attacker's jth photo.
 	compared [][]float64
 }
 
@@ -109,7 +110,6 @@ func (r *run) add(rows ...Row) {
 	}
 }
 
-// record adds the rows of an attack that may fail.
 func (r *run) record(rows []Row, err error) error {
 	r.add(rows...)
 	return err
@@ -153,7 +153,7 @@ func (r *run) learn(ctx context.Context) error {
 	for i, p := range byRecord {
 		r.train[r.b.trainIndex[i]] = p
 	}
-	// The attacker fits the pipeline to the photos at hand.
+	// The attacker fits the pipeline to the photos of requests.
 	own, err := pipeline(ctx, r.c.Test, user.Options{PCA: r.o.PCA})
 	if err != nil {
 		return err
@@ -204,23 +204,24 @@ func (r *run) change(ctx context.Context) error {
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
-	// Profile is the index's profile, or "" for paper in results of earlier
-	// versions.
+	// Profile is the index's profile. Results of earlier versions have "" for
+	// profile "paper".
 	Profile string `json:"profile,omitempty"`
 	// Known is the amount of prior knowledge or observations, in a unit that
 	// depends on the attack.
 	Known int `json:"known"`
-	// Success is the share of Trials that the attacker got right, with the 95 %
-	// confidence interval Low to High. Baseline is the share by guessing.
-	Success  float64 `json:"success"`
+	// Success is the share of Trials in which the attacker was right, with the
+	// 95 % confidence interval from Low to High.
+	Success float64 `json:"success"`
+	// Baseline is the share by guessing.
 	Baseline float64 `json:"baseline"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
-	// Refused names the errors with which owners refused offers.
+	// Refused lists the errors with which owners refused offers.
 	Refused string `json:"refused,omitempty"`
-	// Estimate, in a row without trials, is the cost of an attack that was not
-	// run.
+	// Estimate is the cost of an attack that was not run. Such a row has no
+	// trials.
 	Estimate *estimate.Estimate `json:"estimate,omitempty"`
 }
 
@@ -230,7 +231,6 @@ func proportion(attack, scheme string, known, right, trials int, baseline float6
 		Baseline: baseline, Low: low, High: high, Trials: trials}
 }
 
-// count returns the number of i from 0 to n−1 for which right returns true.
 func count(n int, right func(i int) bool) (sum int) {
 	for i := range n {
 		if right(i) {
@@ -241,13 +241,13 @@ func count(n int, right func(i int) bool) (sum int) {
 }
 
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
-// 22, 1927). It treats trials as independent, but trials on one index are
-// slightly dependent.
+// 22, 1927). It assumes independent trials. Trials on one index are slightly
+// dependent.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 1
 	}
-	const z = 1.959963984540054 // 97.5 % quantile of a normal distribution
+	const z = 1.959963984540054 // 97.5 % quantile of the standard normal distribution
 	n, p := float64(trials), float64(right)/float64(trials)
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
@@ -261,7 +261,6 @@ func Wilson(right, trials int) (low, high float64) {
 	return low, high
 }
 
-// Attacks holds what an actively curious server learned.
 type Attacks struct {
 	Records  int   `json:"records"`
 	Requests int   `json:"requests"`
@@ -269,7 +268,7 @@ type Attacks struct {
 }
 
 // MeasureAttacks attacks an index of the real images with requests for the test
-// images. It includes profile network if all images have embeddings.
+// images. It includes profile "network" if all images have embeddings.
 func MeasureAttacks(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Attacks, error) {
 	collection := &Collection{Train: c.Train, Test: c.Test}
 	if len(c.TestItems) == len(c.Test) {

@@ -10,8 +10,9 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A sealedIndex is an index of scheme sealed at the cloud. If it has hidden
-// cells, params describe the cells, because every record is then in a cell.
+// A sealedIndex is the cloud's view of an index of scheme sealed. If the index
+// has cells (hidden clusters), params describes the cells, because every record
+// is then in a cell.
 type sealedIndex struct {
 	index  *sealed.Index
 	params lattice.Params
@@ -29,7 +30,6 @@ func openSealed(files *indexdir.Index) (*sealedIndex, error) {
 	return &sealedIndex{x, parts.Open}, err
 }
 
-// annotate returns the reply to a request, and its words.
 func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, *lattice.Reply, error) {
 	replies, err := x.index.Annotate(ctx, 1, []*cpar.Request{q})
 	if err != nil {
@@ -39,16 +39,16 @@ func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Repl
 	return replies[0], words, err
 }
 
-// sealedCloud is the cloud of scheme sealed. For every record it computes a
-// ciphertext, a coefficient modulo Q, in place of a readable score.
+// A sealedCloud is the cloud of scheme sealed. For every record it computes a
+// ciphertext (a coefficient modulo Q) instead of a readable score.
 type sealedCloud struct {
 	*sealedIndex
-	counts []int // records per group
+	counts []int // records per group of records that share ciphertexts
 	stored StoredIndex
 }
 
 func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
-	x, err := openSealed(files) // without cells
+	x, err := openSealed(files) // the index has no cells
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 		if s.Kind != cpar.SegmentVectors {
 			continue
 		}
-		for b := files.Segments()[i]; len(b) > 0; b = b[p.GroupSize():] { // Load guarantees whole groups
+		for b := files.Segments()[i]; len(b) > 0; b = b[p.GroupSize():] { // sealed.Load guarantees whole groups
 			g, err := lattice.DecodeGroup(p, b[:p.GroupSize()])
 			if err != nil {
 				return nil, err
@@ -72,8 +72,8 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 func (c *sealedCloud) Scheme() string       { return cpar.SchemeSealed.String() }
 func (c *sealedCloud) Stored() *StoredIndex { return &c.stored }
 
-// Observe implements Cloud. The reply covers every record, so none appears
-// nearer.
+// Observe implements Cloud. The reply covers every record, so it does not show
+// which records are nearer.
 func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	ring, k := c.params.Ring(), c.params.Records()
 	for g, n := range c.counts {
 		group := decoded.Words[g*k : (g+1)*k]
-		ring.InterpolateFolded(group) // group now holds one coefficient per record
+		ring.InterpolateFolded(group) // from here on, group holds one coefficient per record
 		for _, x := range group[:n] {
 			s.Returned = append(s.Returned, uint32(len(s.Returned)))
 			s.Scores = append(s.Scores, float64(ring.Centred(x)))

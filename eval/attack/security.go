@@ -8,15 +8,15 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Security is computed from the parameters of scheme sealed, for the rings in
-// use, their neighbours, and the formats in use.
+// Security holds estimates for scheme sealed: for the rings in use and their
+// neighbours, and for the formats in use.
 type Security struct {
 	Rings   []RingBits   `json:"rings"`
 	Formats []FormatCost `json:"formats"`
 }
 
-// RingBits hold log₂ of the cost of attacks on a ring. Each pair is for
-// classical and for quantum computers.
+// RingBits holds log₂ of the cost of attacks on a ring. Each pair holds a value
+// for classical and one for quantum computers.
 type RingBits struct {
 	estimate.Ring
 	BlockSize int        `json:"block_size"`
@@ -24,14 +24,15 @@ type RingBits struct {
 	Primal    [2]float64 `json:"primal_core"`
 	Dual      [2]float64 `json:"dual_core"`
 	// Standard is the cost of the cheaper attack by the cost models of the
-	// Homomorphic Encryption Standard. Allowed is the largest log₂ q that gives
-	// 128 bits of security at this degree.
+	// Homomorphic Encryption Standard.
 	Standard [2]float64 `json:"standard"`
-	Allowed  [2]float64 `json:"allowed"`
+	// Allowed is the largest log₂ q that gives 128 bits of security at this
+	// degree.
+	Allowed [2]float64 `json:"allowed"`
 }
 
 // A FormatCost holds the failure rate of one score and the sizes of one format.
-// Hints and records are counted per record.
+// HintBytes and RecordBytes are bytes per record.
 type FormatCost struct {
 	lattice.Params `json:"-"`
 	estimate.Ring
@@ -44,8 +45,9 @@ type FormatCost struct {
 	RequestBytes int     `json:"request_bytes"`
 }
 
-// formatsInUse are the rows that user/internal/rows makes: for profile paper,
-// and of 96 numbers for other profiles, alone and in eight cells.
+// formatsInUse lists the formats that user/internal/rows produces: for profile
+// "paper", and for other profiles with 96 numbers per record, without cells and
+// in eight cells.
 var formatsInUse = []lattice.Params{
 	{Dim: 1344, RecordNorm: 161, RequestNorm: 173, Addend: 4380, LogT: 16},
 	shortVectors,
@@ -55,13 +57,13 @@ var formatsInUse = []lattice.Params{
 var shortVectors = lattice.Params{Dim: 96, RecordNorm: 127, RequestNorm: 127, Addend: 252, LogT: 15}
 
 var (
-	// ourRings are the rings in use, the more frequent first.
+	// ourRings lists the rings in use, the most frequent first.
 	ourRings = []*lattice.Ring{lattice.Fast, lattice.Careful}
-	// blocks are the block widths that command cpar build offers.
+	// blocks lists the block widths that command cpar build offers.
 	blocks = []int{16, 32, 64, 128}
 )
 
-// ComputeSecurity computes all estimates. It needs no data.
+// ComputeSecurity computes all estimates from parameters, without data.
 func ComputeSecurity() (*Security, error) {
 	s := new(Security)
 	for log := 45; log <= 54; log++ {
@@ -123,7 +125,6 @@ func (s *Security) Tables() []measure.Table {
 	return []measure.Table{rings, formats}
 }
 
-// ringLabel names a ring's use in the program.
 func ringLabel(r estimate.Ring) string {
 	switch r {
 	case ringOf(lattice.Fast):

@@ -16,36 +16,38 @@ import (
 	"cpar/user/ive"
 )
 
-// Slopes: recovering the secret scale r_s of several requests for one photo,
-// exactly, with no prior knowledge.
+// Slopes: recovering the secret scales r_s of several requests for one photo,
+// exactly and with no prior knowledge.
 //
 // A record's scores for several requests for one photo are
 //
 //	r_s·x − 3ε + (rounding of the request's logarithms) + noise,   x = F·Dis − r
 //
-// with the same x and ε. The slope of one request's scores over another's is
-// therefore r_s/r_s′, a fraction of two integers from 1,024 to 2,047. Rounding
-// dominates the error: a logarithm is off by up to ½ and is multiplied by a bin
-// of up to 2¹⁸. On Corel-5k about sixteen fractions lie within this error, too
-// many to decide from two requests. Each further request fits one wrong r_s in
-// forty, so three or four are enough. Slopes give the r_s up to a common
-// factor, and usually only one factor is in range. Twenty records do as well as
-// 4,500, because rounding does not average out.
+// Here Dis is the distance, F a public factor, r a secret offset and ε a random
+// element of the record. All requests for the photo have the same x and ε. The
+// slope of one request's scores over another's is therefore r_s/r_s′, a
+// fraction of two integers from 1,024 to 2,047. Rounding dominates the error: a
+// logarithm is off by up to ½ and is multiplied by a histogram bin of up to
+// 2¹⁸. On Corel-5k about sixteen fractions are within this error, too many to
+// decide from two requests. Each further request fits one wrong r_s in forty,
+// so three or four requests are enough. Slopes give the r_s up to a common
+// factor, and usually only one factor puts them in range. Twenty records do as
+// well as 4,500, because rounding does not average out.
 //
-// Rounding can be removed if many photos are requested more than once. It adds
-// to the scores a combination of 48 columns, the records' histograms, which are
-// the same in every request. ε adds one more column. The residuals of a
-// regression on the scores span these columns. Slopes outside their space are
-// more accurate, and so are the next residuals, until two requests are enough,
-// up to common factors.
+// The effect of rounding can be removed if many photos are requested more than
+// once. It is a combination of 48 columns, the records' histograms, which are
+// the same in every request. ε adds one more column. If scores of one request
+// are regressed on another's, the residuals span these columns. Slopes computed
+// outside their span are more accurate, and so are the next residuals. After
+// several rounds two requests are enough, up to common factors.
 //
-// Once r_s is known, scores give complete distances up to the offset r.
-// Requests for an indexed photo also give r, because the photo's smallest
-// distance is 0.
+// Once r_s is known, scores give all distances up to the offset r. Requests for
+// an indexed photo also give r, because the photo's smallest distance is 0.
 
 // distancesBySlopes returns x for every request and record, or nil for requests
-// where it fails. It detects requests for the same photo itself. If log is set,
-// it uses the whole view to remove rounding from the slopes.
+// where it fails. It detects which requests are for the same photo. If log is
+// set, it uses all requests in the view to remove the effect of rounding from
+// the slopes.
 func distancesBySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
@@ -83,13 +85,13 @@ func distancesBySlopes(v *View, log bool) [][]float64 {
 }
 
 // proportionalTolerance bounds the difference between the scores of two
-// requests for one photo after scaling the lower to the higher. In each,
-// rounding of ½ per logarithm is multiplied by bins that sum to 2¹⁸. Scores for
-// different photos differ hundreds of times more.
+// requests for one photo, after the request with higher scores is scaled to the
+// other. In each request, rounding of ½ per logarithm is multiplied by bins
+// that sum to 2¹⁸. Scores for different photos differ hundreds of times more.
 const proportionalTolerance = 1 << vectorlayout.ValueBits
 
-// groupByPhoto groups the requests by photo. Two requests are for one photo if
-// their scores are proportional up to rounding.
+// groupByPhoto groups the requests by photo. It considers two requests to be
+// for one photo if their scores are proportional up to rounding.
 func groupByPhoto(v *View) [][]int {
 	var photos [][]int
 	for i, s := range v.Observations {
@@ -117,7 +119,7 @@ func proportional(a, b []float64) bool {
 }
 
 // slopes returns values proportional to the r_s of requests for one photo,
-// given their scores as rows.
+// given one row of scores per request.
 func slopes(rows *mat.Dense) []float64 {
 	k, n := rows.Dims()
 	sum, out := mat.NewVecDense(n, nil), mat.NewVecDense(k, nil)
@@ -128,9 +130,10 @@ func slopes(rows *mat.Dense) []float64 {
 	return out.RawVector().Data
 }
 
-// wholeScales returns integers in the range of r_s in the direction nearest to
-// slopes. It tries all values of the first integer, which determines the
-// others. It returns any of several equal fits, or nil if none is in range.
+// wholeScales returns integers in the range of r_s that are most nearly
+// proportional to slopes. It tries all values of the first integer, which
+// determines the others. It returns any of several equal fits, or nil if none
+// is in range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)
@@ -155,18 +158,19 @@ func wholeScales(slopes []float64) []float64 {
 }
 
 const (
-	// maxRoundings is the dimension of the effect of rounding: one per bin, one
-	// for ε, and one spare.
+	// maxRoundings is the number of dimensions that rounding affects: one per
+	// histogram bin, one for ε, and one spare.
 	maxRoundings = vector.DimensionKL + 2
-	// roundingsStep is the number of dimensions removed at a time. Removing all
-	// at once would also remove the part of x that the first, inaccurate slopes
-	// leave.
+	// roundingsStep is the number of dimensions that each round adds. Adding
+	// all at once would also remove part of x, because the first slopes are
+	// inaccurate and leave some of it in the residuals.
 	roundingsStep = 5
 )
 
 // roundings returns an orthonormal n×p basis of the effect of rounding and ε on
-// scores, given the k×n scores of each photo. It includes the mean of all
-// scores, because regression hides the part along x, which is mostly this mean.
+// scores, given the k×n scores of each photo. The basis includes the mean of
+// all scores, because regression hides the effect along x, which is mostly this
+// mean.
 func roundings(groups []*mat.Dense) *mat.Dense {
 	_, n := groups[0].Dims()
 	mean := mat.NewDense(1, n, nil)
@@ -209,14 +213,15 @@ func outside(rows, basis *mat.Dense) *mat.Dense {
 }
 
 // leading returns an orthonormal n×p basis of the directions along which the
-// rows of an m×n matrix are longest, or fewer than p if the rank is lower.
+// rows of an m×n matrix are longest. It returns fewer directions if the rank is
+// below p.
 func leading(rows *mat.Dense, p int) *mat.Dense {
 	m, n := rows.Dims()
 	var gram mat.SymDense
 	gram.SymOuterK(1, rows)
 	var eig mat.EigenSym
 	if !eig.Factorize(&gram, true) {
-		return mat.NewDense(n, 1, nil) // spans nothing
+		return mat.NewDense(n, 1, nil) // no direction at all
 	}
 	var vectors, out mat.Dense
 	eig.VectorsTo(&vectors)
@@ -238,17 +243,20 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 const (
 	repeatedPhotos = 200
 	copiedPhotos   = 20
-	// spreadTolerance is the accuracy required of distances up to r, as a share
-	// of their spread: half the effect of the smallest error of r_s.
-	// distanceTolerance applies once r is known, in units of distance.
-	spreadTolerance   = 0.5 / ive.MaxScale
+	// spreadTolerance is the accuracy required of distances up to the offset r,
+	// as a share of their spread. It is half the effect of the smallest error
+	// of r_s.
+	spreadTolerance = 0.5 / ive.MaxScale
+	// distanceTolerance is the accuracy required once r is known, in units of
+	// distance.
 	distanceTolerance = 5e-4
 )
 
 var repeatedTimes = []int{2, 3, 4, 5}
 
-// repeated recovers distances from repeated requests. The r_s are right if the
-// distances are right up to r. For indexed photos it also recovers r.
+// repeated recovers distances from repeated requests. It counts the r_s as
+// right if the distances are right up to r. For indexed photos it also recovers
+// r.
 func (r *run) repeated(ctx context.Context, t *Target) error {
 	times := repeatedTimes
 	if t != r.targets[0] {
@@ -281,8 +289,8 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 }
 
 // repeatView returns the view of several rounds of requests for photos, and the
-// distance of each photo from every record, times F. vectors begins with the
-// photos' vectors.
+// distance of each photo from every record, times F. Slice vectors begins with
+// the photos' vectors.
 func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, vectors []*projected, times int) (*View, [][]float64, error) {
 	v, _, err := t.view(ctx, slices.Repeat(measure.FeaturesOf(photos), times), false)
 	if err != nil {
@@ -291,8 +299,9 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 	return v, compare(pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) }), nil
 }
 
-// readUpToOffset counts the photos whose distances were recovered up to r. got
-// has one entry per request, the first round first.
+// readUpToOffset counts the photos whose distances were recovered up to r.
+// Slice got has one entry per request, and its first entries are the first
+// round.
 func readUpToOffset(got, truth [][]float64) int {
 	return count(len(truth), func(j int) bool {
 		want := truth[j]
@@ -300,8 +309,8 @@ func readUpToOffset(got, truth [][]float64) int {
 	})
 }
 
-// readWhole counts the photos with every distance within the tolerance, with r
-// chosen so that the smallest is 0.
+// readWhole counts the photos whose distances are all within the tolerance. It
+// chooses r so that the smallest distance is 0.
 func readWhole(got, truth [][]float64, to float64) int {
 	return count(len(truth), func(j int) bool {
 		if got[j] == nil {

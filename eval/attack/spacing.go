@@ -8,14 +8,14 @@ import (
 	"cpar/eval/measure"
 )
 
-// Spacing: how far apart are the split values of a field (a dimension that the
-// trees split)? The attacks estimate the position of every split value, up to a
-// scale and an offset per field. For each pair of neighbouring gaps, they tell
-// which is wider. Guessing gets half of the pairs right.
+// Spacing: how far apart are the split values of a field (a dimension of the
+// feature vectors)? The attacks estimate the position of every split value, up
+// to a scale and an offset per field. For each pair of neighbouring gaps, they
+// guess which gap is wider. A random guess is right for half of the pairs.
 
-// positionsByPlanes reads positions from a request that reveals plane
-// distances. Every score is a multiple of r_p, and their greatest common
-// divisor stands for it.
+// positionsByPlanes reads positions from a request that reveals its distances
+// from the split planes. Every plane's score is a multiple of the secret factor
+// r_p. The greatest common divisor of the scores takes the place of r_p.
 func positionsByPlanes(s *Observation) []float64 {
 	var rp int64
 	for _, p := range s.Planes {
@@ -24,15 +24,15 @@ func positionsByPlanes(s *Observation) []float64 {
 	return measure.Map(s.Planes, func(p int64) float64 { return -float64(p / max(rp, 1)) })
 }
 
-// positionsByOrder uses the order ciphertexts of the splits as positions, which
-// works for order-preserving encryption. Ranks are evenly spaced and reveal
-// nothing this way.
+// positionsByOrder uses the order ciphertexts of the splits as positions. This
+// works against order-preserving encryption. Ranks are evenly spaced, so they
+// reveal nothing.
 func positionsByOrder(v *View) []float64 {
 	return measure.Map(v.Cuts, func(c cpar.Plane) float64 { return float64(c.Order) })
 }
 
-// positionsByShape knows only the order of the splits and assumes that a
-// field's splits are normally distributed, with wider gaps at the ends.
+// positionsByShape uses only the order of the splits. It assumes that a field's
+// splits are normally distributed, with wider gaps at the ends.
 func positionsByShape(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	for first := 0; first < len(v.Cuts); {
@@ -50,9 +50,9 @@ func positionsByShape(v *View) []float64 {
 
 func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 
-// positionsByRequests counts the requests below each split and assumes that a
-// field's values are normally distributed over photos. It needs only order
-// comparisons.
+// positionsByRequests counts the requests below each split, for which order
+// comparisons suffice. It assumes that a field's values are normally
+// distributed over photos.
 func positionsByRequests(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	sorted := map[uint16][]uint64{}
@@ -72,7 +72,7 @@ func positionsByRequests(v *View) []float64 {
 }
 
 // judgeGaps compares estimated with true gaps. It ignores pairs of equally wide
-// gaps. If the attacker's estimates are equal, the guess counts half.
+// gaps. If the attacker's estimates are equal, the pair counts as half right.
 func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials, undecided := 0, 0, 0
 	for i := 2; i < len(cuts); i++ {
@@ -117,9 +117,9 @@ func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, tru
 	return proportion(attack, scheme, known, right, trials, float64(most)/float64(max(trials, 1)))
 }
 
-// offsetByPlanes reads r from the offsets of several requests that reveal
-// planes. Each is r_s·r, so r is their greatest common divisor unless the r_s
-// share a factor.
+// offsetByPlanes reads the secret offset r from several requests that reveal
+// planes. Each sends r_s·r, where r_s is its secret scale. The greatest common
+// divisor is r unless all r_s share a factor.
 func offsetByPlanes(v *View) int64 {
 	var r int64
 	for _, s := range v.Observations {
@@ -128,9 +128,9 @@ func offsetByPlanes(v *View) int64 {
 	return r
 }
 
-// scalesByScores estimates r_s of every request from its scores, with known r.
-// It assumes that the mean distance dis, in units of F, is the same for all
-// similar photos.
+// scalesByScores estimates the scale r_s of every request from its scores,
+// given the offset r. It assumes that the mean distance dis, in units of F, is
+// the same for all similar photos.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	return measure.Map(v.Observations, func(s *Observation) float64 {
 		return min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))

@@ -13,8 +13,8 @@ import (
 )
 
 // The stages of a run make views, attack them and judge the guesses. Slow
-// attacks that depend only on scores run in all sizes on the first scheme only,
-// because ivf and capia have the same scores.
+// attacks that depend only on scores are run in all sizes on the first scheme
+// only, because ivf and capia have the same scores.
 
 func (r *run) schemes(ctx context.Context) error {
 	for _, t := range r.targets {
@@ -57,12 +57,12 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, positionsByShape(v), truth),
 			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Observations), v.Cuts, positionsByRequests(v), truth))
 	}
-	if pending[0] != nil && v.Vectors != nil { // the cloud sees scores
+	if pending[0] != nil && v.Vectors != nil { // otherwise the cloud sees no scores
 		truth, err := scales(v, pending, r.unit())
 		if err != nil {
 			return err
 		}
-		// r lies between 10.5·F and 11·F, which is public.
+		// The offset r is public up to a range, from 10.5·F to 11·F.
 		r.add(judgeScales(v, scalesByScores(v, r.unit(), 10.75*r.unit(), r.typical()), truth))
 	}
 	return nil
@@ -74,8 +74,8 @@ func (r *run) typical() float64 {
 	return measure.Mean(slices.Concat(r.compared...))
 }
 
-// requests recovers requests. A row averages several draws if few records are
-// known.
+// requests recovers requests. If few records are known, a row averages several
+// random choices of them.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	records := pick(r.train, t.TrainIndex)
 	r.add(guessing("request-by-vectors", v, knownVectors, func(known []int) [][]float64 {
@@ -91,8 +91,8 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	return r.record(solving(ctx, v, shares, records, r.test, solveRequests))
 }
 
-// guessing guesses requests, with several draws of each number of known
-// records. Candidate i is right for request i.
+// guessing guesses requests, with several random choices of each number of
+// known records. The right guess for request i is candidate i.
 func guessing(attack string, v *View, numbers []int, predict func(known []int) [][]float64) (rows []Row) {
 	for _, k := range upTo(numbers, v.Records) {
 		draws := 1
@@ -112,8 +112,8 @@ func guessing(attack string, v *View, numbers []int, predict func(known []int) [
 	return rows
 }
 
-// solving solves for the requests, with shares[i] known records per unknown of
-// a request.
+// solving solves for the requests. For each element of shares it uses that
+// number of known records per unknown of a request.
 func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
 		k := int(share * float64(len(records[0].row())))
@@ -164,8 +164,8 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 }
 
 // matched matches records to photos by k requests at a time. Record i is photo
-// truth[i]. If k is small, it averages several draws, because the choice of
-// requests matters.
+// truth[i]. If k is small, matched averages several random choices of requests,
+// because the result depends on the choice.
 func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1
 	if k < manyDraws {
@@ -199,7 +199,7 @@ func (r *run) planes(ctx context.Context) error {
 	t := r.targets[0]
 	v, pending, err := t.view(ctx, measure.FeaturesOf(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
 	if err != nil || v.Observations[0].Planes == nil {
-		return err // this collection has no planes
+		return err // an index without a forest has no planes
 	}
 	truth, err := r.b.splits()
 	if err != nil {
@@ -274,8 +274,8 @@ func (b *built) splits() ([]float64, error) {
 
 type secrets struct{ scale, offset int64 }
 
-// scales computes the true r_s and r from two records of a reply and their
-// distances as decrypted by the owner.
+// scales computes the true r_s and r (secret scale and offset) from two records
+// of a reply and their distances as decrypted by the owner.
 func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	out := make([]secrets, len(pending))
 	for i, p := range pending {
@@ -288,7 +288,7 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 			return nil, err
 		}
 		first, last := 0, len(near)-1
-		for first < last && near[first].Dis == 0 { // a distance of 0 may have been clamped
+		for first < last && near[first].Dis == 0 { // a distance of 0 may be a negative one that was clamped
 			first++
 		}
 		if rise := unit * (near[last].Dis - near[first].Dis); rise > 0 {
@@ -299,11 +299,12 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	return out, nil
 }
 
-// scaleTolerance is the relative error accepted of a guess of r_s.
+// scaleTolerance is the relative error up to which a guess of r_s counts as
+// right.
 const scaleTolerance = 0.02
 
 // judgeScales judges estimates of r_s. The baseline is the best fixed guess:
-// the largest r_s whose tolerance stays below 2¹¹.
+// the largest r_s whose tolerance interval ends below 2¹¹.
 func judgeScales(v *View, got []float64, truth []secrets) Row {
 	right := count(len(truth), func(i int) bool {
 		scale := float64(truth[i].scale)

@@ -12,26 +12,26 @@ import (
 	"cpar/user"
 )
 
-// A Collection holds the plaintext photos.
 type Collection struct {
 	// Train is indexed in an order that the cloud does not know. Test holds the
-	// photos of requests, which are also the candidates of attacks.
+	// photos of requests, which are also the attacker's candidates.
 	Train, Test []user.Photo
-	// Changed, if not nil, returns test photo i after cropping and
-	// recompression.
+	// Changed returns test photo i after cropping and recompression. It may be
+	// nil.
 	Changed func(i int) (*feature.Vectors, error)
 }
 
 type Owner interface {
 	// Request returns the bytes of a request for a photo, and the state for
 	// reading the reply. The state serves only for judging and may be nil. If
-	// planes is set, the request reveals plane distances, if the scheme has
-	// any.
+	// planes is set and the scheme has planes (splits of the forest), the
+	// request reveals the photo's distances from them.
 	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
 }
 
 // A Target is a scheme under attack: its owner and its cloud. TrainIndex[i] is
-// the position in Collection.Train of the photo behind record i, for judging.
+// the index in Collection.Train of the photo that is record i. It serves for
+// judging.
 type Target struct {
 	Owner      Owner
 	Cloud      Cloud
@@ -104,7 +104,8 @@ func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// complement returns the numbers 0…n−1 that are not in the sorted slice at.
+// complement returns the numbers from 0 to n−1 that are not in the sorted slice
+// at.
 func complement(n int, at []int) (out []int) {
 	for i := range n {
 		if _, found := slices.BinarySearch(at, i); !found {
@@ -114,8 +115,8 @@ func complement(n int, at []int) (out []int) {
 	return out
 }
 
-// sample draws at most k of the numbers 0…n−1, seeded with seed, and returns
-// them in ascending order.
+// sample returns at most k of the numbers from 0 to n−1, drawn with the given
+// seed, in ascending order.
 func sample(n, k int, seed uint64) []int {
 	list := rand.New(rand.NewPCG(seed, 0x6b6e6f77)).Perm(n)[:min(k, n)] // "know"
 	slices.Sort(list)

@@ -22,18 +22,18 @@ import (
 )
 
 // Traffic: does a run find keywords? The server sees the number, order and
-// sizes of requests and the gaps between them. In place of the gaps, this
-// attack uses a clock that counts calls to Immich.
+// sizes of requests and the time between them. This attack measures that time
+// by a clock that counts calls to Immich.
 
 const (
 	trafficRuns   = 40
-	trafficPhotos = 70 // enough for three groups of requests
+	trafficPhotos = 70 // enough for three batches of requests
 )
 
-// A tagging is one run over an Immich library as the CPAR server sees it.
+// A tagging is one run over an Immich library as seen by the CPAR server.
 type tagging struct {
 	clock atomic.Int32
-	found func(photo int) int // number of keywords
+	found func(photo int) int // number of keywords found
 	saw   []string
 }
 
@@ -78,7 +78,7 @@ func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 		return err
 	}
 	for range 2 {
-		// Without the right to tag, a run with keywords fails.
+		// Without the permission to tag, a run that finds keywords fails.
 		if _, err := immich.NewLibrary(client, journal).Annotate(ctx, x, immich.Options{}); err != nil && (mayTag || !errors.Is(err, cpar.ErrInput)) {
 			return err
 		}
@@ -86,8 +86,8 @@ func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 	return ctx.Err()
 }
 
-// traffic guesses whether a run has found keywords. For comparison, the server
-// knows a run over equally many photos that found no keywords.
+// traffic guesses whether a run has found keywords. The server knows, for
+// comparison, a run over equally many photos that found none.
 func (r *run) traffic(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "cpar-attack-")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"cpar/user/device"
 )
 
-// Trust: does the owner's device open a branch of the index (updates that left
-// its history), or read another key from the key file?
+// Trust: does the owner's device open a branch of the index (updates that do
+// not continue the history it has seen), or read another key from the key file?
 
 // longBranch is the length of the shortest branch that ledgers of version 7
 // could mistake for a successor.
@@ -24,7 +24,8 @@ func (o *offers) trust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The device has seen the second generation, and the branch left the first.
+	// The device has seen the second generation (version). The branch starts
+	// from the first.
 	seen := slices.Repeat(o.generations[1:2], len(branch))
 	if err := o.offered(ctx, "fork-by-card", 1, seen, branch[1:4], o.card); err != nil {
 		return err
@@ -35,10 +36,10 @@ func (o *offers) trust(ctx context.Context) error {
 	return o.swapKeys()
 }
 
-// branch returns generations 2 to last of a branch that left after generation
+// branch returns generations 2 to last of a branch that starts from generation
 // 1.
 func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, err error) {
-	folder := filepath.Join(o.folder, "fork") // generation 2
+	folder := filepath.Join(o.folder, "fork") // holds generation 2 of the branch
 	for len(states) < last-1 {
 		x, err := read(folder)
 		if err != nil {
@@ -52,8 +53,8 @@ func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, e
 	return states, nil
 }
 
-// card makes device d accept the card of another device, which knows only the
-// branch.
+// card makes device d accept the card (a word that states a generation) of
+// another device, which has seen only the branch.
 func (o *offers) card(ctx context.Context, d *device.Device, branch *servedIndex) error {
 	other, err := o.device(ctx, branch)
 	if err != nil {
@@ -74,7 +75,7 @@ func (o *offers) swapKeys() error {
 	read := 0
 	var said []string
 	swaps := []struct {
-		seen         bool // the device has read the owner's file
+		seen         bool // the device has read the owner's file before
 		mine, theirs string
 		how          user.Unlock
 	}{

@@ -17,38 +17,39 @@ import (
 type Cloud interface {
 	Scheme() string
 	Stored() *StoredIndex
-	// Observe reads a request, answers it and reports what it saw.
 	Observe(request []byte) (*Observation, error)
 }
 
 type StoredIndex struct {
 	Records int
-	// Vectors holds the ciphertext words per record, or nil if records share
-	// words.
+	// Vectors holds the ciphertext words of each record. It is nil if records
+	// share words.
 	Vectors [][]uint64
-	// Cuts holds the field and the order ciphertext of every split plane. It is
-	// nil without a forest.
+	// Cuts holds the field (a dimension of the feature vectors) and the order
+	// ciphertext of every split plane. It is nil without a forest.
 	Cuts []cpar.Plane
 }
 
-// Observation is everything a cloud learns from one request. Fields that the
+// Observation holds everything a cloud learns from one request. Fields that the
 // scheme does not send are empty.
 type Observation struct {
 	Request, Reply []byte
-	// Scores holds every record's score, needed or not, or the words of the
-	// ciphertexts that a cloud computes instead.
+	// Scores holds the score of every record, even if the search does not need
+	// it. In schemes without readable scores, it holds the words of the
+	// ciphertexts.
 	Scores []float64
 	Order  []uint64
-	// Planes holds the signed score of every split plane. Offset is r_s·r, by
-	// which the scores of records and of planes differ.
+	// Planes holds the signed score of every split plane.
 	Planes []int64
+	// Offset is r_s·r, the product of the request's secret scale and offset. It
+	// is the difference between scores of records and of planes.
 	Offset uint64
 	// Path lists the visited records in order, and Returned the records in the
 	// reply.
 	Path, Returned []uint32
 }
 
-// A View is the input of an attack from the cloud.
+// A View is the information that an attack gets from the cloud.
 type View struct {
 	Scheme string
 	*StoredIndex
@@ -59,8 +60,8 @@ func (v *View) scores() [][]float64 {
 	return measure.Map(v.Observations, func(s *Observation) []float64 { return s.Scores })
 }
 
-// scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the
-// segments of an index folder.
+// A scoreCloud is the cloud of schemes cpar, ivf and capia. It runs the
+// daemon's own code on the segments of an index folder.
 type scoreCloud struct {
 	scheme string
 	index  *score.Index
@@ -69,8 +70,8 @@ type scoreCloud struct {
 }
 
 // openCloud opens an index folder as the cloud does. An index with scheme cpar
-// can also be observed as capia or, with cells, as ivf, because it holds the
-// same records. files must stay open.
+// can also be observed as capia or, if it has cells, as ivf, because it holds
+// the same records. The caller must keep files open.
 func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	m := files.Manifest()
 	x, err := score.Load(m, files.Segments())

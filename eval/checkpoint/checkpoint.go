@@ -3,13 +3,13 @@
 //	Do(name, inputs, measure) ─▶ DIR/state/name.json exists, same inputs? ─▶ its result
 //	                           └▶ otherwise measure ─▶ write, rename ─▶ its result
 //
-// A result belongs to its inputs: the collection, the parameters, and the
+// A result belongs to its inputs (the collection and the parameters) and to the
 // program and machine that measured it (Runner.Identity). If any of them
 // differs, the step is measured again. A step is done when its complete file
-// exists. Interrupting a run loses only the step in progress.
+// exists, so interrupting a run loses only the step in progress.
 //
-// Fresh results pass through JSON too, so that a report from stored results is
-// identical to the report of the run.
+// Fresh results are also encoded as JSON and decoded, so that a report from
+// stored results is identical to the report of the run.
 package checkpoint
 
 import (
@@ -30,16 +30,16 @@ import (
 )
 
 type Runner struct {
-	// Dir is the folder. If it is "", nothing is stored and every step is
-	// measured.
-	Dir      string
+	// Dir is the folder of results. If it is "", nothing is stored and every
+	// step is measured.
+	Dir string
+	// Identity identifies the measuring program and its machine.
 	Identity string
-	// If AnyIdentity is set, results of another program or machine are also
-	// accepted.
+	// AnyIdentity accepts stored results of other programs and machines too.
 	AnyIdentity bool
 }
 
-// A Record describes the origin of a result.
+// A Record describes how a result was obtained.
 type Record struct {
 	Name     string  `json:"name"`
 	Inputs   string  `json:"inputs"`
@@ -53,8 +53,8 @@ type stepFile struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// Do returns the stored result of a step, or measures and stores it. The JSON
-// of inputs must contain everything that determines the result.
+// Do returns the stored result of a step, or else measures and stores it. The
+// JSON of inputs must contain everything that determines the result.
 func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
 	digest, err := digestOf(inputs)
 	if err != nil {
@@ -85,8 +85,8 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	return result, k.Record, nil
 }
 
-// Load returns the stored result of a step, whatever its inputs. The error
-// wraps fs.ErrNotExist if there is none. A damaged file is also an error.
+// Load returns the stored result of a step, for any inputs. If no result is
+// stored, the error wraps fs.ErrNotExist. A damaged file is also an error.
 func Load[T any](r *Runner, name string) (*T, Record, error) {
 	fail := func(err error) (*T, Record, error) {
 		return nil, Record{}, fmt.Errorf("reading step %s: %w", name, err)
@@ -104,7 +104,7 @@ func Load[T any](r *Runner, name string) (*T, Record, error) {
 	}
 	result := new(T)
 	dec := json.NewDecoder(bytes.NewReader(k.Result))
-	dec.DisallowUnknownFields() // such as those of another version
+	dec.DisallowUnknownFields() // another version's fields are an error
 	if err := dec.Decode(result); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrCorrupt, err))
 	}

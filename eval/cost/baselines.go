@@ -20,9 +20,9 @@ import (
 	"cpar/user"
 )
 
-// Baselines are other searches over the integers that scheme sealed encrypts,
-// for n synthetic photos (96 numbers each) and for n photos mixed from the real
-// ones (1,344 numbers each).
+// Baselines holds other searches over the integers that scheme sealed encrypts:
+// of n synthetic photos with 96 numbers each, and of n photos mixed from real
+// ones with 1,344 numbers each.
 type Baselines struct {
 	Rows []BaselineRow `json:"rows"`
 	// Skipped lists the libraries that are not installed, with the packages to
@@ -30,7 +30,7 @@ type Baselines struct {
 	Skipped []string `json:"skipped"`
 }
 
-// A BaselineRow is one search. Times are per request, on one core.
+// A BaselineRow is the cost of one search. Times are per request on one core.
 type BaselineRow struct {
 	Search  string `json:"search"`
 	Dim     int    `json:"dim"`
@@ -38,12 +38,12 @@ type BaselineRow struct {
 	Index   uint64 `json:"index_bytes"`
 	Request int    `json:"request_bytes"`
 	Reply   int    `json:"reply_bytes"`
-	// Cloud is the time of the search, and Owner the time to make a request and
-	// read the reply.
+	// Cloud is the time of the search.
 	Cloud float64 `json:"cloud_ms"`
+	// Owner is the time to make a request and read the reply.
 	Owner float64 `json:"owner_ms"`
-	// Recall is the share of the ten nearest found: nearest by score for
-	// sealed, and by squared L2 for plaintext searches.
+	// Recall is the share of the ten nearest records found. Nearest means by
+	// score for sealed, and by squared L2 for plaintext searches.
 	Recall float64 `json:"recall_at_10"`
 	Leaks  string  `json:"cloud_learns"`
 }
@@ -90,12 +90,12 @@ type baselineRun struct {
 	out     *Baselines
 	session *measure.SealedSession
 	vectors []*vector.Vector
-	truth   [][]uint32 // the nearest records of every request, by score
+	truth   [][]uint32 // nearest records of every request by score
 	table   *vectorTable
 }
 
 func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, progress user.Progress) error {
-	// With one cell, all records are scored.
+	// Use one cell (a hidden cluster), so that the search scores all records.
 	s, b, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: 1, Progress: progress})
 	if err != nil {
 		return err
@@ -119,7 +119,8 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 	return nil
 }
 
-// skip reports whether err is due to a missing library, and records it.
+// skip reports whether err is due to a missing library. If so, it adds the
+// library to Skipped.
 func (out *Baselines) skip(err error) bool {
 	advice := hint.Of(err)
 	if advice == "" || !errors.Is(err, cpar.ErrInput) {
@@ -131,7 +132,6 @@ func (out *Baselines) skip(err error) bool {
 	return true
 }
 
-// lay takes the integers of the index from its plaintext twin.
 func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 	if p.Integers, err = measure.IntegersOf(b, n, p.vectors); err != nil {
 		return err
@@ -147,14 +147,14 @@ func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 func (p *baselineRun) add(r BaselineRow) {
 	r.Dim, r.Records = p.table.d, len(p.Rows)
 	if r.Leaks == "" {
-		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // float32 numbers, and records with distances
+		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // float32 numbers are sent, and records with distances are returned
 	}
 	r.Cloud, r.Owner, r.Recall = measure.RoundTo(r.Cloud, 4), measure.RoundTo(r.Owner, 3), measure.RoundTo(r.Recall, 3)
 	p.out.Rows = append(p.out.Rows, r)
 }
 
-// nearestScores returns the ten records with the smallest scores. Ties go to
-// the lower record.
+// nearestScores returns the ten records with the smallest scores. Of equal
+// scores, it prefers the lower record number.
 func nearestScores(scores []int64) []uint32 {
 	queue := kdforest.NewQueue(peerNear)
 	for record, score := range scores {
@@ -190,8 +190,8 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	for i, row := range p.table.records {
 		memory, halves[i] = append(memory, row...), f32.Dot(row, row)/2
 	}
-	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + ‖y‖²/2. The last term is the same for all
-	// records x.
+	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + ‖y‖²/2 for a record x and request y. The
+	// last term is the same for all records.
 	found := make([][]uint32, len(p.table.requests))
 	ms, err := measure.MedianMS(ctx, len(found), func(i int) error {
 		y := p.table.requests[i%len(found)]
@@ -209,8 +209,8 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	return nil
 }
 
-// flann bounds the number of visits where possible, because bounded searches
-// are several times faster than a scan.
+// flann bounds the number of visits of searches that allow this, because they
+// are then several times faster than a scan.
 func (p *baselineRun) flann(ctx context.Context) error {
 	checks := max(peerNear, len(p.Rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
@@ -227,8 +227,8 @@ func (p *baselineRun) faiss(ctx context.Context) error {
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
 
-// library measures a library. names maps the driver's searches to names of
-// rows.
+// library measures a library. Parameter names maps the driver's searches to
+// names of rows.
 func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
 	peer, err := compileDriver(ctx, l)
 	if err != nil {

@@ -9,17 +9,18 @@ import (
 )
 
 // A bgvIndex computes scores under the homomorphic encryption scheme BGV in the
-// standard way. One ciphertext holds one coordinate of as many records as it
-// has slots. The server multiplies it by a ciphertext that holds the request's
-// coordinate in all slots. Products are summed without relinearisation, which
+// standard way. A ciphertext has N slots and holds one coordinate of N records.
+// The server multiplies it by a ciphertext that holds the request's coordinate
+// in all slots. It sums the products without relinearisation, which is fastest
+// for the server.
 // is fastest for the server.
 //
 //	records  n×(d+1) ─▶ ⌈n/N⌉·(d+1) ciphertexts   the last coordinate is the addend
 //	request  d+1     ─▶ d+1 ciphertexts           its last coordinate is 1
 //	reply            ─▶ ⌈n/N⌉ ciphertexts of three polynomials
 //
-// Both sides share one process and its secret key, because only costs are
-// measured.
+// The owner and the server share one object with its secret key, because only
+// costs are measured.
 type bgvIndex struct {
 	params    bgv.Parameters
 	encoder   *bgv.Encoder
@@ -29,8 +30,8 @@ type bgvIndex struct {
 	groups    [][]*rlwe.Ciphertext
 }
 
-// bgvParameters give 128 bits by the Homomorphic Encryption Standard, the
-// smallest degree for one product, and scores of 16 bits.
+// bgvParameters gives 128 bits of security by the Homomorphic Encryption
+// Standard, with the smallest degree for one product and scores of 16 bits.
 var bgvParameters = bgv.ParametersLiteral{LogN: 12, LogQ: []int{54, 54}, PlaintextModulus: 1<<16 + 1}
 
 func newBGV(rows [][]int16, addends []int64) (*bgvIndex, error) {

@@ -18,27 +18,26 @@ import (
 type Need struct {
 	Scheme  cpar.Scheme  `json:"scheme"`
 	Profile profile.Kind `json:"profile"`
-	// Records is the size of each tenant's index. Rate is the total number of
-	// requests per second of all tenants.
-	Records int     `json:"records"`
-	Tenants int     `json:"tenants"`
-	Rate    float64 `json:"qps"`
+	// Records is the number of records in each tenant's index.
+	Records int `json:"records"`
+	Tenants int `json:"tenants"`
+	// Rate is the number of requests per second of all tenants together.
+	Rate float64 `json:"qps"`
 }
 
-// Planned are the schemes and profiles of docs/scale.md.
+// Planned lists the schemes and profiles of docs/scale.md.
 var Planned = []Need{
 	{Scheme: cpar.SchemeSealed, Profile: profile.Network}, {Scheme: cpar.SchemeSealed, Profile: profile.Paper},
 	{Scheme: cpar.SchemeLocal, Profile: profile.Network}, {Scheme: cpar.SchemeCAPIA, Profile: profile.Paper},
 	{Scheme: cpar.SchemeCPAR, Profile: profile.Paper}, {Scheme: cpar.SchemeIVF, Profile: profile.Paper},
 }
 
-// A Host describes one machine of the cluster.
 type Host struct {
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memory_bytes"`
-	// Read is the memory bandwidth of all cores together, and Network the
-	// bandwidth of the connection, in bytes per second.
-	Read    float64 `json:"read_bytes_per_s"`
+	// Read is the memory bandwidth of all cores together, in bytes per second.
+	Read float64 `json:"read_bytes_per_s"`
+	// Network is the bandwidth of the connection, in bytes per second.
 	Network float64 `json:"network_bytes_per_s"`
 }
 
@@ -49,28 +48,30 @@ type LinearCost struct {
 
 func (l LinearCost) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
 
-// fitLine returns the line through two measurements, with coefficients of at
-// least 0.
+// fitLine returns the line through two measurements. Negative coefficients
+// become 0.
 func fitLine(n [2]float64, cost [2]float64) LinearCost {
 	slope := max(0, (cost[1]-cost[0])/(n[1]-n[0]))
 	return LinearCost{max(0, cost[1]-slope*n[1]), slope}
 }
 
-// UnitCosts are the costs of indexes with one scheme and profile, measured on
+// UnitCosts holds the costs of indexes with one scheme and profile, measured on
 // this machine.
 type UnitCosts struct {
 	Measured [2]int `json:"measured_records"`
-	// Index bytes are stored, Held bytes are in the server's memory, Read bytes
-	// are read by a request, and Kept bytes are kept by a device. Request and
-	// Reply bytes are sent.
-	Index   LinearCost `json:"index_bytes"`
-	Held    LinearCost `json:"held_bytes"`
-	Read    LinearCost `json:"read_bytes"`
-	Kept    LinearCost `json:"kept_bytes"`
+	// Index is the size of the index in bytes.
+	Index LinearCost `json:"index_bytes"`
+	// Held is the part of it in the server's memory.
+	Held LinearCost `json:"held_bytes"`
+	// Read is the part that a request reads.
+	Read LinearCost `json:"read_bytes"`
+	// Kept is the part that a device keeps.
+	Kept LinearCost `json:"kept_bytes"`
+	// Request and Reply are the bytes sent and received.
 	Request LinearCost `json:"request_bytes"`
 	Reply   LinearCost `json:"reply_bytes"`
-	// Core is the server's time on one core, and Owner the owner's on all
-	// cores, in seconds.
+	// Core is the server's time on one core, and Owner is the owner's time on
+	// all cores, in seconds.
 	Core  LinearCost `json:"core_s"`
 	Owner LinearCost `json:"owner_s"`
 }
@@ -78,7 +79,7 @@ type UnitCosts struct {
 // A Capacity is the cluster that serves a need.
 type Capacity struct {
 	Machines int     `json:"machines"`
-	Memory   float64 `json:"memory_bytes"` // of all machines, for the copies
+	Memory   float64 `json:"memory_bytes"` // of all machines, for planCopies copies of each index
 	Network  float64 `json:"network_bytes_per_s"`
 	// Bound names the limit that determines the number of machines: copies (at
 	// least two machines), memory, processor or network.
@@ -88,9 +89,10 @@ type Capacity struct {
 	ByProcessor float64 `json:"machines_by_processor"`
 	ByNetwork   float64 `json:"machines_by_network"`
 	Stored      float64 `json:"stored_bytes"` // in object storage
-	Shards      int     `json:"parts"`        // of each index
+	Shards      int     `json:"parts"`        // number per index
 	// Cloud and Owner are milliseconds per request on idle machines. A request
-	// uses one machine per shard, or all machines if there are fewer.
+	// uses one machine per shard (part of an index), or all machines if there
+	// are fewer.
 	Cloud     float64 `json:"cloud_ms"`
 	Owner     float64 `json:"owner_ms"`
 	Sent      float64 `json:"request_bytes"`
@@ -103,12 +105,12 @@ type Capacity struct {
 	Costs UnitCosts `json:"costs"`
 }
 
-// A plan uses half of the processors and network, so that random arrivals do
-// not queue, and three quarters of the memory.
+// A plan uses half of the processors and network, so that random arrivals
+// rarely queue, and three quarters of the memory.
 const (
 	planCopies     = 2
 	planShardBytes = 200 << 20
-	planRoundTrip  = 0.3e-3 // seconds for a round trip to another machine
+	planRoundTrip  = 0.3e-3 // round trip to another machine, in seconds
 	planBusy       = 0.5
 	planFull       = 0.75
 )
@@ -123,8 +125,9 @@ func (n Need) Check() error {
 }
 
 // PlanCapacity computes the cluster for a need from the costs of its scheme and
-// profile. Costs are linear in the number of records: as measured up to a
-// million (profile-growth, scaling), and by assumption beyond.
+// profile. Costs are linear in the number of records. Measurements
+// (profile-growth, scaling) confirm this up to a million records. Beyond that
+// it is an assumption.
 func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	records := float64(n.Records)
 	out := Capacity{Need: n, Host: h, Costs: c,
@@ -134,10 +137,12 @@ func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	held, core := c.Held.At(records), c.Core.At(records)
 	out.Shards = int(max(1, math.Ceil(held/planShardBytes)))
 	out.Memory = planCopies * held * float64(n.Tenants)
-	// Reading occupies memory bandwidth, and computing occupies cores.
+	// Reading is limited by memory bandwidth, and computing by the number of
+	// cores.
 	alone := max(core/float64(h.Cores), c.Read.At(records)/h.Read)
 	out.CoreHours = core * 1e6 / 3600
-	// Every shard receives the request. Partial replies go through the router.
+	// Every shard receives the request. Partial replies pass through the
+	// router.
 	out.Network = n.Rate * (out.Sent*float64(1+out.Shards) + 2*out.Received)
 	out.ByMemory = out.Memory / (h.Memory * planFull)
 	out.ByProcessor = n.Rate * (alone + planRoundTrip*float64(out.Shards)/float64(h.Cores)) / planBusy
@@ -199,9 +204,9 @@ func (c *Capacity) Tables() []measure.Table {
 
 var capacitySizes = []int{10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}
 
-// CapacityTable shows the growth of costs for one scheme and profile: one
-// tenant with one request per second, and tenants with 10⁹ records in total and
-// ten requests per tenant and day.
+// CapacityTable shows the growth of costs for one scheme and profile. It plans
+// for one tenant with one request per second, and for tenants with 10⁹ records
+// in total and ten requests per tenant and day.
 func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 	t := measure.Table{Name: "plan-growth", Title: fmt.Sprintf("`%v`, profile `%v`", n.Scheme, n.Profile),
 		Columns: []string{"records of an index", "cloud", "owner", "sent", "received", "kept", "machines for one index asked once a second", "machines for 10⁹ records in many indexes, each asked ten times a day"}}
@@ -220,8 +225,8 @@ func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 //go:embed capacity.md.tmpl
 var capacityPage string
 
-// ScalePage returns docs/scale.md: the growth of schemes, and a simulated
-// cluster.
+// ScalePage returns docs/scale.md, which shows the growth of schemes and a
+// simulated cluster.
 func ScalePage(h Host, date time.Time, growth, simulated []measure.Table) (string, error) {
 	t, err := template.New("scale").Parse(capacityPage)
 	if err != nil {

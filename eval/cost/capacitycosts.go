@@ -15,14 +15,14 @@ import (
 	"cpar/user"
 )
 
-// CapacityRecords are the sizes of index from which fixed costs and costs per
-// record are computed. A scan of the larger exceeds the last-level cache.
+// CapacityRecords holds the two sizes of index from which fixed costs and costs
+// per record are computed. The larger index exceeds the last-level cache.
 var CapacityRecords = [2]int{5_000, 25_000}
 
 const capacityRequests = 9
 
-// MeasureUnitCosts searches two indexes of synthetic photos on one core.
-// Profile learned has the same vectors as network.
+// MeasureUnitCosts searches two indexes of synthetic photos on one core. For
+// profile "learned" it measures "network", whose vectors are the same.
 func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes [2]int, progress user.Progress) (UnitCosts, error) {
 	if p == profile.Learned {
 		p = profile.Network
@@ -37,7 +37,7 @@ func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes 
 
 func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [2]int) (UnitCosts, error) {
 	if opt.Scheme == cpar.SchemeSealed && opt.Fitted.Profile.Kind() == profile.Network {
-		opt.Cells = 8 // as in large indexes
+		opt.Cells = 8 // as large indexes have
 	}
 	var at [2]costs
 	var n [2]float64
@@ -61,7 +61,7 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 		Kept: line(func(c costs) float64 { return c.kept }), Request: line(func(c costs) float64 { return c.request }),
 		Reply: line(func(c costs) float64 { return c.reply }), Core: line(func(c costs) float64 { return c.core }), Owner: line(func(c costs) float64 { return c.owner }),
 	}
-	if opt.Scheme.Scored() { // requests and replies have a constant length
+	if opt.Scheme.Scored() { // requests and replies have a constant length, so the owner's cost is constant too
 		out.Owner = LinearCost{Fixed: at[1].owner}
 	}
 	return out, nil
@@ -69,7 +69,6 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 
 type costs struct{ index, held, read, kept, request, reply, core, owner float64 }
 
-// stored returns the costs that can be computed from a manifest.
 func stored(m *cpar.Manifest, owner *user.Owner) (out costs) {
 	out.index = float64(m.Bytes())
 	for i, needed := range (shard.Range{Last: 1 << 30}).Needs(m) {
@@ -104,8 +103,8 @@ func opaqueCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	return out, err
 }
 
-// scoredCosts measures a scheme that computes scores, with its default
-// approximation.
+// scoredCosts measures a scheme that computes scores, with its default bound on
+// visits.
 func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (costs, error) {
 	s, err := measure.OpenSession(ctx, c, opt)
 	if err != nil {
@@ -140,15 +139,15 @@ func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	return out, err
 }
 
-// ThisHost describes this machine, with an assumed connection of ten gigabits
-// per second.
+// ThisHost describes this machine. It assumes a connection of ten gigabits per
+// second.
 func ThisHost() Host {
 	h := Host{Cores: runtime.NumCPU(), Memory: float64(measure.ProcField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
 	words := make([]uint64, 1<<27)
 	for i := range words {
-		words[i] = uint64(i) // because untouched pages share one physical page
+		words[i] = uint64(i) // written, because untouched pages share one physical page
 	}
-	for range 5 { // the best of five rounds
+	for range 5 { // keep the best of five rounds
 		begun := time.Now()
 		parallel.Ranges(len(words), runtime.NumCPU(), func(from, to int) { _ = modq.SumFour(words[from:to]) })
 		h.Read = max(h.Read, 8*float64(len(words))/time.Since(begun).Seconds())

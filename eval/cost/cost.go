@@ -1,11 +1,10 @@
 // Package cost measures the time, bytes and memory of searches, builds and
 // requests, by size of index. It compares them with other libraries (folder
-// driver) and with the paper. It also plans clusters from these costs
-// (PlanCapacity).
+// driver) and with the paper, and plans clusters from them (PlanCapacity).
 //
 //	measure.Lab ─▶ Measure…, …Step ─▶ a Result: Tables, Figures
 //
-// It imports measure, and neither quality, attack nor report.
+// It imports package measure, but not quality, attack or report.
 package cost
 
 import (
@@ -25,36 +24,38 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A CostRow is one search on one core.
+// A CostRow is the cost of one search on one core.
 type CostRow struct {
 	Name string `json:"name"`
-	// NS is the median server time of a request, and Bytes the ciphertext that
-	// it reads.
-	NS    int64 `json:"ns"`
+	// NS is the median server time of a request.
+	NS int64 `json:"ns"`
+	// Bytes is the amount of ciphertext that a request reads.
 	Bytes int64 `json:"bytes"`
-	// StreamRatio is the time of a plain read of equally many bytes in the same
-	// run, in the faster of two orders, divided by NS.
+	// StreamRatio is the time of a plain read of equally many bytes, divided by
+	// NS. The read is measured in the same run, in the faster of two orders.
 	StreamRatio float64 `json:"stream_ratio"`
 
 	Search  string  `json:"search,omitempty"`
-	Approx  float64 `json:"approx,omitempty"` // AP-X in percent
+	Approx  float64 `json:"approx,omitempty"` // X of AP-X, the percentage of records visited
 	Visits  float64 `json:"visits"`
-	Speedup float64 `json:"speedup"` // over capia, a scan, in this run
-	// Bound is the speedup that the number of visits allows. MemoryBound is the
-	// speedup of only scoring the same records in the same order.
-	Bound       float64 `json:"bound"`
+	Speedup float64 `json:"speedup"` // speedup over capia (a scan) in the same run
+	// Bound is the speedup that the number of visits allows.
+	Bound float64 `json:"bound"`
+	// MemoryBound is the speedup of only scoring the same records in the same
+	// order.
 	MemoryBound float64 `json:"memory_bound,omitempty"`
 }
 
-// A RequestCost is the owner's cost of one request. Milliseconds are medians on
-// one core.
+// A RequestCost is the owner's cost of one request. Times are medians on one
+// core.
 type RequestCost struct {
 	Features float64 `json:"features_ms"`
 	Encrypt  float64 `json:"encrypt_ms"`
 	Bytes    int     `json:"bytes"`
 	Reply    int     `json:"reply_bytes"`
 
-	// Bytes includes Vector and Order. Pruning would add Planes.
+	// Bytes includes Vector and Order. A request that prunes (skips sides of
+	// planes) would also send Planes.
 	Vector int `json:"vector_bytes"`
 	Order  int `json:"order_bytes"`
 	Planes int `json:"planes_bytes"`
@@ -62,18 +63,21 @@ type RequestCost struct {
 	Rank float64 `json:"select_ms"`
 }
 
-// A PrimitiveCost times the paper's single operations, in milliseconds on one
-// core.
+// A PrimitiveCost holds the times of the paper's single operations, in
+// milliseconds on one core.
 type PrimitiveCost struct {
-	// Vector encrypts a record's vector of VectorDim elements.
+	// Vector is the time to encrypt a record's vector of VectorDim elements.
 	Vector    float64 `json:"vector_ms"`
 	VectorDim int     `json:"vector_dimension"`
-	// Plane encrypts a split plane of |SF|+1 elements, and BoxedPlane one of
-	// 2·m̂+2 as in the paper's box.
+	// Plane is the time to encrypt a plane (a split of the forest) of |SF|+1
+	// elements, where SF is the set of split fields. BoxedPlane is the time for
+	// the 2·m̂+2 elements of the paper's box, where m̂ is the dimension of the
+	// projection.
 	Plane      float64 `json:"plane_ms"`
 	BoxedPlane float64 `json:"boxed_plane_ms"`
 	BoxedDim   int     `json:"boxed_plane_dimension"`
-	// OPE encrypts the |SF| split values of a request with order-preserving encryption.
+	// OPE is the time to encrypt the |SF| split values of a request with
+	// order-preserving encryption.
 	OPE float64 `json:"ope_ms"`
 }
 
@@ -88,8 +92,6 @@ type Cost struct {
 	Primitives PrimitiveCost     `json:"tools"`
 }
 
-// MeasureCost measures every search on the server, the build, a request and its
-// reply, with n images.
 func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 	b, err := l.Build(ctx, n)
 	if err != nil {

@@ -21,16 +21,17 @@ import (
 	"cpar/internal/hint"
 )
 
-// peerSources are compiled on the measuring machine for its processor.
+// peerSources holds drivers that are compiled on the measuring machine, for its
+// processor.
 //
 //go:embed driver/*.cpp driver/driver.h
 var peerSources embed.FS
 
-// peerFlags are Debian's flags for the library, with unrolled loops for
-// distances.
+// peerFlags are Debian's flags for the libraries, with loops over distances
+// unrolled.
 var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
 
-// A library is a third-party library, with the flags that compile its driver,
+// A library is a third-party library with the flags that compile its driver,
 // driver/NAME.cpp.
 type library struct {
 	name, title, packages string
@@ -38,11 +39,11 @@ type library struct {
 }
 
 var (
-	// flannLibrary is compared with plain Go. Both use the baseline instruction
-	// set.
+	// flannLibrary is compared with plain Go, so both use the baseline
+	// instruction set.
 	flannLibrary = library{"flann", "FLANN", "libflann-dev", []string{"-llz4"}}
 	// hnswLibrary and faissLibrary are compared with this machine's fastest
-	// kernels.
+	// kernels, so they use all of its instructions.
 	hnswLibrary  = library{"hnsw", "hnswlib", "libhnswlib-dev", []string{"-march=native"}}
 	faissLibrary = library{"faiss", "faiss", "libfaiss-dev liblapack-dev", []string{"-lfaiss", "-llapack", "-lblas", "-fopenmp"}}
 )
@@ -52,8 +53,8 @@ type driver struct {
 	folder, program string
 }
 
-// compileDriver compiles a driver. Without a compiler or the library, its error
-// wraps cpar.ErrInput and hints at the packages to install.
+// compileDriver compiles a driver. If the compiler or the library is missing,
+// its error wraps cpar.ErrInput and names the packages to install.
 func compileDriver(ctx context.Context, l library) (*driver, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))
@@ -97,15 +98,15 @@ type driverLine struct {
 	Search  string  `json:"search"` // kdtree or scan, for FLANN
 	Build   int     `json:"build"`
 	Checks  int     `json:"checks"` // visited records, or another bound on the search
-	Bytes   float64 `json:"bytes"`  // of the index, including vectors
+	Bytes   float64 `json:"bytes"`  // size of the index with its vectors
 	Recall  float64 `json:"recall"`
-	Seconds float64 `json:"seconds"` // per request
+	Seconds float64 `json:"seconds"` // time per request
 	Visited float64 `json:"visited"` // distances computed per request
 }
 
 const (
-	peerUnlimited = -1 // unlimited checks
-	peerScan      = 0  // FLANN's linear search, in place of a number of checks
+	peerUnlimited = -1 // an unlimited number of checks
+	peerScan      = 0  // selects FLANN's linear search instead of a number of checks
 )
 
 func flannArguments(trees, builds int, checks []int) []string {
@@ -120,8 +121,8 @@ func flannArguments(trees, builds int, checks []int) []string {
 	return args
 }
 
-// run runs the driver on t and calls the function line for every result as it
-// arrives.
+// run runs the driver on t. It passes every result to function line as soon as
+// the result arrives.
 func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, line func(driverLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
 	if err := cmp.Or(writeTable(args[0], t.records), writeTable(args[1], t.requests), writeTable(args[2], t.truth)); err != nil {
@@ -157,12 +158,13 @@ func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, li
 	return bad
 }
 
-// writeTable writes n, d and n·d values, little-endian, four bytes each.
+// writeTable writes n, d and n·d values, each as four bytes in little-endian
+// order.
 func writeTable[T uint32 | float32](name string, rows [][]T) error {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(rows)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(rows[0])))
 	for _, row := range rows {
-		b, _ = binary.Append(b, binary.LittleEndian, row) // T has a fixed size
+		b, _ = binary.Append(b, binary.LittleEndian, row) // no error, because T has a fixed size
 	}
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		return fmt.Errorf("writing vectors for a driver: %w: %w", cpar.ErrStorage, err)

@@ -16,13 +16,14 @@ import (
 const (
 	flannNeighbours = 10 // neighbours requested
 	flannTrees      = 10
-	// flannBuilds is the number of forests averaged, because FLANN's forests
-	// differ in every run and recall varies by about 0.01.
+	// flannBuilds is the number of forests over which results are averaged.
+	// FLANN's forests differ in every run, and recall varies by about 0.01.
 	flannBuilds = 3
 	pcaDims     = 64
 )
 
-// flannVisitShares are bounds on visits, in tenths of a percent of the records.
+// flannVisitShares lists bounds on visits, in tenths of a percent of the
+// records.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 var flannRecalls = []float64{0.8, 0.9}
@@ -35,25 +36,26 @@ const (
 )
 
 // FLANN compares the forest of package kdforest with FLANN's randomized
-// kd-forest: recall of the true ten nearest against visits and time, for the
-// same vectors, number of trees and distance.
+// kd-forest. It measures recall of the true ten nearest records against visits
+// and time, for the same vectors, number of trees and distance.
 //
-// There are two spaces, both with squared L2. jl1296 holds the integers of the
-// Johnson-Lindenstrauss projection of a photo's 864 levels (quantised
+// It does so in two spaces, both with squared L2. jl1296 holds the integers of
+// the Johnson-Lindenstrauss projection of a photo's 864 levels (quantised
 // features). pca64 holds the first 64 principal components of these levels.
 //
 // Everything runs on one core, one request at a time. FLANN is C++, compiled
 // from its headers with -O3, and our forest is plain Go. Both use float32. The
 // encrypted forest works on 64-bit words, splits in levels, and adds the
 // divergence of lab histograms to the distance. Its recall is relative to its
-// own scan. Its visits therefore compare with the plain forest over levels, not
-// with FLANN's. Its time shows the price of privacy.
+// own scan. Its visits are therefore comparable with the plain forest's over
+// levels, but not with FLANN's. Its time shows the price of privacy.
 type FLANN struct {
 	Records    int `json:"records"`
 	Requests   int `json:"requests"`
 	Neighbours int `json:"neighbours"`
 	Trees      int `json:"trees"`
-	// Builds is the number of forests averaged per value, or one if encrypted.
+	// Builds is the number of forests averaged per value. Encrypted forests are
+	// not averaged.
 	Builds int          `json:"builds"`
 	Points []FLANNRow   `json:"rows"`
 	Equal  []FLANNEqual `json:"equal_recall"`
@@ -62,12 +64,12 @@ type FLANN struct {
 
 type FLANNRow struct {
 	FLANNCurve
-	// Visits bounds the distinct records visited (FLANN's checks). Approx is
-	// the same in percent of the records.
+	// Visits is the maximum number of distinct records visited (FLANN's
+	// checks), and Approx is the same in percent of the records.
 	Visits int     `json:"visits"`
 	Approx float64 `json:"approx"`
-	// Visited is the mean number of visits, lower if searches ran out of
-	// reachable records.
+	// Visited is the mean number of visits. It is below Visits if searches ran
+	// out of reachable records.
 	Visited float64 `json:"visited"`
 	Recall  float64 `json:"recall_at_10"`
 	Micros  float64 `json:"us_per_request"`
@@ -76,15 +78,15 @@ type FLANNRow struct {
 type FLANNCurve struct {
 	Space   string `json:"space"`
 	Library string `json:"library"`
-	// Search is best-bin, by-rank, depth-first or scan.
+	// Search is "best-bin", "by-rank", "depth-first" or "scan".
 	Search string `json:"search"`
-	// Splits names the space that the trees divide: the compared vectors, or
-	// the 864 levels.
+	// Splits names the space that the trees divide: "vectors", which are
+	// compared, or "levels", the 864 quantised features.
 	Splits string `json:"splits"`
 }
 
-// A FLANNEqual is a curve interpolated linearly at a given recall, compared with FLANN's
-// in the same space.
+// A FLANNEqual is a point of a curve at a given recall, by linear
+// interpolation. It is compared with FLANN's point in the same space.
 type FLANNEqual struct {
 	FLANNCurve
 	Recall          float64 `json:"recall_at_10"`
@@ -94,9 +96,9 @@ type FLANNEqual struct {
 	TimeOverFLANN   float64 `json:"time_over_flann"`
 }
 
-// A FLANNPrice is the time of the encrypted forest relative to FLANN's fastest
-// search at equal recall, and relative to the same plaintext search at equal
-// visits.
+// A FLANNPrice is the time of the encrypted forest, divided either by the time
+// of FLANN's fastest search at equal recall or by the time of the same
+// plaintext search at equal visits.
 type FLANNPrice struct {
 	At        string     `json:"at"`
 	Encrypted FLANNCurve `json:"encrypted"`
@@ -104,8 +106,9 @@ type FLANNPrice struct {
 	Factor    float64    `json:"factor"`
 }
 
-// MeasureFLANNOfCorpus measures a separate index, whose encrypted forest is the
-// paper's: it splits levels and has a record at every node.
+// MeasureFLANNOfCorpus measures an index that it builds for this purpose. Its
+// encrypted forest is the paper's: it splits levels and has a record at every
+// node.
 func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.Progress) (*FLANN, error) {
 	s, err := measure.NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Progress: progress})
 	if err != nil {
@@ -115,8 +118,9 @@ func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.
 	return MeasureFLANN(ctx, s, progress)
 }
 
-// MeasureFLANN compiles FLANN's driver, runs it and our forests over the
-// vectors of s, and then the encrypted forest of s. Errors wrap cpar.ErrInput.
+// MeasureFLANN compiles FLANN's driver and runs it and our forests over the
+// vectors of session s. It then runs the encrypted forest of s. Errors wrap
+// cpar.ErrInput.
 func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progress) (*FLANN, error) {
 	if s.Twin == nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
@@ -154,12 +158,11 @@ func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progres
 	return f, nil
 }
 
-// A vectorTable holds the vectors of one space.
 type vectorTable struct {
 	name              string
 	d                 int
 	records, requests [][]float32
-	truth             [][]uint32 // the nearest records of every request (setTruth)
+	truth             [][]uint32 // nearest records of every request (setTruth)
 }
 
 func jlTable(s *measure.Session) (*vectorTable, error) {
@@ -223,11 +226,11 @@ func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) 
 	})
 }
 
-// at interpolates a curve where it first reaches a recall. It returns false if
-// the curve begins above the recall or never reaches it.
+// at interpolates curve c at the point where it first reaches a recall. Result
+// ok is false if the curve begins above the recall or never reaches it.
 func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bool) {
 	var last FLANNRow
-	for _, r := range f.Points { // the points of each curve ascend in visits
+	for _, r := range f.Points { // the points of each curve are in ascending order of visits
 		if r.FLANNCurve != c {
 			continue
 		}
@@ -243,7 +246,6 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 	return 0, 0, false
 }
 
-// compare interpolates every curve at flannRecalls.
 func (f *FLANN) compare() {
 	var curves []FLANNCurve
 	for _, r := range f.Points {
@@ -266,7 +268,7 @@ func (f *FLANN) compare() {
 			f.Equal = append(f.Equal, e)
 			found[c] = e
 		}
-		var best *FLANNEqual // the fastest encrypted search
+		var best *FLANNEqual // fastest encrypted search
 		for _, c := range curves {
 			if e, ok := found[c]; ok && c.Library == LibraryEncrypted && (best == nil || e.Micros < best.Micros) {
 				best = &e

@@ -29,9 +29,9 @@ func flannCurve(space string) FLANNCurve {
 	return FLANNCurve{Space: space, Library: LibraryFLANN, Search: searchBestBin, Splits: splitsVectors}
 }
 
-// flannChoices returns options to build as FLANN does: a node splits at the
-// mean of a dimension drawn uniformly from the five with the largest variance
-// over 101 records.
+// flannChoices returns options to build as FLANN does. A node splits at the
+// mean of a dimension, which is drawn uniformly from the five with the largest
+// variance over 101 records.
 func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	return kdforest.BuildOptions{
 		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
@@ -106,8 +106,8 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	return nil
 }
 
-// plain measures our forest, averaged over several builds. The function ask
-// loads request i into the space.
+// plain measures our forest, averaged over several builds. Function ask loads
+// request i into the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
 		visited int
@@ -151,8 +151,8 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 	return nil
 }
 
-// levels measures a plaintext forest that splits in levels and compares in the
-// projection, as the encrypted forest does by default.
+// levels measures a plaintext forest that splits in levels (quantised features)
+// and compares in the projection, as the encrypted forest does by default.
 func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Session) error {
 	visits, err := m.visits()
 	if err != nil {
@@ -178,7 +178,7 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 	return nil
 }
 
-// encrypted measures the encrypted forest. Only the server's part is timed, on
+// encrypted measures the encrypted forest. It times only the server's part, on
 // one core. Recall is relative to the server's scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
 	queries, err := s.Prepare(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000}, len(s.Requests))
@@ -205,7 +205,7 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 			}
 		}
 	}
-	var truth [][]uint32 // the records that the scan finds
+	var truth [][]uint32 // records that the scan finds
 	for done, x := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -235,8 +235,8 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 	return nil
 }
 
-// setTruth uses brute force in float64, which is free of either library's
-// rounding.
+// setTruth computes the nearest records by brute force in float64, which is
+// more exact than either library.
 func (t *vectorTable) setTruth(k int) {
 	t.truth = make([][]uint32, len(t.requests))
 	for i, request := range t.requests {
@@ -249,10 +249,10 @@ func (t *vectorTable) setTruth(k int) {
 	}
 }
 
-// A vectorSpace scores by the bits of squared L2 in float32.
+// A vectorSpace scores records by the bits of squared L2 in float32.
 type vectorSpace struct {
 	*vectorTable
-	flat    []float32 // the records, concatenated
+	flat    []float32 // concatenated records
 	request []float32
 	planes  []kdforest.Plane[float32]
 }
@@ -266,7 +266,7 @@ func (s *vectorSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond uses the distance from a single plane, which is a valid bound.
+// Beyond uses the distance from a single plane, which is a valid lower bound.
 func (s *vectorSpace) Beyond(plane uint32, worst int64) bool {
 	return s.Distance(plane) > s.Reach(worst)
 }
@@ -282,7 +282,8 @@ func (s *vectorSpace) Reach(worst int64) float64 {
 }
 
 // squaredL2 sums in four lanes, as FLANN does, to break the dependency between
-// additions. Taking eight elements at a time leaves one bounds check.
+// additions. It takes eight elements at a time, so that one bounds check is
+// enough for eight.
 func squaredL2(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32
@@ -307,8 +308,8 @@ func squaredL2(a, b []float32) float32 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// A levelSpace compares in the projection and splits in levels, where only the
-// order of planes is known.
+// A levelSpace compares in the projection and splits in levels. There, a search
+// knows only on which side of a plane a request is.
 type levelSpace struct {
 	vectorSpace
 	levels []uint16

@@ -23,30 +23,32 @@ const (
 	letterPCA      = 32
 )
 
-// A Letter is the cost of the paper's literal implementation (package letter),
-// end to end.
+// A Letter is the cost of the literal implementation of the paper (package
+// letter), from building an index to reading replies.
 type Letter struct {
 	Boxes []LetterBox `json:"boxes"`
 	// Place is the share of ranks at which the encrypted and the plaintext
-	// search agree, over all requests at AP-10 and AP-100.
+	// search return the same record, over all requests at AP-10 and AP-100 (10
+	// and 100 percent of the records visited).
 	Place float64 `json:"place_agreement"`
-	// Planes counts comparisons with hyperplanes (type-2) while Queue is full.
-	// Pruned counts the skipped sides.
+	// Pruned is the number of sides that the search skipped.
 	Pruned int `json:"pruned_planes"`
+	// Planes is the number of comparisons with hyperplanes (the paper's type-2)
+	// while Queue is full.
 	Planes int `json:"planes"`
 }
 
-// A LetterBox is the cost of one operation of a box (a figure with an
-// algorithm) as printed, or of its replacement in the product.
+// A LetterBox is the cost of one operation of a box (a figure of the paper with
+// an algorithm) as printed, or of its replacement in the product.
 type LetterBox struct {
 	Box      string `json:"box"`
-	Elements int    `json:"elements"` // of the resulting ciphertexts
+	Elements int    `json:"elements"` // elements of the resulting ciphertexts
 	Bytes    int    `json:"bytes"`
-	// Dot is the counted number of inner products, and DotPaper the number by
-	// the paper's formulas, or nil.
-	Dot      int64  `json:"dot"`
+	// Dot is the number of inner products, as counted.
+	Dot int64 `json:"dot"`
+	// DotPaper is the number by the paper's formulas, or nil.
 	DotPaper *int64 `json:"dot_paper"`
-	// MS is the median time here in milliseconds, and MSPaper the paper's, or
+	// MS is the median time in milliseconds, and MSPaper the paper's time or
 	// nil.
 	MS      float64  `json:"ms"`
 	MSPaper *float64 `json:"ms_paper"`
@@ -59,7 +61,7 @@ func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (mea
 }
 
 // MeasureLetter builds a literal index, sends a few requests and measures every
-// box. alpha is the paper's α, or 0 for its default.
+// box. Parameter alpha is the paper's α, or 0 for its default value.
 func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
 	few := *c
 	few.Train = c.Train[:min(n, len(c.Train))]
@@ -105,8 +107,9 @@ type letterCosts struct {
 	out    *Letter
 }
 
-// dims returns the lengths of V_L1, H_L1 and V_KL, including the elements that
-// the boxes append: 1299, 2594 and 98.
+// dims returns the lengths of V_L1, H_L1 and V_KL (vectors of a record, a
+// hyperplane and a histogram): 1299, 2594 and 98. They include the elements
+// that the boxes append.
 func (x *letterCosts) dims() (v, h, kl int64) {
 	m, bins := int64(x.user.L1.M), int64(x.user.KL.M)
 	return m + 3, 2*m + 2, 2*bins + 2
@@ -164,7 +167,7 @@ func (x *letterCosts) search(requests []letter.Image, progress user.Progress) er
 
 func (x *letterCosts) box(name string, elements int, formula int64, stated string, f func(i int) error) error {
 	times := 7
-	if elements > 1<<20 { // matrices
+	if elements > 1<<20 { // boxes that produce matrices are slow
 		times = 1
 	}
 	dots := func() int64 { return x.user.Count.N() + x.cloud.Count.N() }
@@ -173,7 +176,7 @@ func (x *letterCosts) box(name string, elements int, formula int64, stated strin
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // with a warm-up call
+	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // averaged over the calls and one that warms up
 		MS: ms}
 	if formula >= 0 {
 		b.DotPaper = &formula
@@ -245,8 +248,9 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	return nil
 }
 
-// product adds the product's replacements: one vector for both distances, and
-// folded requests. Inner products are calculated, not counted.
+// product adds the operations that replace the boxes in the product, which uses
+// one vector for both distances and folds requests. Inner products are
+// calculated, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()
@@ -276,7 +280,7 @@ func (x *letterCosts) product() error {
 		if err := x.box(b.name, b.elements, b.formula, b.stated, b.f); err != nil {
 			return err
 		}
-		x.out.Boxes[len(x.out.Boxes)-1].Dot = int64(b.elements) // one inner product for each
+		x.out.Boxes[len(x.out.Boxes)-1].Dot = int64(b.elements) // one inner product per element
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"cpar/user"
 )
 
-// ProfileGrowth is the growth of scheme sealed with the short vectors of
-// profiles learned and network.
+// ProfileGrowth holds the costs of scheme sealed, by size of index, with the
+// short vectors of profiles "learned" and "network".
 type ProfileGrowth struct {
 	Dim int `json:"dim"`
 	// BaseMB is the memory of the process before the measurement.
@@ -24,30 +24,34 @@ type ProfileGrowth struct {
 	Rows   []GrowthRow `json:"rows"`
 }
 
-// A GrowthRow is one size of index. Times are medians in milliseconds, the
-// owner's on all cores.
+// A GrowthRow is the cost at one size of index. Times are medians in
+// milliseconds. The owner's are on all cores.
 type GrowthRow struct {
 	Records  int     `json:"n"`
-	Cloud    float64 `json:"cloud_ms"` // one core
+	Cloud    float64 `json:"cloud_ms"` // time on one core
 	CloudAll float64 `json:"cloud_all_cores_ms"`
 	OwnerCost
-	Table uint64 `json:"table_bytes"` // encrypted keywords
+	Table uint64 `json:"table_bytes"` // size of the encrypted keywords
 	Index uint64 `json:"index_bytes"`
-	// PeakMB is the memory of owner and server together during requests. AddMB
-	// is the memory while records are added, which takes Add seconds.
+	// PeakMB is the peak memory of owner and server together while requests are
+	// answered.
 	PeakMB float64 `json:"peak_rss_mb"`
-	AddMB  float64 `json:"add_peak_rss_mb"`
-	Add    float64 `json:"add_s"`
+	// AddMB is the peak memory while records are added.
+	AddMB float64 `json:"add_peak_rss_mb"`
+	// Add is the time to add the records, in seconds.
+	Add float64 `json:"add_s"`
 }
 
 var ProfileGrowthSizes = []int{20000, 100000, 1000000}
 
 const (
-	// growthBase is the number of synthetic photos, and growthWords the number
-	// of keywords and of values per embedding.
-	growthBase  = 1000
+	// growthBase is the number of synthetic photos.
+	growthBase = 1000
+	// growthWords is the number of keywords, and also the number of values per
+	// embedding.
 	growthWords = 256
-	// growthStep bounds the records added at once, and so memory.
+	// growthStep bounds the number of records added at once, in order to bound
+	// memory.
 	growthStep     = 100000
 	growthRequests = 9
 )
@@ -64,8 +68,8 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	})
 }
 
-// syntheticPhotos makes photos with more keywords than dimensions, so that a
-// fitted profile uses all dimensions that it may have.
+// syntheticPhotos returns photos with more keywords than dimensions, so that a
+// fitted profile uses as many dimensions as it may.
 func syntheticPhotos(n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(4, 0))
 	zeros := feature.New()
@@ -91,7 +95,7 @@ func syntheticPhotos(n int) []user.Photo {
 		var words []string
 		for k, w := range rng.Perm(growthWords)[:3] {
 			if k == 0 {
-				w = i % growthWords // every word occurs
+				w = i % growthWords // makes every word occur
 			}
 			values[w]++
 			words = append(words, fmt.Sprintf("word %d", w))
@@ -102,8 +106,8 @@ func syntheticPhotos(n int) []user.Photo {
 	return out
 }
 
-// MeasureProfileGrowth adds the same photos again and again, because costs
-// depend on the number of records and their dimension, not on their content.
+// MeasureProfileGrowth repeatedly adds the same photos, because costs depend on
+// the number of records and their dimension, not on their content.
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	measure.ResetPeakMemory()
 	base := measure.RoundTo(measure.PeakMB(), 0)
@@ -117,7 +121,8 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 	return &ProfileGrowth{Dim: int(s.Manifest.Dim), BaseMB: base, Rows: rows}, err
 }
 
-// grow adds copies of c.Train, at most step at a time, and measures each size.
+// grow adds copies of c.Train, at most step at a time, and measures at each
+// size.
 func grow(ctx context.Context, s *measure.SealedSession, c *measure.Corpus, sizes []int, step int, progress user.Progress) (rows []GrowthRow, err error) {
 	for _, n := range sizes {
 		row := GrowthRow{Records: n}
@@ -137,14 +142,14 @@ func grow(ctx context.Context, s *measure.SealedSession, c *measure.Corpus, size
 
 func (row *GrowthRow) measure(ctx context.Context, s *measure.SealedSession, c *measure.Corpus) error {
 	requests := measure.VectorsOf(s.Owner, c, growthRequests)
-	debug.FreeOSMemory() // release the memory of adding
+	debug.FreeOSMemory() // releases the memory used for adding
 	measure.ResetPeakMemory()
 	for _, v := range requests[:min(3, len(requests))] {
 		if _, err := s.Nearest(ctx, v, 10); err != nil {
 			return err
 		}
 	}
-	// Memory is read first, because times are measured without garbage
+	// Read the memory first, because the timed requests run without garbage
 	// collection.
 	row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
 	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) { return onAllCores(ctx, s, requests[i%len(requests)]) })

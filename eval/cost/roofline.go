@@ -13,16 +13,16 @@ import (
 	"cpar/internal/modq"
 )
 
-// A Roofline compares the speed of scans on one core with its limits, the speed
-// of memory and of multiplication.
+// A Roofline compares the speed of scans on one core with its two limits: the
+// speeds of memory and of multiplication.
 type Roofline struct {
 	// Kernels names the kernels in use: avx512, avx2 or plain.
 	Kernels string `json:"kernels"`
-	// BandwidthGBs is the rate of a plain read of the index. MultipliesGs is
-	// the rate of the kernel for many requests on cached rows, in 10⁹
-	// multiplications (a word of a record times a word of a request) per
-	// second.
-	BandwidthGBs float64         `json:"bandwidth_gb_s"`
+	// BandwidthGBs is the rate of a plain read of the index.
+	BandwidthGBs float64 `json:"bandwidth_gb_s"`
+	// MultipliesGs is the rate of the kernel for many requests on cached rows,
+	// in 10⁹ multiplications per second. A multiplication is one word of a
+	// record times one word of a request.
 	MultipliesGs float64         `json:"multiplies_g_s"`
 	Points       []RooflinePoint `json:"points"`
 }
@@ -30,15 +30,16 @@ type Roofline struct {
 type RooflinePoint struct {
 	Batch int   `json:"batch"`
 	NS    int64 `json:"ns"`
-	// Intensity is the number of multiplications per byte read. Rate is in 10⁹
-	// multiplications per second.
+	// Intensity is the number of multiplications per byte read, and Rate is in
+	// 10⁹ multiplications per second.
 	Intensity float64 `json:"multiplies_a_byte"`
 	Rate      float64 `json:"multiplies_g_s"`
-	// OfRoof is Rate divided by the rate that the limits allow.
+	// OfRoof is Rate divided by the maximum rate that the two limits allow.
 	OfRoof float64 `json:"of_roof"`
 }
 
-// BatchSizes are the batches of the roofline. costBatch is also a row of Cost.
+// BatchSizes lists the numbers of requests per scan. Cost also has a row for
+// costBatch.
 var BatchSizes = []int{1, 2, 4, 8, 16, 32, 64}
 
 const costBatch = 16
@@ -52,7 +53,7 @@ func measureRoofline(s *measure.Session, list []measure.PreparedRequest) (*Roofl
 		requests := make([]*cpar.Request, n)
 		var ns []int64
 		if err := measure.WithoutGC(func() error {
-			for round := range 8 { // the first warms up
+			for round := range 8 { // the first round warms up
 				for i := range requests {
 					requests[i] = list[(round*n+i)%len(list)].Request
 				}
@@ -82,7 +83,8 @@ func measureRoofline(s *measure.Session, list []measure.PreparedRequest) (*Roofl
 	return r, nil
 }
 
-// multiplies returns multiplications per nanosecond and core, on cached data.
+// multiplies returns the rate of multiplications on cached data and one core,
+// in 10⁹ per second.
 func multiplies(dim int) float64 {
 	const rows, requests = 16, 16
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -13,7 +13,8 @@ var ScalingSizes = []int{1250, 2500, 5000, 10000, 20000, 40000, 80000}
 
 const (
 	scalingRequests = 61
-	// fixedVisits is a whole number of tenths of a percent of every size.
+	// fixedVisits is a bound on visits that is a whole number of tenths of a
+	// percent of every size.
 	fixedVisits = 400
 )
 
@@ -25,12 +26,14 @@ type ScalingRow struct {
 	Forest     float64 `json:"forest_s"`
 	Encrypt    float64 `json:"encrypt_s"`
 	IndexBytes uint64  `json:"index_bytes"`
-	Scan       int64   `json:"scan_ns"`
-	AP10       int64   `json:"ap10_ns"`
-	Fixed      int64   `json:"fixed_ns"`
-	FixedAP    float64 `json:"fixed_ap"`
-	// RecallAP10 and RecallFixed are shares of the scan's ten nearest found, in
-	// percent.
+	// Scan, AP10 and Fixed are median times of a scan, at AP-10 (10 percent of
+	// the records visited), and with fixedVisits visits.
+	Scan    int64   `json:"scan_ns"`
+	AP10    int64   `json:"ap10_ns"`
+	Fixed   int64   `json:"fixed_ns"`
+	FixedAP float64 `json:"fixed_ap"`
+	// RecallAP10 and RecallFixed are the share of the scan's ten nearest
+	// records that these searches find, in percent.
 	RecallAP10  float64 `json:"recall_ap10"`
 	RecallFixed float64 `json:"recall_fixed"`
 }

@@ -13,24 +13,26 @@ import (
 	"cpar/user"
 )
 
-// Sealed is the quality and cost of schemes sealed and local (the device
-// downloads and searches the index).
+// Sealed holds the quality and cost of schemes sealed and local. In scheme
+// local, the device downloads the index and searches it.
 type Sealed struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// Top10Equal is the share of requests whose ten nearest in scheme sealed
-	// equal those of the quantised plaintext vectors, rank by rank. LocalEqual
-	// is the same for scheme local.
+	// Top10Equal is the share of requests for which scheme sealed and a search
+	// of the quantised plaintext vectors find the same ten nearest records,
+	// rank by rank.
 	Top10Equal float64 `json:"top10_equal"`
+	// LocalEqual is the same share for scheme local.
 	LocalEqual float64 `json:"local_top10_equal"`
-	// Quality compares sealed with plain-jl: the same profile and projection in
-	// plaintext, not quantised.
+	// Quality compares sealed with plain-jl, which searches the same profile
+	// and projection in plaintext without quantising.
 	Quality []measure.QualityRow `json:"quality"`
 	Cost    *SealedCost          `json:"cost,omitempty"`
 	Growth  []GrowthRow          `json:"growth,omitempty"`
 }
 
-// SealedSteps runs three separately stored steps, because each is slow.
+// SealedSteps runs three steps, which are stored separately because each is
+// slow.
 func SealedSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	out, err := measure.RunStep(ctx, r, m.Name, nil, measure.WithCorpus(r, MeasureSealed))
 	if err != nil {

@@ -13,34 +13,36 @@ import (
 )
 
 // A SealedCost is the cost of one index of scheme sealed. Times are medians in
-// milliseconds on one core unless stated otherwise. SealedTargets compares it
-// with capia.
+// milliseconds on one core unless stated otherwise. SealedTargets compares the
+// scheme with capia.
 type SealedCost struct {
 	Records int     `json:"n"`
-	Build   float64 `json:"build_s"` // from raw features, all cores
+	Build   float64 `json:"build_s"` // from raw features, on all cores
 	PCA     float64 `json:"pca_s"`
 	Cloud   float64 `json:"cloud_ms"`
 	OwnerCost
-	// Table is the size of the keywords, which are fetched like the hints.
+	// Table is the size of the encrypted keywords. Like the hints, they are
+	// fetched once.
 	Table uint64 `json:"table_bytes"`
 	// Profile is fetched once in every scheme, and hardly grows with n.
 	Profile uint64 `json:"profile_bytes"`
 	Index   uint64 `json:"index_bytes"`
-	// Scheme local fetches LocalIndex bytes. A scan on the device takes
-	// LocalScan.
+	// LocalIndex is the number of bytes that scheme local fetches, and
+	// LocalScan the time of its scan on the device.
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
 }
 
 type OwnerCost struct {
-	// Encrypt makes a request from a vector. Read decrypts, checks and ranks
-	// all scores, on all cores.
+	// Encrypt is the time to make a request from a vector.
 	Encrypt float64 `json:"owner_request_ms"`
+	// Read is the time to decrypt, check and rank all scores, on all cores.
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
 	Reply   int     `json:"reply_bytes"`
-	// Hints are fetched once. After an update, only new hints are fetched.
+	// Hints, which decrypt scores, are fetched once. After an update, only new
+	// hints are fetched.
 	Hints uint64 `json:"hints_bytes"`
 }
 
@@ -92,11 +94,12 @@ func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vect
 	})
 }
 
-// SealedGrowthSizes are the sizes of scheme sealed with profile paper.
+// SealedGrowthSizes are the measured sizes of scheme sealed with profile
+// "paper".
 var SealedGrowthSizes = []int{20000, 40000, 80000, 200000}
 
-// MeasureSealedGrowth adds the same photos again and again, because costs
-// depend on the number of records, not on their content.
+// MeasureSealedGrowth repeatedly adds the same photos, because costs depend on
+// the number of records, not on their content.
 func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]GrowthRow, error) {
 	c, err := l.Collection(ctx, min(sizes[0], measure.DefaultN))
 	if err != nil {
@@ -110,20 +113,21 @@ func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]Gr
 	return grow(ctx, s, c, sizes, len(c.Train), l.Progress)
 }
 
-// A TransferRow compares the bytes that an owner sends and receives under
+// A TransferRow compares the bytes that an owner sends and receives in schemes
 // sealed and local.
 type TransferRow struct {
 	Records  int     `json:"n"`
 	Requests int     `json:"requests"`
 	Sealed   float64 `json:"sealed_mb"`
 	Local    float64 `json:"local_mb"`
-	// SealedStored (profile, hints and keywords) and LocalStored (everything)
-	// are kept on the device.
+	// SealedStored is the size of the profile, hints and keywords that a device
+	// keeps in scheme sealed.
 	SealedStored float64 `json:"sealed_stored_mb"`
-	LocalStored  float64 `json:"local_stored_mb"`
+	// LocalStored is the size of the whole index that a device keeps in scheme
+	// local.
+	LocalStored float64 `json:"local_stored_mb"`
 }
 
-// TransferSizes are the sizes from which the rows are computed, in bytes.
 type TransferSizes struct {
 	Profile float64 // fetched once in every scheme
 	Request float64
@@ -132,13 +136,12 @@ type TransferSizes struct {
 	Local   float64 // per record: vector and keywords, which scheme local fetches once
 }
 
-// LocalVectorBytes returns the size of a vector in scheme local.
 func LocalVectorBytes(dim int) float64 {
 	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
 }
 
 // once returns the bytes that each scheme fetches once for n records, and the
-// bytes of one sealed request and reply.
+// bytes of one request and reply in scheme sealed.
 func (h TransferSizes) once(n int) (sealed, local, each float64) {
 	records := float64(n)
 	return h.Profile + records*h.Sealed, h.Profile + records*h.Local, h.Request + records*h.Reply

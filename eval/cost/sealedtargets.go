@@ -16,10 +16,10 @@ import (
 	"cpar/user"
 )
 
-// SealedTargets is the cost of scheme sealed at the sizes of its documented
-// targets: a million records of 96 numbers in hidden cells, 20,000 records of
-// profile paper compared with scheme capia and a plain read, and one photo
-// added to 100,000 records.
+// SealedTargets holds the cost of scheme sealed at the sizes of its documented
+// targets: a million records of 96 numbers in cells (hidden clusters of
+// records), 20,000 records of profile "paper" compared with scheme capia and a
+// plain read, and one photo added to 100,000 records.
 //
 //	synthetic records ─▶ Setup, Encrypt, Request, Annotate, Neighbours ─▶ bytes, times
 //	real photos       ─▶ the same number of cells, in plaintext ─▶ recall, keywords
@@ -29,21 +29,22 @@ type SealedTargets struct {
 	Update  Added      `json:"update100k"`
 }
 
-// A LargeIndex is a large index of synthetic records. Sent and Received are the
-// bytes of one request and its reply.
+// A LargeIndex is the cost of a large index of synthetic records. Sent and
+// Received are the bytes of one request and its reply.
 type LargeIndex struct {
 	Sent     int `json:"sent"`
 	Received int `json:"received"`
 	// Kept is the number of bytes that a device stores: hints, keywords, cells,
 	// profile and ledger.
 	Kept uint64 `json:"kept"`
-	// Recall is the share of the ten nearest found in the requested cell, and
-	// KeywordShare the share of human keywords, both relative to a search
-	// without cells. They are means over partitions of real photos.
-	Recall       float64 `json:"recall_at_10"`
+	// Recall is the share of the ten nearest records that a search of one cell
+	// finds. It is a mean over partitions of real photos.
+	Recall float64 `json:"recall_at_10"`
+	// KeywordShare is the number of human keywords found, divided by the number
+	// that a search without cells finds.
 	KeywordShare float64 `json:"words_of_full"`
-	// Owner is the time to make a request and read its reply, on all cores.
-	// Cloud is on one core.
+	// Owner is the time to make a request and read its reply, on all cores, and
+	// Cloud the server's time on one core.
 	Owner float64 `json:"owner_ms"`
 	Cloud float64 `json:"cloud_ms"`
 
@@ -59,25 +60,28 @@ type LargeIndex struct {
 	Request     float64 `json:"owner_request_ms"`
 	Read        float64 `json:"owner_read_ms"`
 	CloudAll    float64 `json:"cloud_all_cores_ms"`
-	Photos      int     `json:"photos"` // real photos behind Recall and KeywordShare
+	Photos      int     `json:"photos"` // number of real photos behind Recall and KeywordShare
 	PhotosOf    string  `json:"photos_profile"`
 	LeastRecall float64 `json:"least_recall_at_10"`
 }
 
-// A ScanCost is one request on one core, by three scans in turn.
+// A ScanCost is the time of one request on one core in three scans, which take
+// turns.
 type ScanCost struct {
 	Sealed int64 `json:"sealed_ns"`
 	Capia  int64 `json:"capia_ns"`
-	// Read is a plain read of the bytes that sealed reads.
+	// Read is the time of a plain read of the bytes that sealed reads.
 	Read    int64 `json:"read_ns"`
 	Records int   `json:"n"`
 }
 
-// Added is the cost of one more photo: the bytes sent to the server, and those
-// fetched by another device with the previous generation. It is the maximum
-// over addedInTurn photos.
+// Added is the cost of adding one photo, as the maximum over addedInTurn
+// photos.
 type Added struct {
-	Pushed    uint64 `json:"pushed"`
+	// Pushed is the number of bytes sent to the server.
+	Pushed uint64 `json:"pushed"`
+	// Refetched is the number of bytes fetched by another device that holds the
+	// previous generation (version).
 	Refetched uint64 `json:"refetched"`
 	Records   int    `json:"n"`
 }
@@ -87,13 +91,13 @@ const (
 	addedInTurn = 2
 )
 
-// TargetSizes are the measured sizes. Clusters is the number of cells of the
-// large index, or 0 for the program's choice.
+// TargetSizes are the measured numbers of records. Clusters is the number of
+// cells of the large index, or 0 if the program chooses it.
 type TargetSizes struct{ Million, Paper, Update, Clusters int }
 
 var defaultTargets = TargetSizes{Million: 1_000_000, Paper: measure.DefaultN, Update: 100_000}
 
-// SealedTargetsStep measures the target sizes, or small ones if N is small.
+// SealedTargetsStep measures the target sizes, or small sizes if N is small.
 func SealedTargetsStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	network, err := r.Inputs(m.Needs)
 	if err != nil {
@@ -134,12 +138,14 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 	return out, nil
 }
 
-// syntheticDim is the largest dimension that cross-validation considers.
+// syntheticDim is the largest dimension that cross-validation of a profile
+// considers.
 const syntheticDim = 96
 
-// syntheticProfile fits profile network to at most the given number of
-// synthetic photos. It tries collections until cross-validation chooses 96
-// dimensions rather than 64. Tests have few photos and accept any profile.
+// syntheticProfile fits profile "network" to at most the given number of
+// synthetic photos. It tries collections of different sizes until
+// cross-validation chooses 96 dimensions rather than 64. Tests have few photos
+// and accept any dimension.
 func syntheticProfile(ctx context.Context, most int, progress user.Progress) (made []user.Photo, fit *profile.Fitted, err error) {
 	for _, n := range []int{900, 1200, 600, 2000} {
 		n = max(100, min(most, n)) // learning needs 100 photos
@@ -161,7 +167,7 @@ func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	return out
 }
 
-// find measures the same number of cells on real photos.
+// find measures recall with the same number of cells on real photos.
 func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.Progress) error {
 	r, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {
@@ -173,7 +179,6 @@ func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.
 	return err
 }
 
-// measure builds and searches an index as cpar build does.
 func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	m.Records = plan.Million
 	s, _, err := measure.OpenSealed(ctx, repeatPhotos(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
@@ -207,7 +212,7 @@ func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profil
 }
 
 // measure alternates requests to sealed, requests to capia over the same
-// photos, and plain reads of sealed's bytes.
+// photos, and plain reads of the bytes that sealed reads.
 func (out *ScanCost) measure(ctx context.Context, c *measure.Corpus, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Paper
 	some := c.Train[:min(len(c.Train), growthBase)]
@@ -245,7 +250,6 @@ func (out *ScanCost) measure(ctx context.Context, c *measure.Corpus, plan Target
 	return err
 }
 
-// measure adds single photos, as cpar add does.
 func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Update
 	s, _, err := measure.OpenSealed(ctx, repeatPhotos(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})

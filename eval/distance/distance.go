@@ -4,13 +4,13 @@
 //	                   D_KL = Σ a·log(a/c)     lab histograms, natural logarithm
 //	                   Dis  = D_L1 + D_KL      the ranking distance
 //
-// Features are L1-normalised, so D_L1 over the six features of profile paper is
-// at most 12. D_KL is the divergence of the record from the request, in nats.
-// It is not symmetric, so the record is always the first argument.
+// Features are L1-normalised, so D_L1 over the six features of profile "paper"
+// is at most 12. D_KL is the divergence of the record from the request, in
+// nats. It is not symmetric, so the record is always the first argument.
 //
-// All functions panic if two vectors differ in length. Callers make both with
-// one profile, or compare their lengths when decoding. The package imports
-// nothing of CPAR.
+// All functions panic if two vectors differ in length. Callers make both
+// vectors with one profile, or compare lengths when decoding. The package
+// imports no other package of CPAR.
 package distance
 
 import (
@@ -34,8 +34,8 @@ func L1(a, b []float64) float64 {
 	return sum
 }
 
-// L1Levels returns Σ|a − b| of quantised vectors in levels. β/2 levels are one
-// unit of L1.
+// L1Levels returns Σ|a − b| of quantised vectors, in levels (steps of
+// quantisation). An L1 distance of 1 is β/2 levels.
 func L1Levels(a, b []uint16) int {
 	sameLength(len(a), len(b))
 	sum := 0
@@ -56,8 +56,8 @@ func SquaredL2[T float32 | float64](a, b []T) float64 {
 	return sum
 }
 
-// SquaredL2Int returns Σ(a − b)² of embedded vectors, exactly. Divided by m̂·β/2 it
-// estimates the L1 distance of the original vectors.
+// SquaredL2Int returns Σ(a − b)² of vectors embedded in m̂ dimensions, exactly.
+// Divided by m̂·β/2, it estimates the L1 distance of the original vectors.
 func SquaredL2Int[T int16 | int32](a, b []T) int64 {
 	sameLength(len(a), len(b))
 	sum := int64(0)
@@ -69,9 +69,10 @@ func SquaredL2Int[T int16 | int32](a, b []T) int64 {
 }
 
 // KL returns the Kullback-Leibler divergence Σ a·log(a/c) of the record a from
-// the request c, both histograms with sum 1. It is finite for the smoothed
-// histograms of profiles. Otherwise an empty bin of the record adds 0, and a
-// bin that is empty only in the request makes it +Inf.
+// the request c, which are histograms with sum 1. The histograms of profiles
+// are smoothed, so their divergence is finite. In other histograms, an empty
+// bin of the record adds 0, and a bin that is empty only in the request makes
+// the divergence +Inf.
 func KL(record, request []float64) float64 {
 	sameLength(len(record), len(request))
 	sum := 0.0

@@ -7,26 +7,26 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A Ring is Z[X]/(X^N+1) modulo a prime just below 2^LogQ, with noise of
-// lattice.Sigma and ternary secrets.
+// A Ring is Z[X]/(X^N+1) modulo a prime just below 2^LogQ. Its noise has
+// standard deviation lattice.Sigma, and its secrets are ternary.
 type Ring struct {
 	N    int `json:"n"`
 	LogQ int `json:"log_q"`
 }
 
-// LWE returns the problem behind requests and records of the ring, with one
-// sample per record.
+// LWE returns the learning-with-errors problem behind requests and records of
+// the ring, with one sample per record.
 func (r Ring) LWE() LWE {
 	return LWE{Dim: r.N, LogQ: float64(r.LogQ), Sigma: lattice.Sigma, Secret: Ternary}
 }
 
 // An Estimate is the cost of a lattice attack that was not run.
 type Estimate struct {
-	// Samples is the number of ciphertexts that the cheapest attack uses, and
-	// Dimension the dimension of its lattice.
-	Samples   int `json:"samples"`
+	// Samples is the number of ciphertexts that the cheapest attack uses.
+	Samples int `json:"samples"`
+	// Dimension is the dimension of the attack's lattice.
 	Dimension int `json:"dimension"`
-	// BlockSize is BKZ's β, and Delta its root Hermite factor.
+	// BlockSize is β, the block size of BKZ, and Delta its root Hermite factor.
 	BlockSize int     `json:"block_size"`
 	Delta     float64 `json:"delta"`
 	// Bits is log₂ of the cost by a Model. Primal and Dense use classical
@@ -34,14 +34,14 @@ type Estimate struct {
 	Bits float64 `json:"bits"`
 }
 
-// LWE is b = ⟨a, s⟩ + e mod q: Dim words of s, e with standard deviation Sigma,
-// and q of LogQ bits.
+// LWE is the problem of finding s from b = ⟨a, s⟩ + e mod q. The secret s has
+// Dim elements, e has standard deviation Sigma, and q has LogQ bits.
 type LWE struct {
 	Dim         int
 	LogQ, Sigma float64
-	// Secret is the standard deviation of s, at most Sigma. 0 means uniform, or
-	// as small as e, which is equivalent because Dim samples turn one into the
-	// other.
+	// Secret is the standard deviation of s, at most Sigma. The value 0 means
+	// that s is uniform or as small as e. Both are equivalent, because Dim
+	// samples turn a uniform secret into one as small as e.
 	Secret float64
 	// MaxSamples bounds the number of samples. 0 means no limit.
 	MaxSamples int
@@ -50,8 +50,8 @@ type LWE struct {
 // Ternary is the standard deviation of a secret uniform in {−1, 0, 1}.
 var Ternary = math.Sqrt(2. / 3)
 
-// samples returns the number of samples spent to make s small, and the maximum
-// number of others.
+// samples returns the number of samples spent on making s as small as e, and
+// the maximum number of further samples.
 func (p LWE) samples() (spent, most int) {
 	if p.Secret == 0 {
 		spent = p.Dim
@@ -62,8 +62,8 @@ func (p LWE) samples() (spent, most int) {
 	return spent, p.MaxSamples - spent
 }
 
-// logScale returns log₂ of the factor that scales s to the size of e (Bai and
-// Galbraith, ACISP 2014).
+// logScale returns log₂ ξ, where ξ is the factor that scales s to the size of e
+// (Bai and Galbraith, ACISP 2014).
 func (p LWE) logScale() float64 {
 	if p.Secret == 0 {
 		return 0
@@ -71,16 +71,16 @@ func (p LWE) logScale() float64 {
 	return math.Log2(p.Sigma / p.Secret)
 }
 
-// Primal returns the cost of the primal attack by unique-SVP embedding, with
-// the success condition of Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum
-// key exchange: a new hope", USENIX Security 2016, section 6.3), confirmed by
-// experiments (Albrecht, Göpfert, Virdia, Wunderer, ASIACRYPT 2017). With m
-// samples and s scaled by ξ to the size of e, the lattice has dimension d = Dim
-// + m + 1 and volume q^m·ξ^Dim, and BKZ-β finds the error once
+// Primal returns the cost of the primal attack by unique-SVP embedding. The
+// success condition is by Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum
+// key exchange: a new hope", USENIX Security 2016, section 6.3), and
+// experiments confirm it (Albrecht, Göpfert, Virdia, Wunderer, ASIACRYPT 2017).
+// With m samples and s scaled by ξ to the size of e, the lattice has dimension
+// d = Dim + m + 1 and volume q^m·ξ^Dim. BKZ-β finds the error once
 //
 //	σ·√β ≤ δ(β)^(2β−d−1) · (q^m·ξ^Dim)^(1/d)
 //
-// Primal returns the smallest such β over all m.
+// The returned estimate is for the smallest such β over all m.
 func (p LWE) Primal() Estimate {
 	spent, most := p.samples()
 	best := Estimate{Bits: math.Inf(1)}
@@ -91,7 +91,7 @@ func (p LWE) Primal() Estimate {
 			left := math.Log2(p.Sigma) + math.Log2(float64(block))/2
 			return left <= float64(2*block-d-1)*math.Log2(hermite(block))+volume
 		}
-		// δ falls with β, so fits changes from false to true once.
+		// δ falls as β grows, so fits changes from false to true once.
 		largest := min(d, 4096)
 		block := 2 + sort.Search(largest-1, func(i int) bool { return fits(2 + i) })
 		if block <= largest && (best.BlockSize == 0 || block < best.BlockSize) {
@@ -101,21 +101,22 @@ func (p LWE) Primal() Estimate {
 	return best
 }
 
-// A Model is a cost model of BKZ.
+// A Model is a cost model of BKZ, a lattice reduction that calls a sieve on
+// blocks.
 type Model struct {
 	// A sieve in dimension β costs 2^(PerBlock·β + Constant) operations.
 	PerBlock, Constant float64
-	// If Tours is set, BKZ costs 8·d sieves in a lattice of dimension d instead
-	// of one.
+	// Tours makes BKZ cost 8·d sieves in a lattice of dimension d, instead of
+	// one sieve.
 	Tours bool
 }
 
 var (
 	// CoreClassical and CoreQuantum are core-SVP (Alkim and others, USENIX
-	// Security 2016): the leading term of a single sieve (Becker, Ducas, Gama,
-	// Laarhoven, SODA 2016, and Laarhoven, 2015). A quantum sieve at 0.257·β
-	// (Chailloux and Loyer, ASIACRYPT 2021) would subtract 3 % of the bits of
-	// CoreQuantum.
+	// Security 2016), which counts the leading term of a single sieve (Becker,
+	// Ducas, Gama, Laarhoven, SODA 2016, and Laarhoven, 2015). A quantum sieve
+	// with exponent 0.257·β (Chailloux and Loyer, ASIACRYPT 2021) would
+	// subtract 3 % of the bits of CoreQuantum.
 	CoreClassical = Model{PerBlock: 0.292}
 	CoreQuantum   = Model{PerBlock: 0.265}
 	// StandardClassical and StandardQuantum underlie the tables of the
@@ -124,8 +125,8 @@ var (
 	StandardQuantum   = Model{PerBlock: 0.265, Constant: 16.4, Tours: true}
 )
 
-// Cost returns log₂ of the operations of BKZ with the given block size in
-// dimension d.
+// Cost returns log₂ of the number of operations of BKZ with the given block
+// size in dimension d.
 func (m Model) Cost(block, d int) float64 {
 	cost := m.PerBlock*float64(block) + m.Constant
 	if m.Tours {
@@ -134,16 +135,17 @@ func (m Model) Cost(block, d int) float64 {
 	return cost
 }
 
-// smallBlocks are experimental root Hermite factors of small blocks, from the
-// lattice estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015).
-// Chen's formula does not hold for blocks below 40.
+// smallBlocks holds experimental root Hermite factors of small blocks, from the
+// lattice estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015). They
+// are needed because Chen's formula does not hold for blocks below 40.
 var smallBlocks = []struct {
 	block int
 	delta float64
 }{{2, 1.02190}, {5, 1.01862}, {10, 1.01616}, {15, 1.01485}, {20, 1.01420}, {25, 1.01342}, {28, 1.01331}, {40, 1.01295}}
 
-// hermite returns δ(β): BKZ-β finds a vector of length δ^d·vol^(1/d) in
-// dimension d (Chen's limit for β ≥ 50, measured values below).
+// hermite returns δ(β), the root Hermite factor: BKZ-β finds a vector of length
+// δ^d·vol^(1/d) in dimension d. It uses Chen's limit for β ≥ 50, and measured
+// values for smaller β.
 func hermite(block int) float64 {
 	last := smallBlocks[0].delta
 	for _, s := range smallBlocks {
@@ -165,22 +167,22 @@ const sieveExponent = 0.2075
 
 // Dual returns the cost of the dual attack, which distinguishes samples from
 // uniform ones, as in Kyber's specification (Alkim and others, USENIX Security
-// 2016, section 6.4). Vectors (x, y/ξ) with y = xA mod q form a lattice of
-// dimension d = m + Dim and volume (q/ξ)^Dim, and ⟨x, b⟩ = ⟨x, e⟩ + ⟨y, s⟩ is
-// small modulo q. BKZ-β finds vectors of length
+// 2016, section 6.4). The vectors (x, y/ξ) with y = xA mod q form a lattice of
+// dimension d = m + Dim and volume (q/ξ)^Dim. For a short vector, ⟨x, b⟩ = ⟨x,
+// e⟩ + ⟨y, s⟩ is small modulo q. BKZ-β finds vectors of length
 //
 //	ℓ = δ(β)^(d−1) · (q/ξ)^(Dim/d)
 //
-// each of which distinguishes with advantage ε = exp(−2π²·(ℓσ/q)²). The attack
-// needs 1/ε² such vectors. One sieve yields √(4/3)^β vectors, all assumed to
-// have length ℓ.
+// Each of them distinguishes with advantage ε = exp(−2π²·(ℓσ/q)²), where σ is
+// the standard deviation of e. The attack needs 1/ε² such vectors. One sieve
+// yields √(4/3)^β vectors, and all are assumed to have length ℓ.
 func (p LWE) Dual(model Model) Estimate {
 	spent, most := p.samples()
 	best := Estimate{Bits: math.Inf(1)}
 	volume := float64(p.Dim) * (p.LogQ - p.logScale())
 	for block := 50; model.Cost(block, p.Dim) < best.Bits; block++ {
 		delta := math.Log2(hermite(block))
-		// This d minimises ℓ.
+		// This d minimises the length ℓ.
 		d := min(max(int(math.Round(math.Sqrt(volume/delta))), p.Dim+1), p.Dim+most)
 		length := float64(d-1)*delta + volume/float64(d)
 		tau := math.Exp2(length + math.Log2(p.Sigma) - p.LogQ)
@@ -192,18 +194,18 @@ func (p LWE) Dual(model Model) Estimate {
 	return best
 }
 
-// Dense returns the cost of finding, without known plaintext, the sublattice
-// spanned by rank short secret combinations of the ciphertexts. The lattice
-// holds all combinations of dim rows modulo q. A short combination has k
-// elements with standard deviation σ, for any number k of ciphertexts. The
-// attack succeeds once the sublattice's volume is below the product of the last
-// rank Gram–Schmidt norms of a basis reduced by BKZ-β:
+// Dense returns the cost of an attack without known plaintext. It finds the
+// sublattice spanned by a number (rank) of short secret combinations of the
+// ciphertexts. The lattice holds all combinations of dim rows modulo q. In k
+// ciphertexts, a short combination has k elements with standard deviation σ.
+// The attack chooses k. It succeeds once the sublattice's volume is below the
+// product of the last rank Gram–Schmidt norms of a basis reduced by BKZ-β:
 //
 //	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
 //
 // (Kirchner and Fouque, EUROCRYPT 2017, after Pataki and Tural). Ducas and van
-// Woerden (ASIACRYPT 2021) show that it succeeds even earlier, so the true cost
-// is lower.
+// Woerden (ASIACRYPT 2021) show that the attack succeeds even earlier, so the
+// true cost is lower.
 func Dense(dim, rank int, logQ, sigma float64) Estimate {
 	best := Estimate{Bits: math.Inf(1)}
 	for k := dim + dim/8; k <= 6*dim; k += max(1, dim/64) {

@@ -26,16 +26,16 @@ import (
 	"cpar/internal/bearer"
 )
 
-// An AttackRow measures a cloud during an attack by some connections.
+// An AttackRow holds measurements of a cloud that several connections attack.
 type AttackRow struct {
 	Attack      string
 	Connections int
-	// Above is the peak anonymous memory beyond that of an idle cloud, in 2²⁰
-	// bytes. After is the same twenty seconds later, with the clients still
-	// connected.
+	// Above is the peak anonymous memory minus the memory of the idle cloud, in
+	// 2²⁰ bytes. After is the memory above idle twenty seconds later, while the
+	// attackers are still connected.
 	Above, After float64
-	// Answer is the time in milliseconds until another tenant with a token gets
-	// an answer.
+	// Answer is the time in milliseconds until another tenant gets an answer
+	// during the attack.
 	Answer float64
 }
 
@@ -52,8 +52,8 @@ type attack struct {
 	do          func(c net.Conn, token bearer.Token)
 }
 
-// attacks measures clients without a token that read no answers, and tenants
-// that send large manifests slowly.
+// attacks measures two attacks: clients that read no answers, and tenants that
+// send large manifests slowly.
 func (b *builder) attacks(ctx context.Context, work string) (out []AttackRow, err error) {
 	one := func(int) string { return "127.0.0.1" }
 	ninety := func(i int) string { return fmt.Sprintf("127.0.0.%d", 2+i%90) }
@@ -114,7 +114,7 @@ func (b *builder) measureAttack(ctx context.Context, folder string, a attack) (r
 	return row, nil
 }
 
-// begin opens the connections of an attack. Its result closes them.
+// begin opens the connections of an attack. The returned function closes them.
 func (a attack) begin(ctx context.Context, address string, pool *x509.CertPool, tokens []bearer.Token) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -132,7 +132,7 @@ func (a attack) begin(ctx context.Context, address string, pool *x509.CertPool, 
 	return func() { cancel(); all.Wait() }
 }
 
-// sendSlowly sends the largest manifest at 17 kB/s.
+// sendSlowly sends a manifest of the maximum size at 17 kB/s.
 func sendSlowly(c net.Conn, token bearer.Token) {
 	h := http.Header{"Host": {"localhost"}, "Content-Length": {fmt.Sprint(cparhttp.MaxManifestBytes)}}
 	token.SetHeader(h)
@@ -143,8 +143,8 @@ func sendSlowly(c net.Conn, token bearer.Token) {
 	}
 }
 
-// takeNothing asks for 64 answers whose bodies it does not read, and answers
-// pings.
+// takeNothing requests 64 answers over HTTP/2 without reading their bodies. It
+// responds to pings, so that the cloud keeps the connection.
 func takeNothing(c net.Conn, _ bearer.Token) {
 	var hello, head bytes.Buffer
 	hello.WriteString(http2.ClientPreface)

@@ -15,10 +15,11 @@ import (
 
 // A client is one keep-alive connection that sends requests one after the
 // other. It does little work, because it shares the machine with the measured
-// cloud: bodies are precomputed, and headers differ only in the body's length.
+// cloud: bodies are computed beforehand, and headers differ only in the body's
+// length.
 type client struct {
 	address string
-	head    string // up to the body's length
+	head    string // request line and headers, up to the value of Content-Length
 	conn    net.Conn
 	in      *bufio.Reader
 	out     []byte
@@ -28,11 +29,12 @@ type client struct {
 type answer struct {
 	status int
 	body   []byte
-	after  time.Duration
+	// after is the wait that the cloud asks for.
+	after time.Duration
 }
 
-// newClient returns a client that authenticates if token is set, and connects
-// at its first request.
+// newClient returns a client that connects at its first request. It
+// authenticates unless token is empty.
 func newClient(address, route string, token bearer.Token) *client {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", route, address)
 	if !token.IsZero() {
@@ -56,13 +58,13 @@ func (c *client) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// exchange sends a request and reads the whole response. It breaks the
-// connection when ctx ends. After an error, the next request reconnects.
+// exchange sends a request and reads the whole response. If ctx ends, it closes
+// the connection. After an error, the next request reconnects.
 func (c *client) exchange(ctx context.Context, a *pooledRequest) (answer, error) {
 	if err := c.connect(ctx); err != nil {
 		return answer{}, err
 	}
-	conn := c.conn // close clears the field
+	conn := c.conn // close clears c.conn
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	got, keep, err := c.roundTrip(a)
 	if !stop() || err != nil || !keep {
@@ -76,7 +78,7 @@ func (c *client) roundTrip(a *pooledRequest) (got answer, keep bool, err error) 
 	c.out = strconv.AppendInt(c.out, int64(len(a.body)), 10)
 	c.out = append(c.out, "\r\n\r\n"...)
 	// An overloaded cloud may respond before it has read the body and then stop
-	// reading. Its response takes precedence over the write error.
+	// reading. The response is more informative than the write error.
 	_, sent := (&net.Buffers{c.out, a.body}).WriteTo(c.conn)
 	resp, err := http.ReadResponse(c.in, nil)
 	if err != nil {

@@ -48,7 +48,7 @@ type daemon struct {
 	log          *logTail
 	ended        chan error
 	// stop ends the process and waits for it. It returns an error if the
-	// process ended earlier or failed.
+	// process failed or had already ended.
 	stop func() error
 }
 
@@ -59,7 +59,7 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 	args := append([]string{"serve", "--data", dataFolder(folder), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
 	d.cmd = exec.CommandContext(ctx, program, args...)
 	d.cmd.Stderr = d.log
-	d.cmd.Env = []string{"LANG=C"} // independent of the user's settings
+	d.cmd.Env = []string{"LANG=C"} // makes the process independent of the user's settings
 	if root := os.Getenv("SYSTEMROOT"); runtime.GOOS == "windows" && root != "" {
 		d.cmd.Env = append(d.cmd.Env, "SYSTEMROOT="+root)
 	}
@@ -67,7 +67,7 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 		if d.cmd.Process.Signal(os.Interrupt) == nil {
 			return nil
 		}
-		return d.cmd.Process.Kill() // on systems without interrupts
+		return d.cmd.Process.Kill() // some systems have no interrupt signal
 	}
 	d.cmd.WaitDelay = stopPatience
 	stdout, err := d.cmd.StdoutPipe()
@@ -125,8 +125,8 @@ func (d *daemon) explain(err error) error {
 	return err
 }
 
-// anonymousMB returns the anonymous memory of the process in 2²⁰ bytes, or 0 on
-// systems that do not report it.
+// anonymousMB returns the anonymous memory of the process in 2²⁰ bytes. It
+// returns 0 on systems that do not report it.
 func (d *daemon) anonymousMB() float64 {
 	return float64(measure.ProcField(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid), "RssAnon")) / (1 << 10)
 }

@@ -14,22 +14,23 @@ import (
 
 const crowdClients = 64
 
-// A FairnessRow measures one client of a tenant beside many clients of another.
-// Each tenant has a copy of the same index.
+// A FairnessRow measures one client of one tenant while many clients of another
+// tenant send requests. Both tenants have a copy of the same index.
 type FairnessRow struct {
 	Scheme  string
 	Records int
 	// AloneP50 and AloneP99 are the single client's median and 99th percentile
-	// in milliseconds on an idle cloud. BesideP50 and BesideP99 are the same
-	// beside the other tenant.
-	AloneP50, AloneP99   float64
+	// response times in milliseconds, on an idle cloud.
+	AloneP50, AloneP99 float64
+	// BesideP50 and BesideP99 are the same times while the other tenant's
+	// clients send requests.
 	BesideP50, BesideP99 float64
-	// Wait is BesideP50 divided by the time under a fair share. That time is
-	// twice AloneP50, because each of two tenants gets half of the cloud.
+	// Wait is BesideP50 divided by the time under a fair share, which is twice
+	// AloneP50 because each of two tenants gets half of the cloud.
 	Wait float64
-	// Crowd is the other tenant's rate of answers. Errors and Shed count both
-	// tenants.
-	Crowd        float64
+	// Crowd is the other tenant's number of answers per second.
+	Crowd float64
+	// Errors and Shed count failures and refusals of both tenants.
 	Errors, Shed int
 }
 
@@ -37,7 +38,6 @@ const tenantsOf = 2
 
 const fairWait = 2
 
-// fair measures each scheme at the first size.
 func (b *builder) fair(ctx context.Context, photos *measure.Corpus) ([]FairnessRow, error) {
 	c, err := photos.Mixed(ctx, b.Records[0], b.Progress)
 	if err != nil {

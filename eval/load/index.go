@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// poolSize is the number of requests in rotation, enough that the rows
-	// visited by a request leave the cache before it repeats.
-	poolSize  = 64
+	// poolSize is the number of different requests that clients send in
+	// rotation. With this number, the rows visited by a request have left the
+	// cache before it repeats.
+	poolSize = 64
+	// decrypted is the number of replies per index whose decryption is checked.
 	decrypted = 8
 )
 
@@ -29,8 +31,8 @@ type index struct {
 	pool    []pooledRequest
 }
 
-// A pooledRequest holds the body of a request, the state to read its reply, and
-// the reply that an idle cloud sent.
+// A pooledRequest holds the body of a request, the state for decrypting its
+// reply, and the answer that an idle cloud sent.
 type pooledRequest struct {
 	body    []byte
 	pending *user.Pending
@@ -66,8 +68,8 @@ func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 	return d.explain(err)
 }
 
-// recordAnswers sends every request once to the idle cloud. Later answers are
-// compared with the recorded ones.
+// recordAnswers sends every request once to the idle cloud. Later answers must
+// equal the recorded ones.
 func (x *index) recordAnswers(ctx context.Context, d *daemon, token bearer.Token) error {
 	one := newClient(d.address, x.route, token)
 	defer one.close()

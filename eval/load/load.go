@@ -1,14 +1,15 @@
 // Package load measures a real cpard process on loopback under many concurrent
-// clients. It checks every answer: each must equal, byte for byte, the answer
-// to the same request on an idle cloud, and a sample is decrypted.
+// clients. It checks that every answer equals, byte for byte, the answer to the
+// same request on an idle cloud. It also decrypts a sample of the answers.
 //
 //	collection ─▶ indexes of 4,500 and 20,000 records, of three schemes ─▶ a pool of requests each
 //	pool ─▶ 1 to 1,000 connections, for some seconds ─▶ a Row
 //
-// Each index has its own data folder and process, so that a row's memory is the
-// memory for one index. The cloud's cost does not depend on photo contents, so
-// records beyond the collection's are mixed from its features
-// (measure.Corpus.Mixed), and all indexes share one fitted profile.
+// Each index has its own data folder and process, so that the memory in a row
+// is the memory for one index. The cloud's cost does not depend on photo
+// contents. If an index needs more records than the collection has photos, the
+// others are therefore mixed: each is made from the features of two photos
+// (measure.Corpus.Mixed). All indexes share one fitted profile.
 package load
 
 import (
@@ -28,21 +29,24 @@ import (
 )
 
 type Options struct {
-	// Data is the folder of the collection, and Cache a folder for features, or
-	// "".
+	// Data is the folder of the collection. Cache is a folder for features, or
+	// "" to keep none.
 	Data, Cache string
-	// Photos bounds the indexed photos of the collection. Further records are
-	// mixed from their features.
+	// Photos bounds the number of photos that are read and indexed. Further
+	// records are mixed from the features of these photos.
 	Photos int
-	Cpard  string
-	// Records are the sizes of the indexes, and Clients the numbers of
-	// connections.
+	// Cpard is the path of the program, or "" to build it.
+	Cpard string
+	// Records lists the sizes of the indexes.
 	Records []int
 	Schemes []cpar.Scheme
+	// Clients lists the numbers of connections.
 	Clients []int
-	Length  time.Duration
-	// Fair adds measurements of attacks, and of one client of a tenant beside
-	// many of another (at the first size).
+	// Length is the duration of a row.
+	Length time.Duration
+	// Fair adds two measurements at the first size: how one client of a tenant
+	// fares beside many clients of another tenant, and how the cloud withstands
+	// attacks.
 	Fair     bool
 	Done     func(Row)
 	Progress progress.Func
@@ -59,8 +63,8 @@ const (
 	ShortLength   = 6 * time.Second
 )
 
-// These are the photos of a full and of a short measurement. Reading them takes
-// most of the time to the first row.
+// DefaultPhotos and ShortPhotos are the numbers of photos in a full and a short
+// measurement. Reading photos takes most of the time before the first row.
 const (
 	DefaultPhotos = 4500
 	ShortPhotos   = 1000
@@ -92,20 +96,19 @@ func (o Options) check() error {
 	return nil
 }
 
-// A Row is the result for a number of clients of one index.
+// A Row is the result for one index and one number of clients.
 type Row struct {
 	Scheme  string `json:"scheme"`
 	Records int    `json:"records"`
 	Clients int    `json:"clients"`
 	// Rate is the number of complete and correct answers per second. P50 and
-	// P99 are percentiles of their times in milliseconds, from the first byte
-	// sent to the last received.
+	// P99 are the median and 99th percentile of response times in milliseconds,
+	// from the first byte sent to the last byte received.
 	Rate float64 `json:"rate"`
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	// Errors counts wrong answers and failures. Shed counts refusals by an
-	// overloaded cloud. After each, the client waited as long as the cloud
-	// asked.
+	// overloaded cloud, after which the client waits as long as the cloud asks.
 	Errors int `json:"errors"`
 	Shed   int `json:"shed"`
 	// RSS is the maximum anonymous memory of the cloud in 2²⁰ bytes, or 0 on
@@ -192,8 +195,6 @@ type builder struct {
 	fitted *profile.Fitted
 }
 
-// rows builds an index, pushes it to a separate cloud, and measures it with
-// every number of clients.
 func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) ([]Row, error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {

@@ -45,7 +45,7 @@ type clientGroup struct {
 
 // ask runs the clients of all groups concurrently for the given time. Each
 // client sends one request after the other. At the end, ask cancels requests in
-// flight and returns a tally per group.
+// flight and returns one tally per group.
 func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds ...clientGroup) ([]*tally, error) {
 	var clients []*client
 	defer func() {
@@ -66,8 +66,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 		}
 	}
 	memory := d.watch()
-	// A timer replaces a deadline, because dialling would fail slightly before
-	// the deadline.
+	// A timer replaces a deadline of the context, because dialling would fail
+	// slightly before that deadline.
 	end, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(length, cancel).Stop()
@@ -90,8 +90,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 	return out, ctx.Err()
 }
 
-// until sends requests until the context is done. Each client starts at a
-// different request.
+// until sends requests until context end is done. Each client starts at a
+// different request of the pool.
 func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	for k := number * 7; ; k++ {
 		a := &x.pool[k%len(x.pool)]
@@ -135,8 +135,8 @@ func (t *tally) fail(got answer, err error) {
 	}
 }
 
-// waitIdle returns after two consecutive answers. By then the cloud has dropped
-// the cancelled requests.
+// waitIdle returns after two consecutive answers, when the cloud has dropped
+// the cancelled requests of the previous row.
 func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) error {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
@@ -158,7 +158,7 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 	return nil
 }
 
-// watch samples the cloud's memory until the returned function is called, which
+// watch samples the cloud's memory. The returned function stops sampling and
 // returns the maximum.
 func (d *daemon) watch() (greatest func() float64) {
 	ctx, stop := context.WithCancel(context.Background())

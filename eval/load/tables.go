@@ -28,8 +28,8 @@ func (l *Load) Tables() []measure.Table {
 	return append([]measure.Table{t}, others...)
 }
 
-// If requests share a scan of the index, sharingClients clients should together
-// get sharingGoal times the rate of one client.
+// sharingClients clients together should get sharingGoal times the rate of one
+// client, because waiting requests share a scan of the index.
 const (
 	sharingClients = 64
 	sharingGoal    = 3
@@ -91,8 +91,8 @@ Every answer is compared, byte for byte, with the answer that the same request g
 because the cloud was overloaded (503 with Retry-After, which the client obeyed). *Errors* are all other answers that were incomplete or wrong. Times are measured for correct answers, from the first byte sent to the last byte received. Requests in flight when the measurement of a row ended are not counted. *Memory* is the maximum anonymous memory of the process. It excludes mapped files, which the system may drop.
 `
 
-// WritePage writes the tables as a Markdown page. It includes the table of a
-// soak test if file soak exists.
+// WritePage writes the tables as a Markdown page. It adds the table of a soak
+// test if the file at path soak exists.
 func (l *Load) WritePage(file, soak string, date time.Time) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, page, measure.FormatThousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)

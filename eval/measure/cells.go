@@ -14,17 +14,18 @@ import (
 	"cpar/user"
 )
 
-// A CellRow is the quality for a number of cells (hidden clusters of scheme
-// sealed) and of copies per record. Values are means over clusterSeeds
-// partitions.
+// A CellRow is the quality for one number of cells (hidden clusters of scheme
+// sealed) and one number of copies per record. Values are means over
+// clusterSeeds partitions.
 type CellRow struct {
 	Cells  int     `json:"clusters"`
 	Copies float64 `json:"copies"`
-	// Recall is the share of the ten nearest records found in the requested
-	// cell, and MinRecall its minimum over partitions. KeywordShare is the
-	// number of human keywords found, relative to a search without cells.
-	Recall       float64 `json:"recall_at_10"`
-	MinRecall    float64 `json:"least_recall_at_10"`
+	// Recall is the share of the ten nearest records that a search of one cell
+	// finds. MinRecall is its minimum over partitions.
+	Recall    float64 `json:"recall_at_10"`
+	MinRecall float64 `json:"least_recall_at_10"`
+	// KeywordShare is the number of human keywords found, divided by the number
+	// that a search without cells finds.
 	KeywordShare float64 `json:"words_of_full"`
 }
 
@@ -39,12 +40,12 @@ type cellRun struct {
 	requests [][]float32
 	scores   [][]int64
 	dis      func(v *vector.Vector, score int64) (float64, error)
-	// All is the result of scoring every record.
+	// All is the result of searching all records.
 	All *retrieval
 }
 
-// NewCellRun fits profile network if all images have embeddings, and profile
-// learned otherwise.
+// NewCellRun fits profile "network" if all images have embeddings, and profile
+// "learned" otherwise.
 func NewCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRun, error) {
 	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
 	if Embedded(c.Train, c.Test) {
@@ -84,18 +85,17 @@ func (m *cellRun) score() error {
 	return nil
 }
 
-// Integers are the vectors that scheme sealed encrypts.
+// Integers holds the integer vectors that scheme sealed encrypts.
 type Integers struct {
 	Rows     [][]int16
 	Addends  []int64
 	Requests [][]int16
-	// Scores holds a score per request and record. Dis converts a score to a
-	// distance.
+	// Scores holds the score of each record for each request, and Dis converts
+	// a score to a distance.
 	Scores [][]int64
 	Dis    func(v *vector.Vector, score int64) (float64, error)
 }
 
-// IntegersOf returns the integers of the first n records and of requests.
 func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, error) {
 	plain, err := b.Twin()
 	if err != nil {
@@ -121,12 +121,12 @@ func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, e
 	return x, nil
 }
 
-// Floats returns sign·row. Scheme sealed negates requests.
+// Floats returns sign·row. A sign of −1 undoes the negation of requests by
+// scheme sealed.
 func Floats(row []int16, sign float32) []float32 {
 	return Map(row, func(x int16) float32 { return sign * float32(x) })
 }
 
-// Row partitions the collection several times and searches each partition.
 func (m *cellRun) Row(ctx context.Context, clusters int, copies float64) (CellRow, error) {
 	out := CellRow{Cells: clusters, Copies: copies, MinRecall: 1}
 	size := (int(copies*float64(len(m.rows))) + clusters - 1) / clusters
@@ -151,14 +151,13 @@ func (m *cellRun) Row(ctx context.Context, clusters int, copies float64) (CellRo
 	return out, nil
 }
 
-// A retrieval holds the ten nearest records of each request, and the mean
-// number of human keywords found per photo.
+// A retrieval holds the ten nearest records of each request. Keywords is the
+// mean number of human keywords found per photo.
 type retrieval struct {
 	near     [][]uint32
 	Keywords float64
 }
 
-// retrieve ranks those records for which the function scored returns true.
 func (m *cellRun) retrieve(scored func(request int, record uint32) bool) (*retrieval, error) {
 	all, said := make([][]rank.Neighbour, len(m.vectors)), make([][]rank.Keyword, len(m.vectors))
 	ranked := m.Owner.Ranker().Neighbours()

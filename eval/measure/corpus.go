@@ -1,12 +1,13 @@
-// Package measure holds what all measurements share: collections, indexes built
-// from them, statistics, and a plan that runs measurements and keeps their
-// results.
+// Package measure holds the common parts of all measurements: collections,
+// indexes built from them, statistics, and a plan that runs measurements and
+// stores their results.
 //
 //	collection   ─▶ Lab: corpus, mixed images, indexes (Session) ─▶ measurement
 //	Measurements ─▶ Plan, Run: kept steps (package checkpoint) ─▶ Results: tables, figures
 //
-// It runs the owner and the server in one process, beside a plaintext twin of
-// the encrypted search. It must not import quality, cost, attack or report.
+// It runs the owner and the server in one process, and compares encrypted
+// search with its plaintext twin. It must not import quality, cost, attack or
+// report.
 package measure
 
 import (
@@ -27,8 +28,8 @@ import (
 	"cpar/user/device"
 )
 
-// A Corpus is an annotated collection with its features, divided into training
-// images, which are indexed, and test images.
+// A Corpus is an annotated collection with its features. It is divided into
+// training images, which are indexed, and test images, which are requested.
 type Corpus struct {
 	Train, Test []user.Photo
 	// TrainItems and TestItems are the photo files behind the images. They are
@@ -36,9 +37,9 @@ type Corpus struct {
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadSample reads the collection in dir, divided by its split.csv or by
-// holding out a tenth. It keeps at most the given numbers of training and test
-// images, evenly spaced.
+// LoadSample reads the collection in dir. The file split.csv divides the
+// collection, or else a tenth becomes test images. LoadSample keeps at most the
+// given numbers of training and test images, evenly spaced.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -76,9 +77,9 @@ func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err 
 	return train, test, nil
 }
 
-// Mixed returns c with n training images: its own, followed by images mixed
-// from their features. It serves to measure costs that do not depend on
-// content.
+// Mixed returns c with n training images: its own first, and then images made
+// by mixing the features of two. Mixed images serve to measure costs that do
+// not depend on content.
 func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
 	out := *c
 	out.TrainItems = nil
@@ -95,8 +96,9 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 }
 
 // ReadCorpus reads the images of a divided collection. It caches features in
-// cacheDir, which must be outside the collection, unless cacheDir is "". A
-// non-nil network adds an embedding to every image. Errors wrap cpar.ErrInput.
+// cacheDir, which must be outside the collection, unless cacheDir is "". If
+// network is not nil, it adds an embedding to every image. Errors wrap
+// cpar.ErrInput.
 func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error
 	opt := user.ReadOptions{Progress: progress, Network: network}
@@ -120,8 +122,8 @@ func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir strin
 	return out, nil
 }
 
-// without returns the items that were not skipped, in the order of
-// user.ReadPhotos.
+// without returns the items that were not skipped. The items keep their order,
+// in which user.ReadPhotos also returns the photos.
 func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 	names := map[string]bool{}
 	for _, s := range skipped {
@@ -141,14 +143,14 @@ type Session struct {
 	Corpus  *Corpus
 	Builder *user.Builder
 	Cloud   *score.Index
-	// Twin is nil in sessions made by OpenSession.
+	// Twin searches the plaintext. It is nil in sessions made by OpenSession.
 	Twin *user.Twin
 	// Requests are the plaintext vectors of the test images.
 	Requests []*vector.Vector
 }
 
-// NewSession builds an index of the training images, by default with scheme
-// cpar, and its plaintext twin.
+// NewSession builds an index of the training images and its plaintext twin. The
+// default scheme is cpar.
 func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	s, err := OpenSession(ctx, c, opt)
 	if err != nil {
@@ -161,7 +163,8 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 	return s, nil
 }
 
-// OpenSession is NewSession without the twin, for large collections.
+// OpenSession is like NewSession without the twin, which large collections make
+// too expensive.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
 	x, b, err := BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
@@ -184,14 +187,13 @@ func (s *Session) load() (err error) {
 	return err
 }
 
-// DeviceIndex returns the index as the owner's device sees it.
 func (s *Session) DeviceIndex() *device.Index {
 	cloud := InProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
 	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
 }
 
-// InOrderOf returns the corpus with its training images in the random order of
-// a draw. Draw 0 keeps their order.
+// InOrderOf returns the corpus with its training images in the random order
+// that belongs to the number draw. Draw 0 keeps their order.
 func (c *Corpus) InOrderOf(draw int) *Corpus {
 	if draw == 0 {
 		return c
@@ -218,7 +220,6 @@ func (c *Corpus) TestVectors(o *user.Owner) ([]*vector.Vector, error) {
 	})
 }
 
-// TestName returns the name of a test image within the collection.
 func (c *Corpus) TestName(i int) string {
 	if i < len(c.TestItems) {
 		return c.TestItems[i].Name

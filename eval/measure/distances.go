@@ -26,16 +26,16 @@ func Levels(list []*vector.Vector) [][]uint16 {
 
 func (s *Session) Keywords() [][]string { return Keywords(s.Records()) }
 
-// AnnotatePlain ranks the keywords of each row's k nearest records and returns
-// the first kept keywords.
+// AnnotatePlain ranks the keywords of the k nearest records of each request (a
+// row of dis). It returns the first kept keywords.
 func AnnotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	return Map(dis, func(row []float64) []string {
 		return KeywordStrings(rank.Keywords(NearestRecords(row, keywords, k), kept))
 	})
 }
 
-// ascending returns the indices of the values in ascending order. Ties are
-// ordered by index.
+// ascending returns the indices of the values in ascending order of value.
+// Equal values are ordered by index.
 func ascending[T cmp.Ordered](values []T) []int {
 	order := make([]int, len(values))
 	for j := range order {
@@ -59,8 +59,8 @@ func (s *Session) ExactDistances() ([][]float64, error) {
 	return ExactDis(records, requests), nil
 }
 
-// ProjectedDistances returns Dis with the L1 part estimated from the projection
-// as ‖z − z_s‖²/(m̂·β/2).
+// ProjectedDistances returns Dis with the L1 part estimated from the
+// projections z and z_s as ‖z − z_s‖²/(m̂·β/2).
 func (s *Session) ProjectedDistances(ctx context.Context) ([][]float64, error) {
 	records, err := s.Builder.Projector().ProjectAll(s.Builder.Vectors())
 	if err != nil {
@@ -82,7 +82,8 @@ func (s *Session) ProjectedDistances(ctx context.Context) ([][]float64, error) {
 	})
 }
 
-// StreamTime returns the median time of reading n bytes of the index.
+// StreamTime returns the median time in nanoseconds to read n bytes of the
+// index.
 func (s *Session) StreamTime(n uint64) int64 {
 	t := NewStream(s.Files)
 	t.read(s.Cloud.Manifest.Bytes()/2, modq.Sum)
@@ -93,11 +94,12 @@ func (s *Session) StreamTime(n uint64) int64 {
 	return min(Median(both[0]), Median(both[1]))
 }
 
-// ExactDis returns Dis = D_L1 + D_KL for every request and record.
+// ExactDis returns Dis = D_L1 + D_KL for every request (rows) and record
+// (columns).
 func ExactDis(train, test []Unquantized) [][]float64 {
 	out := make([][]float64, len(test))
-	// All divergences from a request need its logarithms, which are computed
-	// once.
+	// All divergences from a request use the logarithms of its histogram, which
+	// are therefore computed once.
 	logs := make([][]float64, len(test))
 	entropy := make([]float64, len(train))
 	for i, r := range train {
@@ -122,8 +124,9 @@ func ExactDis(train, test []Unquantized) [][]float64 {
 	return out
 }
 
-// plainDistances returns exact distances on floats, neither quantised nor
-// projected: D_L1 + D_KL, or squared L2 in profiles that use it.
+// plainDistances returns exact distances on floats, which are neither quantised
+// nor projected. The distance is D_L1 + D_KL, or squared L2 in profiles that
+// use it.
 func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	if len(s.Requests) == 0 || s.Requests[0].X == nil {
 		return s.ExactDistances()
@@ -140,8 +143,6 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	})
 }
 
-// PlainNearest returns the k records nearest to every request by exact
-// distance.
 func (s *Session) PlainNearest(ctx context.Context, k int) ([][]rank.Neighbour, error) {
 	distances, err := s.plainDistances(ctx)
 	if err != nil {
@@ -156,8 +157,8 @@ func (s *Session) PlainNearest(ctx context.Context, k int) ([][]rank.Neighbour, 
 	return out, nil
 }
 
-// NearestRecords returns the k records with the smallest distances. Ties are
-// ordered by record.
+// NearestRecords returns the k records with the smallest distances. Equal
+// distances are ordered by record.
 func NearestRecords(dis []float64, keywords [][]string, k int) []rank.Neighbour {
 	out := make([]rank.Neighbour, min(k, len(dis)))
 	for i, j := range ascending(dis)[:len(out)] {
@@ -166,7 +167,7 @@ func NearestRecords(dis []float64, keywords [][]string, k int) []rank.Neighbour 
 	return out
 }
 
-// ToImageNumbers replaces each neighbour's record number with the number of its
+// ToImageNumbers replaces each neighbour's record number by the number of its
 // image.
 func ToImageNumbers(near []rank.Neighbour, b *user.Builder) {
 	for i := range near {
@@ -174,7 +175,8 @@ func ToImageNumbers(near []rank.Neighbour, b *user.Builder) {
 	}
 }
 
-// NearestAll runs the encrypted search for every test image.
+// NearestAll returns the result of the encrypted search for every test image.
+// It calls told after each.
 func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([][]rank.Neighbour, error) {
 	out := make([][]rank.Neighbour, len(s.Requests))
 	return out, Each(ctx, len(s.Requests), func(i int) error {
@@ -193,10 +195,10 @@ func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([
 	})
 }
 
-// Replayed is the number of requests used to measure the memory bound.
 const Replayed = 100
 
-// MemoryBound returns base divided by the median time of replaying n requests.
+// MemoryBound returns base divided by the median time of replaying n requests
+// (see replay). Both times are in nanoseconds.
 func (s *Session) MemoryBound(list []PreparedRequest, base int64, n int) (float64, error) {
 	var ns []int64
 	if err := WithoutGC(func() error {
@@ -219,14 +221,15 @@ func MatchRecords(reply *cpar.Reply) []uint32 {
 }
 
 // replay scores the records that a search visited, in the same order and
-// batches but without a tree. It measures the time that memory and arithmetic
-// take.
+// batches but without searching a tree. It measures the time for memory and
+// arithmetic alone.
 func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 	var visited []uint32
 	if _, err := search.AnnotateTraced(s.Cloud, q, func(v kdforest.Visit) { visited = append(visited, v.Record) }); err != nil {
 		return 0, err
 	}
-	// Evict the visited records, which recording the trace left in the caches.
+	// Evict the visited records from the caches, where the traced search left
+	// them.
 	NewStream(s.Files).read(64<<20, modq.Sum)
 	space, err := score.NewSpace(s.Cloud, q)
 	if err != nil {

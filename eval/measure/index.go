@@ -16,21 +16,21 @@ import (
 	"cpar/user"
 )
 
-// An Index is an encrypted index in a separate temporary folder.
+// An Index is an encrypted index in a temporary folder of its own.
 type Index struct {
-	// Folder may hold other files in addition to the index.
+	// Folder may also hold files that do not belong to the index.
 	Folder   string
 	Key      *user.Key
 	Files    *indexdir.Index
 	Manifest *cpar.Manifest
-	// EncryptTime is the duration of encryption. BuildTime also includes
-	// user.Setup.
+	// EncryptTime is the duration of encryption. BuildTime is that of
+	// encryption and user.Setup.
 	EncryptTime, BuildTime time.Duration
 }
 
-// BuildIndex builds, encrypts and opens an index. The builder is separate,
-// because it holds all vectors in memory and the index does not need them. The
-// caller must close the index.
+// BuildIndex builds, encrypts and opens an index. It returns the builder
+// separately, because the builder holds all vectors in memory and the index
+// does not need them. The caller must close the index.
 func BuildIndex(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*Index, *user.Builder, error) {
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {
@@ -57,7 +57,7 @@ func BuildIndex(ctx context.Context, key *user.Key, images []user.Photo, opt use
 
 func (x *Index) Path() string { return filepath.Join(x.Folder, "index") }
 
-// Reopen opens the current generation of the index.
+// Reopen opens the current generation (version) of the index.
 func (x *Index) Reopen() (err error) {
 	if x.Files != nil {
 		x.Files.Release()
@@ -81,7 +81,7 @@ func (x *Index) Device() (*user.Owner, error) {
 		if err != nil {
 			return nil, err
 		}
-		held[segment.Digest] = slices.Clone(mapped) // copied, because a device fetches it
+		held[segment.Digest] = slices.Clone(mapped) // a copy, because a device fetches the segment
 	}
 	return owner, owner.Hold(x.Manifest, held)
 }
@@ -93,7 +93,7 @@ func (x *Index) Close() {
 	os.RemoveAll(x.Folder)
 }
 
-// Each calls f for 0 to n−1 on all cores, until one call fails or ctx ends.
+// Each calls f for 0 to n−1 on all cores, until a call fails or ctx ends.
 func Each(ctx context.Context, n int, f func(i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))

@@ -10,7 +10,7 @@ import (
 	"cpar/user/device"
 )
 
-// InProcess is a server in the same process. It sends nothing over a network.
+// InProcess is a server in the same process, reached by a function call.
 type InProcess func(*cpar.Request) (*cpar.Reply, error)
 
 func (f InProcess) Annotate(_ context.Context, q *cpar.Request) (*cpar.Reply, cparhttp.Stats, error) {

@@ -20,7 +20,7 @@ import (
 
 // A Lab holds the collection and the index that the measurements of a run
 // share. It creates them on first use, so that a run whose results are stored
-// opens nothing. A Lab is for one goroutine.
+// opens nothing. A Lab must be used by one goroutine only.
 type Lab struct {
 	// Data is the folder of the collection, and Cache a folder for features.
 	Data, Cache string
@@ -29,8 +29,8 @@ type Lab struct {
 	Model        string
 	ModelOptions encoder.OpenOptions
 	Progress     user.Progress
-	// Draw selects a random order of the training images. 0 is the collection's
-	// own order.
+	// Draw selects a random order of the training images. The value 0 keeps the
+	// collection's own order.
 	Draw int
 
 	corpus  *Corpus
@@ -39,12 +39,12 @@ type Lab struct {
 	session *Session
 }
 
-// LabOf returns a lab of a corpus in memory, for tests.
 func LabOf(c *Corpus, digest string) *Lab { return &Lab{corpus: c, digest: digest} }
 
 func (l *Lab) SetNetwork(n *encoder.Encoder) { l.network = n }
 
-// Digest covers every photo's name, keywords and bytes, and the split.
+// Digest returns a hash of every photo's name, keywords and bytes, and of the
+// division into training and test images.
 func (l *Lab) Digest(ctx context.Context) (string, error) {
 	if l.digest != "" {
 		return l.digest, nil
@@ -82,7 +82,6 @@ func hashFile(h hash.Hash, path string) error {
 	return nil
 }
 
-// Network returns the image network of Model, or nil if Model is "".
 func (l *Lab) Network() (*encoder.Encoder, error) {
 	if l.network == nil && l.Model != "" {
 		n, err := encoder.Open(l.Model, l.ModelOptions)
@@ -94,7 +93,7 @@ func (l *Lab) Network() (*encoder.Encoder, error) {
 	return l.network, nil
 }
 
-// Corpus returns the real collection with features, in the order of the draw.
+// Corpus returns the real collection with features, in the order of Lab.Draw.
 func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	c, err := l.ReadCorpus(ctx)
 	if err != nil {
@@ -103,7 +102,6 @@ func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	return c.InOrderOf(l.Draw), nil
 }
 
-// ReadCorpus returns the collection in its own order.
 func (l *Lab) ReadCorpus(ctx context.Context) (*Corpus, error) {
 	if l.corpus == nil {
 		network, err := l.Network()
@@ -136,8 +134,9 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection returns n training images, real ones before mixed ones, and the
-// real test images.
+// Collection returns a corpus with n training images and the real test images.
+// The training images are the real ones first, and then mixed ones (see
+// Corpus.Mixed).
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -146,7 +145,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	return c.Mixed(ctx, n, l.Progress)
 }
 
-// Kind returns the origin of the n training images of a Collection.
+// Kind describes the origin of the n training images of a Collection.
 func (c *Corpus) Kind(n int) string {
 	if n <= len(c.Train) {
 		return "real"
@@ -156,12 +155,12 @@ func (c *Corpus) Kind(n int) string {
 
 type Built struct {
 	*Session
-	Kind string // see Corpus.Kind
+	Kind string // origin of the images (see Corpus.Kind)
 	Cost BuildCost
 }
 
-// BuildCost is the cost of building an index. Times are wall-clock times on all
-// cores.
+// BuildCost is the cost of building an index. Times are wall-clock seconds on
+// all cores.
 type BuildCost struct {
 	PCA     float64 `json:"pca_s"`
 	Vectors float64 `json:"vectors_s"`
@@ -169,15 +168,17 @@ type BuildCost struct {
 	Lists   float64 `json:"lists_s"`
 	Forest  float64 `json:"forest_s"`
 	Encrypt float64 `json:"encrypt_s"`
-	// Whole is the total from raw features to the index on disk.
+	// Whole is the time from raw features to the index on disk.
 	Whole float64 `json:"whole_s"`
-	// PeakMB is the peak memory of the process. It includes the raw features,
-	// which take RawMB.
+	// PeakMB is the peak memory of the process in 2²⁰ bytes. It includes RawMB,
+	// the size of the raw features.
 	PeakMB     float64 `json:"peak_rss_mb"`
 	RawMB      float64 `json:"raw_features_mb"`
 	IndexBytes uint64  `json:"index_bytes"`
-	Fields     uint32  `json:"split_fields"`
-	Planes     uint32  `json:"planes"`
+	// Fields is the number of split fields (dimensions of the feature vectors),
+	// and Planes the number of splits of the forest.
+	Fields uint32 `json:"split_fields"`
+	Planes uint32 `json:"planes"`
 }
 
 // Build builds an index of n images, with a forest and an inverted file. The
@@ -213,12 +214,13 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	}}, nil
 }
 
-// A StageClock times the stages of a build. A stage begins at its first report
-// or, if that reports work as done, at the report before.
+// A StageClock times the stages of a build. A stage begins at its first report.
+// If that report already counts completed work, the stage begins at the
+// previous report.
 type StageClock struct {
 	Report user.Progress
 
-	mu          sync.Mutex // stages report from several goroutines
+	mu          sync.Mutex // several goroutines report stages
 	Spans       map[string]time.Duration
 	stage       string
 	begun, last time.Time

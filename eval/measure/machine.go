@@ -21,7 +21,6 @@ func Machine() string {
 	return line + ", " + runtime.Version()
 }
 
-// processor returns the processor's name if the system provides it.
 func processor() string {
 	b, _ := os.ReadFile("/proc/cpuinfo")
 	cache := ""
@@ -40,7 +39,7 @@ func processor() string {
 	return name + cache
 }
 
-// ProcField returns a value in kB from a file in /proc, or 0.
+// ProcField returns a value in kB from a file in /proc, or 0 if there is none.
 func ProcField(file, field string) int64 {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {
@@ -52,7 +51,7 @@ func ProcField(file, field string) int64 {
 	return 0
 }
 
-// programDigest returns the digest of the running program. Changed code
+// programDigest returns the digest of the running program, so that changed code
 // invalidates all stored results.
 func programDigest() (string, error) {
 	path, err := os.Executable()

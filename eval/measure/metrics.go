@@ -12,8 +12,8 @@ const StandardKeywords = 5
 
 type QualityRow struct {
 	Scheme string `json:"scheme"`
-	// Approx is the X of AP-X (percent of the records visited). It and Search
-	// are set for cpar and ivf only.
+	// Approx is X of AP-X, which visits X percent of the records. Approx and
+	// Search are set only for schemes cpar and ivf.
 	Approx     float64 `json:"approx,omitempty"`
 	Search     string  `json:"search,omitempty"`
 	Neighbours int     `json:"neighbours"`
@@ -45,8 +45,9 @@ func MeanKeywordsFound(said, truth [][]string) float64 {
 }
 
 // Quality is measured by the standard protocol. P and R are precision and
-// recall in percent, averaged over the keywords of the test set. F1 combines
-// them. Nplus counts the keywords found at least once.
+// recall in percent, as means over the keywords of the test set. F1 is their
+// harmonic mean. Nplus, the N+ of tables, is the number of keywords found at
+// least once.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`
@@ -69,8 +70,8 @@ func MeasureQuality(predicted, truth [][]string) Quality {
 			real[w]++
 		}
 	}
-	// Sum in a fixed order, so that the result does not depend on map
-	// iteration.
+	// Sum in a fixed order, because rounding would make the result depend on
+	// map iteration.
 	var words []string
 	for w := range real {
 		words = append(words, w)
@@ -94,7 +95,8 @@ func MeasureQuality(predicted, truth [][]string) Quality {
 	return q
 }
 
-// RecallAt10 returns the share of the true nearest records found, at any rank.
+// RecallAt10 returns the share of the true nearest records that were found, at
+// any rank.
 func RecallAt10(found, truth [][]uint32) float64 {
 	hit, all := 0, 0
 	for i := range truth {
@@ -110,7 +112,6 @@ func RecallAt10(found, truth [][]uint32) float64 {
 
 func KeywordsOf(scored [][]rank.Keyword) [][]string { return Map(scored, KeywordStrings) }
 
-// TopRecords returns the first ten record numbers of each list.
 func TopRecords(near [][]rank.Neighbour) [][]uint32 {
 	return Map(near, func(list []rank.Neighbour) []uint32 {
 		return Map(list[:min(10, len(list))], func(n rank.Neighbour) uint32 { return n.Record })

@@ -16,9 +16,9 @@ import (
 const mixSeed = 2
 
 // MixFeatures makes n images for measuring costs, which do not depend on
-// content. Accuracy is always measured on real images. Each image mixes two:
-// magnitudes and histograms are a weighted mean with five per cent of jitter,
-// and each phase and sign is that of either image.
+// content. Accuracy is always measured on real images. Each new image mixes two
+// real ones. Its magnitudes and histograms are weighted means with five per
+// cent of jitter, and each phase and sign is copied from one of the two.
 func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.Progress) ([]user.Photo, error) {
 	if len(images) == 0 {
 		return nil, fmt.Errorf("%w: no images to mix", cpar.ErrInput)
@@ -37,7 +37,7 @@ func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.
 }
 
 func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
-	share := float32(0.5 + 0.5*rng.Float64()) // weight of a, whose keywords the image gets
+	share := float32(0.5 + 0.5*rng.Float64()) // weight of image a, whose keywords the new image gets
 	choose := func(x, y []float32) []float32 {
 		z := make([]float32, len(x))
 		for i := range x {
@@ -59,13 +59,12 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 			normalise(block.Of(out))
 		}
 	}
-	if a.Embedding != nil && b.Embedding != nil { // last, so that other features do not depend on embeddings
+	if a.Embedding != nil && b.Embedding != nil { // last, so that the other features are the same without embeddings
 		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(rng, share, a.Embedding.Values, b.Embedding.Values)}
 	}
 	return out
 }
 
-// blend returns a weighted mean of x and y with five per cent of jitter.
 func blend(rng *rand.Rand, share float32, x, y []float32) []float32 {
 	z := make([]float32, len(x))
 	for i := range x {

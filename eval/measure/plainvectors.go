@@ -12,8 +12,8 @@ import (
 	"cpar/user"
 )
 
-// An Unquantized is a vector of profile paper, with the elements of its L1 part
-// before quantisation.
+// An Unquantized is a vector of profile "paper". L1 holds the elements of its
+// L1 part before quantisation.
 type Unquantized struct {
 	*vector.Vector
 	L1 []float64
@@ -30,8 +30,8 @@ func Quantized(list []Unquantized) []*vector.Vector {
 	return Map(list, func(u Unquantized) *vector.Vector { return u.Vector })
 }
 
-// Unrounded assembles the vectors of images with the session's profile, which
-// must be paper.
+// Unrounded returns the vectors of images in the session's profile, which must
+// be "paper".
 func (s *Session) Unrounded(images []user.Photo) ([]Unquantized, error) {
 	p, ok := s.Builder.Profile().(*profile.PaperProfile)
 	if !ok {
@@ -46,7 +46,7 @@ func (s *Session) Unrounded(images []user.Photo) ([]Unquantized, error) {
 	})
 }
 
-// Records returns the images of the records, in order.
+// Records returns the images in the order of their records.
 func (s *Session) Records() []user.Photo {
 	out := make([]user.Photo, len(s.Corpus.Train))
 	for record := range out {
@@ -65,9 +65,9 @@ func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (U
 	})
 }
 
-// PlainVectors assembles the plaintext vectors of a corpus. PCA divides the
-// dimension of Haar features by factor (0 for no PCA) and is fitted on the
-// training images.
+// PlainVectors returns the plaintext vectors of a corpus. PCA, fitted on the
+// training images, divides the dimension of the Haar features by factor. A
+// factor of 0 means no PCA.
 func PlainVectors(c *Corpus, factor int) (train, test []Unquantized, err error) {
 	var haar, haarq func(images []user.Photo) ([][]float64, error)
 	for _, part := range []struct {

@@ -18,16 +18,17 @@ type Measurement struct {
 	Name  string
 	Short string
 	Needs Needs
-	// Views replace the command by several commands, each for one table.
+	// Views lists commands that replace the command Name. Each prints one
+	// table.
 	Views []View
 	Get   Getter
 }
 
-// A Getter measures, or returns a stored result. If some steps fail, it returns
+// A Getter measures or returns a stored result. If some steps fail, it returns
 // a partial result and the error.
 type Getter func(ctx context.Context, r *Run, m Measurement) (Result, error)
 
-// A View is a command that shows the table of the same name.
+// A View is a command that prints the table of the same name.
 type View struct{ Name, Short string }
 
 func (m Measurement) Commands() []View {
@@ -37,7 +38,7 @@ func (m Measurement) Commands() []View {
 	return m.Views
 }
 
-// Needs are the requirements of a measurement in addition to the images.
+// Needs lists the inputs of a measurement in addition to the images.
 type Needs uint
 
 const (
@@ -49,8 +50,9 @@ const (
 	NeedsDraws                      // Plan.Draws
 )
 
-// order sorts measurements so that memory is released early: those of the
-// shared index come first, those of large indexes last.
+// order returns the position of a measurement in a run. Measurements of the
+// shared index come first and those of large indexes last, so that memory is
+// released early.
 func (m Measurement) order() int {
 	switch {
 	case m.Needs&NeedsIndex != 0:
@@ -61,21 +63,23 @@ func (m Measurement) order() int {
 	return 1
 }
 
-// A Plan configures a run of measurements.
 type Plan struct {
 	Lab          *Lab
 	Runner       *checkpoint.Runner
 	Measurements []Measurement
-	// N is the size for measuring costs, and MaxN the largest size for scaling.
+	// N is the number of images for measuring costs, and MaxN the largest
+	// number for scaling.
 	N, MaxN int
-	// LiteralN is the size of the literal index (package letter).
+	// LiteralN is the number of images in the literal index (package letter,
+	// the paper's boxes as printed).
 	LiteralN int
-	// LiteralAlpha is the literal index's α, or 0 for the paper's. Tests use a
-	// small α, because keys of 2,594 elements are slow.
+	// LiteralAlpha is the parameter α of the literal index, or 0 for the
+	// paper's value. Tests use a small α, because keys of 2,594 elements are
+	// slow.
 	LiteralAlpha float64
-	// Draws is the number of draws of key and order.
+	// Draws is the number of random choices of key and order of the collection.
 	Draws int
-	// Done, if not nil, is called after every step.
+	// Done is called after every step, unless it is nil.
 	Done func(checkpoint.Record, error)
 }
 
@@ -89,13 +93,14 @@ func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.NewRun().get(ctx, name)
 }
 
-// All runs every measurement. A failure does not stop the others, and the
-// returned error joins all failures. Cancelling ctx stops the run.
+// All runs every measurement. After a failure it continues with the others, and
+// it returns an error that joins all failures. Cancelling ctx stops the run.
 func (p *Plan) All(ctx context.Context) (*Results, error) { return p.NewRun().All(ctx) }
 
 func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} }
 
-// A Run performs each measurement once, even if others are computed from it.
+// A Run performs each measurement once, even if other results are computed from
+// it.
 type Run struct {
 	*Plan
 	cache map[string]cached
@@ -116,7 +121,7 @@ func (r *Run) get(ctx context.Context, name string) (Result, error) {
 	f, done := r.cache[name]
 	if !done {
 		if table[i].Needs&NeedsIndex == 0 {
-			r.Lab.dropSession() // its memory would count
+			r.Lab.dropSession() // the session's memory would count
 		}
 		f.result, f.err = table[i].Get(ctx, r, table[i])
 		r.cache[name] = f
@@ -130,7 +135,7 @@ func (r *Run) All(ctx context.Context) (*Results, error) {
 	var failed []error
 	for _, m := range slices.SortedStableFunc(slices.Values(table), func(a, b Measurement) int { return cmp.Compare(a.order(), b.order()) }) {
 		_, err := r.get(ctx, m.Name)
-		if ctx.Err() != nil { // cancelled, not failed
+		if ctx.Err() != nil { // a cancellation is not a failure
 			failed = []error{ctx.Err()}
 			break
 		}
@@ -180,7 +185,8 @@ type resultOf[T any] interface {
 	Result
 }
 
-// OneStep measures a result of a single step, or returns the stored result.
+// OneStep measures a result that consists of one step, or returns the stored
+// result.
 func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (R, error)) (Result, error) {
 	x, err := RunStep(ctx, r, name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {
@@ -189,7 +195,6 @@ func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inp
 	return R(x), nil
 }
 
-// needed calls OneStep with the inputs that follow from m.Needs.
 func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
 	inputs, err := r.Inputs(m.Needs)
 	if err != nil {
@@ -198,7 +203,8 @@ func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, me
 	return OneStep(ctx, r, m.Name, inputs, measure)
 }
 
-// Inputs returns the inputs of a step: N, the network, or both.
+// Inputs returns the inputs of a step that needs selects: N, the network, or
+// both.
 func (p *Plan) Inputs(needs Needs) (any, error) {
 	var in struct {
 		N                int
@@ -222,7 +228,7 @@ func (p *Plan) Inputs(needs Needs) (any, error) {
 	return nil, nil
 }
 
-// InSession makes a Getter that searches the index of the real images.
+// InSession returns a Getter that searches the index of the real images.
 func InSession[T any, R resultOf[T]](measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithSession(r, measure))
@@ -239,7 +245,7 @@ func WithSession[R any](r *Run, measure func(context.Context, *Session, *Corpus,
 	}
 }
 
-// InCorpus makes a Getter that uses only the real images.
+// InCorpus returns a Getter that uses only the real images.
 func InCorpus[T any, R resultOf[T]](measure func(context.Context, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, WithCorpus(r, measure))
@@ -256,7 +262,7 @@ func WithCorpus[R any](r *Run, measure func(context.Context, *Corpus, user.Progr
 	}
 }
 
-// OfSize makes a Getter that builds an index of N images.
+// OfSize returns a Getter that builds an index of N images.
 func OfSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })

@@ -8,8 +8,8 @@ import (
 )
 
 // Two protocols measure annotations. For a keyword w, real(w) is the number of
-// requests that have w, said(w) the number of outputs that have w, and hit(w)
-// the number of requests with both.
+// requests that have w, said(w) the number of outputs that contain w, and
+// hit(w) the number of requests for which both hold.
 //
 //	standard   five keywords per request; P = mean hit/said, R = mean hit/real,
 //	           both over the keywords of the test set (real > 0)
@@ -17,17 +17,17 @@ import (
 //	           MinRelated related images; R = mean hit/real over the keywords
 //	           that were output and can be judged (said > 0 and real > 0)
 //
-// An image is related to a request if they share a keyword. The paper leaves
-// the term undefined. The two protocols are not comparable. The paper's gives
-// an image all keywords of ten neighbours, so wrong keywords cost nothing. Its
-// mean omits keywords that are never output, so these cost little.
+// An image is related to a request if they share a keyword. This is our
+// reading, because the paper leaves the term undefined. The two protocols are
+// not comparable. The paper's gives an image all keywords of ten neighbours
+// without counting wrong ones. Its mean omits keywords that are never output,
+// so these cost little.
 const MinRelated = 2
 
-// Marks hold the predicted and the correctly predicted keywords of one request,
-// by number.
+// Marks holds the predicted keywords of one request, and the correct ones among
+// them, by keyword number.
 type Marks struct{ predicted, hit []int32 }
 
-// A Judge compares annotations with the true keywords.
 type Judge struct {
 	keywords     []string
 	KeywordIndex map[string]int32
@@ -81,7 +81,7 @@ func (j *Judge) Mark(i int, words []string) Marks {
 	return m
 }
 
-// A tally holds weighted sums of marks, by keyword.
+// A tally holds weighted sums of marks, by keyword number.
 type tally struct{ Hit, Predicted, Relevant []float64 }
 
 func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
@@ -104,8 +104,8 @@ func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
 	return t
 }
 
-// Recall returns mean hit/real in percent, over all keywords of the requests or
-// only over those that were output.
+// Recall returns mean hit/real in percent. The mean is over all keywords of the
+// requests, or only over those that were output.
 func (t tally) Recall(output bool) float64 {
 	sum, n := 0.0, 0
 	for w, real := range t.Relevant {
@@ -129,7 +129,6 @@ func (x Interval) String() string {
 	return FormatDecimal(x.Value, 1) + " (" + FormatDecimal(x.Low, 1) + "–" + FormatDecimal(x.High, 1) + ")"
 }
 
-// Cells returns the value and its bounds for a table.
 func (x Interval) Cells(digits int) []string {
 	return []string{FormatDecimal(x.Value, digits), FormatDecimal(x.Low, digits), FormatDecimal(x.High, digits)}
 }
@@ -138,11 +137,13 @@ func (x Interval) Cells(digits int) []string {
 const Resamples = 1000
 
 // Bootstrap reweights the requests by flat Dirichlet draws (the Bayesian
-// bootstrap, Rubin 1981). The first resample has all weights equal to 1.
-// Drawing requests with replacement would drop keywords of one or two requests,
-// and so raise the mean by more than the width of the interval.
+// bootstrap, Rubin 1981). In the first resample all weights are 1. The usual
+// bootstrap, which draws requests with replacement, would drop keywords that
+// only one or two requests have. That would raise the mean by more than the
+// width of the interval.
 //
-// All measurements of a run use the same weights, so ratios are paired.
+// All measurements of a run use the same weights, so ratios compare paired
+// values.
 func Bootstrap(requests int, seed uint64) [][]float64 {
 	out := make([][]float64, Resamples+1)
 	rng := rand.New(rand.NewPCG(seed, 0x626f6f74)) // "boot"
@@ -163,8 +164,8 @@ func Bootstrap(requests int, seed uint64) [][]float64 {
 	return out
 }
 
-// NewInterval takes values[0] as the value and the 2.5th and 97.5th percentiles
-// of the others as bounds.
+// NewInterval returns values[0] with the 2.5th and 97.5th percentiles of the
+// other values as bounds.
 func NewInterval(values []float64) Interval {
 	x := Interval{Value: values[0], Low: values[0], High: values[0]}
 	rest := slices.DeleteFunc(slices.Clone(values[1:]), math.IsNaN)
@@ -179,14 +180,13 @@ func NewInterval(values []float64) Interval {
 func Ratios(a, b []float64) []float64 {
 	out := make([]float64, len(a))
 	for i := range a {
-		if b[i] != 0 { // otherwise 0
+		if b[i] != 0 { // otherwise the ratio is 0
 			out[i] = 100 * a[i] / b[i]
 		}
 	}
 	return out
 }
 
-// AllKeywords selects all keywords of the neighbours.
 const AllKeywords = math.MaxInt32
 
 // Median returns the upper median of x, or 0 if x is empty.
@@ -207,7 +207,8 @@ func Mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
 	return sum / float64(max(len(x), 1))
 }
 
-// WeightedMedian returns the value at which the cumulative weight exceeds half.
+// WeightedMedian returns the value at which the cumulative weight exceeds half
+// of the total.
 func WeightedMedian(x []int64, weights []float64) int64 {
 	total, below := 0.0, 0.0
 	for _, w := range weights {
@@ -224,7 +225,6 @@ func WeightedMedian(x []int64, weights []float64) int64 {
 
 func Milliseconds(ns []int64) float64 { return float64(Median(ns)) / 1e6 }
 
-// RoundTo rounds x to digits decimal places.
 func RoundTo(x float64, digits int) float64 {
 	s := math.Pow10(digits)
 	return math.Round(x*s) / s

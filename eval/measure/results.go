@@ -17,14 +17,14 @@ type Results struct {
 	Failed []Failure
 }
 
-// A Failure is a measurement with no result or a partial one.
+// A Failure is a measurement with a partial result or none.
 type Failure struct {
 	Step  string `json:"step"`
 	Error string `json:"error"`
 }
 
 // machines names the machines that measured the steps, because stored results
-// may come from others. Without steps it names this machine.
+// may come from other machines. If there are no steps, it names this machine.
 func machines(steps []checkpoint.Record) string {
 	var names []string
 	for _, record := range steps {
@@ -45,7 +45,6 @@ func Identity() (string, error) {
 	return program + " " + Machine(), err
 }
 
-// Drawn is a Result that also has figures.
 type Drawn interface {
 	Result
 	Figures() []plot.Figure

@@ -14,16 +14,15 @@ import (
 	"cpar/user"
 )
 
-// A SealedSession is the owner and the server of an index of scheme sealed or
-// local.
+// A SealedSession holds the owner and the server of an index in scheme sealed
+// or local.
 type SealedSession struct {
 	*Index
 	Owner *user.Owner
-	// Cloud is nil for scheme local.
+	// Cloud is nil for scheme local, which has no server.
 	Cloud *sealed.Index
 }
 
-// OpenSealed builds an index in a temporary folder and opens it.
 func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*SealedSession, *user.Builder, error) {
 	x, b, err := BuildIndex(ctx, user.NewKey(), images, opt)
 	if err != nil {
@@ -37,7 +36,7 @@ func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*Se
 	return s, b, nil
 }
 
-// load opens the files as the server and a second device do.
+// load opens the index as the server and as a second device do.
 func (s *SealedSession) load() (err error) {
 	if s.Owner, err = s.Device(); err == nil && s.Manifest.Scheme == cpar.SchemeSealed {
 		s.Cloud, err = sealed.Load(s.Manifest, s.Files.Segments())
@@ -45,8 +44,8 @@ func (s *SealedSession) load() (err error) {
 	return err
 }
 
-// Grow adds copies of photos, at most step at a time, until the index has n
-// records.
+// Grow adds copies of photos until the index has n records. It adds at most
+// step copies at a time.
 func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step int, progress user.Progress) error {
 	for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
 		some := make([]user.Photo, min(step, n-at))
@@ -60,7 +59,8 @@ func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step i
 	return nil
 }
 
-// Add adds photos, as cpar add does, and opens the new generation.
+// Add adds photos as cpar add does, and opens the new generation (version) of
+// the index.
 func (s *SealedSession) Add(ctx context.Context, photos []user.Photo, progress user.Progress) error {
 	if _, err := user.Add(ctx, s.Key, s.Path(), photos, progress); err != nil {
 		return err
@@ -101,8 +101,8 @@ func SegmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
 	return n
 }
 
-// VectorsOf returns the vectors of the first n test images, except of those
-// that have none.
+// VectorsOf returns the vectors of the first n test images. It omits images for
+// which no vector can be computed.
 func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	var out []*vector.Vector
 	for _, im := range c.Test[:min(n, len(c.Test))] {
@@ -113,18 +113,18 @@ func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	return out
 }
 
-// sealedTimes holds median times in milliseconds and sizes in bytes.
+// sealedTimes holds medians in milliseconds and sizes in bytes.
 type sealedTimes struct {
 	Cloud, Beside, Encrypt, Read float64
 	Request, Reply               int
 }
 
-// Time answers requests one after the other. After each it calls the function
-// beside, if not nil, so that a slow period of the machine affects both.
+// Time answers requests one after the other. After each it calls function
+// beside (unless nil), so that a slow period of the machine affects both.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = WithoutGC(func() error {
-		for i := range len(requests) + 1 { // the first warms up
+		for i := range len(requests) + 1 { // the first round warms up
 			begun := time.Now()
 			lap := func(to *[]float64) {
 				if i > 0 {
@@ -168,9 +168,10 @@ func FeaturesOf(images []user.Photo) []*feature.Vectors {
 	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
-// Since returns the bytes that are pushed to the server, and fetched by another
-// device, to replace the generation of manifest before. Manifests are sent
-// whole, and segments only if new.
+// Since returns the numbers of bytes that replacing the earlier generation
+// (with manifest before) takes: bytes pushed to the server, and bytes fetched
+// by another device. Manifests are sent whole, and segments only if they are
+// new.
 func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
 	b, err := s.Manifest.MarshalBinary()
 	if err != nil {

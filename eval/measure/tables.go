@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// A Table presents a result as rows, for a CSV file of that name and for text.
+// A Table presents a result as rows, for text and for the CSV file Name.
 type Table struct {
 	Name    string
 	Title   string
@@ -18,7 +18,6 @@ type Table struct {
 	Rows    [][]string
 }
 
-// A Result of a measurement can be shown as tables.
 type Result interface{ Tables() []Table }
 
 func (t *Table) WriteCSV(w io.Writer) error {
@@ -32,7 +31,6 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// Print writes t as text with aligned columns.
 func (t *Table) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n\n", t.Title)
 	tab := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
@@ -62,8 +60,8 @@ func FormatDecimal(x float64, digits int) string {
 	return strconv.FormatFloat(RoundTo(x, digits), 'f', -1, 64)
 }
 
-// FormatNonZero is FormatDecimal, except that it returns "" for 0, which means
-// not measured.
+// FormatNonZero is like FormatDecimal, but returns "" for 0, which stands for a
+// value that was not measured.
 func FormatNonZero(x float64, digits int) string {
 	if x == 0 {
 		return ""
@@ -73,8 +71,8 @@ func FormatNonZero(x float64, digits int) string {
 
 func FormatInt[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
 
-// FormatSignificant formats x with three significant digits, or with all
-// integer digits.
+// FormatSignificant formats x with three significant digits, or with all digits
+// of its integer part if these are more.
 func FormatSignificant(x float64) string {
 	if x >= 100 || x == 0 {
 		return FormatDecimal(x, 0)

@@ -17,11 +17,11 @@ import (
 	"cpar/user"
 )
 
-// CostRequests is the number of requests per median.
+// CostRequests is the number of requests from which a median time is taken.
 const CostRequests = 31
 
-// MedianMS returns the median duration of n calls in milliseconds, after one
-// warm-up call.
+// MedianMS returns the median duration of n calls of f in milliseconds, after
+// one call that warms up.
 func MedianMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 	var ns []int64
 	for i := range n + 1 {
@@ -45,11 +45,12 @@ func CountStage(progress user.Progress, stage string, total int) func() {
 	return func() { progress.Report(stage, int(done.Add(1)), total) }
 }
 
-// SampleAt returns the index of sample k of n evenly spaced samples.
+// SampleAt returns the index of sample k of n samples evenly spaced in a list
+// of length all.
 func SampleAt(k, n, all int) int { return (2*k + 1) * all / (2 * n) }
 
-// Approximations are the measured AP-X (X percent of the records visited), in
-// tenths of a percent.
+// Approximations lists the measured X of AP-X (X percent of the records
+// visited), in tenths of a percent.
 var Approximations = []uint16{1000, 400, 200, 100, 50, 25}
 
 type configuration struct {
@@ -57,12 +58,12 @@ type configuration struct {
 	P    cpar.Params
 }
 
-// Searches are all measured searches of a forest and an inverted file. One
-// index with user.Options.WithLists supports them all.
+// Searches lists all searches of a forest and an inverted file. One index built
+// with user.Options.WithLists supports them all.
 var Searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin, cpar.SearchIVF}
 
-// SearchParams returns the parameters of a search: scheme ivf for an inverted
-// file, cpar for a forest.
+// SearchParams returns the parameters of a search. The scheme is ivf for a
+// search of an inverted file, and cpar for one of a forest.
 func SearchParams(how cpar.Search, approx uint16, l int) cpar.Params {
 	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
 	if how == cpar.SearchIVF {
@@ -71,7 +72,8 @@ func SearchParams(how cpar.Search, approx uint16, l int) cpar.Params {
 	return p
 }
 
-// SearchConfigurations returns capia (a scan), then every search at every AP-X.
+// SearchConfigurations returns capia (a scan), followed by every search at
+// every AP-X.
 func SearchConfigurations() []configuration {
 	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
 	for _, how := range Searches {
@@ -83,8 +85,8 @@ func SearchConfigurations() []configuration {
 	return out
 }
 
-// ConfigurationName returns a name such as capia, cpar@10 (Algorithm 1),
-// cpar-rank@10 (by rank) or ivf@10.
+// ConfigurationName returns a name such as capia, cpar@10 (Algorithm 1 at
+// AP-10), cpar-rank@10 (search by rank) or ivf@10.
 func ConfigurationName(p cpar.Params) string {
 	if p.Scheme == cpar.SchemeCAPIA {
 		return p.Scheme.String()
@@ -106,7 +108,6 @@ type PreparedRequest struct {
 	Request *cpar.Request
 }
 
-// Prepare makes the first n requests for a search, on all cores.
 func (s *Session) Prepare(ctx context.Context, p cpar.Params, n int) ([]PreparedRequest, error) {
 	out := make([]PreparedRequest, n)
 	return out, Each(ctx, n, func(i int) (err error) {
@@ -117,15 +118,15 @@ func (s *Session) Prepare(ctx context.Context, p cpar.Params, n int) ([]Prepared
 	})
 }
 
-// WithoutGC calls f with the garbage collector off, because it would compete
-// with the measured code for cores.
+// WithoutGC calls f while the garbage collector is off, because it would
+// compete with the measured code for cores.
 func WithoutGC(f func() error) error {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	return f()
 }
 
-// A timing holds the costs of one configuration, by request.
+// A timing holds the costs of one configuration, with one element per request.
 type timing struct {
 	Ns      []int64
 	Visited []uint32
@@ -133,9 +134,10 @@ type timing struct {
 }
 
 // TimeSearches answers every request in every configuration, one at a time.
-// Configurations take turns with different requests. A slow period of the
-// machine therefore affects all of them, and none benefits from data that the
-// previous one left in the cache. keep, if not nil, gets every reply.
+// Configurations take turns with different requests. Therefore a slow period of
+// the machine affects all of them, and none benefits from data that another
+// left in the cache. TimeSearches passes every reply to function keep, unless
+// it is nil.
 func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest, progress user.Progress, keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
 	n, m := len(prepared[0]), len(prepared)
 	out := make([]timing, m)
@@ -162,7 +164,7 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 			}
 			progress.Report("searches", round, n)
 			if round%32 == 31 {
-				runtime.GC() // not timed, because the replies of 32 rounds are small
+				runtime.GC() // outside the timed part, and rare because 32 rounds of replies are small
 			}
 		}
 		return nil
@@ -170,7 +172,8 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 	return out, err
 }
 
-// A stream repeatedly reads an index's vectors from end to end at memory speed.
+// A stream reads an index's vectors from end to end repeatedly, at memory
+// speed.
 type stream struct {
 	parts [][]uint64
 	part  int
@@ -189,7 +192,7 @@ func NewStream(files *indexdir.Index) *stream {
 	return out
 }
 
-// read reads n more bytes with sum, from where the last read stopped.
+// read reads n bytes with function sum, starting where the last read stopped.
 func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 	begun := time.Now()
 	for words := int(n / 8); words > 0; {
@@ -204,9 +207,10 @@ func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 	return time.Since(begun)
 }
 
-// ReadTwice reads n more bytes in each of two orders, because one is up to a
-// fifth slower on some machines. Reads continue where the last one stopped, so
-// that small reads are not served from the cache.
+// ReadTwice reads n bytes with each of two functions that sum in different
+// orders, because one order is up to a fifth slower on some machines. Each read
+// continues where the last one stopped, so that the cache does not serve small
+// reads.
 func (t *stream) ReadTwice(n uint64, ns *[2][]int64) {
 	for i, sum := range []func([]uint64) uint64{modq.Sum, modq.SumFour} {
 		ns[i] = append(ns[i], t.read(n, sum).Nanoseconds())

@@ -12,18 +12,17 @@ import (
 	"cpar/user"
 )
 
-// An outcome is one request answered encrypted and in plaintext.
+// An outcome is one request answered both encrypted and in plaintext.
 type outcome struct {
 	encrypted, plain         []uint32
 	EncryptedPath, PlainPath []uint32
 	reply                    *cpar.Reply
 	Near                     []rank.Neighbour
-	// SameAsScan is set at AP-100 if a scan of the same ciphertext gives the
-	// same reply.
+	// SameAsScan is true at AP-100 (all records visited) if a scan of the same
+	// ciphertext gives the same reply.
 	SameAsScan bool
 }
 
-// answerAndCompare answers test request i encrypted and in plaintext.
 func (s *Session) answerAndCompare(i int, p cpar.Params) (*outcome, error) {
 	pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package plot draws measurements. It knows nothing of cpar's types.
+// Package plot draws measurements. It does not depend on other packages of
+// CPAR.
 //
 //	Figure (axes, series of points) ─▶ SVG
 package plot
@@ -21,9 +22,9 @@ import (
 	"cpar/internal/humanfmt"
 )
 
-// A Figure is one plot. Empty series are omitted.
+// A Figure is one plot. It omits empty series.
 type Figure struct {
-	Name   string // base name of its file
+	Name   string // base name of the plot's file
 	Title  string
 	X, Y   Axis
 	Series []Series
@@ -32,11 +33,12 @@ type Figure struct {
 type Axis struct {
 	Label string
 	Log   bool
-	// Ticks are the positions of numbers, or nil for round numbers.
+	// Ticks are the positions of numbers on the axis. If nil, round numbers are
+	// chosen.
 	Ticks []float64
-	// Names replace the numbers of Ticks.
+	// Names replace the numbers at Ticks.
 	Names []string
-	// The axis includes From to To, unless these are equal.
+	// The axis includes the range from From to To, unless the two are equal.
 	From, To float64
 }
 
@@ -47,7 +49,8 @@ type Series struct {
 	Points []Point
 }
 
-// A Point may have an interval in each direction. Two zero ends mean none.
+// A Point may have an interval in each direction. If both ends are 0, there is
+// none.
 type Point struct {
 	X, Y        float64
 	XLow, XHigh float64
@@ -57,8 +60,8 @@ type Point struct {
 type Style int
 
 const (
-	Marked    Style = iota // line and dots
-	Dashed                 // line only, for bounds and theory
+	Marked    Style = iota // a line and dots
+	Dashed                 // a dashed line, for bounds and theory
 	Triangles              // the paper's points
 	Crossed                // crosses, for a scan among curves of searches
 	Bars                   // vertical bars from 0 at X = 1, 2, 3 …

@@ -10,30 +10,33 @@ import (
 	"cpar/user"
 )
 
-// Agreement compares the encrypted search with its plaintext twin, and counts
-// the true neighbours found.
+// Agreement compares the encrypted search with its plaintext twin, and measures
+// the recall of each encrypted search. AP-X visits X percent of the records.
 type Agreement struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// RankAgreement is the share of ranks 1 to 10 at which both return the same
-	// record, by scheme.
+	// RankAgreement is the share of ranks 1 to 10 at which the encrypted and
+	// the plaintext search return the same record, by scheme.
 	RankAgreement map[string]float64 `json:"place_agreement"`
 	// VisitOrderEqual is the share of requests for which both searches of the
-	// forest visit the same records in the same order. ListOrderEqual is the
-	// same for the inverted file, whose lists are ordered by noisy scores.
+	// forest visit the same records in the same order.
 	VisitOrderEqual float64 `json:"visit_order_equal"`
-	ListOrderEqual  float64 `json:"list_order_equal"`
-	// FullEqualsScan is the share of requests for which AP-100 (all records
-	// visited) returns the same records and scores as the scan.
+	// ListOrderEqual is the share of requests for which both searches of the
+	// inverted file visit the same records in the same order. Noisy scores
+	// determine the order of its lists.
+	ListOrderEqual float64 `json:"list_order_equal"`
+	// FullEqualsScan is the share of requests for which AP-100 returns the same
+	// records and scores as the scan.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
-	// Recall is the share of the encrypted scan's ten nearest that encrypted
-	// Algorithm 1 finds, by AP. The other fields are the same for
-	// cpar.SearchByRank, SearchBestBin and SearchIVF.
+	// Recall is the share of the ten nearest records of the encrypted scan that
+	// the encrypted Algorithm 1 (depth first) finds, by X of AP-X. The next
+	// three fields hold the same share for other searches.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
 	RecallIVF     map[string]float64 `json:"recall_at_10_ivf"`
-	Default       string             `json:"default_search"`
+	// Default is the search that scheme cpar uses by default.
+	Default string `json:"default_search"`
 }
 
 func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
@@ -48,11 +51,11 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 	return a.Recall
 }
 
-// recallApprox are the AP of Agreement.Recall, in tenths of a percent.
+// recallApprox lists the X of AP-X in Agreement.Recall, in tenths of a percent.
 var recallApprox = []uint16{25, 50, 100, 200, 400}
 
-// MeasureAgreement runs every test request through capia, and through cpar and
-// ivf at several AP, encrypted and in plaintext.
+// MeasureAgreement answers every test request in scheme capia (a scan), and in
+// schemes cpar and ivf at several AP, both encrypted and in plaintext.
 func MeasureAgreement(ctx context.Context, s *measure.Session, _ *measure.Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,

@@ -14,7 +14,8 @@ import (
 	"cpar/user"
 )
 
-// alphas and gammas form the grid of the paper's four panels.
+// alphas and gammas form the grid of the paper's four panels (plots of error
+// and dimension against α and γ).
 var (
 	alphas = []float64{0.25, 0.5, 0.75, 1, 1.5, 2}
 	gammas = []float64{10, 30, 100, 300, 1000}
@@ -32,24 +33,27 @@ type AlphaGammaRow struct {
 	Alpha     float64 `json:"alpha"`
 	Gamma     float64 `json:"gamma"`
 	Dimension int     `json:"dimension"`
-	// Error is the mean relative error of the L1 distance in percent. Theory is
-	// √(4/(π·m̂)).
-	Error  float64 `json:"error_percent"`
+	// Error is the mean relative error of the L1 distance, in percent.
+	Error float64 `json:"error_percent"`
+	// Theory is the expected Error √(4/(π·m̂)), where m̂ is Dimension.
 	Theory float64 `json:"theory_percent"`
 }
 
-// AlphaGamma holds the errors of the L1 approximation by its parameters α and
-// γ, with PCA-32.
+// AlphaGamma holds the errors of estimating L1 distances from a random
+// projection with parameters α and γ. PCA-32 has divided the dimension of the
+// Haar features by 32.
 type AlphaGamma struct {
 	Pairs int             `json:"pairs"`
 	Rows  []AlphaGammaRow `json:"rows"`
-	// Seeds holds the errors at α = 1, γ = 100 for jlSeeds secrets.
+	// Seeds holds the errors at α = 1 and γ = 100 for jlSeeds secrets, and Mean
+	// is their mean.
 	Seeds []float64 `json:"seeds_percent"`
 	Mean  float64   `json:"mean_percent"`
 }
 
-// theoryError returns √(4/(π·m̂)) in percent. By the central limit theorem an
-// estimate of D deviates by D·√(2/m̂), and the mean of |N(0,1)| is √(2/π).
+// theoryError returns √(4/(π·m̂)) in percent. By the central limit theorem, an
+// estimate of distance D has standard deviation D·√(2/m̂), and the mean of
+// |N(0,1)| is √(2/π).
 func theoryError(mhat int) float64 { return 100 * math.Sqrt(4/(math.Pi*float64(mhat))) }
 
 func MeasureAlphaGamma(ctx context.Context, c *measure.Corpus, progress user.Progress) (*AlphaGamma, error) {
@@ -110,7 +114,8 @@ func MeasureAlphaGamma(ctx context.Context, c *measure.Corpus, progress user.Pro
 	return a, nil
 }
 
-// relativeError returns the mean of |estimate − D|/D over all pairs, in percent.
+// relativeError returns the mean of |estimate − D|/D over all pairs with
+// distance D > 0, in percent.
 func relativeError(p *embed.Projection, records, requests [][]uint16, exact [][]float64) (float64, error) {
 	zs, err := p.EmbedAll(records)
 	if err != nil {

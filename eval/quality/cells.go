@@ -8,20 +8,22 @@ import (
 	"cpar/user"
 )
 
-// Cells is the quality of search in hidden cells of equal size. Some records
-// are in several cells, and a request is scored against one. Everything is
-// computed in plaintext, on the integers of scheme sealed.
+// Cells is the quality of search in cells (hidden clusters of records) of equal
+// size. Some records are in several cells, and a request is compared with the
+// records of one cell. All searches run in plaintext, on the integers that
+// scheme sealed would encrypt.
 type Cells struct {
 	Records  int    `json:"records"`
 	Requests int    `json:"requests"`
 	Profile  string `json:"profile"`
-	// Full is the mean number of human keywords found per photo without cells.
+	// Full is the mean number of human keywords that a search without cells
+	// finds per photo.
 	Full float64           `json:"words_per_photo"`
 	Rows []measure.CellRow `json:"rows"`
 }
 
-// MeasureCells uses profile network if all images have embeddings, and profile
-// learned otherwise.
+// MeasureCells uses profile "network" if all images have embeddings, and
+// profile "learned" otherwise.
 func MeasureCells(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Cells, error) {
 	m, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {

@@ -10,13 +10,14 @@ import (
 	"cpar/user"
 )
 
-// Corel5k is the standard protocol (five keywords per image) on one collection.
+// Corel5k holds the results of the standard protocol (five keywords per image)
+// on one collection.
 type Corel5k struct {
 	Rows []measure.QualityRow `json:"rows"`
 }
 
-// MeasureCorel5k measures P, R and N+ with exact distances, in the projection,
-// and encrypted.
+// MeasureCorel5k measures P, R and N+ (see measure.Quality) by exact distances,
+// by distances estimated from the projection, and by encrypted search.
 func MeasureCorel5k(ctx context.Context, s *measure.Session, c *measure.Corpus, progress user.Progress) (*Corel5k, error) {
 	r := new(Corel5k)
 	train, truth := s.Keywords(), measure.Keywords(c.Test)
@@ -65,13 +66,13 @@ func (r *Corel5k) Tables() []measure.Table {
 	return []measure.Table{t}
 }
 
-// A PublishedRow is the annotation quality of a method in the literature.
 type PublishedRow struct {
 	Scheme string `json:"scheme"`
 	measure.Quality
 }
 
-// Corel5kBeside adds the published results, which are not stored, to the JSON.
+// Corel5kBeside adds the published results to the JSON. They are not stored
+// with a run.
 type Corel5kBeside struct {
 	*Corel5k
 	Published []PublishedRow `json:"published"`

@@ -11,10 +11,10 @@ import (
 	"cpar/user"
 )
 
-// Draws holds the quality of annotation, as mean and range over draws. A draw
-// picks the secret that projects profile paper, and the order of the
-// collection. The order determines the folds of cross-validation and
-// calibration. Differences within the range are not significant.
+// Draws holds the quality of annotation as mean and range over draws. A draw is
+// a random choice of the secret for profile "paper"'s projection and of the
+// order of the collection. The order determines the folds of cross-validation
+// and calibration. Differences within the range are not significant.
 //
 //	collection ─▶ draw: another order, another key ─▶ user.Setup, as cpar build does
 //	  ─▶ plain · capia · cpar · ivf · sealed ─▶ P, R, N+, keywords found; the paper's recall
@@ -22,46 +22,51 @@ type Draws struct {
 	Draws []Draw `json:"draws"`
 }
 
-// A Draw is one index of each profile.
+// A Draw holds the results of one draw, with one index per profile.
 type Draw struct {
 	Number   int       `json:"draw"`
 	Records  int       `json:"n"`
 	Requests int       `json:"requests"`
 	Rows     []DrawRow `json:"rows"`
-	// Recalls are measured with profile paper.
+	// Recalls holds recall by the paper's protocol, in profile "paper".
 	Recalls []DrawRecall     `json:"paper_recall"`
 	Skipped []SkippedProfile `json:"skipped"`
 }
 
-// A DrawRow is one profile, ranker and scheme by the standard protocol, with
-// five keywords per photo, ranked as by cpar annotate.
+// A DrawRow is the result of one profile, ranker and scheme by the standard
+// protocol (five keywords per photo, ranked as by cpar annotate).
 type DrawRow struct {
-	Profile    string  `json:"profile"`
-	Ranker     string  `json:"ranker"`
-	Scheme     string  `json:"scheme"` // plain, sealed, or a ConfigurationName
-	Neighbours int     `json:"neighbours"`
-	P          float64 `json:"P"`
-	R          float64 `json:"R"`
-	Nplus      int     `json:"Nplus"`
-	// Found is the mean number of human keywords among a photo's five.
+	Profile    string `json:"profile"`
+	Ranker     string `json:"ranker"`
+	Scheme     string `json:"scheme"` // "plain", "sealed", or a measure.ConfigurationName
+	Neighbours int    `json:"neighbours"`
+	// P and R are precision and recall in percent, as means over keywords.
+	P float64 `json:"P"`
+	R float64 `json:"R"`
+	// Nplus is the number of keywords found at least once.
+	Nplus int `json:"Nplus"`
+	// Found is the mean number of human keywords among the five of a photo.
 	Found float64 `json:"found"`
-	// Likely describes the keywords that cpar annotate writes, by requested
-	// share of right keywords. It is empty for rankers without probabilities.
+	// Likely describes the keywords that cpar annotate writes, with one element
+	// per requested share of right keywords. It is empty for rankers without
+	// probabilities.
 	Likely []Likely `json:"likely,omitempty"`
 }
 
-// DefaultDraws is the number of draws. Other measurements use draw DefaultDraw.
-// Draw 0 is the collection's own order.
+// DefaultDraws is the number of draws, which are numbered from 1. Measurements
+// of a single draw use DefaultDraw. Draw 0 stands for the collection's own
+// order.
 const DefaultDraws, DefaultDraw = 9, 1
 
-// drawSchemes are measured by the standard protocol, and recallSearches by the
-// paper's.
+// drawSchemes lists the schemes measured by the standard protocol, and
+// recallSearches the searches measured by the paper's. A suffix @X stands for
+// AP-X, which visits X percent of the records.
 var (
 	drawSchemes    = []string{"plain", "capia", "cpar@10", "cpar-rank@10", "ivf@10", "sealed"}
 	recallSearches = []string{"capia", "cpar@10", "cpar@2.5", "cpar-rank@10", "cpar-rank@2.5", "ivf@10", "ivf@2.5"}
 )
 
-// DrawSteps runs one step per draw, so that more draws can be added later.
+// DrawSteps runs one step per draw, so that a later run can add draws.
 func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	out := new(Draws)
 	var basis *profile.Fitted
@@ -94,10 +99,10 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureDraw builds and searches an index of each profile. The number fixes
-// the order of the collection, whereas keys and the order of records are fresh.
-// Profile paper comes fitted, because its principal components depend on
-// neither.
+// MeasureDraw builds and searches an index of each profile. The draw's number
+// determines the order of the collection, but keys and the order of records are
+// fresh. The caller fits profile "paper" once for all draws, because its
+// principal components depend on neither order nor key.
 func MeasureDraw(ctx context.Context, c *measure.Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
 	c = c.InOrderOf(number)
 	out := &Draw{Number: number, Records: len(c.Train), Requests: len(c.Test), Skipped: []SkippedProfile{}}
@@ -136,7 +141,7 @@ func (d *Draw) add(ctx context.Context, c *measure.Corpus, kind profile.Kind, fi
 }
 
 // fitProfile fits a profile as user.Setup does, but without cross-validation,
-// which takes a sixth of the time and does not affect search.
+// because that takes a sixth of the time and does not affect search.
 func fitProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profile.Fitted, error) {
 	fit, err := profile.Fit(ctx, kind, measure.FeaturesOf(c.Train), measure.Keywords(c.Train), profile.Options{Progress: progress})
 	if err != nil {
@@ -199,8 +204,8 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	return out, nil
 }
 
-// meanRange returns the mean, minimum and maximum. Rounding keeps the mean of
-// equal values exact.
+// meanRange returns the mean, minimum and maximum. It rounds the mean so that
+// the mean of equal values is their exact value.
 func meanRange(x []float64) measure.Interval {
 	return measure.Interval{Value: measure.RoundTo(measure.Mean(x), 6), Low: slices.Min(x), High: slices.Max(x)}
 }
@@ -238,7 +243,8 @@ func (d *Draws) quality() measure.Table {
 	return t
 }
 
-// written returns a row for each requested share of right keywords.
+// written returns a table with one row per profile, scheme and requested share
+// of right keywords.
 func (d *Draws) written() measure.Table {
 	t := measure.Table{Name: "draws-written", Title: d.title("What cpar annotate writes by requested share of right words (--right)"),
 		Columns: append([]string{"profile", "scheme", "asked"}, likelyColumns...)}
@@ -254,7 +260,7 @@ func (d *Draws) written() measure.Table {
 	return t
 }
 
-// of returns the range of a value of row i over the draws.
+// of returns the mean and range over draws of a value in row i.
 func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	var x []float64
 	for _, draw := range d.Draws {
@@ -263,9 +269,10 @@ func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	return meanRange(x)
 }
 
-// recalls returns two rows for each search and reading of the protocol: all
-// requests, with the range over draws, and random subsets, with their 5th and
-// 95th percentiles.
+// recalls returns two rows for each search and each reading of "related"
+// (relatedByOneKeyword, relatedByAllKeywords). The first row covers all
+// requests, with the range over draws. The second covers random subsets of
+// requests, with the 5th and 95th percentiles.
 func (d *Draws) recalls() measure.Table {
 	t := measure.Table{Name: "draws-recall", Title: d.title("The paper's recall: all words of ten neighbours, over the words output") +
 		fmt.Sprintf("; of random sets of %d requests: median, 5th and 95th percentile of %d sets a draw", fewRequests, fewDraws),

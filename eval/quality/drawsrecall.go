@@ -12,36 +12,37 @@ import (
 
 // The paper sends 50 requests, "in which each requested image has two or more
 // related images in the pre-annotated dataset", and leaves "related" undefined.
-// Two readings bound it: an image with one of the request's keywords, or with
-// all of them.
+// Two readings bound its meaning: an image shares at least one of the request's
+// keywords, or it has all of them.
 const (
 	relatedByOneKeyword  = "one word"
 	relatedByAllKeywords = "all words"
 )
 
 const (
-	// fewRequests is the paper's number of requests, and fewDraws the number of
-	// random subsets of that size. Recall is higher for fewer requests: an
-	// output keyword counts only if a request has it, and the fewer requests
-	// have it, the more often all of them get it.
+	// fewRequests is the paper's number of requests. Recall rises as requests
+	// get fewer: a keyword counts only if a request has it, and the fewer
+	// requests have it, the more often it is found for all of them.
 	fewRequests = 50
-	fewDraws    = 1000
+	// fewDraws is the number of random subsets of fewRequests requests.
+	fewDraws = 1000
 )
 
-// A DrawRecall is a search's recall by the paper's protocol.
+// A DrawRecall is the recall of one search by the paper's protocol, in percent.
 type DrawRecall struct {
 	Search  string `json:"search"`
-	Related string `json:"related"` // the reading of "related"
-	// Admitted is the number of requests with two related images, and All their
-	// recall.
-	Admitted int     `json:"admitted"`
-	All      float64 `json:"recall_all"`
-	// Subsets are recalls of random subsets of requests, the same for every
-	// search.
+	Related string `json:"related"` // relatedByOneKeyword or relatedByAllKeywords
+	// Admitted is the number of requests with at least two related images.
+	Admitted int `json:"admitted"`
+	// All is the recall over all admitted requests.
+	All float64 `json:"recall_all"`
+	// Subsets holds the recall of each random subset of admitted requests. The
+	// subsets are the same for every search.
 	Subsets []float64 `json:"recall_few"`
 }
 
-// drawRecalls judges all keywords of ten neighbours, ranked by weights W_t.
+// drawRecalls measures every search by the paper's protocol, with all keywords
+// of ten neighbours. The paper's ranker orders them by weight W_t.
 func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, error) {
 	var out []DrawRecall
 	for _, related := range []string{relatedByOneKeyword, relatedByAllKeywords} {
@@ -73,8 +74,8 @@ func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, er
 	return out, nil
 }
 
-// sharesAllKeywords marks the requests with two indexed images that have all
-// their keywords.
+// sharesAllKeywords marks the requests whose keywords all occur together in at
+// least two indexed images.
 func sharesAllKeywords(truth, indexed [][]string) []bool {
 	out := make([]bool, len(truth))
 	parallel.For(len(truth), func(i int) {
@@ -89,8 +90,9 @@ func sharesAllKeywords(truth, indexed [][]string) []bool {
 	return out
 }
 
-// subsetWeights gives weight 1 first to all admitted requests, and then to
-// random subsets of them.
+// subsetWeights returns lists of weights by request. The first list gives
+// weight 1 to all admitted requests, and each further list to a random subset
+// of them.
 func subsetWeights(admitted []bool, draw int) [][]float64 {
 	var from []int
 	for i, yes := range admitted {

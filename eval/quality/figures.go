@@ -20,7 +20,7 @@ func pick(s *Sweep, how cpar.Search, point func(SweepRow) plot.Point) []plot.Poi
 	return out
 }
 
-// Figures plots Figures 8 to 10 of the paper.
+// Figures plots the equivalents of Figures 8 to 10 of the paper.
 func (s *Sweep) Figures() []plot.Figure {
 	p := paper.Values()
 	return []plot.Figure{s.tradeoffFigure(p), s.recallFigure(p), s.speedupFigure()}
@@ -75,7 +75,6 @@ func (s *Sweep) speedupFigure() plot.Figure {
 	return f
 }
 
-// Figures plots the paper's four panels: error and dimension against α and γ.
 func (a *AlphaGamma) Figures() []plot.Figure {
 	p := paper.Values()
 	alpha := plot.Axis{Label: "α  (γ = 100)", Ticks: []float64{0.25, 0.5, 0.75, 1, 1.5, 2}}

@@ -11,19 +11,21 @@ import (
 	"cpar/user"
 )
 
-// A PCARow is the accuracy with exact distances for one PCA-X (Haar features
-// reduced by X).
+// A PCARow is the accuracy with exact distances for one PCA-X, which divides
+// the dimension of the Haar features by X.
 type PCARow struct {
 	// Factor is X, or 0 for no PCA.
-	Factor    int `json:"factor"`
+	Factor int `json:"factor"`
+	// Dimension is the number of elements in the L1 part of a vector.
 	Dimension int `json:"dimension"`
-	// Paper and Standard are recall in percent by the two protocols, with ten
+	// Paper is recall in percent by the paper's protocol, with ten neighbours.
+	Paper measure.Interval `json:"paper"`
+	// Standard is recall in percent by the standard protocol, with ten
 	// neighbours.
-	Paper    measure.Interval `json:"paper"`
 	Standard measure.Interval `json:"standard"`
 	Quality  measure.Quality  `json:"quality"`
-	// Lost is the loss by the paper's protocol compared with no PCA, in
-	// percentage points.
+	// Lost is the value of Paper without PCA minus this row's, in percentage
+	// points.
 	Lost measure.Interval `json:"lost"`
 }
 
@@ -33,8 +35,9 @@ type PCALoss struct {
 	Rows     []PCARow `json:"rows"`
 }
 
-// MeasurePCA measures accuracy without PCA and with PCA-8 to PCA-128, all in
-// plaintext, because a key for vectors without PCA would exceed a gigabyte.
+// MeasurePCA measures accuracy without PCA and with PCA-8 to PCA-128. It
+// searches in plaintext, because a key for vectors without PCA would exceed a
+// gigabyte.
 func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) (*PCALoss, error) {
 	truth, indexed := measure.Keywords(c.Test), measure.Keywords(c.Train)
 	j := measure.NewJudge(truth, indexed)
@@ -80,7 +83,7 @@ func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) 
 	return p, nil
 }
 
-// PCAName returns a factor as the paper writes it.
+// PCAName returns the paper's name for a reduction by factor.
 func PCAName(factor int) string {
 	if factor == 0 {
 		return "none"

@@ -15,26 +15,29 @@ import (
 )
 
 // A ProfileCost is the cost of one profile and scheme. Times are medians in
-// milliseconds on one core. Requests fetch the neighbours of the calibrated
-// ranker.
+// milliseconds on one core. A request asks for as many neighbours as the
+// calibrated ranker uses.
 type ProfileCost struct {
 	Profile    string `json:"profile"`
 	Scheme     string `json:"scheme"`
 	Neighbours int    `json:"neighbours"`
 	IndexBytes uint64 `json:"index_bytes"`
-	// ProfileBytes is the part of IndexBytes that hardly grows with the
-	// records.
+	// ProfileBytes is the size of the profile and ledger, which hardly grows
+	// with the number of records.
 	ProfileBytes uint64 `json:"profile_bytes"`
 	Request      int    `json:"request_bytes"`
 	Reply        int    `json:"reply_bytes"`
-	// Cloud is the time to answer a request. The owner extracts features (and
-	// the embedding if the profile needs one), projects them to a vector,
-	// encrypts it, and reads the reply: decrypts it and ranks its keywords.
-	Cloud    float64 `json:"cloud_ms"`
+	// Cloud is the server's time to answer a request.
+	Cloud float64 `json:"cloud_ms"`
+	// Features is the time to extract features, and the embedding if the
+	// profile needs one. This and the remaining times are the owner's.
 	Features float64 `json:"features_ms"`
-	Project  float64 `json:"project_ms"`
-	Encrypt  float64 `json:"request_ms"`
-	Read     float64 `json:"read_ms"`
+	// Project is the time to turn features into a vector.
+	Project float64 `json:"project_ms"`
+	// Encrypt is the time to encrypt the vector.
+	Encrypt float64 `json:"request_ms"`
+	// Read is the time to decrypt the reply and rank its keywords.
+	Read float64 `json:"read_ms"`
 }
 
 func (c ProfileCost) owner() float64 {
@@ -46,15 +49,14 @@ type pricedIndex struct {
 	index *device.Index
 	p     cpar.Params
 	cloud measure.InProcess
-	// Times of requests are in nanoseconds.
+	// The times are in nanoseconds, one per request.
 	cloudTimes, features, project, encrypt, read []int64
 }
 
-// pricedOwner is the number of photos per median of the owner.
+// pricedOwner is the number of photos from which each median of the owner's
+// times is taken.
 const pricedOwner = 15
 
-// measureProfileCosts builds indexes of c with the fitted profiles, and sends
-// requests to them in turn.
 func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profileRun, network *encoder.Encoder, progress user.Progress) ([]ProfileCost, error) {
 	perProfile := make([][]*pricedIndex, len(runs))
 	for i, r := range runs {
@@ -65,8 +67,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		}
 		perProfile[i] = list
 	}
-	// Turns are ordered by scheme first, so that no search reads data that the
-	// previous one left in the cache.
+	// Indexes of the same scheme are neighbours in this order, so that no
+	// search reads data that the previous one left in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -83,7 +85,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	for _, list := range perProfile {
 		for _, x := range list {
 			x.Cloud = measure.RoundTo(measure.Milliseconds(x.cloudTimes), 4)
-			// Features do not depend on the scheme and are timed for the first.
+			// Features do not depend on the scheme. They are timed only for the
+			// first.
 			x.Features = measure.RoundTo(measure.Milliseconds(list[0].features), 3)
 			x.Project, x.Encrypt, x.Read = measure.RoundTo(measure.Milliseconds(x.project), 4), measure.RoundTo(measure.Milliseconds(x.encrypt), 4), measure.RoundTo(measure.Milliseconds(x.read), 4)
 			out = append(out, x.ProfileCost)
@@ -92,8 +95,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	return out, nil
 }
 
-// openPriced builds the indexes of one profile, one for each of profileSchemes.
-// The returned function done removes them, even after an error.
+// openPriced builds the indexes of one profile, which together support all
+// profileSchemes. The returned function done removes them, even after an error.
 func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*pricedIndex, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -107,7 +110,7 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 		x.ProfileBytes = measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
 		list = append(list, x)
 		if network == nil {
-			return nil // synthetic embeddings have no photos
+			return nil // synthetic embeddings belong to no photos
 		}
 		return o.SetEncoder(network)
 	}
@@ -143,7 +146,7 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 	})
 }
 
-// timeClouds answers requests with every index in turn, so that a slow period
+// timeClouds sends each request to all indexes in turn, so that a slow period
 // of the machine affects all of them.
 func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, progress user.Progress) error {
 	n := min(measure.CostRequests, len(c.Test))
@@ -159,7 +162,7 @@ func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, pr
 		}
 	}
 	return measure.WithoutGC(func() error {
-		for round := range n + 1 { // the first warms up
+		for round := range n + 1 { // the first round warms up
 			for j, x := range turns {
 				if err := ctx.Err(); err != nil {
 					return err
@@ -178,12 +181,11 @@ func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, pr
 	})
 }
 
-// timeOwners measures the owner's side of requests, in turn as in timeClouds,
-// and the sizes of messages. Features are timed for the first scheme of each
-// profile.
+// timeOwners measures the owner's times and the sizes of messages. Indexes take
+// turns as in timeClouds.
 func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) error {
 	return measure.WithoutGC(func() error {
-		for round := range pricedOwner + 1 { // the first warms up
+		for round := range pricedOwner + 1 { // the first round warms up
 			for _, x := range turns {
 				if err := ctx.Err(); err != nil {
 					return err
@@ -198,7 +200,8 @@ func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) er
 	})
 }
 
-// ask annotates one photo end to end. It records the times, except in round 0.
+// ask annotates one photo end to end. It records the owner's times, except in
+// round 0.
 func (x *pricedIndex) ask(ctx context.Context, c *measure.Corpus, round int) error {
 	i := round % len(c.Test)
 	photo := device.Extracted(c.TestName(i), c.Test[i].Vectors)
@@ -226,7 +229,6 @@ func (x *pricedIndex) ask(ctx context.Context, c *measure.Corpus, round int) err
 	return nil
 }
 
-// onOneCore calls f with all goroutines limited to one core.
 func onOneCore(f func() error) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	return f()

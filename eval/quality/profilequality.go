@@ -12,17 +12,21 @@ import (
 	"cpar/user"
 )
 
-// A profileRun is one fitted profile with the neighbours of every test image.
+// A profileRun is a fitted profile with the neighbours of every test image.
 type profileRun struct {
-	// owner holds the fitted profile and ranker, which further indexes reuse.
+	// owner holds the fitted profile and ranker, which further indexes of the
+	// profile reuse.
 	owner *user.Builder
+	// truth holds the human keywords of every test image.
 	truth [][]string
-	// requests are the vectors of the test images, with the keywords guessed
-	// from their own features.
+	// requests holds the vectors of the test images, with the keywords guessed
+	// from each image's own features.
 	requests []*vector.Vector
-	// near holds the neighbours of every test image, by scheme. Their Record is
-	// an image number, because record numbers differ between indexes.
+	// near holds the neighbours of every test image, by scheme. Field Record of
+	// a neighbour is an image number, because record numbers differ between
+	// indexes.
 	near map[string][][]rank.Neighbour
+	// dims holds the number of elements per record, by scheme.
 	dims map[string]int
 }
 
@@ -35,14 +39,12 @@ func (r *profileRun) rankers() []profileRanker {
 	return []profileRanker{{rank.KindPaper, paperNeighbours}, {rank.KindCalibrated, r.owner.Ranker().Neighbours()}}
 }
 
-// maxNeighbours returns the number of neighbours requested. Rankers that use
-// fewer take the first ones of the reply.
+// maxNeighbours returns the number of neighbours that a request asks for. A
+// ranker that uses fewer takes the nearest.
 func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
 
-// runProfile fits a profile on the training images and requests the neighbours
-// of every test image in every scheme.
 func runProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profileRun, error) {
 	fit, err := fitProfile(ctx, c, kind, progress)
 	if err != nil {
@@ -70,13 +72,12 @@ func (r *profileRun) sealed(ctx context.Context, c *measure.Corpus, requests []*
 	return err
 }
 
-// annotate ranks the first k neighbours of every test image.
 func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.Ranking) ([][]rank.Keyword, error) {
 	how.Ranker = ranker
 	out := make([][]rank.Keyword, len(r.truth))
 	for i, near := range r.near[scheme] {
 		var err error
-		if r.requests != nil { // nil means no guesses
+		if r.requests != nil { // requests is nil if there are no guesses
 			how.Guess = r.requests[i].Guess
 		}
 		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {
@@ -110,8 +111,9 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	return d, err
 }
 
-// reliability returns the expected calibration error of the first keywords of
-// each photo.
+// reliability returns the expected calibration error (ECE, the mean gap between
+// stated probability and share of right keywords) of each photo's first
+// keywords.
 func reliability(said [][]rank.Keyword, truth [][]string, first int) (float64, error) {
 	var p []float64
 	var right []bool

@@ -10,71 +10,82 @@ import (
 	"cpar/model/rank"
 )
 
-// Profiles compares profiles: their quality in plaintext and encrypted, with
-// both rankers, and their cost.
+// Profiles compares the quality of profiles, in plaintext and encrypted and
+// with both rankers, and their cost.
 //
 //	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (real images)
 //	              └▶ n images, the same profile ─▶ bytes, milliseconds
 type Profiles struct {
 	Records  int `json:"n"`
 	Requests int `json:"requests"`
-	// CostRecords is the size of the indexes for bytes and times, and CostKind
-	// the origin of their images.
-	CostRecords int          `json:"cost_records"`
-	CostKind    string       `json:"cost_images"`
-	Rows        []ProfileRow `json:"rows"`
-	// CapiaRatio is the server's time for capia with profile learned divided by
-	// the time with profile paper, in one run, or 0 if either is missing.
+	// CostRecords is the size of the indexes whose bytes and times are
+	// measured.
+	CostRecords int `json:"cost_records"`
+	// CostKind is the origin of their images (see measure.Corpus.Kind).
+	CostKind string       `json:"cost_images"`
+	Rows     []ProfileRow `json:"rows"`
+	// CapiaRatio is the server's time for scheme capia with profile "learned",
+	// divided by its time with profile "paper". It is 0 if either was not
+	// measured.
 	CapiaRatio float64         `json:"capia_ratio"`
 	Details    []ProfileDetail `json:"profiles"`
 	Costs      []ProfileCost   `json:"costs"`
 	// Skipped lists profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
-	// Network identifies the image network, and Runtime its runtime.
+	// Network is the digest of the image network, and Runtime names the
+	// software that ran it.
 	Network string `json:"network,omitempty"`
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is one profile, ranker and scheme, with five keywords per photo,
-// ranked as by cpar annotate. Scheme plain has no index, so its bytes and times
-// are 0.
+// A ProfileRow is the result of one profile, ranker and scheme, with five
+// keywords per photo, ranked as by cpar annotate. Its bytes and times are 0 for
+// scheme plain, which has no index.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Scheme is plain, capia, cpar@10 (Algorithm 1), cpar-rank@10 (the forest by rank),
-	// ivf@100, ivf@10 or sealed.
-	Scheme     string  `json:"scheme"`
-	Neighbours int     `json:"neighbours"` // number ranked
-	Dim        int     `json:"dim"`        // of a plain vector, or of a record
-	P          float64 `json:"P"`
-	R          float64 `json:"R"`
+	// Scheme is plain, sealed or one of the following. capia is a scan. cpar@10
+	// is Algorithm 1 at AP-10 (which visits 10 percent of the records), and
+	// cpar-rank@10 a search of the forest by rank. ivf@100 and ivf@10 search an
+	// inverted file.
+	Scheme     string `json:"scheme"`
+	Neighbours int    `json:"neighbours"` // number of neighbours ranked
+	Dim        int    `json:"dim"`        // elements of a plaintext vector or encrypted record
+	// P and R are precision and recall in percent, as means over keywords.
+	P float64 `json:"P"`
+	R float64 `json:"R"`
+	// Nplus is the number of keywords found at least once.
 	Nplus      int     `json:"Nplus"`
 	IndexBytes uint64  `json:"index_bytes"`
-	Cloud      float64 `json:"cloud_ms"` // one core
-	Owner      float64 `json:"owner_ms"` // per photo, from its bytes to its keywords, one core
+	Cloud      float64 `json:"cloud_ms"` // time per request on one core
+	Owner      float64 `json:"owner_ms"` // time per photo on one core, from reading its file to keywords
 }
 
 type ProfileDetail struct {
 	Profile string `json:"profile"`
-	// Recall is the share of the ten nearest of capia (a scan) that AP-10
-	// finds, by search.
+	// Recall is the share of the ten nearest records of capia (a scan) that
+	// other searches find at AP-10, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
-	// OfPlain is the share of the ten nearest by exact distances that a scheme
-	// finds.
+	// OfPlain is the share of the ten nearest records by exact distances that
+	// each scheme finds.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
-	// ECE is the expected calibration error over all keywords of all neighbours
-	// in scheme capia, and ECEKept the error over the five returned.
-	ECE     float64 `json:"ece"`
+	// ECE is the expected calibration error (the mean gap between stated
+	// probability and share of right keywords), over all keywords of all
+	// neighbours in scheme capia.
+	ECE float64 `json:"ece"`
+	// ECEKept is the same error over the five keywords that annotation keeps.
 	ECEKept float64 `json:"ece_kept"`
-	// Found is for scheme capia with five keywords.
+	// Found is measured in scheme capia with five keywords per photo.
 	Found FoundKeywords `json:"found_per_photo"`
 }
 
-// FoundKeywords are means over photos: the numbers of human keywords, and of
-// those found by the paper's ranker (W_t) and by the calibrated ranker.
+// FoundKeywords holds mean numbers of keywords per photo.
 type FoundKeywords struct {
-	Human    float64 `json:"human"`
-	Paper    float64 `json:"paper"`
+	// Human is the number of keywords that people gave the photo.
+	Human float64 `json:"human"`
+	// Paper is the number of these that the paper's ranker (W_t) finds.
+	Paper float64 `json:"paper"`
+	// Probable is the number of these that the calibrated ranker finds.
 	Probable float64 `json:"probable"`
 }
 
@@ -84,16 +95,15 @@ type SkippedProfile struct {
 }
 
 const (
-	// paperNeighbours is the paper's k.
+	// paperNeighbours is k, the paper's number of neighbours.
 	paperNeighbours = 10
 	reliabilityBins = 10
 )
 
-// profileSchemes are the encrypted schemes of the rows, in order.
 var profileSchemes = []string{"capia", "cpar@10", "cpar-rank@10", "ivf@100", "ivf@10", "sealed"}
 
-// MeasureProfiles measures all profiles that the lab supports. Costs are for n
-// images, or for all images if there are more.
+// MeasureProfiles measures all profiles that the lab supports. It measures
+// costs on n images, or on the whole collection if that is larger.
 func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {

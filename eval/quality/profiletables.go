@@ -41,7 +41,6 @@ func (p *Profiles) detailTables() []measure.Table {
 	return []measure.Table{details, found, probable, costs}
 }
 
-// Figures plots the quality and cost of each profile.
 func (p *Profiles) Figures() []plot.Figure {
 	var names []string
 	for _, d := range p.Details {

@@ -20,20 +20,21 @@ type SampleKeyword struct {
 }
 
 type Sample struct {
-	// Name is the image's name within the collection.
 	Name  string          `json:"name"`
 	CPAR  []SampleKeyword `json:"cpar"`
 	CAPIA []SampleKeyword `json:"capia"`
 	Human []string        `json:"human"`
 }
 
-// Samples are test images with all keywords of their neighbours, as in the
-// paper's table of samples. They are evenly spaced, to avoid selection.
+// Samples holds test images with all keywords of their neighbours, as in the
+// paper's table of samples. The images are evenly spaced in the collection, to
+// avoid a biased selection.
 type Samples struct {
 	Rows []Sample `json:"rows"`
 }
 
-// MeasureSamples annotates a few test images with cpar at AP-10 and with capia.
+// MeasureSamples annotates a few test images with scheme cpar at AP-10 (10
+// percent of the records visited) and with capia (a scan).
 func MeasureSamples(ctx context.Context, s *measure.Session, c *measure.Corpus, _ user.Progress) (*Samples, error) {
 	out := new(Samples)
 	x := s.DeviceIndex()

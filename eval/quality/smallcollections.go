@@ -18,8 +18,9 @@ import (
 	"cpar/user"
 )
 
-// SmallCollections measures keywords after few tagged photos, and after all, in
-// plaintext, with the ranking and the thresholds of cpar annotate.
+// SmallCollections measures keyword quality when few photos of a collection
+// have keywords, and when all have. It searches in plaintext, with the ranking
+// and thresholds of cpar annotate. A draw is a random order of the collection.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
@@ -27,43 +28,50 @@ type SmallCollections struct {
 	Rows     []SmallRow `json:"rows"`
 }
 
-// A SmallRow is a profile fitted to a number of photos. Slices have one value
-// per draw. Errors are expected calibration errors in ten bins. Without photos,
-// the network's own classes give the keywords.
+// A SmallRow is the result for a profile fitted to a number of photos. Slices
+// have one value per draw. Errors are expected calibration errors (the mean gap
+// between stated probability and share of right keywords) in ten bins. If the
+// number of photos is 0, the network's own classes give the keywords.
 type SmallRow struct {
 	Profile string `json:"profile"`
 	Records int    `json:"n"`
-	// ECE holds the errors of the five most probable keywords.
+	// ECE holds the errors of each photo's five most probable keywords.
 	ECE []float64 `json:"ece_five"`
-	// Chance is the mean error of exactly true probabilities on equally many
-	// images.
+	// Chance is the mean error that perfectly calibrated probabilities would
+	// have on equally many images.
 	Chance float64 `json:"ece_five_by_chance"`
-	// Pooled is the error over all draws together, where chance has less
-	// effect.
+	// Pooled is the error of the same keywords over all draws together. Chance
+	// contributes less to it than to ECE.
 	Pooled float64 `json:"ece_five_pooled"`
-	All    float64 `json:"ece_all_words"` // mean over draws
-	// Found is the number of human keywords among the five most probable.
-	// Quality measures the same five.
-	Found   []float64         `json:"found_of_five"`
+	// All is the error over all keywords, as a mean over draws.
+	All float64 `json:"ece_all_words"`
+	// Found is the mean number of human keywords among a photo's five most
+	// probable.
+	Found []float64 `json:"found_of_five"`
+	// Quality is measured on the same five keywords.
 	Quality []measure.Quality `json:"quality_of_five"`
-	// Likely has one element per requested share of right keywords.
+	// Likely has one element per requested share of right keywords. Each
+	// element has one value per draw.
 	Likely [][]Likely `json:"likely"`
 }
 
 // Likely describes the keywords that cpar annotate writes in one draw.
 type Likely struct {
-	Asked     float64 `json:"asked"` // value of --right
+	Asked float64 `json:"asked"` // requested share of right keywords (--right)
+	// Threshold is the minimum probability of a written keyword.
 	Threshold float64 `json:"threshold"`
 	Written   float64 `json:"written"` // keywords per photo
-	Right     float64 `json:"right"`   // share of the written keywords, or 0
-	Found     float64 `json:"found"`   // share of the human keywords
-	Without   float64 `json:"without"` // share of photos without a keyword
+	Right     float64 `json:"right"`   // right share of the written keywords, or 0 if there are none
+	Found     float64 `json:"found"`   // written share of the human keywords
+	Without   float64 `json:"without"` // share of photos without a written keyword
 }
 
-// askedShares are values of cpar annotate --right, the default first.
+// askedShares lists the measured values of cpar annotate --right. The first is
+// the default.
 var askedShares = []float64{2.0 / 3, 0.8}
 
-// ownThreshold is the probability above which the network's own words count.
+// ownThreshold is the minimum probability of a written keyword if the network's
+// own classes give the keywords.
 const ownThreshold = 0.35
 
 func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) Likely {
@@ -89,8 +97,8 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 	return l
 }
 
-// smallSizes are numbers of tagged photos. The whole collection is measured
-// too.
+// smallSizes lists the measured numbers of photos with keywords. SmallStep also
+// measures the whole collection.
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
 // smallDraws returns the number of draws of a number of photos. Where nine
@@ -99,7 +107,7 @@ var smallSizes = []int{0, 30, 100, 300, 1000}
 func smallDraws(photos, draws int) int {
 	of := DefaultDraws
 	switch {
-	case photos == 0: // nothing is drawn
+	case photos == 0: // all draws would be equal
 		return 1
 	case photos < 100:
 		of = 100
@@ -138,9 +146,10 @@ func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	return out, nil
 }
 
-// MeasureSmallCollections measures profile network, or profile learned if there
-// are no embeddings. It leaves out sizes beyond the collection, and 0 without
-// embeddings.
+// MeasureSmallCollections measures profile "network", or profile "learned" if
+// there are no embeddings. It skips sizes beyond the collection. It also skips
+// size 0 if there are no embeddings, because only a network has classes of its
+// own.
 func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
 	out := &SmallCollections{Requests: len(c.Test)}
 	kind := profile.Network
@@ -225,8 +234,8 @@ func firstKeywords(said [][]rank.Keyword, n int) [][]rank.Keyword {
 	return out
 }
 
-// probableKeywords builds an index and ranks all keywords of every test image as
-// cpar annotate does, but searches in plaintext.
+// probableKeywords ranks all keywords of every test image as cpar annotate
+// does, but searches in plaintext.
 func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind) (x smallDraw, err error) {
 	fit, err := fitProfile(ctx, c, kind, nil)
 	if err != nil {
@@ -243,8 +252,9 @@ func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind)
 	return x, err
 }
 
-// ownWords returns the everyday words that are concepts above the network's
-// classes, with the probabilities of the classes below them.
+// ownWords returns the everyday words that are hypernyms in WordNet of the
+// network's classes. The probability of a word is the sum over the classes
+// below it.
 func ownWords(test []user.Photo) (x smallDraw, err error) {
 	x.thresholds = []float64{ownThreshold}
 	for i := range test {
@@ -264,8 +274,9 @@ func ownWords(test []user.Photo) (x smallDraw, err error) {
 	return x, nil
 }
 
-// chanceCalibrationError returns the mean calibration error of true
-// probabilities.
+// chanceCalibrationError returns the mean calibration error of perfectly
+// calibrated probabilities. It simulates which keywords are right a hundred
+// times.
 func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	const times = 100
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6368616e6365)) // "chance"
@@ -289,8 +300,9 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	return sum, nil
 }
 
-// likelyCells returns means over draws. The share of right keywords is over all
-// draws together. Its range over the draws that write any keyword follows.
+// likelyCells returns means over draws. The share of right keywords counts the
+// written keywords of all draws together. Its range covers the draws that write
+// any keyword.
 func likelyCells(draws []Likely) []string {
 	var right, written, found, without float64
 	var shares []float64
@@ -312,7 +324,7 @@ func likelyCells(draws []Likely) []string {
 
 var likelyColumns = []string{"written", "right %", "low", "high", "human words %", "without a word %"}
 
-// Tables puts minimum and maximum after values that vary by draw.
+// Tables puts minimum and maximum after each value that varies by draw.
 func (s *SmallCollections) Tables() []measure.Table {
 	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and human keywords among them; mean, least and greatest over draws", s.Requests),
 		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}

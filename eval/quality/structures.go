@@ -13,9 +13,9 @@ import (
 	"cpar/user/scorevector"
 )
 
-// Structures is the recall of an inverted file, and of forests by the space
-// that they split, the nodes that hold records, and the order of search. The
-// defaults of user.Options were chosen by this measurement.
+// Structures holds the recall of inverted files and forests. The forests differ
+// in the space that they split, the nodes that hold records, and the order of
+// search. The defaults of user.Options were chosen by this measurement.
 type Structures struct {
 	Records  int            `json:"records"`
 	Requests int            `json:"requests"`
@@ -23,12 +23,15 @@ type Structures struct {
 }
 
 type StructureRow struct {
-	// Split and Place are empty for the inverted file.
-	Split  string `json:"split,omitempty"`
-	Place  string `json:"place,omitempty"`
+	// Split is the space that a forest splits, and Place the nodes that hold
+	// records. Both are empty for an inverted file.
+	Split string `json:"split,omitempty"`
+	Place string `json:"place,omitempty"`
+	// Lists is the number of lists of an inverted file, or 0 for a forest.
 	Lists  int    `json:"lists,omitempty"`
 	Search string `json:"search"`
-	// Recall is the share of the scan's ten nearest found, by AP.
+	// Recall is the share of the scan's ten nearest records found, by X of AP-X
+	// (X percent of the records visited).
 	Recall map[string]float64 `json:"recall_at_10"`
 	// Default marks the default structure and search of schemes cpar and ivf.
 	Default bool `json:"default,omitempty"`
@@ -36,7 +39,8 @@ type StructureRow struct {
 
 // MeasureStructures builds an index of every structure and searches it in
 // plaintext, which visits the same records as the encrypted search (see
-// Agreement). The key and projection of an index change values by about 0.01.
+// Agreement). Recall varies by about 0.01 with the key and projection of an
+// index.
 func MeasureStructures(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Structures, error) {
 	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
 	var options []user.Options

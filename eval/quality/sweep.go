@@ -12,48 +12,57 @@ import (
 	"cpar/user"
 )
 
-// A SweepRow is one search over all test requests of the real collection.
+// A SweepRow is the result of one search over all test requests.
 type SweepRow struct {
 	Name   string  `json:"name"`
 	Scheme string  `json:"scheme"`
 	Search string  `json:"search,omitempty"`
-	Approx float64 `json:"approx,omitempty"` // AP-X in percent
-	NS     int64   `json:"ns"`               // median
-	Bytes  float64 `json:"bytes"`            // mean bytes of ciphertext
-	Visits float64 `json:"visits"`
-	// Speedup is capia's median time divided by this search's. Bound is the
-	// speedup that the number of visits allows, and Memory the speedup of only
-	// scoring the visited records in the same order.
+	Approx float64 `json:"approx,omitempty"` // X of AP-X, the percentage of records visited
+	NS     int64   `json:"ns"`               // median time per request
+	Bytes  float64 `json:"bytes"`            // mean number of ciphertext bytes read
+	Visits float64 `json:"visits"`           // mean number of records visited
+	// Speedup is capia's median time divided by this search's. Scheme capia
+	// scans all records.
 	Speedup measure.Interval `json:"speedup"`
-	Bound   float64          `json:"bound"`
-	Memory  float64          `json:"memory_bound,omitempty"`
-	// Recall10 is the share of capia's ten nearest found, in percent.
+	// Bound is the speedup that the number of visits allows: the number of
+	// records divided by Visits.
+	Bound float64 `json:"bound"`
+	// Memory is the speedup of only scoring the visited records, in the order
+	// of the search.
+	Memory float64 `json:"memory_bound,omitempty"`
+	// Recall10 is the share of capia's ten nearest records found, in percent.
 	Recall10 measure.Interval `json:"recall_at_10"`
-	// Paper is recall by the paper's protocol, PaperAll the same over all
-	// keywords of the test set, and Standard R at five keywords. The Relative
-	// fields are paired percentages of capia's values.
-	Paper            measure.Interval `json:"paper"`
-	PaperAll         measure.Interval `json:"paper_all_words"`
-	Standard         measure.Interval `json:"standard"`
-	Relative         measure.Interval `json:"relative_paper"`
-	RelativeAll      measure.Interval `json:"relative_paper_all_words"`
+	// Paper is recall in percent by the paper's protocol (measure/protocol.go),
+	// averaged over the keywords that were output.
+	Paper measure.Interval `json:"paper"`
+	// PaperAll is the same recall averaged over all keywords of the test set.
+	PaperAll measure.Interval `json:"paper_all_words"`
+	// Standard is recall in percent by the standard protocol, with five
+	// keywords per photo.
+	Standard measure.Interval `json:"standard"`
+	// Relative is Paper in percent of capia's value on the same requests.
+	Relative measure.Interval `json:"relative_paper"`
+	// RelativeAll is PaperAll in percent of capia's value.
+	RelativeAll measure.Interval `json:"relative_paper_all_words"`
+	// RelativeStandard is Standard in percent of capia's value.
 	RelativeStandard measure.Interval `json:"relative_standard"`
 	Quality          measure.Quality  `json:"quality"`
 }
 
-// A Sweep is the speed and accuracy of every search in one run.
 type Sweep struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
 	// Admitted is the number of requests that the paper's protocol counts.
-	Admitted  int        `json:"admitted"`
-	Words     int        `json:"words"`
+	Admitted int `json:"admitted"`
+	// Words is the number of keywords in the test set.
+	Words int `json:"words"`
+	// Resamples is the number of bootstrap reweightings behind each interval.
 	Resamples int        `json:"resamples"`
 	Rows      []SweepRow `json:"rows"`
 }
 
-// MeasureSweep answers all test requests with every search, one at a time, and
-// judges the annotations by both protocols.
+// MeasureSweep answers all test requests with every search, one request at a
+// time, and judges the annotations by both protocols.
 func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, progress user.Progress) (*Sweep, error) {
 	configs := measure.SearchConfigurations()
 	prepared := make([][]measure.PreparedRequest, len(configs))
@@ -116,16 +125,17 @@ type sweeper struct {
 	truth    [][]string
 	prepared [][]measure.PreparedRequest
 	replies  [][]*cpar.Reply
-	draws    [][]float64
+	// draws holds the requests' weights in each bootstrap resample.
+	draws [][]float64
 }
 
-// judged holds accuracies by resample, the original weights first.
+// judged holds accuracies in percent, one per bootstrap resample. In the first
+// resample all weights are 1.
 type judged struct {
 	paper, paperAll, standard, found []float64
 	quality                          measure.Quality
 }
 
-// judgeAll decrypts the replies of configuration j and judges their keywords.
 func (w *sweeper) judgeAll(j int) (*judged, error) {
 	n := len(w.truth)
 	all, five := make([]measure.Marks, n), make([]measure.Marks, n)
@@ -158,8 +168,8 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 	return g, nil
 }
 
-// speedup returns the ratio of median times, with its interval over the
-// resamples.
+// speedup returns the ratio of median times, with a confidence interval from
+// the bootstrap resamples.
 func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	values := make([]float64, len(w.draws))
 	parallel.For(len(values), func(b int) {
@@ -168,7 +178,6 @@ func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	return measure.NewInterval(values)
 }
 
-// Tables returns three views of one run: speedup, recall and trade-off.
 func (s *Sweep) Tables() []measure.Table {
 	return []measure.Table{s.speedups(), s.recalls(), s.tradeoff()}
 }

@@ -16,9 +16,9 @@ import (
 	"cpar/internal/paper"
 )
 
-// A resultFolder holds plots, and tables as CSV. A missing table or row was not
-// measured. A missing column is an error. Rows are selected by pairs of a
-// column and its required value.
+// A resultFolder holds plots, and tables as CSV. A missing table or row means
+// that it was not measured, but a missing column is an error. Parameter where
+// selects rows by pairs of a column and its required value.
 type resultFolder struct {
 	path string
 	link string // path from a page to the folder
@@ -57,7 +57,8 @@ func (f *resultFolder) table(name string, where []string) (*measure.Table, error
 	return t, nil
 }
 
-// column returns the index of a column that has at least next columns after it.
+// column returns the index of a column that is followed by at least next
+// columns.
 func column(t *measure.Table, name string, next int) (int, error) {
 	i := slices.Index(t.Columns, name)
 	if i < 0 || i+next >= len(t.Columns) {
@@ -66,7 +67,8 @@ func column(t *measure.Table, name string, next int) (int, error) {
 	return i, nil
 }
 
-// values returns the values of a column and of the next columns after it.
+// values returns the values of a column and of the next columns after it, by
+// row.
 func (f *resultFolder) values(table, name string, next int, where []string) ([][]string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {
@@ -102,7 +104,8 @@ func (f *resultFolder) cell(table, column string, where ...string) (string, erro
 	return strings.Join(row, ""), err
 }
 
-// interval formats a value with its bounds from the next two columns.
+// interval formats a value with its bounds, which are in the following two
+// columns.
 func (f *resultFolder) interval(table, column string, where ...string) (string, error) {
 	row, err := f.single(table, column, 2, where)
 	if len(row) < 3 {
@@ -134,7 +137,6 @@ func (f *resultFolder) span(table, column string, where ...string) (string, erro
 	return low + " to " + high, nil
 }
 
-// markdown returns a table as Markdown, or a note that it is missing.
 func (f *resultFolder) markdown(table string, where ...string) (string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {

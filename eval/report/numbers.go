@@ -11,8 +11,8 @@ import (
 	"cpar/model/vector"
 )
 
-// A NumberRow is a value from the paper's text beside ours. Paper is nil if the
-// text omits it.
+// A NumberRow compares a value in the paper's text with ours. Paper is nil if
+// the text does not state the value.
 type NumberRow struct {
 	ID    string   `json:"id"`
 	What  string   `json:"what"`
@@ -20,7 +20,8 @@ type NumberRow struct {
 	Ours  float64  `json:"ours"`
 	Unit  string   `json:"unit,omitempty"`
 	Place string   `json:"place,omitempty"`
-	// Note explains a value of ours that is a slightly different quantity.
+	// Note explains a value of ours that measures a slightly different
+	// quantity.
 	Note string `json:"note,omitempty"`
 }
 

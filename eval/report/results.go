@@ -25,7 +25,7 @@ import (
 var resultsSource string
 
 // WriteResults writes a Markdown page from the tables and plots that Write left
-// in folder path. The page links to that folder.
+// in the folder at path. The page links to that folder.
 func WriteResults(path, file string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
@@ -41,7 +41,6 @@ func WriteResults(path, file string) error {
 	return durable.WriteFile(file, page, 0o644)
 }
 
-// between returns the relative path between folders, with slashes.
 func between(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -54,7 +53,8 @@ func between(from, to string) (string, error) {
 	return filepath.ToSlash(way), err
 }
 
-// renderResults returns the page. link is the path from it to the folder.
+// renderResults returns the page. Parameter link is the path from the page to
+// the folder.
 func renderResults(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {
@@ -91,7 +91,7 @@ func schemeName(search string) string {
 	return cmp.Or(name, "`"+search+"`")
 }
 
-// thousands formats 20000 as 20,000, and leaves other values unchanged.
+// thousands formats 20000 as 20,000. It leaves other values unchanged.
 func thousands(x any) string {
 	s := fmt.Sprint(x)
 	if n, err := strconv.Atoi(s); err == nil {
@@ -100,7 +100,8 @@ func thousands(x any) string {
 	return s
 }
 
-// measuredBy formats a command of cpar-eval, which must exist.
+// measuredBy formats a command of cpar-eval. It fails if the command does not
+// exist.
 func measuredBy(command string) (string, error) {
 	for _, m := range Measurements() {
 		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
@@ -110,7 +111,7 @@ func measuredBy(command string) (string, error) {
 	return "", fmt.Errorf("there is no cpar-eval %s", command)
 }
 
-// plot returns the Markdown for a plot, or "" if there is none.
+// plot returns the Markdown for a plot, or "" if there is no such plot.
 func (f *resultFolder) plot(name, what string) string {
 	file := plotsName + "/" + name + ".svg"
 	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
@@ -125,8 +126,8 @@ type transferComparison struct {
 	cost.TransferSizes
 }
 
-// transferSizes returns the first of the given profiles that was measured, or
-// nil. Sizes per record come from the largest index.
+// transferSizes returns the sizes for the first of the given profiles that was
+// measured, or nil. Sizes per record come from the largest index.
 func (f *resultFolder) transferSizes(profiles ...string) (*transferComparison, error) {
 	var bad error
 	last := func(table, column string, where ...string) float64 {

@@ -5,7 +5,8 @@
 //	                └▶ machine.txt     the machine that measured
 //	CSV, plots      ─▶ docs/results.md      tables for readers (WriteResults)
 //
-// It knows every measurement (Measurements), and only cmd/cpar-eval imports it.
+// Function Measurements lists every measurement. Only cmd/cpar-eval imports
+// this package.
 package report
 
 import (
@@ -74,10 +75,10 @@ func Figures(r *measure.Results) (out []plot.Figure) {
 	return out
 }
 
-// Measurements returns the table of all measurements, in the order of a report.
-// A row determines the command and the steps of a measurement. Its Result
-// determines the tables, figures and stored JSON. Rows with several steps, or
-// computed from other rows, have their own Get.
+// Measurements returns all measurements, in the order of a report. Each element
+// determines the command and the steps of its measurement, and the Result
+// determines tables, figures and stored JSON. A measurement with several steps,
+// or one computed from others, has a specific function Get.
 func Measurements() []measure.Measurement {
 	return []measure.Measurement{
 		{Name: "sweep", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSweep), Views: []measure.View{

@@ -9,27 +9,28 @@ import (
 	"cpar/cloud/placement"
 )
 
-// A node answers one shard after the other, limited by its memory bandwidth.
+// A node answers one request for a shard after the other, at the speed of its
+// memory.
 type node struct {
 	*cluster
 	name, rack string
 	late       bool // joined after the start
 	gone       bool
-	silent     bool          // gone, but its connections still seem open
+	silent     bool          // gone, but its connections still seem to be open
 	leaving    bool          // serves its shards but receives no more shards
-	frozen     time.Duration // stands still until this time
-	slow       float64       // factor on all durations
-	freeAt     time.Duration // when it will have answered all requests
-	served     float64       // bytes
+	frozen     time.Duration // end of a period without answers or work
+	slow       float64       // factor on the duration of answers
+	freeAt     time.Duration // time at which it will have answered all requests
+	served     float64       // bytes scored
 
 	holds    map[int]bool
 	pending  map[int]bool // assigned but not fetched yet
-	wanted   []shard      // to fetch, in this order
+	wanted   []shard      // shards to fetch, in this order
 	fetching bool
 }
 
-// answer replies for a shard. A dead node refuses at once, but a node lost with
-// open connections stays silent for a while.
+// answer replies for a shard. A node that is gone refuses at once, except that
+// a node without power is silent for a while because its connections seem open.
 func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:
@@ -123,8 +124,9 @@ func (f *cluster) changed() {
 	})
 }
 
-// fullest returns the maximum of a quantity over its mean, among the nodes
-// present throughout at normal speed.
+// fullest returns the maximum of a quantity over the nodes, divided by its
+// mean. It counts only nodes with normal speed that are present from start to
+// end.
 func (f *cluster) fullest(of func(*node) float64) float64 {
 	most, sum, count := 0.0, 0.0, 0
 	for _, n := range f.nodes {

@@ -10,7 +10,7 @@ import (
 	"cpar/internal/progress"
 )
 
-// A Scenario is a failure or a change. It begins at scenarioStart.
+// A Scenario is a failure or a change, which begins at scenarioStart.
 type Scenario struct {
 	Name  string
 	begin func(*cluster)
@@ -18,7 +18,6 @@ type Scenario struct {
 
 const scenarioStart = 10 * time.Second
 
-// Scenarios lists all simulated scenarios. A tenth of the nodes is 30 of 300.
 var Scenarios = []Scenario{
 	{"nothing happens", func(*cluster) {}},
 	{"one node is killed", func(f *cluster) { f.kill(f.sorted()[:1], false) }},
@@ -47,8 +46,8 @@ var Scenarios = []Scenario{
 	{"one node stands still for eight seconds", func(f *cluster) { f.sorted()[0].frozen = f.now + 8*time.Second }},
 }
 
-// kill ends nodes. Routers learn of the loss when the lease expires.
-// Connections are closed at once, unless power is lost.
+// kill ends nodes. Connections close at once, unless the nodes lose power.
+// Routers learn of the loss when the lease expires.
 func (f *cluster) kill(nodes []*node, power bool) {
 	for _, n := range nodes {
 		n.gone, n.silent = true, power
@@ -67,28 +66,31 @@ type Row struct {
 	Scenario string `json:"scenario"`
 	Requests int    `json:"questions"`
 	Failed   int    `json:"failed"`
-	Late     int    `json:"late"`
-	// P50 to Max are in milliseconds.
+	// Late is the number of answers that took longer than answerTimeout.
+	Late int `json:"late"`
+	// P50 to Max are percentiles and the maximum of response times in
+	// milliseconds.
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	P999 float64 `json:"p999_ms"`
 	Max  float64 `json:"max_ms"`
-	// Hedges and Retries count messages in addition to one per shard.
+	// Hedges and Retries count the messages in excess of one per shard.
 	Hedges  int `json:"hedges"`
 	Retries int `json:"retries"`
-	// Moved is the data newly assigned to nodes, and Fetched the data read from
-	// storage, including temporary copies. Ideal is the share of the data that
-	// belongs to the nodes that came or went.
-	Moved   int64 `json:"moved_bytes"`
+	// Moved is the amount of data newly assigned to nodes.
+	Moved int64 `json:"moved_bytes"`
+	// Fetched is the amount read from storage, including temporary copies.
 	Fetched int64 `json:"fetched_bytes"`
-	Ideal   int64 `json:"ideal_bytes"`
-	// FullestHeld and FullestServed are the maximum data that a node holds and
-	// reads, relative to the mean.
-	FullestHeld   float64 `json:"fullest_held"`
+	// Ideal is the amount of data that belongs to the nodes that came or went.
+	Ideal int64 `json:"ideal_bytes"`
+	// FullestHeld is the maximum data that a node holds, divided by the mean
+	// over nodes.
+	FullestHeld float64 `json:"fullest_held"`
+	// FullestServed is the same ratio for the data that a node reads.
 	FullestServed float64 `json:"fullest_served"`
 }
 
-// answerTimeout is the promised upper bound of an answer's time.
+// answerTimeout is the promised upper bound of the response time.
 const answerTimeout = 2 * time.Second
 
 func (f *cluster) fillRow() {

@@ -2,7 +2,7 @@
 // cluster of nodes that jointly hold indexes. Events are discrete and drawn
 // from a seed, so a run is repeatable. Shard placement and node selection use
 // the router's own code (cloud/placement, cloud/scatter). Nodes, network and
-// storage are modelled.
+// storage are models.
 //
 //	arrivals ─▶ request ─ placement, scatter ─▶ nodes, each with a queue, shards and fetches
 //	scenario (a node dies, a rack fails, thirty nodes join) ─▶ nodes, then the routers' view
@@ -27,21 +27,23 @@ type Options struct {
 	Nodes   int `json:"nodes"`
 	PerRack int `json:"per_rack"`
 	Indexes int `json:"indexes"`
-	// Shards is the number per index, each of ShardBytes.
+	// Shards is the number of shards per index. Each has ShardBytes bytes.
 	Shards     int   `json:"shards"`
 	ShardBytes int64 `json:"shard_bytes"`
-	// Read and Fetch are the bytes that a node scores and fetches per second.
-	Read   float64       `json:"read"`
-	Fetch  float64       `json:"fetch"`
+	// Read and Fetch are the bytes per second that a node scores and fetches.
+	Read  float64 `json:"read"`
+	Fetch float64 `json:"fetch"`
+	// Busy is the share of time that nodes spend on requests.
 	Busy   float64       `json:"busy"`
 	Length time.Duration `json:"length_ns"`
-	// Lease is the time until a silent node counts as dead. During Silence,
-	// nodes without power do not even refuse requests. Hop is the latency of a
-	// message.
-	Lease   time.Duration `json:"lease_ns"`
+	// Lease is the time until a silent node counts as dead.
+	Lease time.Duration `json:"lease_ns"`
+	// Silence is the time during which nodes without power do not even refuse
+	// requests.
 	Silence time.Duration `json:"silence_ns"`
-	Hop     time.Duration `json:"hop_ns"`
-	Seed    uint64        `json:"seed"`
+	// Hop is the latency of a message.
+	Hop  time.Duration `json:"hop_ns"`
+	Seed uint64        `json:"seed"`
 }
 
 // Default describes a large cluster of 300 nodes, each with about 130 GB in
@@ -62,7 +64,7 @@ func (o Options) Check() error {
 }
 
 type shard struct {
-	number int // among all shards
+	number int // index among all shards of the cluster
 	slot   placement.Slot
 }
 
@@ -73,7 +75,8 @@ type cluster struct {
 	events events
 	nodes  map[string]*node
 	shards []shard
-	// These are the routers' view: the nodes present, and those that stay.
+	// The routers see the nodes in map all, and place shards on those in map
+	// remaining.
 	all, remaining *placement.Map
 
 	busy      scatter.NodeLoad
@@ -193,8 +196,8 @@ func (f *cluster) send(q *scatter.Query, s shard, to scatter.Send, step func()) 
 	})
 }
 
-// An event is a function called at a time. Simultaneous events keep the order
-// of scheduling.
+// An event is a function to call at a given time. Simultaneous events run in
+// the order in which they were scheduled.
 type event struct {
 	at    time.Duration
 	order int

@@ -25,7 +25,6 @@ import (
 	"cpar/user"
 )
 
-// Photos writes n small images and returns a corpus of them.
 func Photos(t *testing.T, n int) *measure.Corpus {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,7 +77,8 @@ func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	return c
 }
 
-// RandomFeatures draws features near centre, or a new centre if it is nil.
+// RandomFeatures draws features near centre, or new independent features if
+// centre is nil.
 func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
@@ -101,7 +101,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	if centre == nil {
 		centre = new(feature.Vectors)
 	}
-	// The smoothing of lab histograms requires sum 1.
+	// Smoothing requires lab histograms with sum 1.
 	histogram := func(near []float32) []float32 {
 		h, sum := part(48, near, true), float32(0)
 		for _, x := range h {
@@ -121,7 +121,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	return v
 }
 
-// MustSession builds an index with a forest, and 8 requests.
+// MustSession builds an index with a forest, and vectors of 8 requests.
 func MustSession(t *testing.T, records int) *measure.Session {
 	t.Helper()
 	return NewSession(t, SyntheticCorpus(1, records, 8), user.Options{PCA: 128})
@@ -136,8 +136,9 @@ func RequestFor(t *testing.T, s *measure.Session, i int, p cpar.Params) *cpar.Re
 	return q
 }
 
-// Learnable returns a corpus with synthetic embeddings. Each photo has one
-// visible and one invisible keyword, so that no value is 0 or 100.
+// Learnable returns a corpus with synthetic embeddings. Each photo has a
+// keyword that its features show and one that they do not, so that no quality
+// is 0 or 100 %.
 func Learnable(train, test int) *measure.Corpus {
 	c := SyntheticCorpus(5, train, test)
 	rng := rand.New(rand.NewPCG(5, 2))
@@ -157,7 +158,7 @@ func Learnable(train, test int) *measure.Corpus {
 	return c
 }
 
-// fakeNetwork embeds 8×8 pixels as the brightness of their rows.
+// fakeNetwork embeds an image of 8×8 pixels as the brightness of its rows.
 type fakeNetwork struct{ digest byte }
 
 func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
