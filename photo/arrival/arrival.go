@@ -93,8 +93,8 @@ func (w *Watcher) Close() {
 }
 
 // Next waits until photos have settled and returns them. It returns a photo
-// again only after its files have changed. more reports that other photos have
-// not settled yet.
+// again only after its files have changed. Result more reports that other
+// photos have not settled yet.
 func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, err error) {
 	for {
 		wait := w.o.Every
@@ -140,13 +140,13 @@ func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
 		w.o.Note(failed)
 	}
 	if l != nil {
-		err = nil // no photo yet
+		err = nil // a folder without photos is no error
 	}
 	return l, err
 }
 
 // look returns the photos that have settled, compared with their last known
-// states. next is the time until another may settle, or 0.
+// states. Result next is the time until another photo may settle, or 0.
 func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,7 +24,7 @@
 //     inside the folder, even if a table names a symbolic link. It exists and,
 //     if a table names it, is not empty.
 //   - Every photo has 1 to 31 keywords ([MaxKeywords], the capacity of the
-//     encrypted block), each 1 to 128 bytes ([MaxKeywordBytes]) of NFC without
+//     encrypted block), each 1 to 128 bytes ([MaxKeywordBytes]) of NFC text without
 //     control characters. Keywords are distinct. Words that differ only in case
 //     are merged into the most frequent spelling of the collection.
 //
@@ -97,7 +97,8 @@ type Options struct {
 	// keywords of a folder tree.
 	IncludePeople bool
 	// Machine, if not nil, returns the keywords that this program suggested for
-	// a file. Like suggestions marked in the file, they do not count.
+	// a file. Like suggestions that are marked in the file, they do not count
+	// as keywords.
 	Machine  func(path string) []string
 	Progress progress.Func
 }

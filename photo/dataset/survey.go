@@ -63,9 +63,9 @@ func (c *Collection) names() map[string]bool {
 	return names
 }
 
-// Uncertain returns the warnings behind which a photo may exist that is not in
-// c.Photos. Callers that treat missing photos as deleted must check Uncertain
-// first.
+// Uncertain returns the warnings that may stand for an existing photo missing
+// from c.Photos. Callers that treat missing photos as deleted must check
+// Uncertain first.
 func (c *Collection) Uncertain() (list []Warning) {
 	items := c.names()
 	for _, w := range c.Warnings {
