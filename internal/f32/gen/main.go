@@ -31,8 +31,8 @@ var at = kernelgen.At
 type level struct {
 	name  string
 	lanes int // float32 values of a register
-	rows  int // of a tile: rows×2 sums, two registers for b and one for a
-	wide  int // rows of a tile of float64: rows×3 sums, three registers for b and one for a
+	rows  int // rows of a tile, which uses rows×2 registers for sums, two for b and one for a
+	wide  int // rows of a float64 tile, which uses rows×3 registers for sums, three for b and one for a
 }
 
 var levels = []level{{"AVX2", 8, 6, 4}, {"AVX512", 16, 12, 8}}
