@@ -1,5 +1,5 @@
 // Package model documents the packages that turn decoded images into vectors
-// and neighbours into keywords. It holds no code.
+// and neighbours into keywords.
 //
 //	images      ─▶ feature ─┐
 //	embeddings  ────────────┼─▶ profile ─▶ z, small integers ─▶ user/ encrypts them

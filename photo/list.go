@@ -40,7 +40,6 @@ func (s Skipped) String() string {
 	return text
 }
 
-// Options control which files List leaves out.
 type Options struct {
 	// Exclude holds patterns of path.Match, for the slash-separated path below
 	// the root or the base name. Matching folders are not entered.

@@ -13,7 +13,7 @@ import (
 )
 
 // painting is an image in progress. It remembers the last visible layer at
-// every pixel, so its keywords describe only layers still visible at the end.
+// every pixel.
 type painting struct {
 	img    *image.RGBA
 	gc     *gg.Context // draws into img

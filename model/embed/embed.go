@@ -4,16 +4,15 @@
 //
 // Levels are features rounded to integers 0 to β (package vector). The paper
 // maps a level x to the unary vector of x ones and β − x zeros. The squared L2
-// distance of two unary vectors equals the L1 distance of their levels. It
-// projects the m·β elements to m̂ = α·m·log_γ(β+1) values by a random matrix of
-// ±1 (Johnson and Lindenstrauss, Achlioptas 2003). With m = 864, β = 999, α =
-// 1, γ = 100 this reduces 863,136 elements to 1296 by a matrix of a gigabyte.
+// distance of unary vectors equals the L1 distance of their levels. A random
+// matrix of ±1 (Johnson and Lindenstrauss, Achlioptas 2003) projects the m·β
+// elements to m̂ = α·m·log_γ(β+1) values. With m = 864, β = 999, α = 1, γ = 100
+// this reduces 863,136 elements to 1296 by a matrix of a gigabyte.
 //
-// This package forms neither the unary vector nor the matrix. The projection of
-// the unary vectors is a sum over the coordinates. For a coordinate of level x,
-// it adds a walk of x steps, where each step is a vector of m̂ signs. All walks
-// can start at a common baseline, because this changes no difference between
-// photos:
+// This package forms neither the unary vector nor the matrix. The projection is
+// a sum over the coordinates. A coordinate of level x adds a walk of x steps,
+// each a vector of m̂ signs. Starting all walks at a common baseline changes no
+// difference between photos:
 //
 //	z(x) = Σ_d [ Σ_{l = base_d+1 … x_d} step(d, l) − Σ_{l = x_d+1 … base_d} step(d, l) ]
 //
@@ -58,8 +57,8 @@ const (
 // "paper", each with Σ|x| ≤ 1.
 const l1Features = 6
 
-// Dimension returns m̂ = α·m·log_γ(β+1), rounded to the nearest integer: 1296
-// for m = 864, β = 999, α = 1, γ = 100. It returns 0 unless m̂ is positive.
+// Dimension returns m̂ = α·m·log_γ(β+1), rounded to the nearest integer. It
+// returns 0 unless m̂ is positive.
 func Dimension(m, beta int, alpha, gamma float64) int {
 	d := math.Round(alpha * float64(m) * math.Log(float64(beta)+1) / math.Log(gamma))
 	if !(d > 0 && d <= math.MaxInt32) {
@@ -72,10 +71,10 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 // for vectors of profile "paper". A photo's L1 distance from the middle levels
 // is at most B = 6·β/2 + m/2, because six features have norms of at most 1, a
 // unit is β/2 levels, and rounding adds half a level per coordinate. Medians
-// are at most twice as far from any point as the photos are on average. The
-// baselines are therefore at most 2B from the middle, and a photo is at most 3B
-// from the baselines, 10,287 for the paper's numbers. The result is at most
-// 32,767, which keeps the sums of EmbedAll exact.
+// are at most twice as far from any point as the photos are on average.
+// Baselines are therefore at most 2B from the middle, and a photo is at most 3B
+// = 10,287 from them. The result is at most 32,767, which keeps the sums of
+// EmbedAll exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(l1Features*beta+m)/2, math.MaxInt16)
 }
@@ -243,9 +242,8 @@ func (p *Projection) Embed(levels []uint16) ([]int16, error) {
 	if err := p.check(levels); err != nil {
 		return nil, fmt.Errorf("embedding a photo: %w", err)
 	}
-	// A bit b of a step means the sign 2b − 1. Hence z = 2·(ones above − ones
-	// below) − (steps above − steps below), where above and below refer to the
-	// baseline.
+	// Bit b means the sign 2b − 1, so z = 2·(ones above − ones below) − (steps
+	// above − steps below), counted above and below the baseline.
 	size := p.rowBytes()
 	above, below := newTally(size), newTally(size)
 	bits := make([]byte, min(p.beta, stepsPerRead)*size)

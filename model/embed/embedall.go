@@ -10,9 +10,8 @@ const (
 	// Each 64-bit word holds four lanes, each with one value of z.
 	laneBits = 16
 	lanes    = 64 / laneBits
-	// tileWords is the number of words of z summed over all coordinates at a
-	// time. It is one cache line, so that the sums of 20,000 photos stay in a
-	// core's cache.
+	// tileWords is the number of words of z summed at a time: one cache line,
+	// so that the sums of 20,000 photos stay in a core's cache.
 	tileWords         = 8
 	tileCols          = tileWords * lanes
 	tileBytes         = tileCols / 8
@@ -43,9 +42,9 @@ type coordinate struct {
 // In addition to levels and the result, it needs at most 152 MB for the paper's
 // parameters.
 //
-// Four values share a 64-bit word. A negative sum in one lane borrows from the
-// next lane, and unpack undoes the borrow. This is exact if the final value of
-// every lane is within ±32,767, which MaxSteps ensures.
+// Four values share a 64-bit word. A negative lane borrows from the next, and
+// unpack undoes the borrow. This is exact if every final value is within
+// ±32,767, which MaxSteps ensures.
 func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	for i, x := range levels {
 		if err := p.check(x); err != nil {
@@ -116,8 +115,7 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 }
 
 // prefixSums returns the sums of ones from the baseline to every level of c,
-// for the columns of a tile. Each level has tileWords words. Slice walk is
-// reused if it is large enough.
+// for the columns of a tile, in tileWords words per level. It reuses walk.
 func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {

@@ -10,11 +10,10 @@ import (
 // (decode.ContentDigest). Entries therefore stay valid when a photo is renamed
 // or its keywords change.
 //
-// NewCache keeps its entries in a localstore.Store (package user/localstore),
-// which encrypts them under the owner's key and bounds their size. OpenCache
-// keeps them in a plaintext folder, for measurements. Damaged or outdated
-// entries count as missing. Several goroutines and processes may use a Cache. A
-// nil *Cache stores nothing.
+// NewCache encrypts entries under the owner's key and bounds their size
+// (package user/localstore). OpenCache keeps plaintext in a folder, for
+// measurements. Damaged or outdated entries count as missing. Several
+// goroutines and processes may use a Cache. A nil *Cache stores nothing.
 type Cache struct {
 	store    store
 	readOnly bool
@@ -43,8 +42,7 @@ var (
 	textKind      = fmt.Sprintf("text %d", embeddingVersion)
 )
 
-// cached returns the value stored under kind and name. Without a valid one, it
-// computes the value and tries to store it.
+// cached returns the stored value, or computes it and tries to store it.
 func cached[T any](c *Cache, kind string, name []byte, decode func([]byte) (T, bool), compute func() (T, error), encode func(T) []byte) (T, error) {
 	if c != nil {
 		if body, ok := c.store.Get(kind, name); ok {

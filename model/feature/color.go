@@ -4,22 +4,21 @@ import "math"
 
 const (
 	colorBins = 16
-	colorSide = 256 // larger images are reduced to this longest side before colours are counted
+	colorSide = 256 // longest side at which colours are counted, after reduction
 )
 
-// colorCounts holds the numbers of pixels in the bins of three colour spaces,
-// 16 bins per channel.
+// colorCounts holds histograms of three colour spaces, 16 bins per channel.
 type colorCounts struct {
 	pixels        int
 	rgb, hsv, lab [ColorDim]int
 }
 
-// A light is the value of one channel in [0, 1], in two forms: as stored (sRGB)
-// and as linear light.
+// A light is a channel value in [0, 1], both as stored (sRGB) and as linear
+// light.
 type light struct{ stored, linear float64 }
 
-// byteLights holds the light of every 8-bit channel value. Its last entry, for
-// 256, is needed for interpolation in meanLight.
+// byteLights holds the light of every 8-bit channel value. Entry 256 is for
+// interpolation.
 var byteLights = func() (t [257]light) {
 	for i := range t {
 		x := float64(i) / 255
@@ -66,8 +65,8 @@ func count(bins *[ColorDim]int, x, y, z float64) {
 }
 
 func (c *colorCounts) write(v *Vectors) {
-	// Every pixel is counted once in each of the three channels, so the counts of a
-	// histogram sum to three times the number of pixels.
+	// Every pixel counts once per channel, so the counts of a histogram sum to
+	// three times the number of pixels.
 	total := float64(3 * c.pixels)
 	for i := range ColorDim {
 		v.RGB[i] = float32(float64(c.rgb[i]) / total)
@@ -78,9 +77,9 @@ func (c *colorCounts) write(v *Vectors) {
 
 // hsv returns the hue in turns, the saturation and the value, all in [0, 1].
 func hsv(r, g, b float64) (h, s, v float64) {
-	// Divisors are increased by tiny to avoid 0/0 for greys. The increase also
-	// moves ratios of small integers, which often lie exactly on the edge
-	// between two bins, just below that edge.
+	// Adding tiny to divisors avoids 0/0 for greys. It also moves ratios of
+	// small integers, which often lie exactly on the edge between two bins,
+	// below that edge.
 	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)

@@ -21,10 +21,9 @@ import (
 //
 // Numbers are little-endian. The file name consists of the first 32 bytes of
 // the entry's name in hex, the kind, and up to 8 further bytes of the name in
-// hex. Entries that a killed process or a power failure cut off, and entries
-// that another process is writing, fail the checksum and count as missing. The
-// checksum does not protect against an attacker with write access. Files have
-// mode 0600, folders 0700.
+// hex. Entries that are incomplete, or that another process is writing, fail
+// the checksum and count as missing. The checksum does not protect against an
+// attacker with write access. Files have mode 0600, folders 0700.
 type dirStore struct{ dir string }
 
 const (

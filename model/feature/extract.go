@@ -11,7 +11,7 @@ import (
 // An Extractor computes the features of images, one at a time. It holds about
 // 1.7 MB of buffers and must not be used concurrently.
 type Extractor struct {
-	plan  *plan // for the previous image, reused because most images of a collection have one of few sizes
+	plan  *plan // for the previous image's size, because collections have few sizes
 	color colorCounts
 	gabor *gaborScratch
 	haar  [haarSide * haarSide]float64

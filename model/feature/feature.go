@@ -11,23 +11,21 @@
 // Vectors are raw values. Package profile later reduces some to principal
 // components and normalises them. Up to rounding, the paper's seven features
 // equal the results of OpenCV and PyWavelets, the libraries named by the
-// paper's authors. Tests compare them. Function blockRow describes the
-// exceptions in gaborq.
+// paper's authors. Tests compare them. For gaborq, see function blockRow.
 //
 // Colours are counted in the image itself if its longest side is at most 256
 // pixels, otherwise in the image reduced to 256 pixels by area averaging. Grey
 // is 0.299 R + 0.587 G + 0.114 B, scaled to 128×128 for Gabor and to 64×64 for
 // Haar, ignoring the aspect ratio. The paper derives 256 Gabor values from
-// twelve filters (three scales, four orientations), although 256 is not a
-// multiple of twelve. This package averages the three scales, and computes 64
-// blocks for each of the four orientations.
+// twelve filters (three scales, four orientations), although twelve does not
+// divide 256. This package averages the scales and computes 64 blocks per
+// orientation.
 //
 // The features follow Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
 // Image Annotation with Randomized KD-Forest", and its baseline, Makadia,
 // Pavlovic, Kumar, "A New Baseline for Image Annotation", ECCV 2008.
 //
-// Features are plaintext and stay with the owner. This package must not import
-// user/ or cloud/.
+// Features are plaintext and stay with the owner.
 package feature
 
 import (
@@ -51,23 +49,22 @@ const (
 
 // Vectors are the features of one image. The caller owns the slices.
 type Vectors struct {
-	RGB    []float32 // 48 bins, 16 per channel
-	HSV    []float32 // 48 bins, 16 per channel
-	Lab    []float32 // 48 bins, 16 per channel
+	RGB    []float32 // 48 bins
+	HSV    []float32 // 48 bins
+	Lab    []float32 // 48 bins
 	Gabor  []float32 // 256 mean magnitudes, for grey in [0, 1]
 	GaborQ []float32 // 256 mean phases in eighths of a turn, 0…7
 	Haar   []float32 // 4096 magnitudes of coefficients, for grey in [0, 1]
 	HaarQ  []float32 // 4096 signs of the same coefficients: -1, 0 or 1
-	// Patches has 1600 values: the strength of each of 400 patch words (local
-	// structures such as edges, patches.go) in each quarter of the image. The
-	// quarters are top left, top right, bottom left and bottom right.
+	// Patches has 1600 values: the strength of 400 patch words (local
+	// structures such as edges, patches.go) in each quarter, top left, top
+	// right, bottom left and bottom right.
 	Patches []float32
 	// Embedding is the output of the image network, or nil if none was used. It
 	// is not part of the JSON.
 	Embedding *Embedding `json:"-"`
 }
 
-// A Kind classifies the values of a block.
 type Kind int
 
 const (

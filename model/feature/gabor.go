@@ -18,9 +18,9 @@ const (
 	gaborReach  = 24
 	gaborPadded = gaborSide + 2*gaborReach
 
-	// gaborNoise separates responses from rounding errors. It is far above the
-	// float64 rounding error of a zero response (below 1e-13) and far below the
-	// response to a difference of one grey level (above 1e-5).
+	// gaborNoise is far above the rounding error of a zero response (below
+	// 1e-13) and far below the response to a difference of one grey level
+	// (above 1e-5).
 	gaborNoise = 1e-11
 )
 
@@ -29,8 +29,7 @@ var gaborWavelengths = [3]float64{4, 8, 16}
 // gaborKernel returns the value of a complex Gabor kernel at offset (dx, dy)
 // from its centre. The real part equals OpenCV's cv2.getGaborKernel with phase
 // offset ψ = 0, and the imaginary part equals it with ψ = π/2. OpenCV fills the
-// kernel back to front, which only negates the imaginary part, because that
-// part is odd.
+// kernel back to front, which only negates the imaginary part, an odd function.
 func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	sigma := wavelength / 2
 	sin, cos := math.Sincos(float64(orientation) * math.Pi / 4)
@@ -46,10 +45,10 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
 // gaborSpectrum returns the transfer function (the Fourier transform) of a
-// kernel after subtracting the mean of the kernel's real part. It returns
-// fftSide² values, and divides each by fftSide² because the inverse transform
-// in filter does not. The values are real, because a kernel k is
-// conjugate-symmetric about its centre: k(−d) = conj k(d).
+// kernel after subtracting the mean of the kernel's real part. Its fftSide²
+// values are divided by fftSide², because the inverse transform in filter does
+// not divide. The values are real, because a kernel k is conjugate-symmetric
+// about its centre: k(−d) = conj k(d).
 func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	const n = fftSide
 	half := gaborHalf(wavelength)
@@ -105,8 +104,8 @@ func newGaborScratch() *gaborScratch {
 }
 
 // respond writes the mean magnitudes and the quantised mean phases of the Gabor
-// responses to a 128×128 grey image in [0, 1]. Each value is a mean over the
-// pixels of one block and the three scales, for one orientation.
+// responses to a 128×128 grey image in [0, 1]. Each mean is over one block and
+// the three scales.
 func (s *gaborScratch) respond(grey []float64, magnitude, quantised []float32) {
 	clear(s.mag[:])
 	clear(s.phase[:])
@@ -125,9 +124,9 @@ func (s *gaborScratch) respond(grey []float64, magnitude, quantised []float32) {
 	}
 }
 
-// transform computes the spectrum of a grey image. It first pads the image by
+// transform computes the spectrum of a grey image. It pads the image by
 // mirroring it about its border pixels (OpenCV's BORDER_REFLECT_101) and fills
-// the rest of the fftSide×fftSide matrix with zeros.
+// the rest of the matrix with zeros.
 func (s *gaborScratch) transform(grey []float64) {
 	clear(s.image)
 	for y := range gaborPadded {
@@ -229,11 +228,11 @@ func (s *gaborScratch) collect(orientation int) {
 // equals the sum of the factors' angles, up to whole turns, and turnsLost
 // counts those turns. Eight pixels therefore share one arctangent.
 //
-// If the real part of a response is negative and its imaginary part is only
-// rounding noise, the computed angle could be +π or −π. Such an angle counts as
-// 0, the mean of the two. The angle of a response that is only noise also
-// counts as 0, because noise differs between machines. For these two reasons
-// feature gaborq differs from OpenCV's results, mostly in border blocks.
+// The computed angle of a response with a negative real part and only noise as
+// imaginary part could be +π or −π. It counts as 0, the mean of the two. A
+// response of only noise also counts as 0, because noise differs between
+// machines. For these reasons gaborq differs from OpenCV's results, mostly in
+// border blocks.
 func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 	const run = 8 // the smallest product, (1e-11)⁸, is well within float64's range
 	turns := 0
@@ -256,10 +255,10 @@ func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 
 // turnsLost returns the number of turns, −1 to 1, to add to a product's angle
 // to obtain the sum of its factors' angles. Its parameters are the imaginary
-// parts of the two factors and of the product. If both factors lie in the upper
-// half-plane and the product lies in the lower, the sum exceeds π, so a turn is
-// added. If both factors lie in the lower half-plane and the product lies in
-// the upper, the sum is below −π, so a turn is subtracted.
+// parts of the two factors and of the product. The sum exceeds π if both
+// factors lie in the upper half-plane and the product lies in the lower. It is
+// below −π if both factors lie in the lower half-plane and the product lies in
+// the upper.
 func turnsLost(a, b, product float64) int {
 	sa, sb, sp := math.Float64bits(a)>>63, math.Float64bits(b)>>63, math.Float64bits(product)>>63
 	return int(sp&^(sa|sb)) - int(sa&sb&^sp)

@@ -27,20 +27,19 @@ const (
 	patchValues = 3 * patchSide * patchSide
 	patchStep   = 2
 	patchWords  = 400
-	// patchLong and patchShort are the sides of the reduced image. Its longer
-	// side corresponds to the image's longer side.
+	// patchLong and patchShort are the sides of the reduced image, which keeps
+	// the orientation.
 	patchLong, patchShort = 96, 64
-	// patchFloor is added to the variance of a patch, whose values are in
-	// 0…255. It prevents noise in flat areas such as sky from being amplified.
+	// patchFloor is added to the variance of a patch (values 0…255), so that
+	// noise in flat areas such as sky is not amplified.
 	patchFloor = 10
 	// patchThreshold is subtracted from every response, so that weak responses
 	// count as 0.
 	patchThreshold = 0.5
 )
 
-// patchFile holds for each word a scale and an offset (float32), followed by
-// the word's patchValues values as int16 multiples of the scale, ordered by
-// channel, row and column.
+// patchFile holds for each word a scale and an offset (float32), then
+// patchValues int16 multiples of the scale, by channel, row and column.
 //
 //go:embed patches.bin
 var patchFile []byte
@@ -71,8 +70,8 @@ func newPatchScratch() *patchScratch {
 
 func patchesOf(side int) int { return (side-patchSide)/patchStep + 1 }
 
-// respond writes the mean response of every word in every quarter of an image
-// to out. The image has w columns and RGB values in 0…255.
+// respond writes to out the mean response of every word in every quarter of an
+// image with w columns and RGB values in 0…255.
 func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	across, down := patchesOf(w), patchesOf(len(rgb)/3/w)
 	for y := range down {

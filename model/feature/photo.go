@@ -59,7 +59,6 @@ func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Ve
 	return v, nil
 }
 
-// Options configures extraction.
 type Options struct {
 	// Cache, if set, is consulted before an image is decoded.
 	Cache *Cache
@@ -70,7 +69,6 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// A Photo is one photo of a collection on its way from a file into an index.
 type Photo struct {
 	Vectors  *Vectors // nil until they are computed, or if the image is unusable
 	Keywords []string

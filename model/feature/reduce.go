@@ -2,10 +2,9 @@ package feature
 
 import "slices"
 
-// This file reduces images as OpenCV's INTER_AREA (area averaging) does. The
-// reduction is linear and separable, so one pass over the rows of an image
-// computes any number of reductions. Runs of pixels with equal weights are
-// first summed in integers.
+// This file reduces images as OpenCV's INTER_AREA (area averaging) does. It is
+// linear and separable, so one pass over the rows computes any number of
+// reductions. Runs of pixels with equal weights are first summed in integers.
 
 // A tap is the weight w of a source position in destination dst.
 type tap struct {
@@ -74,9 +73,8 @@ func (t *target) scaleToUnit() []float64 {
 	return t.out
 }
 
-// A reducer adds up each segment, a run of columns with equal taps in all
-// targets, over a run of rows with equal taps. It then distributes the sums to
-// its targets.
+// A reducer adds up segments (runs of columns with equal taps) over runs of
+// rows with equal taps, and distributes the sums to its targets.
 type reducer struct {
 	targets []*target
 	ends    []int     // segment s has columns ends[s-1] … ends[s]-1

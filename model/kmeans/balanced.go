@@ -17,9 +17,9 @@ import (
 
 // BalancedCells is a division of a collection into cells that all hold the same
 // number of records (their slots), so that cell sizes reveal nothing. Every
-// record is in its own cell, usually the one with the nearest centroid. A
-// cell's remaining slots hold further records that are nearly as close to it as
-// to their own cells.
+// record is in its own cell, usually the one with the nearest centroid. The
+// remaining slots hold further records, those nearly as close to this cell as
+// to their own.
 //
 //	rows ─▶ the best of several Fits (choose) ─▶ Centroids
 //	     ─▶ each cell takes its own records and those closest to joining it ─▶ Records
@@ -131,8 +131,8 @@ func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size in
 	}
 }
 
-// Nearest returns the cell whose centroid is nearest to row. If several are
-// equally near, it returns the lowest.
+// Nearest returns the cell whose centroid is nearest to row, the lowest in a
+// tie.
 func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
@@ -228,9 +228,8 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 // chosen division finds 0.861 of the ten nearest neighbours. The most even of
 // eight divisions finds 0.850.
 const (
-	// restarts is the number of divisions tried. Each divides a sample of at
-	// most sampled rows (or one row per cell, if there are more cells), evenly
-	// spaced in the collection.
+	// restarts is the number of divisions tried, each on sampled rows that are
+	// evenly spaced in the collection.
 	restarts, sampled = 32, 1 << 14
 	// A division is judged by the evalNeighbours nearest neighbours of each of
 	// evalRows rows.

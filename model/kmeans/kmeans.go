@@ -13,7 +13,6 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Options configures clustering.
 type Options struct {
 	// Cells is k, the number of cells, capped at the number of rows. 0 means
 	// DefaultCells in FitPhotos and is invalid in Fit.
@@ -59,8 +58,8 @@ func Fit(ctx context.Context, rows [][]float32, opt Options) (*Partition, error)
 		}
 		m.update()
 	}
-	// Renumber the cells at random, because the order in which k-means++ drew
-	// the centroids would reveal outlying cells.
+	// Renumber the cells at random, because the order of drawing would reveal
+	// outlying cells.
 	numbers := m.rng.Perm(m.k)
 	for i, c := range m.cell {
 		m.cell[i] = uint32(numbers[c])
@@ -164,9 +163,9 @@ func (m *lloyd) start() {
 	}
 }
 
-// draw returns the number of a row, with a probability proportional to
-// m.distance. If every row equals a centroid, draw chooses uniformly, and
-// assign then repairs the empty cells.
+// draw returns the index of a row with probability proportional to m.distance.
+// If every row equals a centroid, draw chooses uniformly, and assign then
+// repairs the empty cells.
 func (m *lloyd) draw() int {
 	total := 0.0
 	for _, d := range m.distance {
@@ -225,9 +224,8 @@ func (m *lloyd) assign() int {
 	return changed
 }
 
-// fill moves one row into every empty cell. It chooses the row farthest from
-// its centroid, among cells with at least two rows. In a tie it chooses a row
-// of the largest cell.
+// fill moves one row into every empty cell: the row farthest from its centroid
+// among cells of at least two rows, in a tie a row of the largest cell.
 func (m *lloyd) fill() {
 	clear(m.size)
 	for _, l := range m.cell {
@@ -265,7 +263,6 @@ func (m *lloyd) update() {
 	})
 }
 
-// mean returns the mean of the rows of a non-empty cell.
 func mean(row func(i int) []float32, members []uint32) []float32 {
 	out := make([]float32, len(row(int(members[0]))))
 	sum := make([]float64, len(out))
@@ -312,8 +309,8 @@ type Partition struct {
 	// Cell has the cell of each record.
 	Cell []uint32
 	// Order lists the records by cell, and within a cell in their original
-	// order. An index is stored in this order: its record p is record Order[p]
-	// of the collection.
+	// order. Record p of an index in this order is record Order[p] of the
+	// collection.
 	Order []uint32
 	// Starts has the start of each cell in Order, and n at the end.
 	Starts []uint32

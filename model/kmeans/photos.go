@@ -12,8 +12,8 @@ import (
 
 const (
 	// components is the number of principal components used for clustering.
-	// Between 24 and 64 components, the share of nearest photos found changes
-	// by only 0.01.
+	// From 24 to 64 components, the share of nearest photos found changes by
+	// 0.01.
 	components = 48
 	basisRows  = 6000
 	// projectedRows is the number of photos whose rows are in memory at a time,

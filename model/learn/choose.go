@@ -102,7 +102,7 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // Choose tries options by cross-validation on the collection alone. The
 // calibrated ranker annotates each photo with neighbours from the other folds,
 // at distances learnt from the other folds. The trial with the highest
-// Quality.Distances (the merit before guesses are weighted) wins.
+// Quality.Distances (merit without chosen guesses) wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
 // and the most dimensions. For the best pair it tries all pairs of ridge and

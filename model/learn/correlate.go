@@ -118,7 +118,7 @@ func (m *moments) covariances() (xx, xy, yy blas64.General) {
 }
 
 // A solution holds the directions of the projection and the regression of the
-// keywords, in the notation of the package comment (learn.go).
+// keywords, in the notation of learn.go.
 type solution struct {
 	directions   blas64.General // A^{-1/2} U S, q × dim, or fewer columns if the rank is lower
 	correlations []float64      // S, one per direction
@@ -246,8 +246,8 @@ func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (so
 	return r.s, r.err
 }
 
-// cholesky returns the lower Cholesky factor of c after adding ridge times its
-// mean diagonal value to the diagonal. It overwrites c.
+// cholesky returns the lower Cholesky factor of c plus ridge times its mean
+// diagonal value. It overwrites c.
 func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	n, trace := c.Rows, 0.0
 	for i := range n {

@@ -319,9 +319,8 @@ func (f *ccaProblem) projection(m *moments, s solution) *Projection {
 		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, s.guess)
 		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
-	// Only the direction of a vector matters, so dividing by the largest value
-	// changes nothing. It keeps float32 from overflowing for features in any
-	// unit.
+	// Only the direction of a vector matters. Dividing by the largest value
+	// keeps float32 from overflowing for features in any unit.
 	largest := 0.0
 	for _, v := range w.Data {
 		largest = max(largest, math.Abs(v))

@@ -11,9 +11,8 @@ import (
 )
 
 // A guesser is a ridge regression that estimates keywords from the projection's
-// centred input (q values). It always has maxWords rows, those without a
-// keyword being 0, because the length of a projection must not reveal the
-// number of keywords.
+// centred input (q values). It always has maxWords rows, with zeros for missing
+// keywords, because the length of a projection must not reveal their number.
 type guesser struct {
 	words map[string]int // row of each keyword
 	mean  []float32      // maxWords, each keyword's share of the photos

@@ -51,11 +51,9 @@
 //
 // Fit rounds components, landmarks, directions and regression to int16 with one
 // scale per row, so that an encoding is small and reproduces the same vectors
-// exactly. Fit computes principal components from at most 5,000 photos, and
-// Choose selects options on at most 5,000.
+// exactly.
 //
-// A Projection reveals much about the collection and stays with the owner. This
-// package must not import user/ or cloud/.
+// A Projection reveals much about the collection and stays with the owner.
 package learn
 
 import (
@@ -114,7 +112,6 @@ type block struct {
 	basis  matrix16 // components × length
 }
 
-// In returns the number of values of a row.
 func (p *Projection) In() int {
 	in := 0
 	for _, b := range p.blocks {

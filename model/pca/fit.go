@@ -21,8 +21,8 @@ const MaxIn = 1 << 16
 // The Krylov space has krylovFactor·out + krylovExtra dimensions. It grows by
 // blocks of out/4 rows, but at least minBlock and at most maxBlock. For the
 // Haar signs (haarq) of Corel-5k, 128 components then capture 0.998 of the
-// variance that the best 128 components would capture. Narrower blocks would
-// capture more but read the rows more often.
+// variance of the best 128. Narrower blocks would capture more but read the
+// rows more often.
 const (
 	krylovFactor = 3
 	krylovExtra  = 64
@@ -152,7 +152,7 @@ func centre(rows [][]float32) (centred, error) {
 			}
 			most, sum := 0.0, 0.0
 			for _, row := range rows {
-				square := 0.0 // summed per row, so that the processor can overlap several rows' additions
+				square := 0.0 // per row, so that the processor can overlap the sums of several rows
 				for j, v := range row[start:end] {
 					x := float64(v) - mean[j]
 					if x := math.Abs(x); x > most {
@@ -166,7 +166,7 @@ func centre(rows [][]float32) (centred, error) {
 		}
 	})
 	for _, t := range total {
-		c.total += t // finite for finite rows, because squares of float32 values are far below float64's maximum
+		c.total += t // finite for finite rows, because float32 squares are far below float64's maximum
 	}
 	if math.IsNaN(c.total) || math.IsInf(c.total, 0) {
 		return c, notFinite(rows)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// panel is the number of products that are summed in float32 before the sum
-	// is added to a float64.
+	// panel is the number of products summed in float32 before they are added
+	// to a float64.
 	panel = 128
 	// forwardRows is the number of rows of X multiplied at a time.
 	forwardRows  = 128
@@ -127,8 +127,8 @@ func (s *subspace) randomise(m blas64.General) {
 	}
 }
 
-// minRemainder bounds rounding errors: if the part of a row outside the space
-// is at most this share of its length, the row counts as lying in the space.
+// minRemainder is the share of a row's length up to which its part outside the
+// space may be rounding error of float32 products.
 const minRemainder = 1e-6
 
 // extend adds the directions of the rows of m, which it overwrites. Random

@@ -40,8 +40,8 @@ func (p *LearnedProfile) ridgeIn() (in int) {
 
 // ridgeRow returns the input of the kernel ridge regression: the embedding, the
 // colour histograms and, for the bundled network, the probabilities of
-// WordNet's nodes (classes and their hypernyms). It also returns the prior of
-// every word, nil if the network has neither classes nor a text half.
+// WordNet's nodes (classes and their hypernyms). It also returns the prior, nil
+// if the network has neither classes nor a text half.
 func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prior, error) {
 	var row []float32
 	for _, part := range [][]float32{photo.Embedding.Values, photo.RGB, photo.HSV, photo.Lab} {

@@ -120,8 +120,8 @@ func NoNetwork() error {
 	return hint.Add(fmt.Errorf("%w: the index was built with profile network, and no image network was named", cpar.ErrInput), "pass the model file that it was built with (--model FILE)")
 }
 
-// OtherNetwork returns the error for an index built with another image network.
-// Distances between embeddings of different networks are meaningless.
+// OtherNetwork returns the error for an index built with another image network,
+// because distances between embeddings of different networks are meaningless.
 func OtherNetwork(want, got [sha256.Size]byte) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with network %x…, but this one is %x…", cpar.ErrInput, want[:6], got[:6]),
 		"pass the model file and the preprocessing that the index was built with, or build the index again with this one")
@@ -185,7 +185,6 @@ func (p *LearnedProfile) Projector(seed.Secret) (Projector, error) {
 	return roundingProjector{p.dim}, nil
 }
 
-// roundingProjector multiplies values by unitsPerLength and rounds them.
 type roundingProjector struct{ dim int }
 
 func (r roundingProjector) Project(v *vector.Vector) ([]int16, error) {
@@ -211,8 +210,8 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// hasRidge and hasText are flags in the encoded dimensions: the profile has a
-// kernel ridge regression, and the regression has a text prior.
+// hasRidge and hasText are flags in the encoded dimensions, for a kernel ridge
+// regression and for its text prior.
 const hasRidge, hasText = 1 << 15, 1 << 14
 
 // AppendBinary appends the dimensions, the network if any, the projection, and

@@ -18,8 +18,8 @@ import (
 	"cpar/model/vectorlayout"
 )
 
-// Alpha and Gamma are the paper's α and γ. They determine m̂ = α·m·log_γ(β+1),
-// the length of a projected vector (package embed).
+// Alpha and Gamma are the paper's α and γ in m̂ = α·m·log_γ(β+1), the length of
+// z (package embed).
 const (
 	Alpha = 1
 	Gamma = 100

@@ -7,7 +7,7 @@
 //
 // A profile is fitted once, on the collection, and stays with the owner,
 // because it was learnt from private photos and, for profiles "learned" and
-// "network", from their keywords. This package must not import user/ or cloud/.
+// "network", from their keywords.
 package profile
 
 import (
@@ -41,7 +41,6 @@ const (
 
 var kinds = enum.Table[Kind]{What: "profile", Names: []string{"paper", "learned", "network"}}
 
-// Kinds lists the profiles in the order of their constants.
 func Kinds() []Kind { return kinds.All() }
 
 func (k Kind) String() string { return kinds.String(k) }
@@ -89,7 +88,6 @@ type Profile interface {
 	Projector(secret seed.Secret) (Projector, error)
 	// AppendBinary appends the profile without its kind.
 	AppendBinary(b []byte) ([]byte, error)
-	// Validate checks a decoded profile.
 	Validate() error
 }
 
@@ -101,7 +99,6 @@ type Projector interface {
 	ProjectAll(v []*vector.Vector) ([][]int16, error)
 }
 
-// Options configures Fit.
 type Options struct {
 	// PCA is X in PCA-X for profile "paper", one of PCAFactors, or 0 for
 	// DefaultPCA.

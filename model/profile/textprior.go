@@ -18,7 +18,7 @@ import (
 )
 
 // TextVectors returns a vector for each word, in the space of the embeddings,
-// from the text half of a CLIP-like network. The vectors may have any norm.
+// from the text half of a CLIP-like network. Vectors may have any norm.
 type TextVectors func(words []string) ([][]float32, error)
 
 // A TextPrior estimates the probabilities of keywords by the text half of a
@@ -26,9 +26,9 @@ type TextVectors func(words []string) ([][]float32, error)
 // both of length 1. Let m be the mean of x over the tagged photos, and τ a
 // fitted factor. The estimate for w is its share in the softmax of τ·t_w·(x −
 // m) over all words, times the mean number of keywords per photo. Subtracting m
-// removes the part that all embeddings have in common, because embeddings of
-// images and of texts fill different parts of the space (Liang et al., "Mind
-// the gap", NeurIPS 2022). A TextPrior is immutable.
+// removes the part common to all images, because images and texts fill
+// different parts of the space (Liang et al., "Mind the gap", NeurIPS 2022). A
+// TextPrior is immutable.
 type TextPrior struct {
 	words       []string  // sorted
 	mean        []int16   // m in units of 1/32,767

@@ -14,7 +14,7 @@ import (
 // photos exclude the photo itself and every photo from which the distance was
 // learnt.
 type Sample struct {
-	Near  []Neighbour // as many as may vote or more, of which at most MostNeighbours are used
+	Near  []Neighbour // at least as many as may vote. At most MostNeighbours are used
 	Truth []string
 	Guess *Guess // estimate from the photo's own features, learnt without this photo, or nil
 	Fold  int    // fold number, from 0. The photos of a fold form one test
@@ -114,8 +114,8 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
-	// For each number of neighbours, take the decay and rarity with the largest
-	// merit, or the first of equal ones, which correct less.
+	// For each number of neighbours, take the largest merit, in a tie the
+	// smaller decay and rarity.
 	best := make([]Quality, len(ks))
 	at := make([][2]int, len(ks))
 	most := 0.0
@@ -268,9 +268,8 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	return out
 }
 
-// measure annotates every sample with its keep best words and returns the mean
-// quality of the folds, except empty ones. loud[f][w] is λ (the loudness, see
-// Calibrated) of word w for fold f.
+// measure annotates every sample with its keep best words and skips empty
+// folds. loud[f][w] is λ (the loudness, see Calibrated) of word w for fold f.
 func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))

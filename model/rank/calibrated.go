@@ -67,7 +67,6 @@ const curveTerms = 6
 
 func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
-// Neighbours returns the number of nearest photos that vote.
 func (c *Calibrated) Neighbours() int { return c.neighbours }
 
 // Rank ranks the words of the Neighbours() nearest photos in near by Score, or
@@ -138,8 +137,8 @@ func votes(dis []float64, decay float64) []float64 {
 	sum := 0.0
 	for i, d := range dis {
 		if last := dis[len(dis)-1]; last > 0 {
-			// Subtracting the nearest distance avoids underflow. It scales all
-			// weights alike, and the division by their sum cancels it.
+			// Subtracting the nearest distance avoids underflow. It cancels in
+			// the division below.
 			a[i] = math.Exp(-decay * (d/last - dis[0]/last))
 		} else {
 			a[i] = 1

@@ -71,7 +71,7 @@ func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []
 }
 
 // bestExponent returns the exponent (Rarity) with the largest merit, and its
-// quality. Field Found is that of exponent 0.
+// quality. Its field Found is taken from exponent 0.
 func (n *indexedSamples) bestExponent(votes [][]wordVote, keep int) (best Quality, exponent float64) {
 	loud := n.loudnessOutOfFold(votes)
 	found := 0.0

@@ -26,7 +26,7 @@ type Validation struct {
 	R        float64 `json:"R"`        // mean recall over words, in per cent
 	Nplus    float64 `json:"Nplus"`    // words found at least once, per fold
 	Words    float64 `json:"words"`    // words per fold
-	// folds holds the unrounded result of each fold, with P and R from 0 to 1.
+	// folds holds unrounded results, with P and R from 0 to 1.
 	folds []Quality
 }
 
@@ -58,7 +58,7 @@ func CrossValidate(ctx context.Context, samples []Sample, collection [][]string,
 }
 
 // NewValidation summarises the folds of a test. Parameter photos is the number
-// of test photos, and keep is the number of keywords given to each.
+// of test photos, each with keep keywords.
 func NewValidation(photos, keep int, folds []Quality) *Validation {
 	v := &Validation{Photos: photos, Keywords: keep, folds: folds}
 	m := v.mean()

@@ -37,7 +37,7 @@ func fitIsotonic(p []float64, right []bool) []knot {
 		line = rising(line, knot{g.predicted / g.count, g.observed / g.count})
 	}
 	// Beyond the last group's mean, keep its ratio of observed to predicted
-	// right words, or the ratio for wrong words if that gives less.
+	// right words, or of wrong words if that gives less.
 	if n := len(line); n > 0 {
 		last, most := line[n-1], slices.Max(p)
 		line = rising(line, knot{most, min(last.observed/last.predicted*most, 1-(1-last.observed)/(1-last.predicted)*(1-most))})

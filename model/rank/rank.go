@@ -6,8 +6,7 @@
 // It is the last step of the paper. Neighbour I of the k returned has the
 // weight W_I = 1 − Dis_I/ΣDis. Keyword t has the weight W_t = Σ W_I over the
 // neighbours that have it, and the keywords of largest weight annotate the
-// photo. Dis is D_L1 + D_KL in units of normalised features, at least 0. This
-// package must not import user/ or cloud/.
+// photo. Dis is D_L1 + D_KL in units of normalised features, at least 0.
 //
 // # Meaning of the weights
 //
@@ -39,7 +38,6 @@ type Neighbour struct {
 	Keywords []string `json:"keywords"` // repeated words count once
 }
 
-// Keyword is a keyword for the new photo.
 type Keyword struct {
 	Word string `json:"word"`
 	// Weight orders the words. W_t lies in [0, k] for k neighbours.

@@ -1,6 +1,6 @@
 // Package vector assembles the plaintext vector of a photo. Function New is for
-// profile "paper". Function Embedded is for profiles "learned" and "network",
-// which compare vectors by squared L2 distance.
+// profile "paper", and Embedded is for the others, which compare vectors by
+// squared L2 distance.
 //
 //	rgb 48, hsv 48, gabor 256, gaborq 256, haar p, haarq p ─▶ L1 (608 + 2p) ─▶ Levels
 //	lab 48                                                 ─▶ KL (48)
@@ -50,8 +50,8 @@ const (
 // 128.
 func Dimension(p int) int { return 2*colourDim + 2*gaborDim + 2*p }
 
-// Features are the seven features of a photo. PCA has reduced haar and haarq.
-// The others are as package feature returns them.
+// Features are the seven features of a photo. haar and haarq are reduced by
+// PCA, and the others are as extracted.
 type Features struct {
 	RGB, HSV      []float64 // 48 each
 	Gabor, GaborQ []float64 // 256 each

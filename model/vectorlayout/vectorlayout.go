@@ -22,9 +22,9 @@ const (
 )
 
 // Params describes a vector and its plaintext scale. Distance Dis is L1 + KL
-// for profile "paper". The other profiles have no histogram (m_KL = 0), vector
-// z is the scaled and rounded vector, F is the square of the scale, and Dis is
-// the squared Euclidean distance.
+// for profile "paper". The others have no histogram (m_KL = 0). Their z is the
+// scaled and rounded vector, F is the square of the scale, and Dis is the
+// squared Euclidean distance.
 type Params struct {
 	JL    int     // m̂, number of coordinates of z
 	KL    int     // m_KL, number of bins of the lab histogram, 0 for none

@@ -21,7 +21,6 @@ import (
 	"cpar/photo"
 )
 
-// Options control when photos count as settled.
 type Options struct {
 	// Settle is the time for which the files of a photo must keep their sizes
 	// and times.
@@ -60,7 +59,6 @@ type state struct {
 	seen    bool      // found by the current scan
 }
 
-// files describes the files of a photo.
 type files struct {
 	count int
 	size  int64

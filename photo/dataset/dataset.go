@@ -29,8 +29,7 @@
 //     are merged into the most frequent spelling of the collection.
 //
 // A [Warning] reports everything that was skipped or shortened.
-// Collection.Skipped lists files that are not photos. Large files are read as
-// streams.
+// Collection.Skipped lists files that are not photos.
 //
 // Formats: RFC 4180 (CSV), Guillaumin et al., TagProp (2009), vec_read.m, Lin
 // et al., Microsoft COCO (2014), Kuznetsova et al., The Open Images Dataset V4

@@ -19,7 +19,6 @@ import (
 	"cpar/photo"
 )
 
-// Format identifies the importer of a collection.
 type Format string
 
 const (

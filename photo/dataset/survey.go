@@ -10,7 +10,6 @@ import (
 	"cpar/photo"
 )
 
-// Survey summarises a collection.
 type Survey struct {
 	Format      Format  `json:"format"`
 	Photos      int     `json:"photos"`
@@ -28,7 +27,6 @@ type Survey struct {
 	Split *Halves `json:"split,omitempty"`
 }
 
-// Frequency is the number of photos with a word.
 type Frequency struct {
 	Word   string `json:"word"`
 	Photos int    `json:"photos"`

@@ -4,7 +4,7 @@ import "math"
 
 // This file computes the means of the cells (squares) of a block.
 //
-// A block has 8×8 samples, which the inverse cosine transform computes from 8×8
+// The inverse cosine transform computes the 8×8 samples of a block from its
 // coefficients F. On each axis, the sample at x is Σ_u
 // a(u)·F(u)·cos((2x+1)uπ/16), where a(0) = 1/√8 and a(u) = 1/2 for u > 0. A
 // cell has m = 8/k samples per axis. Over the samples of cell j, the mean of

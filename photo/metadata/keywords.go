@@ -205,8 +205,8 @@ func (s *source) keywords() Keywords {
 		case standing.has(w):
 			left.add(w)
 		case len(standing.list) > 0:
-			// The word is only in CPAR's own list, so a person removed it from
-			// the other lists with another program.
+			// The word is only in CPAR's own list, so another program removed
+			// it elsewhere.
 			rejected.add(w)
 		}
 	}

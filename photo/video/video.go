@@ -137,7 +137,6 @@ func run(ctx context.Context, path string, before []string, after ...string) (ou
 	return stdout.all, stderr.all, err
 }
 
-// bounded is a buffer of limited size.
 type bounded struct {
 	all  []byte
 	left int

@@ -37,7 +37,6 @@ type level struct {
 
 var levels = []level{{"AVX2", 8, 6, 4}, {"AVX512", 16, 12, 8}}
 
-// generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
 	emit := map[string]func(kernelgen.Kernels){}
 	for _, l := range levels {
@@ -80,7 +79,6 @@ func tileTable(l level) []byte {
 	return b.Bytes()
 }
 
-// kernels emits the kernels of a level.
 type kernels struct {
 	kernelgen.Kernels
 	level
@@ -125,7 +123,6 @@ func (k kernels) load(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-// zeros returns n registers of zeros.
 func (k kernels) zeros(n int) []reg.VecVirtual {
 	out := make([]reg.VecVirtual, n)
 	for i := range out {

@@ -251,7 +251,7 @@ func (n *node) write(path string) error {
 }
 
 // Each calls function run for both modes with an FS that stops at every step,
-// until run completes. It calls function check after each run. Parameter done
+// until run completes, and function check after each run. Parameter done
 // reports whether run finished. Function run must close its files even on
 // failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {

@@ -57,9 +57,8 @@ func main() {
 	}
 }
 
-// draw returns an image of dead leaves with 3 values per pixel, 0…255. It draws
-// the image at twice the size and averages pixels, so that edges are slightly
-// blurred.
+// draw returns an image of dead leaves with 3 values per pixel, 0…255. It
+// reduces an image of twice the size, so that edges are slightly blurred.
 func draw(rng *rand.Rand) []float64 {
 	const w, h = 2 * width, 2 * height
 	large := make([]float64, 3*w*h)

@@ -124,9 +124,8 @@ func readNouns(dict string) (*nouns, error) {
 }
 
 // classesUnder maps each synset (a concept of WordNet) to the classes below it,
-// without synsets above more than broadest classes. ImageNet's classes are
-// sorted by the offset of their synset. If a label fits several synsets, this
-// order decides.
+// if these are at most broadest. ImageNet's classes are sorted by the offset of
+// their synset. If a label fits several synsets, this order decides.
 func (n *nouns) classesUnder(labels []string) (map[int][]int, error) {
 	under := map[int][]int{}
 	last := 0
