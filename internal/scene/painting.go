@@ -37,7 +37,8 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	return p
 }
 
-// layer calls draw and gives the pixels that clearly change these keywords.
+// layer calls draw and assigns these keywords to the pixels that clearly
+// change.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)
 	draw()

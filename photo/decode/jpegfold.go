@@ -7,8 +7,8 @@ import "math"
 // The inverse cosine transform computes the 8×8 samples of a block from its
 // coefficients F. On each axis, the sample at x is Σ_u
 // a(u)·F(u)·cos((2x+1)uπ/16), where a(0) = 1/√8 and a(u) = 1/2 for u > 0. A
-// cell has m = 8/k samples per axis. Over the samples of cell j, the mean of
-// the cosine is
+// block has k cells per axis, each with m = 8/k samples. Over the samples of
+// cell j, the mean of the cosine is
 //
 //	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
 //
