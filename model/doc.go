@@ -1,5 +1,5 @@
 // Package model documents the packages that turn decoded images into vectors
-// and neighbours into keywords. It holds no code.
+// and neighbours into keywords.
 //
 //	images      ─▶ feature ─┐
 //	embeddings  ────────────┼─▶ profile ─▶ z, small integers ─▶ user/ encrypts them
@@ -9,6 +9,6 @@
 //
 // All these data are plaintext that stays with the owner. No package here
 // handles keys. The packages may import photo/. They must not import encoder/,
-// user/ or cloud/: an encoder reaches them through the interface
+// user/ or cloud/. An image network reaches them through the interface
 // feature.Encoder.
 package model

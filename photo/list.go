@@ -17,7 +17,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Photo is one shot, stored in one or more files.
+// Photo is one shot (exposure), stored in one or more files, such as a RAW file
+// and a JPEG.
 type Photo struct {
 	Path string   `json:"path"`           // the file to decode
 	Also []string `json:"also,omitempty"` // other files of the same shot, which get the same keywords
@@ -39,7 +40,6 @@ func (s Skipped) String() string {
 	return text
 }
 
-// Options control which files List leaves out.
 type Options struct {
 	// Exclude holds patterns of path.Match, for the slash-separated path below
 	// the root or the base name. Matching folders are not entered.
@@ -117,8 +117,8 @@ func (w *lister) skip(file string, r Reason, detail string) {
 	w.skipped = append(w.skipped, Skipped{Path: file, Reason: r, Detail: detail})
 }
 
-// folder lists a folder. below is the folder's slash-separated path below the
-// root, "" for the root itself.
+// folder lists a folder. Parameter below is the folder's slash-separated path
+// below the root, "" for the root itself.
 func (w *lister) folder(dir, below string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err

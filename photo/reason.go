@@ -10,7 +10,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Reason states why a file or folder was left out.
 type Reason string
 
 const (

@@ -22,7 +22,6 @@ type Finding struct {
 	err error // cause of a failure, for the exit code
 }
 
-// A List holds findings in the order of the checks.
 type List []Finding
 
 func (l *List) OK(check, says string, args ...any) {

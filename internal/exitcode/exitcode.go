@@ -31,7 +31,6 @@ const (
 	Interrupted = 130
 )
 
-// ErrUsage marks a malformed command line.
 var ErrUsage = errors.New("usage")
 
 // ErrInterrupted marks a command that was told to stop.
@@ -85,8 +84,7 @@ type Code struct {
 	Says string // in a sentence
 }
 
-// All returns the exit codes in order. Help, manual pages and documents use
-// this table.
+// All returns the exit codes in order, for help, manual pages and documents.
 func All() []Code {
 	return []Code{
 		{OK, "done", "everything was done, or there was nothing to do"},

@@ -65,7 +65,8 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 }
 
 // multiply computes the block with the strips of a in the inner loop. A strip
-// of b then stays in the first-level cache, and those of a in the second.
+// of b then stays in the first-level cache, and the strips of a stay in the
+// second.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)

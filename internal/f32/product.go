@@ -8,9 +8,9 @@ func Scratch(m, n, k int) int {
 	return t.ownTile() + min(m, blockRows)*k + min(roundUp(n, t.lanes), blockColumns)*k
 }
 
-// Mul sets c = a·b, of m×k and k×n values, or c = a·bᵀ with transB, where b is
-// n×k. Rows are lda, ldb and ldc values apart. c must not overlap a, b or
-// scratch.
+// Mul sets c = a·b for an m×k matrix a and a k×n matrix b. If transB is set, it
+// sets c = a·bᵀ for an n×k matrix b. Rows are lda, ldb and ldc values apart. c
+// must not overlap a, b or scratch.
 func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB bool, scratch []float32) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
@@ -52,7 +52,7 @@ const maxDepth = 256
 type Left struct {
 	level level
 	m, k  int
-	data  []float32 // packed depth by depth
+	data  []float32 // packed block by block along k
 }
 
 func PackLeft(a []float32, lda, m, k int) *Left {
@@ -119,8 +119,8 @@ type Right struct {
 	data  []float32
 }
 
-// PackRight packs k rows of n values, ldb apart, or, with trans, the transpose
-// of n rows of k values.
+// PackRight packs k rows of n values, ldb apart. If trans is set, it packs the
+// transpose of n rows of k values.
 func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	checkRight(b, ldb, k, n, trans)
 	t := active.tiling()

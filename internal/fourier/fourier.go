@@ -31,8 +31,10 @@ type FFT struct {
 
 // A pass combines the results of earlier passes.
 type pass struct {
-	radix, done, stride int          // done is the product of the earlier radices, stride the distance between inputs
-	twiddles            []complex128 // radix−1 factors for each index below done
+	radix    int
+	done     int          // product of the earlier radices
+	stride   int          // distance between inputs
+	twiddles []complex128 // radix−1 factors for each index below done
 }
 
 // New returns the transform whose length is the product of the radices, each 3 or 4.

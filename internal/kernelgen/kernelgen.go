@@ -129,7 +129,6 @@ func (k Kernels) Begin(name, signature, doc string, params ...string) []reg.GPVi
 	return k.Params(params...)
 }
 
-// End closes a function.
 func (k Kernels) End() {
 	k.VZEROUPPER()
 	k.RET()

@@ -16,9 +16,11 @@
 //	R_b     = −a′_b·s′ + e′_b + Δ_q·p_b           request, fresh s′ every time
 //	c_g     = A_g + Σ_b W_{g,b}·R_b               reply, multiples of D only
 //
-// with Δ = Δ_db·Δ_q = 2^LogQ/t, modulo the prime Q of a Ring. The owner adds
-// s′·Σ_b W_{g,b}·a′_b and a_g·(s_n + Σ_b s_b·(Δ_q·p_b + e′_b)) to c_g. The
-// result is Δ·(⟨v, u⟩ + addend) plus the noise bounded in noise.go.
+// with Δ = Δ_db·Δ_q = 2^LogQ/t, modulo the prime Q of a Ring. Polynomials a are
+// uniform, s are secrets of the owner, and e are noise. Scores are exact modulo
+// t. The owner adds s′·Σ_b W_{g,b}·a′_b and a_g·(s_n + Σ_b s_b·(Δ_q·p_b +
+// e′_b)) to c_g. The result is Δ·(⟨v, u⟩ + addend) plus the noise bounded in
+// noise.go.
 //
 // Polynomials are stored and sent as evaluations (transform.go), arranged as a
 // matrix. Row k of a group holds the B·D evaluations at the points ζ with ζ^D =

@@ -27,7 +27,6 @@ const (
 	NumberSize = 16
 )
 
-// A Kind identifies the type of an object.
 type Kind byte
 
 const (
@@ -73,7 +72,6 @@ func AppendCount(b []byte, n int) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(uint32(n)))
 }
 
-// ReadCount reads the output of AppendCount.
 func ReadCount(r *wire.Reader, what string) int {
 	n, zero := r.U32(what), r.U32("reserved bytes")
 	if r.Err() == nil && zero != 0 {

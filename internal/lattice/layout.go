@@ -5,7 +5,7 @@ import (
 )
 
 // Row returns row k of a matrix of packed words, which holds the evaluations at
-// the points ζ with ζ^D = y_k, block by block.
+// the points ζ with ζ^D = y_k (transform.go), block by block.
 func (p Params) Row(matrix []byte, k int) []byte {
 	n := p.RowLen() * WordBytes
 	return matrix[k*n : (k+1)*n : (k+1)*n]
@@ -28,8 +28,8 @@ func (p Params) Gather(evaluations []uint64, matrix []byte, b int) {
 // EvaluateColumns evaluates a K×D matrix of coefficients column by column at K
 // points, in place. Element i of column r is the coefficient of X^(iD+r). Row k
 // of the result has the values at y_k. In a product f·g, the coefficients at
-// multiples of D are a sum of D short products of columns. With s_r[i] =
-// g[iD−r] and X^−j = −X^(N−j),
+// multiples of D are a sum of D short products of columns. With column r of f
+// as f_r, s_r[i] = g[iD−r] and X^−j = −X^(N−j),
 //
 //	(f·g)_0 = Σ_r f_r·s_r   in Z[Y]/(Y^K+1)
 func (p Params) EvaluateColumns(coefficients []uint64) {
@@ -61,16 +61,16 @@ func (p Params) HintBytes() int { return p.Ring().N / 8 * hintBits }
 
 func (p Params) HintSize() int { return headerSize + SeedSize + 8 + p.HintBytes() }
 
-// Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2). phase is below Q
-// and holds Δ·score plus noise.
+// Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2). Parameter phase is below Q and holds Δ·score
+// plus noise.
 func (p Params) Score(phase uint64) int64 {
 	shift := 64 - p.LogT
 	return int64(p.Ring().round(phase, p.LogT)<<shift) >> shift
 }
 
-// A row has one addend. With several records in a row, each therefore carries
-// its own in two more coordinates, high and low, which a request multiplies by
-// M and 1:
+// A row has one addend, which is added to its inner product. With several
+// records in a row, each record therefore carries its own addend in two more
+// coordinates, high and low, which a request multiplies by M and 1:
 //
 //	slot     v ‖ high ‖ low       addend = M·high + low, |low| ≤ M/2
 //	request  u ‖ M ‖ 1            at one slot, and 0 elsewhere
@@ -105,7 +105,7 @@ func (p Params) PutSlot(row []int16, c int, v []int16, addend int64) {
 	cell[at], cell[at+1] = int16(high), int16(low)
 }
 
-// Slot returns the record in slot c of a row. v aliases the row.
+// Slot returns the record in slot c of a row. Result v aliases the row.
 func (p Params) Slot(row []int16, c int) (v []int16, addend int64) {
 	cell := row[c*p.SlotDim() : (c+1)*p.SlotDim()]
 	v = cell[: len(cell)-addendDim : len(cell)-addendDim]

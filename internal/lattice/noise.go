@@ -2,7 +2,8 @@ package lattice
 
 import "math"
 
-// This file computes the noise budget. The owner rounds this to a score:
+// This file computes the noise budget, in the notation of doc.go. The owner
+// rounds this to a score:
 //
 //	Δ·score + Δ_q·Σ e_{g,b}·p_b + Σ (Δ_db·m_{g,b} + e_{g,b})·e′_b + s′·ρ + rest
 //

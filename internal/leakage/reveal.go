@@ -24,7 +24,7 @@ type words struct {
 	request func(q *cpar.Request, encoded []byte) ([]Observation, error)
 	reply   func(a *cpar.Reply, encoded []byte) ([]Observation, error)
 	// protects is printed when an index is built. protectsShort replaces it for
-	// profiles learned and network.
+	// profiles "learned" and "network".
 	protects, protectsShort string
 	// learnt describes what one request about a photo reveals.
 	learnt func(records, nearest int) string
@@ -57,7 +57,7 @@ var schemes = map[cpar.Scheme]words{
 }
 
 // Protects returns a sentence about the protection that a scheme gives, printed
-// when an index is built. Pass short for profiles learned and network.
+// when an index is built. Pass short for profiles "learned" and "network".
 func Protects(s cpar.Scheme, short bool) string {
 	if short {
 		return schemes[s].protectsShort

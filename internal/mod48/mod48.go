@@ -6,11 +6,11 @@
 //	        out  Σ a[i]·b[i] mod q, below q
 //
 //	        one request     Rows, four matrices at once, as four memory streams
-//	        many requests   Tile, which multiplies rows by up to sixteen of them
+//	        many requests   Tile, which multiplies rows by up to sixteen requests
 //
 //	owner   Fields     packed numbers of 26 bits ─▶ words
 //	        Transform  polynomials modulo Y^K+1, one in each column ─▶ their values at K points
-//	        Products   rows of words below q, and others ─▶ Σ a[i]·b[i] mod q
+//	        Products   two matrices of words below q ─▶ Σ a[i]·b[i] mod q for each row
 //	        Cut        a stream of random bytes ─▶ words, and whether all are below q
 //
 // Package mod48 handles no keys. Its running time depends only on lengths.
@@ -48,18 +48,18 @@ type Modulus struct{ c constants }
 
 // constants holds the constants of a modulus. gen/main.go has the offsets.
 type constants struct {
-	q, bits, mask, excess, square uint64 // 2^bits − 1, 2^bits − q and its square
-	carry, carried                uint64 // 52 − bits and excess·2^carry
-	middle, top, upper            uint64 // bits − 24, bits − 32, 48 − bits
+	q, bits, mask, excess, square uint64 // mask = 2^bits − 1, excess = 2^bits − q, square = excess²
+	carry, carried                uint64 // carry = 52 − bits, carried = excess·2^carry
+	middle, top, upper            uint64 // middle = bits − 24, top = bits − 32, upper = 48 − bits
 	middleMask, topMask           uint64
 	words                         [2][64]byte    // VPERMB indices of the bytes of eight words
 	places                        [2][8]uint32   // VPERMD indices of four words
 	halves                        [2][2][16]byte // VPSHUFB indices of the lower and upper halves of two
 
 	// for the owner's kernels
-	last, drop              uint64  // q − 1 and 64 − bits
-	twice, low52, half      uint64  // 2q, 2⁵² − 1 and 2²⁴ − 1
-	float, inverse, float52 float64 // q, 1/q and 2⁵²
+	last, drop              uint64  // last = q − 1, drop = 64 − bits
+	twice, low52, half      uint64  // twice = 2q, low52 = 2⁵² − 1, half = 2²⁴ − 1
+	float, inverse, float52 float64 // float = q, inverse = 1/q, float52 = 2⁵²
 	fieldShifts             [8]uint64
 	fieldMask               uint64
 	fields                  [2][64]byte    // VPERMB indices of the bytes of eight fields

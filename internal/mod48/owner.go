@@ -91,8 +91,8 @@ type Transform struct {
 	roots []root
 }
 
-// A root is a constant factor. It holds w below q, ⌊w·2⁶⁴/q⌋, ⌊w·2⁵²/q⌋, and as
-// float64 bits w between −q/2 and q/2, and w/q.
+// A root is a constant factor w in five forms: w below q, ⌊w·2⁶⁴/q⌋, ⌊w·2⁵²/q⌋,
+// and, as float64 bits, w between −q/2 and q/2, and w/q.
 type root [5]uint64
 
 const (

@@ -19,7 +19,7 @@ type Operand struct {
 }
 
 // Prepare returns the operand of x, which concatenates rows of equal length.
-// The operand refers to x.
+// The operand keeps a reference to x.
 func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	if rows < 1 || len(x)%rows != 0 || len(x)/rows%block != 0 {
 		panic(fmt.Sprintf("mod48: %d words are not %d rows of whole blocks", len(x), rows))

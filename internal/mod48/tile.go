@@ -3,7 +3,7 @@ package mod48
 import "fmt"
 
 const (
-	// MaxRequests is the maximum number of requests in a Tile, and lanes the
+	// MaxRequests is the maximum number of requests in a Tile, and lanes is the
 	// number of requests in a group.
 	MaxRequests, lanes = 16, 8
 	// TileRows is a multiple of the number of rows in a tile at every level.
@@ -23,8 +23,8 @@ type Tile struct {
 	alone  [MaxRequests]Operand // for levels without tile kernels
 }
 
-// Set makes t the operand of these rows, which have one length, and reuses the
-// memory of t. t refers to requests.
+// Set makes t the operand of these rows, which must have the same length, and
+// reuses the memory of t. It keeps a reference to requests.
 func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
@@ -65,8 +65,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 
 // Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for packed rows of the
 // requests' length. Elements of dst[i] beyond the last request are undefined.
-// ahead holds as many rows, which are multiplied next and prefetched, or is
-// nil.
+// Parameter ahead holds as many rows, which will be multiplied next, or is nil.
+// Times prefetches them.
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {

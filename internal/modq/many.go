@@ -6,7 +6,7 @@ const (
 	// Lanes is the number of interleaved vectors in a Group.
 	Lanes = 8
 	// TileRows is the number of rows that Tile multiplies at once, and
-	// TileGroups the maximum number of groups.
+	// TileGroups is the maximum number of groups.
 	TileRows, TileGroups = 4, 2
 
 	// few is the largest number of requests that are multiplied one by one,
@@ -26,7 +26,7 @@ type Group struct {
 type Block [TileGroups][TileRows][Lanes]uint64
 
 // SumPairs adds to pairs[l] the products Σ X[2j·Lanes+l]·X[(2j+1)·Lanes+l] of neighbouring elements of each vector. It
-// skips the last element of an odd number.
+// skips the last element of vectors of odd length.
 func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 	for ; len(x) >= 2*Lanes; x = x[2*Lanes:] {
 		v := (*[2 * Lanes]uint64)(x)
@@ -48,7 +48,7 @@ func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 // The second sum depends only on the row and the third only on the vector
 // (Pairs). The results are identical.
 //
-// Tile prefetches ahead, the memory that will be read next. ahead may be empty.
+// Tile prefetches slice ahead, which will be read next and may be empty.
 func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {
 	n := len(rows[0])
 	for _, r := range rows {

@@ -42,8 +42,8 @@ func FromSigned(dst []uint64, src []int64) {
 	}
 }
 
-// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, of equal
-// length.
+// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, which
+// must be as long.
 func ToSigned(dst []int64, src []uint64) {
 	dst = dst[:len(src)]
 	for i, x := range src {
@@ -87,8 +87,8 @@ func Dot(a, b []uint64) uint64 { return dot(a, b[:len(a)]) }
 // x and y may be the same slice but must not overlap otherwise.
 func Axpy(alpha uint64, x, y []uint64) { axpy(alpha, x, y[:len(x)]) }
 
-// AxpyRows adds Σ alpha[q]·rows[q] to y, of equal lengths. It prefetches ahead,
-// the memory that will be read next. ahead may be empty.
+// AxpyRows adds Σ alpha[q]·rows[q] to y, of equal lengths. It prefetches slice
+// ahead, which will be read next and may be empty.
 func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	for _, r := range rows {
 		if len(r) != len(y) {

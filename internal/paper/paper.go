@@ -31,8 +31,8 @@ func (n Number) Text() string {
 
 func Digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// A Point is a value at AP-X, an approximation power (Section IV-A) of X
-// percent.
+// A Point is a value at AP-X, the approximation power (Section IV-A) at which X
+// percent of the records are visited.
 type Point struct {
 	AP    float64 `json:"ap"`
 	Value float64 `json:"value"`
@@ -47,8 +47,8 @@ type TradeOff struct {
 	AP float64 `json:"ap,omitempty"`
 }
 
-// A Published is a result on Corel-5k from the literature: P and R in percent,
-// N+ in words.
+// A Published is a result on Corel-5k from the literature: mean precision P and
+// recall R in percent, and N+, the number of keywords found at least once.
 type Published struct {
 	Name  string  `json:"name"`
 	P     float64 `json:"P"`

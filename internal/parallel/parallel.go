@@ -19,7 +19,7 @@ import (
 func Each(n int, worker func() (task func(int))) { _ = Until(context.Background(), n, worker) }
 
 // Until runs tasks like Each but begins no task after ctx has ended. It then
-// returns the context's error, and tasks are missing.
+// returns the context's error, and some tasks have not run.
 func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	next := make(chan int)
 	var workers sync.WaitGroup

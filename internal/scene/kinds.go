@@ -2,8 +2,7 @@ package scene
 
 import "math"
 
-// A kind of scene has a paint function and several moods. The keywords of a
-// scene follow from the layers that remain visible.
+// A kind of scene has a paint function and several moods.
 type kind struct {
 	moods []mood
 	paint func(*painting)

@@ -13,7 +13,7 @@ import (
 )
 
 // painting is an image in progress. It remembers the last visible layer at
-// every pixel, so its keywords describe only layers still visible at the end.
+// every pixel.
 type painting struct {
 	img    *image.RGBA
 	gc     *gg.Context // draws into img
@@ -37,7 +37,8 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	return p
 }
 
-// layer calls draw and gives the pixels that clearly change these keywords.
+// layer calls draw and assigns these keywords to the pixels that clearly
+// change.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)
 	draw()

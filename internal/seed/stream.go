@@ -16,7 +16,7 @@ type Stream struct {
 	Redacted
 	block cipher.Block
 	ctr   cipher.Stream // positioned at the first byte after buf
-	pos   uint64        // of the next byte to return
+	pos   uint64        // position of the next byte to return
 	buf   [512]byte
 	left  int // unread bytes at the end of buf
 }
@@ -102,8 +102,8 @@ func (s *Stream) Words(dst []uint64) {
 	}
 }
 
-// Uint64n returns a uniform number in [0, n), for n > 0. It reads one word, or
-// with probability below n/2⁶⁴ more.
+// Uint64n returns a uniform number in [0, n), for n > 0. It reads one word, or,
+// with probability below n/2⁶⁴, more than one.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("seed: Uint64n of an empty range")

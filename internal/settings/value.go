@@ -27,7 +27,8 @@ func (v *value) Set(s string) error {
 	return nil
 }
 
-// Parsed returns a flag whose values set parses, including the default text.
+// Parsed returns a flag whose values, including the default text, are parsed by
+// function set.
 func Parsed(text, kind string, set func(string) error) pflag.Value {
 	v := &value{kind: kind, set: set}
 	if err := v.Set(text); err != nil {

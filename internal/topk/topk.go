@@ -18,8 +18,8 @@ type Hit struct {
 }
 
 // Before orders hits by (score, record). Algorithm 1 breaks ties by position in
-// the forest. The record number is the same in all trees and in a scan, whose
-// result a search with AP-100 must equal.
+// the forest. The record number is the same in all trees and in a scan. A
+// search of all records (AP-100) must give the same result as a scan.
 func (h Hit) Before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }

@@ -2,33 +2,36 @@
 //
 //	levels (m × uint16 in 0…β) ─▶ z (m̂ × int16),  ‖z_a − z_b‖² ≈ m̂·L1Levels(a, b)
 //
-// The paper maps a level x to the unary vector of x ones and β − x zeros, where
-// L1 and squared L2 agree. It projects the m·β elements to m̂ = α·m·log_γ(β+1)
-// values by a random matrix of ±1 (Johnson and Lindenstrauss, Achlioptas 2003).
-// With m = 864, β = 999, α = 1, γ = 100 this reduces 863,136 elements to 1296
-// by a matrix of a gigabyte.
+// Levels are features rounded to integers 0 to β (package vector). The paper
+// maps a level x to the unary vector of x ones and β − x zeros. The squared L2
+// distance of unary vectors equals the L1 distance of their levels. A random
+// matrix of ±1 (Johnson and Lindenstrauss, Achlioptas 2003) projects the m·β
+// elements to m̂ = α·m·log_γ(β+1) values. With m = 864, β = 999, α = 1, γ = 100
+// this reduces 863,136 elements to 1296 by a matrix of a gigabyte.
 //
-// This package forms neither the unary vector nor the matrix. The projection of
-// a unary vector is a sum over the coordinates of a walk of x steps, each of m̂
-// signs. Starting all walks at a common baseline changes no difference:
+// This package forms neither the unary vector nor the matrix. The projection is
+// a sum over the coordinates. A coordinate of level x adds a walk of x steps,
+// each a vector of m̂ signs. Starting all walks at a common baseline changes no
+// difference between photos:
 //
 //	z(x) = Σ_d [ Σ_{l = base_d+1 … x_d} step(d, l) − Σ_{l = x_d+1 … base_d} step(d, l) ]
 //
-// So only the steps between a photo and the baseline are needed. Steps are read
-// from a keyed stream by position, so they also exist for a later photo.
+// Only the steps between a photo and the baseline are therefore needed. Steps
+// are read from a keyed stream by position, so photos added later use the same
+// steps.
 //
-// ‖z_a − z_b‖²/m̂ has the L1 distance in levels as its mean, and a mean
-// relative error of √(4/(π·m̂)), 3.1 % for 1296, at every distance. β/2 levels
-// are one unit of L1.
+// The mean of ‖z_a − z_b‖²/m̂ is the L1 distance in levels. The mean relative
+// error is √(4/(π·m̂)) at every distance, 3.1 % for m̂ = 1296. An L1 distance
+// of 1 between features corresponds to β/2 levels.
 //
 // # The stream
 //
-// The key is HKDF-SHA-256(secret, no salt, info) of 32 bytes, where info is the
-// 12 bytes "cpar embed 1" and m, β, m̂ as little-endian uint64. With R =
-// ⌈m̂/128⌉, step (d, l), d from 0 and l from 1, is the R blocks of AES-256-CTR
-// starting at counter (d·β + l − 1)·R, a big-endian 128-bit word. Bit i mod 8
-// (lowest first) of byte ⌊i/8⌋ is sign i: 1 for +1, 0 for −1. The secret
-// suffices to invert the projection, so it stays with the owner.
+// The key is the first 32 bytes of HKDF-SHA-256(secret, no salt, info), where
+// info is the 12 bytes "cpar embed 1" followed by m, β and m̂ as little-endian
+// uint64. Let R = ⌈m̂/128⌉. Step l ≥ 1 of coordinate d ≥ 0 consists of the R
+// blocks of AES-256-CTR from counter (d·β + l − 1)·R, a big-endian 128-bit
+// word. Bit i mod 8 (lowest first) of byte ⌊i/8⌋ is sign i: 1 for +1, 0 for −1.
+// The secret suffices to invert the projection, so it stays with the owner.
 package embed
 
 import (
@@ -51,11 +54,11 @@ const (
 )
 
 // l1Features is the number of L1-normalised features in a vector of profile
-// paper, each with Σ|x| ≤ 1.
+// "paper", each with Σ|x| ≤ 1.
 const l1Features = 6
 
-// Dimension returns m̂ = α·m·log_γ(β+1), rounded to the nearest integer: 1296
-// for m = 864, β = 999, α = 1, γ = 100. It returns 0 unless m̂ is positive.
+// Dimension returns m̂ = α·m·log_γ(β+1), rounded to the nearest integer. It
+// returns 0 unless m̂ is positive.
 func Dimension(m, beta int, alpha, gamma float64) int {
 	d := math.Round(alpha * float64(m) * math.Log(float64(beta)+1) / math.Log(gamma))
 	if !(d > 0 && d <= math.MaxInt32) {
@@ -64,20 +67,21 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 	return int(d)
 }
 
-// MaxSteps bounds Σ_d |x_d − base_d|, and so |z_j|, for vectors of profile
-// paper. A photo is at most B = 6·β/2 + m/2 from the middle level: six features
-// of norm at most 1, β/2 levels per unit, and half a level of rounding per
-// coordinate. A median is on average at most twice as far from any point as the
-// photos are. So baselines are at most 2B from the middle, and a photo is at
-// most 3B = 10,287 from the baselines. The result is at most 32,767, which
-// keeps the sums of EmbedAll exact.
+// MaxSteps returns the maximum of Σ_d |x_d − base_d|, which also bounds |z_j|,
+// for vectors of profile "paper". A photo's L1 distance from the middle levels
+// is at most B = 6·β/2 + m/2, because six features have norms of at most 1, a
+// unit is β/2 levels, and rounding adds half a level per coordinate. Medians
+// are at most twice as far from any point as the photos are on average.
+// Baselines are therefore at most 2B from the middle, and a photo is at most 3B
+// = 10,287 from them. The result is at most 32,767, which keeps the sums of
+// EmbedAll exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(l1Features*beta+m)/2, math.MaxInt16)
 }
 
 // Baselines returns the median level of each coordinate (the lower of two
-// medians), which minimises the number of steps. All vectors of levels must
-// have one length and values of at most beta. Errors wrap cpar.ErrInput.
+// medians), which minimises the number of steps. All vectors must have the same
+// length and levels of at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)
@@ -118,15 +122,16 @@ func checkLevels(x []uint16, m, beta int) error {
 // Projection embeds levels under one secret. It never prints the secret and is
 // safe for concurrent use.
 type Projection struct {
-	block         cipher.Block // AES under the derived key, never printed
+	block         cipher.Block // AES under the derived key
 	m, beta, mhat int
 	maxSteps      int
 	baselines     []uint16
 }
 
-// New derives from secret the projection of m levels 0 to beta to mhat values,
-// relative to baselines (m levels, copied). Vectors are comparable only under
-// the same dimensions, secret and baselines. Errors wrap cpar.ErrInput.
+// New returns the projection, derived from secret, of m levels in 0…beta to
+// mhat values, relative to baselines (m levels, copied). Vectors are comparable
+// only under the same dimensions, secret and baselines. Errors wrap
+// cpar.ErrInput.
 func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, error) {
 	if m < 1 || m > maxM || beta < 1 || beta > maxBeta || mhat < 1 || mhat > maxMHat {
 		return nil, fmt.Errorf("making a projection: %w: m = %d, β = %d, m̂ = %d", cpar.ErrInput, m, beta, mhat)
@@ -172,8 +177,8 @@ func (p *Projection) steps(bits []byte, d, first int) {
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
 }
 
-// check validates levels. It also rejects levels farther from the baselines
-// than any vector of the profile.
+// check validates levels. It also rejects levels that are farther from the
+// baselines than MaxSteps allows.
 func (p *Projection) check(x []uint16) error {
 	if err := checkLevels(x, p.m, p.beta); err != nil {
 		return err
@@ -188,7 +193,7 @@ func (p *Projection) check(x []uint16) error {
 	return nil
 }
 
-// spread8[b] has bit i of b in the lowest bit of byte i.
+// Byte i of spread8[b] is bit i of b.
 var spread8 = func() (table [256]uint64) {
 	for b := range table {
 		for i := range 8 {
@@ -200,9 +205,9 @@ var spread8 = func() (table [256]uint64) {
 
 // tally counts the ones in each column of up to 2³¹ rows of bits.
 type tally struct {
-	lanes  []uint64 // eight columns per word, a byte each
-	rows   int      // rows in lanes, at most 255
-	counts []int32  // sums already carried out of lanes
+	lanes  []uint64 // one byte per column, eight per word
+	rows   int      // rows counted in lanes, at most 255
+	counts []int32  // counts of earlier rows
 }
 
 func newTally(rowBytes int) *tally {
@@ -237,8 +242,8 @@ func (p *Projection) Embed(levels []uint16) ([]int16, error) {
 	if err := p.check(levels); err != nil {
 		return nil, fmt.Errorf("embedding a photo: %w", err)
 	}
-	// A step's signs are 2b − 1 for bits b, so z = 2·(ones above − ones below)
-	// − (steps above − steps below).
+	// Bit b means the sign 2b − 1, so z = 2·(ones above − ones below) − (steps
+	// above − steps below), counted above and below the baseline.
 	size := p.rowBytes()
 	above, below := newTally(size), newTally(size)
 	bits := make([]byte, min(p.beta, stepsPerRead)*size)

@@ -7,19 +7,18 @@ import (
 )
 
 const (
-	// Each 64-bit word holds four lanes, one value of z each.
+	// Each 64-bit word holds four lanes, each with one value of z.
 	laneBits = 16
 	lanes    = 64 / laneBits
-	// tileWords is the number of words of z, a cache line, that are summed over
-	// all coordinates at a time, so that the sums of 20,000 photos stay in a
-	// core's cache.
+	// tileWords is the number of words of z summed at a time: one cache line,
+	// so that the sums of 20,000 photos stay in a core's cache.
 	tileWords         = 8
 	tileCols          = tileWords * lanes
 	tileBytes         = tileCols / 8
 	coordinatesAtOnce = 4
 )
 
-// spread4[b] has bit i of b in the lowest bit of lane i.
+// Lane i of spread4[b] is bit i of b.
 var spread4 = func() (table [16]uint64) {
 	for b := range table {
 		for i := range lanes {
@@ -29,20 +28,23 @@ var spread4 = func() (table [16]uint64) {
 	return table
 }()
 
+// A coordinate holds the levels of all photos in one coordinate, from low to
+// high.
 type coordinate struct {
 	low, high int
 	levels    []uint16 // per photo, relative to low
-	bits      []byte   // steps low+1 to high
+	bits      []byte   // the steps low+1 to high
 }
 
-// EmbedAll embeds a collection on all cores: n × m̂ values, one slice per
-// photo. Errors wrap cpar.ErrInput.
+// EmbedAll embeds a collection on all cores. It returns one slice of m̂ values
+// per photo. Errors wrap cpar.ErrInput.
 //
-// In addition to levels and result it needs at most 152 MB with the paper's
-// numbers.
+// In addition to levels and the result, it needs at most 152 MB for the paper's
+// parameters.
 //
-// Four values share a 64-bit word. Borrows between lanes are linear and cancel
-// if the final value of every lane is within ±32,767, which MaxSteps ensures.
+// Four values share a 64-bit word. A negative lane borrows from the next, and
+// unpack undoes the borrow. This is exact if every final value is within
+// ±32,767, which MaxSteps ensures.
 func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	for i, x := range levels {
 		if err := p.check(x); err != nil {
@@ -112,8 +114,8 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	return c
 }
 
-// prefixSums returns, for the columns of a tile, the sums of ones from the
-// baseline to every level of c, in tileWords words per level. It reuses walk.
+// prefixSums returns the sums of ones from the baseline to every level of c,
+// for the columns of a tile, in tileWords words per level. It reuses walk.
 func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {
@@ -152,7 +154,8 @@ func addPrefixSums(sums, walk []uint64, levels []uint16) {
 	}
 }
 
-// addPrefixSums4 loads and stores the sums once for four coordinates.
+// addPrefixSums4 is addPrefixSums for four coordinates, but loads and stores
+// the sums only once.
 func addPrefixSums4(sums []uint64, walks *[coordinatesAtOnce][]uint64, levels *[coordinatesAtOnce][]uint16) {
 	w0, w1, w2, w3 := walks[0], walks[1], walks[2], walks[3]
 	n := len(levels[0])
@@ -174,12 +177,13 @@ func addPrefixSums4(sums []uint64, walks *[coordinatesAtOnce][]uint64, levels *[
 	}
 }
 
-// unpack splits words into values 2·ones − balance.
+// unpack splits words into lanes and sets z[j] = 2·ones − balance for the ones
+// in lane j.
 func unpack(z []int16, words []uint64, balance int16) {
 	for j := range z {
 		word := &words[j/lanes]
 		ones := int16(*word)
-		// Subtracting the lane also gives back its borrow to the next lane.
+		// Subtracting a negative lane also returns its borrow to the next lane.
 		*word = (*word - uint64(int64(ones))) >> laneBits
 		z[j] = 2*ones - balance
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 )
 
-// A Cache stores vectors and embeddings by decode.ContentDigest, so they
-// survive renaming and changed keywords.
+// A Cache stores vectors and embeddings under a digest of the image's content
+// (decode.ContentDigest). Entries therefore stay valid when a photo is renamed
+// or its keywords change.
 //
-// A Cache is kept in a localstore.Store, encrypted under the owner's key and
-// bounded in size (NewCache), or in a plaintext folder for measurements
-// (OpenCache). Damaged or outdated entries count as missing. Several goroutines
-// and processes may use a Cache. A nil *Cache stores nothing.
+// NewCache encrypts entries under the owner's key and bounds their size
+// (package user/localstore). OpenCache keeps plaintext in a folder, for
+// measurements. Damaged or outdated entries count as missing. Several
+// goroutines and processes may use a Cache. A nil *Cache stores nothing.
 type Cache struct {
 	store    store
 	readOnly bool
@@ -61,13 +62,14 @@ func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, err
 	return cached(c, vectorsKind, content[:], decodeVectors, compute, encodeVectors)
 }
 
-// Embedding returns a network's embedding of the image with a content digest.
+// Embedding returns a network's embedding of the image with digest content.
+// Parameter network is the network's digest.
 func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
 }
 
-// Text returns the vector of texts. Parameter name identifies everything that
-// determines the vector.
+// Text returns the vector that a text network gives for some texts. Parameter
+// name identifies everything that determines the vector.
 func (c *Cache) Text(name [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, textKind, name[:], decodeEmbedding, compute, encodeEmbedding)
 }

@@ -4,20 +4,21 @@ import "math"
 
 const (
 	colorBins = 16
-	colorSide = 256 // longest side at which colours are counted
+	colorSide = 256 // longest side at which colours are counted, after reduction
 )
 
-// colorCounts are histograms of three colour spaces, 16 bins per channel.
+// colorCounts holds histograms of three colour spaces, 16 bins per channel.
 type colorCounts struct {
 	pixels        int
 	rgb, hsv, lab [ColorDim]int
 }
 
-// A light is a channel value in [0, 1], as stored (sRGB) and as linear light.
+// A light is a channel value in [0, 1], both as stored (sRGB) and as linear
+// light.
 type light struct{ stored, linear float64 }
 
-// byteLights holds the light of every 8-bit channel value, and one more entry
-// for interpolation.
+// byteLights holds the light of every 8-bit channel value. Entry 256 is for
+// interpolation.
 var byteLights = func() (t [257]light) {
 	for i := range t {
 		x := float64(i) / 255
@@ -29,7 +30,7 @@ var byteLights = func() (t [257]light) {
 	return t
 }()
 
-// meanLight returns the light of a mean of bytes, 0 to 255.
+// meanLight returns the light of x, a mean of 8-bit channel values.
 func meanLight(x float64) light {
 	i := int(x)
 	dark, bright := byteLights[i].linear, byteLights[i+1].linear
@@ -64,8 +65,8 @@ func count(bins *[ColorDim]int, x, y, z float64) {
 }
 
 func (c *colorCounts) write(v *Vectors) {
-	// Every pixel is counted once in each of the three channels, so the counts of a
-	// histogram sum to three times the number of pixels.
+	// Every pixel counts once per channel, so the counts of a histogram sum to
+	// three times the number of pixels.
 	total := float64(3 * c.pixels)
 	for i := range ColorDim {
 		v.RGB[i] = float32(float64(c.rgb[i]) / total)
@@ -76,9 +77,9 @@ func (c *colorCounts) write(v *Vectors) {
 
 // hsv returns the hue in turns, the saturation and the value, all in [0, 1].
 func hsv(r, g, b float64) (h, s, v float64) {
-	// Dividing by slightly more avoids 0/0 for greys. It also moves ratios of
-	// small integers, which often lie exactly on the edge of a bin, just below that
-	// edge.
+	// Adding tiny to divisors avoids 0/0 for greys. It also moves ratios of
+	// small integers, which often lie exactly on the edge between two bins,
+	// below that edge.
 	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)
@@ -96,14 +97,14 @@ func hsv(r, g, b float64) (h, s, v float64) {
 	return h / 6, s, v
 }
 
-// lab returns CIE L*a*b* (D65) of linear light, with L* in 0…100 and a* and b*
-// in −128…128, all scaled to [0, 1].
+// lab converts linear light to CIE L*a*b* with white point D65. It scales L*
+// from 0…100, and a* and b* from −128…128, to [0, 1].
 func lab(r, g, b float64) (l, a, bb float64) {
 	fx := labRoot((0.412453*r + 0.357580*g + 0.180423*b) / 0.950456)
 	fy := labRoot(0.212671*r + 0.715160*g + 0.072169*b)
 	fz := labRoot((0.019334*r + 0.119193*g + 0.950227*b) / 1.088754)
-	// Greys lie at the edge between two bins of a* and b*. Rounding must not
-	// put them below it.
+	// Greys lie exactly on the edge between two bins of a* and of b*. Adding
+	// tiny prevents rounding from moving them to the lower bin.
 	const tiny = 1e-9
 	return (116*fy - 16) / 100, (500*(fx-fy)+128)/256 + tiny, (200*(fy-fz)+128)/256 + tiny
 }

@@ -16,13 +16,13 @@ import (
 // A dirStore stores plaintext entries in a folder, for measurements without a
 // key:
 //
-//	DIR/ab/abcd…ef.features-4    "cparkept" · kind and name, each after its length (4 bytes) ·
+//	DIR/ab/abcd…ef.features-5    "cparkept" · kind and name, each after its length (4 bytes) ·
 //	                             value · CRC-32C of the preceding bytes (4)
 //
-// Numbers are little-endian. The file name is the hex of the first 32 bytes of
-// the entry's name, and of up to 8 more. Entries that a killed process or a
-// power failure cut off, and entries that another process is writing, fail the
-// checksum and count as missing. The checksum does not protect against an
+// Numbers are little-endian. The file name consists of the first 32 bytes of
+// the entry's name in hex, the kind, and up to 8 further bytes of the name in
+// hex. Entries that are incomplete, or that another process is writing, fail
+// the checksum and count as missing. The checksum does not protect against an
 // attacker with write access. Files have mode 0600, folders 0700.
 type dirStore struct{ dir string }
 

@@ -8,10 +8,10 @@ import (
 	"cpar/photo/decode"
 )
 
-// An Extractor is the workspace of one goroutine: about 1.7 MB of buffers. It
-// must not be used concurrently.
+// An Extractor computes the features of images, one at a time. It holds about
+// 1.7 MB of buffers and must not be used concurrently.
 type Extractor struct {
-	plan  *plan // for the size of the previous image, because collections have few sizes
+	plan  *plan // for the previous image's size, because collections have few sizes
 	color colorCounts
 	gabor *gaborScratch
 	haar  [haarSide * haarSide]float64
@@ -24,9 +24,9 @@ type plan struct {
 	w, h            int
 	reducer         *reducer
 	grey128, grey64 *target
-	patch           *target // in colour
+	patch           *target // input of the patches, in colour
 	patchWidth      int
-	small           *target // for colours, nil unless a side exceeds 256 pixels
+	small           *target // input of the colour histograms, nil unless a side exceeds 256 pixels
 }
 
 func newPlan(w, h int) *plan {

@@ -1,5 +1,6 @@
 // Package feature computes the features of a photo: the paper's seven features,
-// which profile paper uses, and patches. Profile learned uses all of them.
+// which profile "paper" uses, and patches, which measure small local
+// structures. Profile "learned" uses all eight.
 //
 //	decode.Image ─▶ Extract ─▶ Vectors
 //	             │ rgb hsv lab    3 × 16 bins, each vector sums to 1
@@ -7,24 +8,24 @@
 //	             │ haar  haarq    64×64 coefficients, 6 levels
 //	             └ patches        4 quarters × 400 patch words
 //
-// Vectors are returned as extracted, before principal components and L1
-// normalisation. Up to rounding, the paper's seven equal the results of OpenCV
-// and PyWavelets, the libraries named by the paper's authors. Tests compare
-// them.
+// Vectors are raw values. Package profile later reduces some to principal
+// components and normalises them. Up to rounding, the paper's seven features
+// equal the results of OpenCV and PyWavelets, the libraries named by the
+// paper's authors. Tests compare them. For gaborq, see function blockRow.
 //
 // Colours are counted in the image itself if its longest side is at most 256
 // pixels, otherwise in the image reduced to 256 pixels by area averaging. Grey
 // is 0.299 R + 0.587 G + 0.114 B, scaled to 128×128 for Gabor and to 64×64 for
-// Haar, ignoring the aspect ratio. The paper's twelve Gabor responses cannot
-// give 256 values. Here the three scales are averaged, and each of four
-// orientations has 64 blocks.
+// Haar, ignoring the aspect ratio. The paper derives 256 Gabor values from
+// twelve filters (three scales, four orientations), although twelve does not
+// divide 256. This package averages the scales and computes 64 blocks per
+// orientation.
 //
 // The features follow Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
 // Image Annotation with Randomized KD-Forest", and its baseline, Makadia,
 // Pavlovic, Kumar, "A New Baseline for Image Annotation", ECCV 2008.
 //
-// Features are plaintext and stay with the owner. This package must not import
-// user/ or cloud/.
+// Features are plaintext and stay with the owner.
 package feature
 
 import (
@@ -48,21 +49,22 @@ const (
 
 // Vectors are the features of one image. The caller owns the slices.
 type Vectors struct {
-	RGB    []float32 // 48, histogram
-	HSV    []float32 // 48, histogram
-	Lab    []float32 // 48, histogram
-	Gabor  []float32 // 256, mean magnitude, grey in [0, 1]
-	GaborQ []float32 // 256, mean phase in eighths of a turn, 0…7
-	Haar   []float32 // 4096, magnitudes, grey in [0, 1]
-	HaarQ  []float32 // 4096, signs -1, 0, 1
-	// Patches has 1600 values: the strength of each patch word in each quarter,
-	// top left, top right, bottom left, bottom right.
+	RGB    []float32 // 48 bins
+	HSV    []float32 // 48 bins
+	Lab    []float32 // 48 bins
+	Gabor  []float32 // 256 mean magnitudes, for grey in [0, 1]
+	GaborQ []float32 // 256 mean phases in eighths of a turn, 0…7
+	Haar   []float32 // 4096 magnitudes of coefficients, for grey in [0, 1]
+	HaarQ  []float32 // 4096 signs of the same coefficients: -1, 0 or 1
+	// Patches has 1600 values: the strength of 400 patch words (local
+	// structures such as edges, patches.go) in each quarter, top left, top
+	// right, bottom left and bottom right.
 	Patches []float32
-	// Embedding is set if a network was used. It is not part of the JSON.
+	// Embedding is the output of the image network, or nil if none was used. It
+	// is not part of the JSON.
 	Embedding *Embedding `json:"-"`
 }
 
-// A Kind classifies the values of a block.
 type Kind int
 
 const (
@@ -104,8 +106,8 @@ func New() *Vectors {
 	return v
 }
 
-// MarshalJSON writes an object of the blocks with seven decimals, float32's
-// precision.
+// MarshalJSON writes an object with one array per feature. Numbers have seven
+// decimals, about float32's precision.
 func (v Vectors) MarshalJSON() ([]byte, error) {
 	buf := make([]byte, 0, 64<<10)
 	for i, b := range blocks {

@@ -18,17 +18,18 @@ const (
 	gaborReach  = 24
 	gaborPadded = gaborSide + 2*gaborReach
 
-	// gaborNoise is far above the float64 residue of a zero response (below
-	// 1e-13) and far below the response to one grey level (above 1e-5).
+	// gaborNoise is far above the rounding error of a zero response (below
+	// 1e-13) and far below the response to a difference of one grey level
+	// (above 1e-5).
 	gaborNoise = 1e-11
 )
 
 var gaborWavelengths = [3]float64{4, 8, 16}
 
-// gaborKernel returns the value of cv2.getGaborKernel at offset (dx, dy) from
-// the anchor: the real part (ψ = 0) and the imaginary part (ψ = π/2), before
-// the mean of the real part is removed. OpenCV fills the kernel back to front,
-// which only negates the odd part.
+// gaborKernel returns the value of a complex Gabor kernel at offset (dx, dy)
+// from its centre. The real part equals OpenCV's cv2.getGaborKernel with phase
+// offset ψ = 0, and the imaginary part equals it with ψ = π/2. OpenCV fills the
+// kernel back to front, which only negates the imaginary part, an odd function.
 func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	sigma := wavelength / 2
 	sin, cos := math.Sincos(float64(orientation) * math.Pi / 4)
@@ -39,13 +40,15 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	return envelope * re, envelope * im
 }
 
-// gaborHalf returns the reach of a kernel to each side, 3σ.
+// gaborHalf returns the distance from a kernel's centre to its edge: 3σ, in
+// pixels.
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
-// gaborSpectrum returns the transfer function of a kernel without the mean of
-// its real part: fftSide² values, divided by their number. The function is
-// real, since a kernel k is conjugate-symmetric about its centre: k(−d) = conj
-// k(d).
+// gaborSpectrum returns the transfer function (the Fourier transform) of a
+// kernel after subtracting the mean of the kernel's real part. Its fftSide²
+// values are divided by fftSide², because the inverse transform in filter does
+// not divide. The values are real, because a kernel k is conjugate-symmetric
+// about its centre: k(−d) = conj k(d).
 func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	const n = fftSide
 	half := gaborHalf(wavelength)
@@ -73,7 +76,8 @@ func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	return spectrum
 }
 
-// gaborSpectra returns the spectra of all scales and orientations, 3.5 MB.
+// gaborSpectra returns the transfer functions of all scales and orientations,
+// 3.5 MB in all.
 var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	f := newFFT()
 	for i, wavelength := range gaborWavelengths {
@@ -87,7 +91,7 @@ var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 type gaborScratch struct {
 	fft        *fft
 	image      []complex128 // fftSide²: the padded image, then its spectrum
-	rows       []complex128 // 128 filtered rows of fftSide, of which 128 pixels are used
+	rows       []complex128 // 128 filtered rows of fftSide pixels, 128 of which collect uses
 	mag, phase [GaborDim]float64
 }
 
@@ -99,8 +103,9 @@ func newGaborScratch() *gaborScratch {
 	}
 }
 
-// respond writes the magnitudes and quantised phases of a 128×128 grey image in
-// [0, 1], averaged over a block and the three scales.
+// respond writes the mean magnitudes and the quantised mean phases of the Gabor
+// responses to a 128×128 grey image in [0, 1]. Each mean is over one block and
+// the three scales.
 func (s *gaborScratch) respond(grey []float64, magnitude, quantised []float32) {
 	clear(s.mag[:])
 	clear(s.phase[:])
@@ -119,8 +124,9 @@ func (s *gaborScratch) respond(grey []float64, magnitude, quantised []float32) {
 	}
 }
 
-// transform computes the spectrum of an image mirrored about its border pixels
-// (BORDER_REFLECT_101), with zeros beyond the padding.
+// transform computes the spectrum of a grey image. It pads the image by
+// mirroring it about its border pixels (OpenCV's BORDER_REFLECT_101) and fills
+// the rest of the matrix with zeros.
 func (s *gaborScratch) transform(grey []float64) {
 	clear(s.image)
 	for y := range gaborPadded {
@@ -132,8 +138,9 @@ func (s *gaborScratch) transform(grey []float64) {
 	}
 	s.fft.rows(s.image, gaborPadded)
 	s.fft.columns(s.image)
-	// The transform above used e^{+iω}. For a real image, the conjugate is the
-	// transform with e^{−iω}, whose inverse is the transform in filter.
+	// The FFT above used e^{+iω}. For a real image, the conjugates of its
+	// results are the transform with e^{−iω}. The FFT in filter, again with
+	// e^{+iω}, is the inverse of that transform.
 	for i, c := range s.image {
 		s.image[i] = complex(real(c), -imag(c))
 	}
@@ -149,8 +156,9 @@ func reflect101(i int) int {
 	return i
 }
 
-// filter multiplies the image's spectrum by a real spectrum and transforms back
-// the rows of the image, without the padding.
+// filter multiplies the image's spectrum by a kernel's transfer function and
+// applies the inverse transform. It stores the rows of the image without the
+// padding.
 func (s *gaborScratch) filter(spectrum []float64) {
 	const n = fftSide
 	for u := 0; u < n; u += fftLanes {
@@ -164,7 +172,7 @@ func (s *gaborScratch) filter(spectrum []float64) {
 }
 
 const (
-	fftSide  = 192 // = 4·4·4·3
+	fftSide  = 192 // = 4·4·4·3, the radices of the FFT
 	fftLanes = fourier.Lanes
 )
 
@@ -215,17 +223,18 @@ func (s *gaborScratch) collect(orientation int) {
 	}
 }
 
-// blockRow sums the magnitudes and the angles of sixteen responses. The angle
-// of a product is the sum of the angles modulo whole turns, and the signs of
-// three imaginary parts reveal a lost turn, so eight pixels share one
-// arctangent.
+// blockRow returns the sum of the magnitudes and the sum of the angles (in
+// radians) of sixteen responses. The angle of a product of complex numbers
+// equals the sum of the factors' angles, up to whole turns, and turnsLost
+// counts those turns. Eight pixels therefore share one arctangent.
 //
-// A response with a negative real part and a noise-only imaginary part could
-// have the angle +π or −π. It counts as their mean, 0. A response of noise
-// alone counts as 0, too, because noise differs between machines. This is why
-// gaborq differs from OpenCV, mostly in border blocks.
+// The computed angle of a response with a negative real part and only noise as
+// imaginary part could be +π or −π. It counts as 0, the mean of the two. A
+// response of only noise also counts as 0, because noise differs between
+// machines. For these reasons gaborq differs from OpenCV's results, mostly in
+// border blocks.
 func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
-	const run = 8 // 1e-11 to the power of 8 is well within float64
+	const run = 8 // the smallest product, (1e-11)⁸, is well within float64's range
 	turns := 0
 	for start := 0; start < gaborBlock; start += run {
 		pr, pi := 1.0, 0.0
@@ -244,10 +253,12 @@ func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 	return magnitude, angle + 2*math.Pi*float64(turns)
 }
 
-// turnsLost returns, from the imaginary parts of two factors and their product,
-// the number of turns by which the product's angle falls short of the sum of
-// angles: two factors in the upper half-plane whose product lies below have
-// passed π, and in the reverse case −π.
+// turnsLost returns the number of turns, −1 to 1, to add to a product's angle
+// to obtain the sum of its factors' angles. Its parameters are the imaginary
+// parts of the two factors and of the product. The sum exceeds π if both
+// factors lie in the upper half-plane and the product lies in the lower. It is
+// below −π if both factors lie in the lower half-plane and the product lies in
+// the upper.
 func turnsLost(a, b, product float64) int {
 	sa, sb, sp := math.Float64bits(a)>>63, math.Float64bits(b)>>63, math.Float64bits(product)>>63
 	return int(sp&^(sa|sb)) - int(sa&sb&^sp)

@@ -10,17 +10,18 @@ const (
 
 // haarTransform writes the full orthonormal 2-D Haar decomposition of a 64×64
 // grey image in [0, 1] to out, in the layout of pywt.coeffs_to_array. At each
-// level, the average is top left, and the details along x are top right, along
-// y bottom left, and along both bottom right. The sign of a detail is first
-// minus second, as in PyWavelets.
+// level, the top left quarter holds averages, the top right details along x,
+// the bottom left details along y, and the bottom right details along both. A
+// detail is the first value minus the second, as in PyWavelets.
 func haarTransform(grey, out []float64) {
 	var average [haarSide * haarSide]float64
 	copy(average[:], grey)
 	for level, half := 0, haarSide/2; level < haarLevels; level, half = level+1, half/2 {
 		for y := range half {
 			for x := range half {
-				// The averages stay in rows of 64. (y, x) is read before it is
-				// overwritten, as 2y ≥ y and 2x ≥ x.
+				// The averages of every level are computed in place, in rows of
+				// 64 values. Element (y, x) is read before it is overwritten,
+				// because 2y ≥ y and 2x ≥ x.
 				a, b := average[2*y*haarSide+2*x], average[2*y*haarSide+2*x+1]
 				c, d := average[(2*y+1)*haarSide+2*x], average[(2*y+1)*haarSide+2*x+1]
 				average[y*haarSide+x] = (a + b + c + d) / 2

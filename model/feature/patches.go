@@ -13,11 +13,12 @@ import (
 // single-layer networks in unsupervised feature learning", AISTATS 2011, and
 // "Learning feature representations with k-means", 2012).
 //
-//	image ─▶ 96×64 (or 64×96) RGB ─▶ every second 6×6 patch, of mean 0 and variance 1
+//	image ─▶ 96×64 (or 64×96) RGB ─▶ a 6×6 patch at every second pixel, scaled to mean 0 and variance 1
 //	  ─▶ 400 words: max(0, word·patch − offset) ─▶ mean over each quarter, 4 × 400 values
 //
-// A patch word is a centroid times the whitening of patches. go generate
-// computes both from synthetic images, so the package contains no real photos.
+// A patch word is the product of a cluster's centroid and the matrix that
+// whitens patches. Command patchgen, run by go generate, computes both from
+// synthetic images, so the package contains no real photos.
 
 //go:generate go run ./patchgen -out patches.bin
 
@@ -26,17 +27,19 @@ const (
 	patchValues = 3 * patchSide * patchSide
 	patchStep   = 2
 	patchWords  = 400
-	// Sides of the reduced image, the longer one along the image's longer side.
+	// patchLong and patchShort are the sides of the reduced image, which keeps
+	// the orientation.
 	patchLong, patchShort = 96, 64
-	// patchFloor is added to the variance of a patch, in units of 0…255,
-	// because areas such as sky are flat.
-	patchFloor     = 10
+	// patchFloor is added to the variance of a patch (values 0…255), so that
+	// noise in flat areas such as sky is not amplified.
+	patchFloor = 10
+	// patchThreshold is subtracted from every response, so that weak responses
+	// count as 0.
 	patchThreshold = 0.5
 )
 
-// patchFile holds for each word a scale and an offset, float32, and the word's
-// patchValues values as int16 multiples of the scale, by channel, row and
-// column.
+// patchFile holds for each word a scale and an offset (float32), then
+// patchValues int16 multiples of the scale, by channel, row and column.
 //
 //go:embed patches.bin
 var patchFile []byte
@@ -44,7 +47,7 @@ var patchFile []byte
 type patchScratch struct {
 	words                       []float32 // patchWords × patchValues
 	offsets                     []float32
-	patches, responses, scratch []float32 // for one row of patches
+	patches, responses, scratch []float32 // buffers for one row of patches
 }
 
 func newPatchScratch() *patchScratch {
@@ -67,8 +70,8 @@ func newPatchScratch() *patchScratch {
 
 func patchesOf(side int) int { return (side-patchSide)/patchStep + 1 }
 
-// respond writes the mean responses to an image of w columns of RGB values,
-// 0…255, to out.
+// respond writes to out the mean response of every word in every quarter of an
+// image with w columns and RGB values in 0…255.
 func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	across, down := patchesOf(w), patchesOf(len(rgb)/3/w)
 	for y := range down {
@@ -91,8 +94,8 @@ func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	}
 }
 
-// normalPatch copies a patch by channel, row and column, normalised to mean 0
-// and variance 1.
+// normalPatch copies the patch at (x, y) to slice to, ordered by channel, row
+// and column, and normalises it to mean 0 and variance 1.
 func normalPatch(to []float32, rgb []float64, w, x, y int) {
 	k, sum, squares := 0, 0.0, 0.0
 	var values [patchValues]float64

@@ -25,13 +25,14 @@ type Embedding struct {
 	Values  []float32
 }
 
-// Photo returns the vectors of an encoded image file, and the embedding if opts
-// has a network, from the cache if possible. It decodes the file at most once.
+// Photo returns the vectors of an encoded image file, including the embedding
+// if opts.Network is set. It uses the cache if possible and decodes the file at
+// most once.
 func (e *Extractor) Photo(data []byte, opts Options) (*Vectors, error) {
 	return e.photo(data, decode.ContentDigest(data), opts)
 }
 
-// photo is Photo for a file with a known content digest.
+// photo is the same as Photo for a file whose content digest, key, is known.
 func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Vectors, error) {
 	decoded := sync.OnceValues(func() (*decode.Image, error) { return decode.Decode(data) })
 	v, err := opts.Cache.vectors(key, func() (*Vectors, error) {
@@ -58,7 +59,6 @@ func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Ve
 	return v, nil
 }
 
-// Options configures extraction.
 type Options struct {
 	// Cache, if set, is consulted before an image is decoded.
 	Cache *Cache
@@ -69,7 +69,6 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// A Photo is one photo of a collection on its way from a file into an index.
 type Photo struct {
 	Vectors  *Vectors // nil until they are computed, or if the image is unusable
 	Keywords []string
@@ -80,8 +79,8 @@ type Photo struct {
 // returns the bytes of image i and is called concurrently. If image i cannot be
 // loaded or decoded, errs[i] is set and the other images are still processed.
 //
-// When ctx ends, ExtractAll starts no further image. ctx's error is then also
-// the error of images not started.
+// When ctx ends, ExtractAll starts no further image. It then returns ctx's
+// error and sets it for each image that it did not start.
 func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) (photos []Photo, errs []error, err error) {
 	photos, errs = make([]Photo, n), make([]error, n)
 	var mu sync.Mutex // guards done and calls of Progress

@@ -2,17 +2,18 @@ package feature
 
 import "slices"
 
-// Images are reduced as by OpenCV's INTER_AREA. This reduction is linear and
-// separable, so one pass over the rows serves any number of reductions. Runs of
-// pixels with equal weights are first summed in integers.
+// This file reduces images as OpenCV's INTER_AREA (area averaging) does. It is
+// linear and separable, so one pass over the rows computes any number of
+// reductions. Runs of pixels with equal weights are first summed in integers.
 
+// A tap is the weight w of a source position in destination dst.
 type tap struct {
 	dst int
 	w   float64
 }
 
-// areaTaps returns, for each of n source positions, its weights (taps) in the d
-// ≤ n destinations. A destination averages the positions it covers.
+// areaTaps returns the taps of each of n source positions in d ≤ n
+// destinations. A destination is the average of the positions that it covers.
 func areaTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for i := range n { // source i covers i·d … (i+1)·d, destination j covers j·n … (j+1)·n
@@ -24,8 +25,9 @@ func areaTaps(n, d int) [][]tap {
 	return taps
 }
 
-// linearTaps implements INTER_AREA for axes that grow: two taps, placed so that
-// whole scale factors replicate pixels.
+// linearTaps implements INTER_AREA for images that grow along an axis. At most
+// two sources contribute to a destination, such that integer scale factors
+// replicate pixels.
 func linearTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for j := range d {
@@ -42,14 +44,14 @@ func linearTaps(n, d int) [][]tap {
 	return taps
 }
 
-// A target is one reduction of an image to w×h values, in 0…255, of 3 channels
-// or 1.
+// A target is one reduced copy of an image: w×h pixels of 1 or 3 channels with
+// values in 0…255.
 type target struct {
 	channels     int
 	xTaps, yTaps [][]tap
 	out          []float64 // h·w·channels
 	line         []float64 // one reduced row, w·channels
-	bySegment    [][]tap
+	bySegment    [][]tap   // the taps of each segment of the reducer
 }
 
 func newTarget(fromW, fromH, w, h, channels int) *target {
@@ -71,14 +73,15 @@ func (t *target) scaleToUnit() []float64 {
 	return t.out
 }
 
-// A reducer sums rows by segment and distributes the sums to its targets.
+// A reducer adds up segments (runs of columns with equal taps) over runs of
+// rows with equal taps, and distributes the sums to its targets.
 type reducer struct {
 	targets []*target
-	ends    []int    // segment s is pixels ends[s-1] … ends[s]-1
-	flush   []bool   // whether row y is the last of its run
-	sums    []uint64 // 3 per segment, over the rows since the last flush
-	rgb     []float64
-	grey    []float64
+	ends    []int     // segment s has columns ends[s-1] … ends[s]-1
+	flush   []bool    // flush[y] is set if row y is the last of its run
+	sums    []uint64  // 3 per segment, over the rows since the last flush
+	rgb     []float64 // sums converted to float64
+	grey    []float64 // grey values of rgb
 }
 
 func newReducer(w, h int, targets []*target) *reducer {

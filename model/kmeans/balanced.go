@@ -15,12 +15,14 @@ import (
 	"cpar/internal/wire"
 )
 
-// BalancedCells divides a collection into cells with the same number of slots,
-// so that cell sizes reveal nothing. Every record is in the cell to which it
-// belongs. Records that nearly belong to a cell fill its remaining slots.
+// BalancedCells is a division of a collection into cells that all hold the same
+// number of records (their slots), so that cell sizes reveal nothing. Every
+// record is in its own cell, usually the one with the nearest centroid. The
+// remaining slots hold further records, those nearly as close to this cell as
+// to their own.
 //
 //	rows ─▶ the best of several Fits (choose) ─▶ Centroids
-//	     ─▶ each cell takes the records nearest to belonging to it ─▶ Records
+//	     ─▶ each cell takes its own records and those closest to joining it ─▶ Records
 type BalancedCells struct {
 	// Centroids has the centre of each cell. A row belongs to the nearest
 	// centre.
@@ -29,8 +31,9 @@ type BalancedCells struct {
 	Records [][]uint32
 }
 
-// Balance divides rows (n×d, read-only) into cells by squared L2. Each cell has
-// size slots. There must be at least n slots in all and at most n per cell. The
+// Balance divides rows (n×d, read-only) into cells by squared L2 distance.
+// Parameter clusters is the number of cells, and size is the number of slots of
+// each. There must be at least n slots in all and at most n per cell. The
 // result depends only on rows and seed. Errors wrap cpar.ErrInput.
 func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (*BalancedCells, error) {
 	n := len(rows)
@@ -49,8 +52,8 @@ func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32
 func (c *BalancedCells) fill(rows [][]float32, size int) {
 	n, clusters := len(rows), len(c.Centroids)
 	c.Records = make([][]uint32, clusters)
-	// beyond[i·clusters+k] is the extra distance of record i from centroid k,
-	// compared with its own centroid.
+	// beyond[i·clusters+k] is the squared distance of record i from centroid k
+	// minus its squared distance from the nearest centroid.
 	beyond := make([]float32, n*clusters)
 	own := make([]uint32, n)
 	parallel.Ranges(n, 0, func(from, to int) {
@@ -85,8 +88,8 @@ func (c *BalancedCells) fill(rows [][]float32, size int) {
 	})
 }
 
-// reassignOverfull moves records out of cells with more records than slots,
-// first those nearest to a cell with room.
+// reassignOverfull moves records out of cells with more records than slots. It
+// first moves the records whose distance grows least.
 func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size int) {
 	k := len(c.Centroids)
 	count := make([]int, k)
@@ -128,13 +131,14 @@ func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size in
 	}
 }
 
-// Nearest returns the cell of a row, the lower one of equally near cells.
+// Nearest returns the cell whose centroid is nearest to row, the lowest in a
+// tie.
 func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// distances fills slice to with the squared distances from all centroids and
-// returns the nearest cell.
+// distances writes the squared distances of row from all centroids to slice to,
+// and returns the nearest cell.
 func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	for k, centroid := range c.Centroids {
 		to[k] = squaredL2(row, centroid)
@@ -145,13 +149,13 @@ func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	return nearest
 }
 
-// The encoding of BalancedCells takes one bit per record and cell, a quarter of
-// the size of record numbers at a million records. Numbers are little-endian.
-// The length depends only on the four counts.
+// The encoding of BalancedCells takes one bit per record and cell. At a million
+// records, that is a quarter of the size of lists of record numbers. Numbers
+// are little-endian. The length depends only on the four counts.
 //
 //	records (4)  cells (4)  slots of a cell (4)  d (4)
 //	centroids, d float32 each
-//	for each cell ⌈records/8⌉ bytes: bit i mod 8 of byte i/8 is set if it has record i
+//	for each cell ⌈records/8⌉ bytes: bit i mod 8 of byte i/8 is set if record i is in the cell
 
 // AppendBinary appends the canonical encoding of c for n records.
 func (c *BalancedCells) AppendBinary(b []byte, n int) []byte {
@@ -175,8 +179,7 @@ func (c *BalancedCells) AppendBinary(b []byte, n int) []byte {
 const maxCells, maxWidth = 1 << 8, 1 << 16
 
 // ReadBalancedCells reads the encoding of AppendBinary and rejects cells that
-// Balance cannot produce for n records of d numbers. It returns the reader's
-// error.
+// Balance cannot produce for n records of d numbers. It returns r's error.
 func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 	records, clusters, size, width := int(r.U32("records")), int(r.U32("clusters")), int(r.U32("cells")), int(r.U32("dimension"))
 	if r.Err() == nil && (records != n || width != d || d > maxWidth || clusters < 1 || clusters > maxCells) {
@@ -215,18 +218,20 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 	return c, r.Err()
 }
 
-// Records that nearly belong to a cell far larger than others do not fit into
-// its slots. Function choose therefore tries several divisions. It counts how
-// many of the nearest others of sampled rows are in the cell that the row would
-// query, and takes the division with the largest count.
+// In an uneven division, the own records of a large cell fill its slots and
+// leave no room for their neighbours in other cells. Function choose therefore
+// tries several divisions. For sampled rows, it counts the nearest neighbours
+// that are in the cell that the row would query. It returns the division with
+// the largest count.
 //
-// On Corel-5k, profile `learned`, eight cells with 1.72 slots per record, this
-// finds 0.861 of the ten nearest. The most even of eight divisions finds 0.850.
+// On Corel-5k (profile "learned", eight cells, 1.72 slots per record), the
+// chosen division finds 0.861 of the ten nearest neighbours. The most even of
+// eight divisions finds 0.850.
 const (
-	// restarts is the number of divisions tried, and sampled the number of
-	// evenly spaced rows that they divide.
+	// restarts is the number of divisions tried, each on sampled rows that are
+	// evenly spaced in the collection.
 	restarts, sampled = 32, 1 << 14
-	// A division is judged by the evalNeighbours nearest others of each of
+	// A division is judged by the evalNeighbours nearest neighbours of each of
 	// evalRows rows.
 	evalRows, evalNeighbours = 1 << 10, 10
 )

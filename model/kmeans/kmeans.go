@@ -13,7 +13,6 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Options configures clustering.
 type Options struct {
 	// Cells is k, the number of cells, capped at the number of rows. 0 means
 	// DefaultCells in FitPhotos and is invalid in Fit.
@@ -24,8 +23,8 @@ type Options struct {
 }
 
 const (
-	// rounds bounds Lloyd's algorithm, which stops earlier once no row changes
-	// its cell.
+	// rounds is the maximum number of rounds of Lloyd's algorithm, which stops
+	// earlier once no row changes its cell.
 	rounds = 12
 	// maxRows keeps row numbers within the uint32 of an index.
 	maxRows = 1 << 31
@@ -59,7 +58,8 @@ func Fit(ctx context.Context, rows [][]float32, opt Options) (*Partition, error)
 		}
 		m.update()
 	}
-	// The order in which centroids were drawn would reveal outlying cells.
+	// Renumber the cells at random, because the order of drawing would reveal
+	// outlying cells.
 	numbers := m.rng.Perm(m.k)
 	for i, c := range m.cell {
 		m.cell[i] = uint32(numbers[c])
@@ -130,12 +130,12 @@ type lloyd struct {
 	rng       *rand.Rand
 	centroids []float32 // k×d
 	cell      []uint32
-	distance  []float32 // squared, of each row from its centroid
+	distance  []float32 // squared distance of each row from its centroid
 	size      []int     // number of rows of each cell
 }
 
-// start draws the first centroids from the rows, each with probability
-// proportional to its squared distance from the nearest earlier one.
+// start draws the first centroids from the rows, each with a probability
+// proportional to its squared distance from the nearest centroid drawn before.
 func (m *lloyd) start() {
 	m.centroids = make([]float32, 0, m.k*m.d)
 	m.cell = make([]uint32, m.n)
@@ -163,9 +163,9 @@ func (m *lloyd) start() {
 	}
 }
 
-// draw returns a row with probability proportional to m.distance. If every row
-// equals a centroid, draw chooses uniformly, and assign then repairs the empty
-// cells.
+// draw returns the index of a row with probability proportional to m.distance.
+// If every row equals a centroid, draw chooses uniformly, and assign then
+// repairs the empty cells.
 func (m *lloyd) draw() int {
 	total := 0.0
 	for _, d := range m.distance {
@@ -187,8 +187,8 @@ func (m *lloyd) draw() int {
 	return last
 }
 
-// assign moves every row to the cell of its nearest centroid, ties to the lower
-// cell, and fills empty cells. It returns the number of rows moved.
+// assign moves every row to the cell of its nearest centroid (the lowest such
+// cell in a tie) and fills empty cells. It returns the number of rows moved.
 func (m *lloyd) assign() int {
 	squares := make([]float32, m.k)
 	for c := range squares {
@@ -224,8 +224,8 @@ func (m *lloyd) assign() int {
 	return changed
 }
 
-// fill moves into every empty cell the row farthest from its centroid among
-// cells of at least two rows, ties to the largest cell.
+// fill moves one row into every empty cell: the row farthest from its centroid
+// among cells of at least two rows, in a tie a row of the largest cell.
 func (m *lloyd) fill() {
 	clear(m.size)
 	for _, l := range m.cell {
@@ -263,7 +263,6 @@ func (m *lloyd) update() {
 	})
 }
 
-// mean returns the mean of the rows of a non-empty cell.
 func mean(row func(i int) []float32, members []uint32) []float32 {
 	out := make([]float32, len(row(int(members[0]))))
 	sum := make([]float64, len(out))
@@ -307,9 +306,11 @@ func dot(a, b []float32) float32 {
 
 // Partition is a division of n records into non-empty cells.
 type Partition struct {
+	// Cell has the cell of each record.
 	Cell []uint32
 	// Order lists the records by cell, and within a cell in their original
-	// order: record p of the cell-ordered index is record Order[p].
+	// order. Record p of an index in this order is record Order[p] of the
+	// collection.
 	Order []uint32
 	// Starts has the start of each cell in Order, and n at the end.
 	Starts []uint32
@@ -334,14 +335,15 @@ func newPartition(list []uint32, k int) *Partition {
 
 func (l *Partition) Len() int { return len(l.Starts) - 1 }
 
-// Members returns the records of a cell by their original numbers.
+// Members returns the original numbers of the records in cell number list.
 func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l.Starts[list+1]] }
 
 // DefaultCells returns the number of cells for a collection of n photos, whose
-// vectors have width numbers each. For long vectors, as in profile paper, it is
-// 2·√n: 134 for 4,500 and 283 for 20,000. More cells find more neighbours with
-// the same number of visits, but every request reads their centroids too. The
-// share of the true ten nearest found, by rows read, is
+// vectors have width numbers each. For long vectors, as in profile "paper", it
+// is 2·√n: 134 cells for 4,500 photos and 283 for 20,000. More cells find more
+// neighbours with the same number of visits, but every request reads their
+// centroids too. The table shows the share of the true ten nearest records
+// found, by the share of rows (records and centroids) read.
 //
 //	rows read          5 %   7.5 %   10 %   20 %           5 %   7.5 %   10 %   20 %
 //	4,500   k =  64   0.66    0.80   0.87   0.97   k = 96  0.66    0.81   0.88   0.98
@@ -349,11 +351,11 @@ func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l
 //	20,000  k = 128   0.84    0.92   0.95   0.99   k = 256 0.88    0.95   0.97   1.00
 //	        k = 384   0.88    0.95   0.97   1.00   k = 512 0.86    0.95   0.98   1.00
 //
-// For short vectors, as in profiles learned and network, it is 6·√n, but at
-// least ten photos per cell unless 2·√n gives more cells: 402 for 4,500. Their
-// centroids are cheap to read, and a search of 10 % of the records (AP-10)
-// visits 0.92 to 0.96 of the eighty neighbours that their ranker uses, against
-// 0.88 to 0.94 with 134 cells.
+// For short vectors, as in profiles "learned" and "network", it is 6·√n, but at
+// most n/10 and at least 2·√n: 402 cells for 4,500 photos. Short centroids are
+// cheap to read. A search of 10 % of the records (AP-10) then visits 0.92 to
+// 0.96 of the eighty neighbours that these profiles' ranker uses, compared with
+// 0.88 to 0.94 for 134 cells.
 func DefaultCells(n, width int) int {
 	few := math.Round(2 * math.Sqrt(float64(n)))
 	if width > maxShort {

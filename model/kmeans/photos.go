@@ -16,15 +16,16 @@ const (
 	// 0.01.
 	components = 48
 	basisRows  = 6000
-	// projectedRows is the number of photos laid out at a time, 20 MB.
+	// projectedRows is the number of photos whose rows are in memory at a time,
+	// 20 MB.
 	projectedRows = 4096
 )
 
 // FitPhotos divides a collection into cells by the distance of its records and
-// numbers the cells at random. z holds the n Johnson–Lindenstrauss vectors,
-// histograms the n smoothed histograms, and unit is F, squared JL units per unit
-// of distance (scorevector.Budget.Unit). All are read-only. Errors wrap
-// cpar.ErrInput.
+// numbers the cells at random. Parameter z holds a Johnson–Lindenstrauss (JL)
+// vector per record, histograms holds a smoothed histogram per record, and unit
+// is F, the number of squared JL units per unit of distance
+// (scorevector.Budget.Unit). All are read-only. Errors wrap cpar.ErrInput.
 func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit float64, opt Options) (*Partition, error) {
 	if len(z) == 0 || len(z) != len(histograms) {
 		return nil, fmt.Errorf("clustering photos: %w: %d vectors and %d histograms", cpar.ErrInput, len(z), len(histograms))
@@ -98,9 +99,10 @@ func (p *photoRows) rows(first, last, step int) [][]float32 {
 	return rows
 }
 
-// Centroid returns a cell's centroid as a record: the rounded mean of the
-// members' vectors z, and v, the mean of their histograms. A mean is never
-// farther from the baseline than its farthest member.
+// Centroid returns a cell's centroid in the form of a record: the rounded mean
+// of the members' vectors z, and v, the mean of their histograms. A mean is
+// never farther from the baseline, the common origin of all vectors z, than its
+// farthest member.
 func (l *Partition) Centroid(list int, z [][]int16, histograms [][]float64) (mean []int16, v []float64) {
 	members := l.Members(list)
 	sums := make([]int64, len(z[0]))

@@ -10,27 +10,27 @@ import (
 	"cpar/model/rank"
 )
 
-// Grid is the set of options that Choose tries. Zero fields other than Base
-// take the defaults in their comments.
+// Grid is the set of options that Choose tries. Zero fields other than Base get
+// the defaults in their comments.
 type Grid struct {
 	Base       Options   // Blocks, Seed and Progress for every trial
-	Ridges     []float64 // 0.03, 0.1, 0.3, 1
-	Dims       []int     // 64, 96, which keep an index of 20,000 photos below 25 MB
-	Landmarks  []int     // 0, 1000
-	Skips      [][]bool  // {nil}: no block left out
-	Folds      int       // 5, or 10 for 300 to 1,000 photos, at most the number of photos
-	FinalFolds int       // folds of the final calibration: Folds, or 40 above 1,000 photos
-	Keep       int       // keywords per annotated photo, 5
+	Ridges     []float64 // by default 0.03, 0.1, 0.3, 1
+	Dims       []int     // by default 64, 96, which keep an index of 20,000 photos below 25 MB
+	Landmarks  []int     // by default 0, 1000
+	Skips      [][]bool  // by default {nil}, which leaves no block out
+	Folds      int       // by default 5, or 10 for 300 to 1,000 photos
+	FinalFolds int       // folds of the final calibration, by default Folds, or 40 above 1,000 photos
+	Keep       int       // keywords per annotated photo, by default 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
 	// MaxPhotos bounds the photos on which the choice is made, by default 5000.
 	// Fit uses all photos.
 	MaxPhotos int
 }
 
-// Learning without a fifth of the photos, in five folds, makes probabilities
-// too low (docs/quality.md). From minTenFolds photos on, the ranker is
-// therefore calibrated on ten folds. Above maxTenFolds photos, only the best
-// trial is repeated, on forty folds.
+// With five folds, a fifth of the photos is missing from learning, which makes
+// probabilities too low (docs/quality.md). From minTenFolds photos on, the
+// ranker is therefore calibrated on ten folds. Above maxTenFolds photos, trials
+// use five folds, and only the best is repeated, on forty.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own
@@ -102,14 +102,14 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // Choose tries options by cross-validation on the collection alone. The
 // calibrated ranker annotates each photo with neighbours from the other folds,
 // at distances learnt from the other folds. The trial with the highest
-// Quality.Distances wins.
+// Quality.Distances (merit without chosen guesses) wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
 // and the most dimensions. For the best pair it tries all pairs of ridge and
-// dimensions, and finally squared correlations. Principal components and
-// landmarks come from all photos, test photos included, because they do not
-// depend on keywords. The result depends only on the arguments. After ctx ends,
-// Choose returns within one trial. Errors wrap cpar.ErrInput.
+// dimensions, and finally Options.Square. Principal components and landmarks
+// come from all photos, test photos included, because they do not depend on
+// keywords. The result depends only on the arguments. After ctx ends, Choose
+// returns within one trial. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows [][]float32, keywords [][]string, space Grid) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
 	if err != nil {
@@ -158,8 +158,8 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 		}
 		trial := Trial{o, quality}
 		best.Trials = append(best.Trials, trial)
-		// Among equal trials, take the first: fewer blocks, a smaller ridge,
-		// fewer dimensions.
+		// Among equal trials, take the first, for example that with the
+		// smallest ridge.
 		if best.Ranker == nil || quality.Distances > best.Quality.Distances {
 			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions
 		}

@@ -15,17 +15,18 @@ import (
 	"cpar/internal/parallel"
 )
 
-// moments are the sums over photos that determine the covariances. Subtracting
-// one fold's moments from the total is cheaper than summing the other folds
-// again.
+// moments holds the sums over n photos from which the covariances are computed:
+// of inputs x (q values), of keyword indicators y (v values), and of their
+// products. Subtracting one fold's moments from the total is cheaper than
+// summing the other folds again.
 type moments struct {
 	n          float64
 	sx, sy     []float64
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments computes the sums over the rows listed in use, or over all rows if
-// use is nil.
+// moments computes the sums over the photos in slice use, or over all photos if
+// it is nil.
 func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
 	x, of := f.x, f.y.byPhoto
 	if use != nil {
@@ -93,7 +94,8 @@ func (m *moments) zero() *moments {
 		xx: matrix(len(m.sx), len(m.sx)), yx: matrix(len(m.sy), len(m.sx)), yy: matrix(len(m.sy), len(m.sy))}
 }
 
-// covariances returns centred covariances, with keywords weighted by log(n/f).
+// covariances returns the centred covariances. A keyword on f of n photos is
+// weighted by log(n/f).
 func (m *moments) covariances() (xx, xy, yy blas64.General) {
 	idf := m.idf()
 	cov := func(c blas64.General, a, b, wa, wb []float64) blas64.General {
@@ -116,16 +118,16 @@ func (m *moments) covariances() (xx, xy, yy blas64.General) {
 }
 
 // A solution holds the directions of the projection and the regression of the
-// keywords.
+// keywords, in the notation of learn.go.
 type solution struct {
 	directions   blas64.General // A^{-1/2} U S, q × dim, or fewer columns if the rank is lower
 	correlations []float64      // S, one per direction
 	guess        blas64.General // A⁻¹ Cxy without weights, q × v
 }
 
-// correlate evaluates the formulas of the package comment with the inverse of a
-// Cholesky factor as A^{-1/2}. The symmetric root differs by a rotation, which
-// U undoes.
+// correlate evaluates the formulas of the package comment. As A^{-1/2} it uses
+// the inverse of a Cholesky factor. The symmetric root differs by a rotation,
+// which U undoes.
 func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	xx, t, yy := m.covariances()
 	lx, err := cholesky(xx, ridge)
@@ -140,7 +142,7 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	s.guess = m.regression(lx, t)
 	blas64.Trsm(blas.Right, blas.Trans, 1, ly, t) // T = Lx⁻¹ Cxy Ly⁻ᵀ
 
-	// T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only
+	// Compute T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only
 	// correlations below 10⁻⁸, which have negligible weight.
 	wide := t.Cols > t.Rows
 	side := min(t.Rows, t.Cols)
@@ -201,8 +203,8 @@ func (s solution) scaleByCorrelation() solution {
 	return s
 }
 
-// regression returns A⁻¹ Cxy without keyword weights from the weighted t = Lx⁻¹
-// Cxy.
+// regression returns A⁻¹ Cxy for keywords without weights. Its input t = Lx⁻¹
+// Cxy has weights.
 func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.General {
 	out := matrix(t.Rows, t.Cols)
 	idf := m.idf()
@@ -217,7 +219,7 @@ func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.Gene
 	return out
 }
 
-// idf returns the keyword weights log(n/f).
+// idf returns the weights log(n/f) of keywords on f of n photos.
 func (m *moments) idf() []float64 {
 	idf := make([]float64, len(m.sy))
 	for j, f := range m.sy {
@@ -244,7 +246,8 @@ func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (so
 	return r.s, r.err
 }
 
-// cholesky returns the lower Cholesky factor of c with the ridge added.
+// cholesky returns the lower Cholesky factor of c plus ridge times its mean
+// diagonal value. It overwrites c.
 func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	n, trace := c.Rows, 0.0
 	for i := range n {

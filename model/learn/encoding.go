@@ -10,7 +10,7 @@ import (
 	"cpar/model/pca"
 )
 
-// The encoding of a projection, in little-endian words:
+// The encoding of a projection in little-endian order:
 //
 //	 0  magic "cpar.lrn" (8 bytes)
 //	 8  version uint32 = 3
@@ -21,13 +21,13 @@ import (
 //	    skipped: scale float32, width float32 (0 without landmarks), weight
 //	    float32 (1 without landmarks), mean, length × float32, and the
 //	    components, c × length
-//	 …  landmarks, m × p, p the number of components of all blocks
+//	 …  landmarks, m × p, where p is the number of components of all blocks
 //	 …  mean, q × float32, where q is m, or p without landmarks
 //	 …  directions, d × q
 //	 …  the keyword regression: words uint32, 0 to 512, then the length uint32
-//	    and bytes of each word, all different, zero-padded from the count on to
-//	    a multiple of 65,536 bytes, mean, 512 × float32, and its rows, 512 × q,
-//	    0 for rows without a word
+//	    and bytes of each word, all different. These are zero-padded to a
+//	    multiple of 65,536 bytes. Then the mean, 512 × float32, and the rows,
+//	    512 × q, where rows without a word are 0
 //
 // A matrix is one float32 scale per row, then the int16 values of all rows. A
 // value stands for scale·value. Every projection has exactly one encoding,

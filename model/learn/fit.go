@@ -24,8 +24,8 @@ const (
 	// frequent first. Time is cubic in their number, and rarer keywords have
 	// too few photos to learn from.
 	maxWords = 512
-	// maxReduced bounds the photos used for principal components, which hardly
-	// change with more photos.
+	// maxReduced is the maximum number of photos from which principal
+	// components are computed. More photos hardly change them.
 	maxReduced = 5000
 )
 
@@ -131,8 +131,8 @@ func (o Options) bounds(blocks int) error {
 }
 
 type labels struct {
-	words   int
-	byPhoto [][]int
+	words   int            // number of keywords
+	byPhoto [][]int        // columns of each photo's keywords
 	column  map[string]int // column of each keyword
 }
 
@@ -260,9 +260,10 @@ func variance(rows [][]float32, mean []float32) float64 {
 	return total / float64(len(rows))
 }
 
-// ccaProblem is a collection prepared for canonical correlation. With
-// landmarks, x holds the similarities to the landmarks times L⁻ᵀ, where K = LLᵀ
-// is the matrix of the landmarks' own similarities.
+// ccaProblem is a collection prepared for canonical correlation. Without
+// landmarks, x holds scaled principal components. With landmarks, it holds
+// similarities to the landmarks times L⁻ᵀ, where K = LLᵀ is the matrix of
+// similarities between landmarks.
 type ccaProblem struct {
 	p      Projection     // complete except for mean and direction
 	x      blas64.General // n × q
@@ -318,8 +319,8 @@ func (f *ccaProblem) projection(m *moments, s solution) *Projection {
 		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, s.guess)
 		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
-	// Only the direction of a vector matters, so one common scale keeps float32
-	// from overflowing for features of any unit.
+	// Only the direction of a vector matters. Dividing by the largest value
+	// keeps float32 from overflowing for features in any unit.
 	largest := 0.0
 	for _, v := range w.Data {
 		largest = max(largest, math.Abs(v))

@@ -10,9 +10,9 @@ import (
 	"cpar/model/rank"
 )
 
-// A guesser is the ridge regression of keywords on the centred input of the
-// directions. It always has maxWords rows, zero for missing keywords, because
-// the length of a projection must not reveal the number of keywords.
+// A guesser is a ridge regression that estimates keywords from the projection's
+// centred input (q values). It always has maxWords rows, with zeros for missing
+// keywords, because the length of a projection must not reveal their number.
 type guesser struct {
 	words map[string]int // row of each keyword
 	mean  []float32      // maxWords, each keyword's share of the photos

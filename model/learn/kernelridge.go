@@ -21,7 +21,7 @@ const MaxRidgePhotos = 1500
 const kernelRidge = 0.3
 
 // A Prior estimates whether one photo has a keyword, 0 … 1, without learning
-// from tagged photos. A photo without a prior has nil.
+// from tagged photos. It is nil for a photo without a prior.
 type Prior func(word string) float64
 
 // A KernelRidge estimates keywords from few tagged photos, for which it does
@@ -33,17 +33,17 @@ type Prior func(word string) float64
 //
 //	K = exp(−2·(1 − f·f′)) + 1,  α = (K + λI)⁻¹·(Y − P),  estimate = K·α + P
 //
-// The constant 1 in K acts as an intercept. Saunders, Gammerman, Vovk, "Ridge
-// regression learning algorithm in dual variables", ICML 1998, introduced this
-// regression.
+// I is the identity, λ is kernelRidge, and the constant 1 in K acts as an
+// intercept. Saunders, Gammerman, Vovk, "Ridge regression learning algorithm in
+// dual variables", ICML 1998, introduced this regression.
 //
 // A KernelRidge holds a rounded row of every tagged photo, and is as private as
 // the photos. It is immutable and safe for concurrent use.
 type KernelRidge struct {
 	lengths []int
-	weights []float32 // of the blocks, with the sum 1
-	mean    []float32 // of every value of a row, after the square root
-	photos  matrix16  // one f per row, 0 for a photo without keywords
+	weights []float32 // weights of the blocks, with the sum 1
+	mean    []float32 // mean of every value of a row, after the square root
+	photos  matrix16  // f of each photo, 0 for a photo without keywords
 	guess   guesser   // αᵀ
 }
 
@@ -54,11 +54,12 @@ type RidgeBlock struct {
 }
 
 // FitKernelRidge fits a regression to the rows that have keywords. The centre
-// is the mean of all rows. The guess for row i is made without learning from
-// that row. This needs no other fit, because the estimate of a photo by all
-// others is Y − α/diag((K + λI)⁻¹) (Stone, "Cross-validatory choice and
-// assessment of statistical predictions", JRSS B 1974). priors has one entry
-// per row, or is nil. Errors wrap cpar.ErrInput or are ctx's.
+// is the mean of all rows. FitKernelRidge also returns a guess for each row,
+// made without learning from that row. This needs no other fit, because the
+// leave-one-out estimates are Y − α/diag((K + λI)⁻¹) (Stone, "Cross-validatory
+// choice and assessment of statistical predictions", JRSS B 1974). Parameter
+// priors has one entry per row, or is nil. Errors wrap cpar.ErrInput or ctx's
+// error.
 func FitKernelRidge(ctx context.Context, rows [][]float32, keywords [][]string, priors []Prior, blocks []RidgeBlock) (*KernelRidge, []*rank.Guess, error) {
 	k := newKernelRidge(blocks)
 	guesses, err := k.fit(ctx, rows, keywords, priors)

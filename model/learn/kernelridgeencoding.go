@@ -9,7 +9,7 @@ import (
 	"cpar/model/pca"
 )
 
-// The encoding of a KernelRidge, in little-endian words:
+// The encoding of a KernelRidge in little-endian order:
 //
 //	 0  magic "cpar.krr" (8 bytes)
 //	 8  version uint32 = 1
@@ -18,7 +18,7 @@ import (
 //	20  per block: length uint32, weight float32, above 0
 //	 …  mean, float32 for each of the values of a row
 //	 …  rows of the photos, n × values
-//	 …  the keyword regression as in a projection, 512 × n
+//	 …  the keyword regression as in a projection (encoding.go), 512 × n
 //
 // Every regression has exactly one encoding, without trailing bytes.
 const (

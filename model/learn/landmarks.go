@@ -15,18 +15,18 @@ import (
 	"cpar/internal/parallel"
 )
 
-// jitter·m is added to a landmark's similarity to itself, so that rounding does
-// not separate nearly equal landmarks.
+// jitter·m is added to each landmark's similarity to itself, so that rounding
+// errors do not separate nearly equal landmarks.
 const jitter = 1e-6
 
-// mapToLandmarks replaces x by coordinates whose inner products approximate the
-// similarities by means of m landmarks.
+// mapToLandmarks replaces x by m coordinates per photo. Their inner products
+// approximate the similarities of photos (Nyström's approximation).
 func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) error {
 	picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
 	landmarks := round16(rowsOf(f.x, picked))
 	l := landmarks.dense() // the rounded values that Apply uses
 	if !f.setWidths(l) {
-		return nil // all landmarks are equal, so stay linear
+		return nil // all landmarks are equal, so the projection stays linear
 	}
 	f.p.landmarks = landmarks
 	for b, w := range opt.Weights {
@@ -85,7 +85,8 @@ func (f *ccaProblem) setWidths(l blas64.General) bool {
 		}
 		slices.Sort(apart)
 		typical := apart[len(apart)/2]
-		// Below 10⁻⁹ of a total variance of 1, a distance is rounding error.
+		// The total variance is 1, so a squared distance below 10⁻⁹ is rounding
+		// error.
 		if typical < 1e-9 {
 			typical = total / float64(len(apart))
 		}

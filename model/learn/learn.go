@@ -1,20 +1,22 @@
 // Package learn fits a projection of photo features that is as informative as
 // possible about the photos' keywords.
 //
-//	Fit:    n rows of in float32, n keyword lists ─▶ Projection
+//	Fit:    n rows of numbers, n keyword lists ─▶ Projection
 //	Choose: the same ─▶ Options by cross-validation, and a calibrated ranker
-//	Apply:  one row of in float32 ─▶ Dim float32 of length 1, keyword guesses
+//	Apply:  one row ─▶ vector of Dim numbers and length 1, keyword guesses
 //
 // A row is a sequence of blocks: the features of package feature (Row,
 // FeatureGrid) or the output of a network (EmbeddingRow, EmbeddingGrid). Fit
-// takes the signed square root of every value, which turns distances of
-// histograms into Hellinger distances. It centres each block, reduces it to its
-// first principal components and divides it by its total standard deviation, so
-// that blocks have equal weight. Regularised canonical correlation with the
-// keywords follows (Hotelling, "Relations between two sets of variates",
+// takes the signed square root of every value, so that distances of histograms
+// become Hellinger distances. It centres each block, reduces it to its first
+// principal components and divides it by its total standard deviation, so that
+// blocks have equal weight. It then computes regularised canonical correlations
+// with the keywords (Hotelling, "Relations between two sets of variates",
 // Biometrika 1936, with the ridge of Vinod, "Canonical ridge and econometrics
-// of joint production", 1976). Keyword t with document frequency f_t in n
-// photos is a column of 0 and log(n/f_t). With
+// of joint production", 1976). A keyword t on f_t of n photos is a column with
+// log(n/f_t) for these photos and 0 for the others. Let Cxx, Cyy and Cxy be the
+// covariances of the p features, of the v keywords, and between them. Let ρ be
+// the ridge, I an identity matrix and tr the trace. With
 //
 //	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
 //
@@ -39,21 +41,19 @@
 //
 // # Guesses
 //
-// The moments that give the directions also give the ridge regression of the
-// keywords themselves, A⁻¹ Cxy without keyword weights. It estimates keywords
-// from the photo's own features, without neighbours, and package rank blends
-// the estimate with the neighbours' votes. The guess costs the server nothing
-// and never leaves the device.
+// The covariances also give a ridge regression of the keywords themselves: A⁻¹
+// Cxy, with Cxy for keywords without weights. It estimates keywords from the
+// photo's own features, without neighbours, and package rank blends the
+// estimate with the neighbours' votes. The guess costs the server nothing and
+// never leaves the device.
 //
 // # Rounding
 //
 // Fit rounds components, landmarks, directions and regression to int16 with one
 // scale per row, so that an encoding is small and reproduces the same vectors
-// exactly. Fit computes principal components from at most 5,000 photos, and
-// Choose selects options on at most 5,000.
+// exactly.
 //
-// A Projection reveals much about the collection and stays with the owner. This
-// package must not import user/ or cloud/.
+// A Projection reveals much about the collection and stays with the owner.
 package learn
 
 import (
@@ -78,10 +78,10 @@ const (
 
 // Options configures Fit. Dim and Ridge are required.
 type Options struct {
-	Dim    int // directions to keep, 1 to MaxDim
-	Ridge  float64
-	Blocks []int  // lengths of the blocks of a row, in order, nil for a single block
-	Skip   []bool // blocks to leave out, nil for none
+	Dim    int     // directions to keep, 1 to MaxDim
+	Ridge  float64 // ρ of the package comment
+	Blocks []int   // lengths of the blocks of a row, in order, nil for a single block
+	Skip   []bool  // blocks to leave out, nil for none
 	// Weights are the kernel weights of the blocks, 1/16 to 16, nil for equal
 	// weights. They matter only with landmarks.
 	Weights []float32
@@ -97,7 +97,7 @@ type Options struct {
 type Projection struct {
 	blocks    []block
 	landmarks matrix16  // m × p, empty without landmarks
-	mean      []float32 // q, the mean of the input of direction
+	mean      []float32 // mean of the q values to which direction is applied
 	direction matrix16  // dim × q
 	guess     guesser
 }
@@ -105,14 +105,13 @@ type Projection struct {
 // block holds the reduction of one block. A skipped block has no basis.
 type block struct {
 	length int
-	scale  float32
-	width  float32 // exp(−width·‖x − l‖²), 0 without landmarks
+	scale  float32 // 1 / total standard deviation
+	width  float32 // factor in the kernel exp(−width·‖x − l‖²), 0 without landmarks
 	weight float32 // kernel weight, 1 without landmarks
 	mean   []float32
 	basis  matrix16 // components × length
 }
 
-// In returns the number of values of a row.
 func (p *Projection) In() int {
 	in := 0
 	for _, b := range p.blocks {
@@ -249,8 +248,8 @@ func Row(v *feature.Vectors) []float32 {
 	return row
 }
 
-// FeatureGrid returns the Grid for Row: all features, or all but gaborq and
-// haarq.
+// FeatureGrid returns the Grid for Row. It tries all features, and all except
+// gaborq and haarq.
 func FeatureGrid() Grid {
 	var lengths []int
 	var weights []float32
@@ -279,8 +278,9 @@ func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	return row
 }
 
-// EmbeddingGrid returns the Grid for embeddings of dim values. With features,
-// cross-validation decides whether the features help.
+// EmbeddingGrid returns the Grid for embeddings of dim values. If features is
+// set, rows also have features, and cross-validation decides whether these
+// help.
 func EmbeddingGrid(dim int, features bool) Grid {
 	s := Grid{Base: Options{Blocks: []int{dim}}}
 	if features {

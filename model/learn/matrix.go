@@ -13,8 +13,8 @@ import (
 
 const productRows = 64
 
-// product returns a·b, or a·bᵀ with transB, on all cores, with the same values
-// on any number of cores.
+// product returns a·b, or a·bᵀ if transB is set. It uses all cores, whose
+// number does not affect the values.
 func product(a, b blas64.General, transB bool) blas64.General {
 	n := b.Cols
 	if transB {

@@ -13,7 +13,6 @@ import (
 	"cpar/model/rank"
 )
 
-// A validation measures options on photos from which nothing was learnt.
 type validation struct {
 	f         *ccaProblem
 	words     [][]string // keywords of every photo, for the ranker
@@ -152,9 +151,9 @@ func (v *validation) samples(ctx context.Context, solutions []solution, dim int)
 }
 
 // addSamples appends the photos of one fold, with their neighbours among the
-// training photos. A fold of a fifth of the photos is measured in two halves,
-// because a mean over keywords depends on the number of test photos. A tenth of
-// the photos is the usual size of a test set.
+// training photos. Folds with a fifth of the photos are measured in two halves,
+// because a mean over keywords depends on the number of test photos, and a
+// tenth of the photos is usual.
 func (v *validation) addSamples(ctx context.Context, samples []rank.Sample, fold int, train *moments, s solution, dim int) ([]rank.Sample, error) {
 	w := s.directions
 	if w.Cols == 0 {

@@ -9,7 +9,7 @@ import (
 	"cpar"
 )
 
-// The encoding of a basis, in little-endian words:
+// The encoding of a basis in little-endian order, by byte offset:
 //
 //	 0  magic "cpar.pca" (8 bytes)
 //	 8  version uint32 = 1
@@ -56,8 +56,8 @@ func (b *Basis) UnmarshalBinary(data []byte) error {
 	if in < 1 || in > MaxIn || out < 1 || out > in {
 		return fmt.Errorf("decoding a PCA basis: %w: %d components of %d values", cpar.ErrCorrupt, out, in)
 	}
-	// Check the length before allocating. At most 4·(2¹⁶ + 2³²) bytes cannot
-	// overflow.
+	// Check the length before allocating. The largest, 4·(2¹⁶ + 2³²) bytes,
+	// cannot overflow.
 	if want := uint64(headerSize) + 4*(in+out*in); uint64(len(data)) != want {
 		return fmt.Errorf("decoding a PCA basis: %w: %d bytes, want %d", cpar.ErrCorrupt, len(data), want)
 	}

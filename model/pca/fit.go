@@ -15,13 +15,14 @@ import (
 	"cpar/internal/parallel"
 )
 
-// MaxIn bounds the length of a row, in memory and in the encoding.
+// MaxIn is the maximum length of a row.
 const MaxIn = 1 << 16
 
 // The Krylov space has krylovFactor·out + krylovExtra dimensions. It grows by
-// out/4 at a time, within minBlock and maxBlock. On the haarq of Corel-5k, 128
-// components then capture 0.998 of the variance that the best 128 capture.
-// Narrower blocks would do better but read the rows more often.
+// blocks of out/4 rows, but at least minBlock and at most maxBlock. For the
+// Haar signs (haarq) of Corel-5k, 128 components then capture 0.998 of the
+// variance of the best 128. Narrower blocks would capture more but read the
+// rows more often.
 const (
 	krylovFactor = 3
 	krylovExtra  = 64
@@ -33,10 +34,10 @@ const (
 // may be rounding error of float32.
 const minVarianceShare = 1e-6
 
-// Fit returns the out directions of largest variance of rows (n × in,
-// read-only). Collections of up to 3·out + 64 rows are decomposed exactly. The
+// Fit returns a basis of the out directions in which rows (n × in, read-only)
+// vary most. Collections of up to 3·out + 64 rows are decomposed exactly. The
 // result depends only on rows, out and the public seed, up to the rounding of
-// the processor. Errors wrap cpar.ErrInput or are ctx's.
+// the processor. Errors wrap cpar.ErrInput or ctx's error.
 //
 // Fit needs about 50·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
@@ -72,14 +73,14 @@ func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, e
 	return b, nil
 }
 
-// krylov returns directions of largest variance in the space K = [Q, CQ, C²Q,
-// …], for C = XᵀX and a random Q with orthonormal rows. size is the dimension
-// of K, and out the maximum number of directions.
+// krylov returns at most out directions of largest variance in the Krylov space
+// K = [Q, QC, QC², …] of dimension size, for C = XᵀX and a random Q with
+// orthonormal rows.
 func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (blas64.General, error) {
 	in := len(c.mean)
 	width := min(max(minBlock, min(out/4, maxBlock)), in)
 	k := newSubspace(size, in, rng)
-	z := matrix(size, in) // K·C
+	z := matrix(size, in) // Z = K·C
 	next := matrix(width, in)
 	k.randomise(next)
 	for k.Rows < size {
@@ -121,8 +122,8 @@ func checkRows(rows [][]float32, out int) error {
 	return nil
 }
 
-// centred is a view of rows as X = scale·(rows − mean), n × in. Only one block
-// of X is in memory at a time.
+// centred represents the matrix X = scale·(rows − mean), n × in, of which only
+// one block is in memory at a time.
 type centred struct {
 	rows  [][]float32
 	mean  []float64
@@ -130,8 +131,8 @@ type centred struct {
 	total float64 // sum of the squares of X
 }
 
-// centre computes mean and scale. It detects non-finite values by the mean of
-// their column.
+// centre computes mean and scale. Non-finite values are detected because they
+// make the variance of their column non-finite.
 func centre(rows [][]float32) (centred, error) {
 	in := len(rows[0])
 	c := centred{rows: rows, mean: make([]float64, in), scale: 1}
@@ -151,7 +152,7 @@ func centre(rows [][]float32) (centred, error) {
 			}
 			most, sum := 0.0, 0.0
 			for _, row := range rows {
-				square := 0.0 // per row, so that sums of several rows overlap
+				square := 0.0 // per row, so that the processor can overlap the sums of several rows
 				for j, v := range row[start:end] {
 					x := float64(v) - mean[j]
 					if x := math.Abs(x); x > most {
@@ -165,7 +166,7 @@ func centre(rows [][]float32) (centred, error) {
 		}
 	})
 	for _, t := range total {
-		c.total += t // finite for finite rows: float32 squares are far within float64
+		c.total += t // finite for finite rows, because float32 squares are far below float64's maximum
 	}
 	if math.IsNaN(c.total) || math.IsInf(c.total, 0) {
 		return c, notFinite(rows)
@@ -198,8 +199,8 @@ func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 }
 
 // rayleighRitz returns at most out directions of largest variance in the space
-// K. Their variance exceeds least. They come from the eigenvectors of K·C·Kᵀ =
-// Z·Kᵀ.
+// K, each with a variance above least. It computes them from the eigenvectors
+// of K·C·Kᵀ = Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
 	addProduct(t, z, k, true)
@@ -241,9 +242,9 @@ func fitExact(b *Basis, c *centred) error {
 	return nil
 }
 
-// eigenvectors returns at most out eigenvectors of t as rows and their
-// eigenvalues, largest first. The eigenvalues exceed least. t is symmetric up
-// to rounding.
+// eigenvectors returns at most out eigenvectors of t (as rows) and their
+// eigenvalues, largest first, if they exceed least. Matrix t is symmetric up to
+// rounding.
 func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []float64, error) {
 	l := t.Rows
 	symmetric := mat.NewSymDense(l, nil)

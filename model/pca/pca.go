@@ -1,17 +1,17 @@
 // Package pca reduces feature vectors to their principal components.
 //
-//	Fit:     n rows of in float32 ─▶ Basis: mean (in) and components (out × in)
-//	Project: one row of in float32 ─▶ out float64, component i being ⟨c_i, x − mean⟩
+//	Fit:     n rows of in numbers ─▶ Basis: mean (in numbers) and components c_i (out × in numbers)
+//	Project: one row x of in numbers ─▶ out numbers, ⟨c_i, x − mean⟩ for each i
 //
-// Profile paper reduces haar and haarq, 4096 values each, by "PCA-X" to 4096/X
-// values: the paper's PCA-32 gives 128. Components are in order of falling
-// variance, are not whitened, and have the units of the features. The owner
-// fits a basis once and projects every later photo with it.
+// Profile "paper" reduces the Haar features haar and haarq from 4096 values
+// each to 4096/X by "PCA-X". The paper's PCA-32 gives 128. Components are
+// sorted by falling variance, not whitened, and in the units of the features.
+// The owner fits a basis once and projects every later photo with it.
 //
 // Fit is the randomised block Krylov method of Musco and Musco, "Randomized
 // block Krylov methods for stronger and faster approximate singular value
-// decomposition" (2015), algorithm 2. It is exact for rows so short that the
-// Krylov space is the whole space.
+// decomposition" (2015), algorithm 2. The result is exact if the Krylov space
+// is the whole space.
 //
 // # Conventions
 //
@@ -32,11 +32,11 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Basis is a mean and out orthonormal components, each of length in. Components
-// beyond the rank are zero. A Basis is safe for concurrent use.
+// Basis consists of a mean and out orthonormal components, each with in values.
+// Components beyond the rank are zero. A Basis is safe for concurrent use.
 type Basis struct {
 	in, out    int
-	mean       []float32 // in
+	mean       []float32 // in values
 	components []float32 // out × in, row by row
 }
 
@@ -61,7 +61,8 @@ func (b *Basis) Component(i int) []float32 { return b.components[i*b.in : (i+1)*
 // Mean returns the mean of the fitted rows as a read-only view.
 func (b *Basis) Mean() []float32 { return b.mean }
 
-// Project returns the components of x. It panics unless x has In values.
+// Project returns the projection of x on each component. It panics unless x has
+// b.In() values.
 func (b *Basis) Project(x []float32) []float64 {
 	if len(x) != b.in {
 		panic(fmt.Sprintf("pca: projecting %d values on a basis of %d", len(x), b.in))
@@ -71,8 +72,8 @@ func (b *Basis) Project(x []float32) []float64 {
 	return dst
 }
 
-// project widens projectPanel columns of the components at a time, for
-// batchRows rows.
+// Method project converts projectPanel columns of the components to float64 at
+// a time, for batchRows rows.
 const (
 	batchRows    = 64
 	projectPanel = 512
@@ -100,9 +101,9 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	return all, nil
 }
 
-// project widens components to float64 panel by panel, because a widened copy
-// would treble the memory of a basis. The order of additions is the same for
-// any number of rows.
+// project converts components to float64 panel by panel, because a full copy in
+// float64 would treble the memory of a basis. The order of additions is the
+// same for any number of rows.
 func (b *Basis) project(dst []float64, rows [][]float32) {
 	clear(dst)
 	centred := make([]float64, len(rows)*projectPanel)

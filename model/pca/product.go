@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// panel is the number of products that the kernels of package f32 sum in
-	// float32.
+	// panel is the number of products summed in float32 before they are added
+	// to a float64.
 	panel = 128
 	// forwardRows is the number of rows of X multiplied at a time.
 	forwardRows  = 128
 	backwardCols = 512
 )
 
+// forward returns q·Xᵀ, l × n, for the l rows of q.
 func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, error) {
 	n, in, l := len(c.rows), len(c.mean), q.Rows
 	narrow := make([]float32, l*in)
@@ -27,7 +28,7 @@ func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, err
 			narrow[i*in+j] = float32(v)
 		}
 	}
-	var directions []*f32.Right // one per panel, panel × l
+	var directions []*f32.Right // one matrix of panel × l values per panel
 	for k := 0; k < in; k += panel {
 		directions = append(directions, f32.PackRight(narrow[k:], in, min(panel, in-k), l, true))
 	}
@@ -56,7 +57,7 @@ func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, err
 	return p, err
 }
 
-// backward writes p·X, l × in, to z.
+// backward writes p·X, l × in, to z, for the result p of forward.
 func (c *centred) backward(ctx context.Context, z blas64.General, p []float32) error {
 	n, in, l := len(c.rows), len(c.mean), z.Rows
 	var panels []*f32.Left // l × panel
@@ -126,8 +127,8 @@ func (s *subspace) randomise(m blas64.General) {
 	}
 }
 
-// minRemainder is the share of a row's length below which its part outside the
-// space is rounding error of float32 products.
+// minRemainder is the share of a row's length up to which its part outside the
+// space may be rounding error of float32 products.
 const minRemainder = 1e-6
 
 // extend adds the directions of the rows of m, which it overwrites. Random
@@ -149,7 +150,8 @@ func (s *subspace) extend(m blas64.General) {
 }
 
 // remove subtracts from the rows of m their components along rows start to
-// end−1 of the space. Twice is enough (Kahan, Parlett).
+// end−1 of the space. It subtracts twice, which suffices for orthogonality
+// (Kahan, Parlett).
 func (s *subspace) remove(m blas64.General, start, end int) {
 	if start == end {
 		return

@@ -12,9 +12,9 @@ import (
 	"cpar/model/wordnet"
 )
 
-// nodeWeight and colourWeight are kernel weights, relative to the embedding: of
-// the concepts above the network's classes, and of the colour histograms.
-// priorShare is the share of the classes in an estimate.
+// nodeWeight and colourWeight are kernel weights relative to the embedding: of
+// the probabilities of WordNet's nodes, and of the colour histograms.
+// priorShare scales the prior that is added to an estimate.
 const nodeWeight, colourWeight, priorShare = 0.5, 0.2, 0.5
 
 // classifies reports whether the profile's network is the bundled one, whose
@@ -39,7 +39,9 @@ func (p *LearnedProfile) ridgeIn() (in int) {
 }
 
 // ridgeRow returns the input of the kernel ridge regression: the embedding, the
-// colours and the probabilities of the concepts, with the prior of every word.
+// colour histograms and, for the bundled network, the probabilities of
+// WordNet's nodes (classes and their hypernyms). It also returns the prior, nil
+// if the network has neither classes nor a text half.
 func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prior, error) {
 	var row []float32
 	for _, part := range [][]float32{photo.Embedding.Values, photo.RGB, photo.HSV, photo.Lab} {
@@ -63,12 +65,13 @@ func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prio
 	return append(row, wordnet.Nodes(classes)...), prior, nil
 }
 
-// keepNumber is the number of keywords per photo by which rankers are chosen.
+// keepNumber is the number of keywords kept per photo when rankers are
+// compared.
 const keepNumber = 5
 
-// fitFewTags replaces the projection's guesses by a kernel ridge regression,
-// unless cross-validation finds clearly fewer words with it. All photos must be
-// samples of choice. text may be nil.
+// fitFewTags replaces the projection's keyword guesses by a kernel ridge
+// regression, unless clearly fewer keywords are then found in cross-validation.
+// All photos must be samples of choice. Parameter text may be nil.
 func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vectors, keywords [][]string, text TextVectors, choice *learn.Choice) error {
 	if text != nil && !p.classifies() {
 		embeddings := make([][]float32, len(photos))

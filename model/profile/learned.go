@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// unitsPerLength is the length of z for a vector of length 1, so F, the
-	// squared units per unit of distance, is a million. Rounding then moves a
-	// distance d by about √(2d/3)/1000, less than the noise.
+	// unitsPerLength is the length of z for a vector of length 1. F, the
+	// squared units of z per unit of distance, is therefore a million. Rounding
+	// changes a distance d by about √(2d/3)/1000, less than the schemes' noise.
 	unitsPerLength = 1000
 	// minPhotos is the minimum that package learn can divide into folds.
 	minPhotos = 5
@@ -29,23 +29,24 @@ const (
 	MaxLearnedDim = 128
 )
 
-// LearnedProfile implements profiles `learned` and `network`: vectors of length
-// 1 whose squared Euclidean distance was learnt from the collection's keywords.
+// LearnedProfile implements profiles "learned" and "network". They give vectors
+// of length 1, whose squared Euclidean distance was learnt from the
+// collection's keywords.
 type LearnedProfile struct {
 	kind       Kind
 	projection *learn.Projection
-	// ridge replaces the projection's guesses if there are few photos,
-	// otherwise it is nil.
+	// ridge replaces the projection's keyword guesses in small collections.
+	// Otherwise it is nil.
 	ridge *learn.KernelRidge
-	// text is the prior of the ridge regression, nil if the network has no text
+	// text is the prior of the ridge regression, nil without a network's text
 	// half.
 	text *TextPrior
 	// dim is the length to which vectors are zero-padded, because the number of
 	// directions would reveal a small number of keywords.
 	dim int
-	// network is the digest of the image network and embedding the length of
-	// its embeddings, for profile `network` only.
-	network   [sha256.Size]byte
+	// network is the digest of the image network, for profile "network" only.
+	network [sha256.Size]byte
+	// embedding is the length of the network's embeddings.
 	embedding int
 }
 
@@ -93,7 +94,8 @@ func (p *LearnedProfile) grid() learn.Grid {
 	return learn.EmbeddingGrid(p.embedding, true)
 }
 
-// row returns the projection's input. It rejects another network's embedding.
+// row returns the projection's input for a photo. It rejects embeddings of
+// other networks.
 func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
 	if err := checkHaar(photo); err != nil {
 		return nil, err
@@ -119,7 +121,7 @@ func NoNetwork() error {
 }
 
 // OtherNetwork returns the error for an index built with another image network,
-// whose distances would be meaningless.
+// because distances between embeddings of different networks are meaningless.
 func OtherNetwork(want, got [sha256.Size]byte) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with network %x…, but this one is %x…", cpar.ErrInput, want[:6], got[:6]),
 		"pass the model file and the preprocessing that the index was built with, or build the index again with this one")
@@ -173,16 +175,16 @@ func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, e
 	return out, nil
 }
 
-// ForCollection returns p, which does not depend on the collection's vectors.
+// ForCollection returns p, because the profile has no state that depends on an
+// index.
 func (p *LearnedProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
-// Projector returns a projector that only rounds, because vectors are encrypted
-// without a projection.
+// Projector returns a projector that only scales and rounds, because these
+// vectors are short enough to be encrypted directly.
 func (p *LearnedProfile) Projector(seed.Secret) (Projector, error) {
 	return roundingProjector{p.dim}, nil
 }
 
-// roundingProjector computes z as 1000 times each value, rounded.
 type roundingProjector struct{ dim int }
 
 func (r roundingProjector) Project(v *vector.Vector) ([]int16, error) {
@@ -208,8 +210,8 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// hasRidge is set in the encoded dimensions of a profile with a kernel ridge
-// regression, and hasText if the regression has a text prior.
+// hasRidge and hasText are flags in the encoded dimensions, for a kernel ridge
+// regression and for its text prior.
 const hasRidge, hasText = 1 << 15, 1 << 14
 
 // AppendBinary appends the dimensions, the network if any, the projection, and

@@ -18,26 +18,27 @@ import (
 	"cpar/model/vectorlayout"
 )
 
-// The paper's α and γ: m̂ = α·m·log_γ(β+1).
+// Alpha and Gamma are the paper's α and γ in m̂ = α·m·log_γ(β+1), the length of
+// z (package embed).
 const (
 	Alpha = 1
 	Gamma = 100
 )
 
-// DefaultPCA is the paper's X in PCA-X.
+// DefaultPCA is the X in PCA-X that the paper uses.
 const DefaultPCA = 32
 
 // PCAFactors are the supported X in PCA-X.
 var PCAFactors = []int{8, 16, 32, 64, 128}
 
-// PaperProfile implements profile `paper`: PCA of haar and haarq, L1
-// normalisation, levels, and smoothed lab.
+// PaperProfile implements profile "paper": PCA of the Haar features haar and
+// haarq, L1 normalisation, rounding to levels, and a smoothed lab histogram.
 type PaperProfile struct {
 	// factor is X in PCA-X. haar and haarq keep 4096/X dimensions.
 	factor      uint16
 	haar, haarq *pca.Basis
-	// baselines holds the level of each coordinate from which unary walks
-	// start, nil until ForCollection.
+	// baselines holds the level at which the unary walks (package embed) of
+	// each coordinate start. It is nil until ForCollection.
 	baselines []uint16
 }
 
@@ -75,7 +76,7 @@ func (p *PaperProfile) Dimensions() int { return vector.Dimension(p.haar.Out()) 
 
 func (p *PaperProfile) Layout() vectorlayout.Params { return PaperLayout(int(p.factor)) }
 
-// PaperLayout returns the layout of profile `paper` with PCA-X for X = factor.
+// PaperLayout returns the layout of profile "paper" with PCA-X for X = factor.
 func PaperLayout(factor int) vectorlayout.Params {
 	levels := vector.Dimension(feature.HaarDim / factor)
 	return vectorlayout.L1KL(embed.Dimension(levels, vector.Beta, Alpha, Gamma), vector.DimensionKL, vector.Beta)
@@ -152,8 +153,8 @@ func wide(x []float32) []float64 {
 	return y
 }
 
-// ForCollection returns a copy of the profile with the median levels of vectors
-// as baselines.
+// ForCollection returns a copy of the profile whose baselines are the median
+// levels of vectors.
 func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) {
 	own := *p
 	var err error
@@ -161,7 +162,8 @@ func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) 
 	return &own, err
 }
 
-// Baselines returns the levels at which unary walks start.
+// Baselines returns the levels at which unary walks (package embed) start, one
+// per coordinate.
 func (p *PaperProfile) Baselines() []uint16 { return p.baselines }
 
 // Projector returns the secret Johnson–Lindenstrauss projection of the levels.

@@ -6,8 +6,8 @@
 //	Projector  vector.Vector ─▶ z, small integers, which every scheme encrypts
 //
 // A profile is fitted once, on the collection, and stays with the owner,
-// because it was learnt from private photos and, for `learned` and `network`,
-// from their keywords. This package must not import user/ or cloud/.
+// because it was learnt from private photos and, for profiles "learned" and
+// "network", from their keywords.
 package profile
 
 import (
@@ -29,19 +29,18 @@ import (
 type Kind uint8
 
 const (
-	// Paper compares seven features of colour and texture by L1 and KL.
+	// Paper compares seven features of colour and texture by L1 distance and
+	// Kullback-Leibler divergence.
 	Paper Kind = 0
-	// Learned compares a projection of these features and patches, learnt from
-	// the collection's keywords, by squared L2.
+	// Learned compares these features and patches by the squared L2 distance of
+	// a projection, which is learnt from the collection's keywords.
 	Learned Kind = 1
-	// Network compares a projection of an image network's embedding, learnt in
-	// the same way, by squared L2.
+	// Network compares an image network's embeddings in the same way.
 	Network Kind = 2
 )
 
 var kinds = enum.Table[Kind]{What: "profile", Names: []string{"paper", "learned", "network"}}
 
-// Kinds lists the profiles in the order of their constants.
 func Kinds() []Kind { return kinds.All() }
 
 func (k Kind) String() string { return kinds.String(k) }
@@ -57,7 +56,7 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 
-// Ranker returns asked, or the profile's kind of ranker if asked is
+// Ranker returns parameter asked, or the profile's default if asked is
 // KindDefault.
 func (k Kind) Ranker(asked rank.Kind) rank.Kind {
 	if k == Paper {
@@ -72,7 +71,8 @@ type Profile interface {
 	Kind() Kind
 	// Dimensions is the length of a vector before projection.
 	Dimensions() int
-	// Layout describes encrypted vectors and the unit of their distance.
+	// Layout describes the vectors z that are encrypted, and the unit of their
+	// distance.
 	Layout() vectorlayout.Params
 	// Network returns the digest of the image network that the profile needs,
 	// if any.
@@ -81,35 +81,33 @@ type Profile interface {
 	// profile has one. Vectors returns the same vectors without guesses.
 	Vector(photo *feature.Vectors) (*vector.Vector, error)
 	Vectors(photos []*feature.Vectors) ([]*vector.Vector, error)
-	// ForCollection returns the profile with any state that depends on the
-	// vectors of one index.
+	// ForCollection returns a profile that also holds any state that depends on
+	// the vectors of one index.
 	ForCollection(vectors []*vector.Vector) (Profile, error)
-	// Projector returns the projector under the index's secret `projection`.
+	// Projector returns the projector for the index's secret "projection".
 	Projector(secret seed.Secret) (Projector, error)
 	// AppendBinary appends the profile without its kind.
 	AppendBinary(b []byte) ([]byte, error)
-	// Validate checks a decoded profile.
 	Validate() error
 }
 
-// A Projector turns a vector into the integers z that are encrypted. The
-// squared Euclidean distance of two z represents the vectors' distance, scaled
-// by Layout().Unit.
+// A Projector turns a vector into the integers z that are encrypted. Their
+// squared Euclidean distance is the vectors' distance (for profile "paper" its
+// L1 part), scaled by Layout().Unit.
 type Projector interface {
 	Project(v *vector.Vector) ([]int16, error)
 	ProjectAll(v []*vector.Vector) ([][]int16, error)
 }
 
-// Options configures Fit.
 type Options struct {
-	// PCA is X in PCA-X for profile `paper`, one of PCAFactors, 0 for
+	// PCA is X in PCA-X for profile "paper", one of PCAFactors, or 0 for
 	// DefaultPCA.
 	PCA int
-	// MaxValidationPhotos bounds the photos of a cross-validation, 0 for the
-	// default of package learn.
+	// MaxValidationPhotos is the maximum number of photos in a
+	// cross-validation, or 0 for the default of package learn.
 	MaxValidationPhotos int
-	// Text is the text half of the network of profile `network`, nil if it has
-	// none.
+	// Text is the text half of a CLIP-like network, or nil if the network of
+	// profile "network" has none.
 	Text     TextVectors
 	Progress progress.Func
 }
@@ -117,10 +115,10 @@ type Options struct {
 // A Fitted is a fitted profile with the by-products of fitting.
 type Fitted struct {
 	Profile Profile
-	// Ranker is the calibrated ranker, nil if fitting gives none.
+	// Ranker is the calibrated ranker, nil for profile "paper".
 	Ranker *rank.Calibrated
-	// Samples are photos with their nearest other photos, by a distance that
-	// was not learnt from the photo. Only learnt profiles have samples.
+	// Samples are photos with their nearest other photos. The distance was not
+	// learnt from the photo itself. Profile "paper" has no samples.
 	Samples []rank.Sample
 	// Validation is the measured quality of the requested ranker, or nil.
 	Validation *rank.Validation

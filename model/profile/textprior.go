@@ -17,36 +17,37 @@ import (
 	"cpar/model/learn"
 )
 
-// TextVectors returns a vector for each word in the space of the embeddings,
-// from the text half of a CLIP-like network. The norms of the vectors do not
-// matter.
+// TextVectors returns a vector for each word, in the space of the embeddings,
+// from the text half of a CLIP-like network. Vectors may have any norm.
 type TextVectors func(words []string) ([][]float32, error)
 
-// A TextPrior estimates keywords by the text half of a network. Let t_w be the
-// text vector of word w and x the embedding of a photo, both of length 1, and m
-// the mean of x over the tagged photos. The estimate of w is its share of the
-// softmax of τ·t_w·(x − m), times the mean number of keywords of a photo.
-// Subtracting m removes what all photos have in common, as the two halves fill
-// different parts of the space (Liang et al., "Mind the gap", NeurIPS 2022). It
-// is immutable.
+// A TextPrior estimates the probabilities of keywords by the text half of a
+// network. Let t_w be the text vector of word w and x the embedding of a photo,
+// both of length 1. Let m be the mean of x over the tagged photos, and τ a
+// fitted factor. The estimate for w is its share in the softmax of τ·t_w·(x −
+// m) over all words, times the mean number of keywords per photo. Subtracting m
+// removes the part common to all images, because images and texts fill
+// different parts of the space (Liang et al., "Mind the gap", NeurIPS 2022). A
+// TextPrior is immutable.
 type TextPrior struct {
-	words       []string // sorted
-	mean        []int16  // m, like t_w in units of 1/32,767
-	vectors     [][]int16
-	temperature float32 // τ
-	perPhoto    float32
+	words       []string  // sorted
+	mean        []int16   // m in units of 1/32,767
+	vectors     [][]int16 // t_w of each word in the same units
+	temperature float32   // τ
+	perPhoto    float32   // mean number of keywords of a tagged photo
 }
 
-// Bounds of a TextPrior. Package learn estimates no more words.
+// These constants bound the size of a TextPrior. Package learn estimates at
+// most maxTextWords words.
 const (
 	maxTextWords, maxTextWordBytes = 512, 128
 	textNames                      = maxTextWords * (maxTextWordBytes + 1)
 	maxTemperature                 = 1000
 )
 
-// FitTextPrior fits τ to the photos that have keywords: it maximises the mean
-// logarithm of their words' shares, which is concave in τ. It returns nil if no
-// positive τ is better than equal shares, which happens with halves of
+// FitTextPrior fits τ to the photos that have keywords. It maximises the mean
+// logarithm of their keywords' shares, a concave function of τ. It returns nil
+// if the best τ is below 1, because the two halves then probably belong to
 // different networks.
 func FitTextPrior(embeddings [][]float32, keywords [][]string, text TextVectors) (*TextPrior, error) {
 	p := &TextPrior{words: commonWords(keywords)}
@@ -73,7 +74,7 @@ func FitTextPrior(embeddings [][]float32, keywords [][]string, text TextVectors)
 	floats.Scale(1/tagged, mean)
 	p.mean, p.perPhoto = rounded(mean), p.perPhoto/float32(tagged)
 	var cosines [][]float64
-	own := 0.0 // sum of the mean cosines of photos and their words
+	own := 0.0 // sum over the photos of the mean cosine with their words
 	for i, list := range keywords {
 		if len(list) == 0 {
 			continue
@@ -87,7 +88,7 @@ func FitTextPrior(embeddings [][]float32, keywords [][]string, text TextVectors)
 		}
 	}
 	low, high := 0.0, float64(maxTemperature)
-	for range 40 { // bisects the zero of the derivative
+	for range 40 { // bisect to find the zero of the derivative
 		middle, slope := (low+high)/2, own
 		for _, z := range cosines {
 			slope -= floats.Dot(softmax(z, middle), z)
@@ -104,7 +105,8 @@ func FitTextPrior(embeddings [][]float32, keywords [][]string, text TextVectors)
 	return p, nil
 }
 
-// commonWords returns the most frequent words, sorted.
+// commonWords returns the maxTextWords most frequent words, sorted
+// alphabetically.
 func commonWords(keywords [][]string) []string {
 	count := map[string]int{}
 	for _, word := range slices.Concat(keywords...) {
@@ -161,7 +163,7 @@ func softmax(z []float64, temperature float64) []float64 {
 	return out
 }
 
-// Prior returns the estimates for a photo. Words that the prior lacks have 0.
+// Prior returns the estimates for a photo, 0 for unknown words.
 func (p *TextPrior) Prior(embedding []float32) learn.Prior {
 	shares := softmax(p.cosines(embedding), float64(p.temperature))
 	return func(word string) float64 {
@@ -172,8 +174,8 @@ func (p *TextPrior) Prior(embedding []float32) learn.Prior {
 	}
 }
 
-// MarshalBinary encodes p. The length depends on the embedding alone, so that it
-// does not reveal the number of words.
+// MarshalBinary encodes p. The length depends only on the length of an
+// embedding, so it does not reveal the number of words.
 func (p *TextPrior) MarshalBinary() ([]byte, error) {
 	le, names := binary.LittleEndian, strings.Join(p.words, "\n")
 	b := le.AppendUint16(nil, uint16(len(p.mean)))

@@ -14,31 +14,31 @@ import (
 // photos exclude the photo itself and every photo from which the distance was
 // learnt.
 type Sample struct {
-	Near  []Neighbour // at least as many as may vote, of which at most MostNeighbours are used
+	Near  []Neighbour // at least as many as may vote. At most MostNeighbours are used
 	Truth []string
-	Guess *Guess // learnt without this photo, nil for none
-	Fold  int    // from 0, photos of one fold form one test
+	Guess *Guess // estimate from the photo's own features, learnt without this photo, or nil
+	Fold  int    // fold number, from 0. The photos of a fold form one test
 	Photo int    // position in the collection that was fitted to
 }
 
-// Quality is the result on the samples by which parameters were chosen, as the
-// mean of their folds. A mean over words depends on the number of test photos,
+// Quality measures keywords that were given to test photos. Calibrate returns
+// means over folds. A mean over words depends on the number of test photos,
 // because more photos bring more words with only one or two photos.
 type Quality struct {
-	P     float64 `json:"P"` // mean over words of precision, 0 … 1
-	R     float64 `json:"R"` // mean over words of recall, 0 … 1
-	Nplus float64 `json:"Nplus"`
+	P     float64 `json:"P"`     // mean over words of precision, 0 … 1
+	R     float64 `json:"R"`     // mean over words of recall, 0 … 1
+	Nplus float64 `json:"Nplus"` // words found at least once
 	Words float64 `json:"words"` // words of the test photos, over which P and R are means
 	Found float64 `json:"found"` // mean number of right words per photo
-	// Distances is the merit before the guess's share is chosen. The options of
-	// a distance are chosen by this merit, because a strong guess hides poor
-	// neighbours.
+	// Distances is the merit before Calibrate chooses the guess's share. The
+	// options of a distance are chosen by this merit, because a strong guess
+	// hides poor neighbours.
 	Distances float64 `json:"-"`
-	ECE       float64 `json:"ece"` // calibration error over all words of all neighbours, ten bins
+	ECE       float64 `json:"ece"` // expected calibration error over all words of all neighbours, in ten bins
 }
 
-// Merit is the harmonic mean of P and R, by which parameters are chosen. An
-// arithmetic mean would reward trading precision for recall.
+// Merit returns the harmonic mean of P and R (F1), by which parameters are
+// chosen. An arithmetic mean would reward trading precision for recall.
 func (q Quality) Merit() float64 {
 	if q.P+q.R == 0 {
 		return 0
@@ -49,15 +49,16 @@ func (q Quality) Merit() float64 {
 // MostNeighbours is the maximum number of neighbours that vote.
 const MostNeighbours = 80
 
+// maxRarity bounds the exponent Rarity of type Calibrated.
 const maxRarity = 2
 
 // defaultGuessShare is the guess's share of a vote while neighbours, decay and
 // rarity are chosen.
 const defaultGuessShare = 0.5
 
-// fewSamples, divided by the number of samples, is the share of the merit that
-// the guess may cost. Few samples cannot show the benefit of the guess, but
-// with few photos a guess does better than the neighbours.
+// fewSamples divided by the number of samples is the share of the merit that a
+// larger guess share may cost. With few photos, a guess does better than the
+// neighbours, but few samples cannot show this.
 const fewSamples = 10
 
 var (
@@ -75,7 +76,7 @@ const nearlyBest = 0.995
 // Calibrate chooses the parameters that annotate the samples best with keep
 // keywords each, and fits the probabilities. Slice collection holds the
 // keywords of every photo that will be searched. Parameter neighbours, unless
-// 0, fixes the number of neighbours. Errors wrap cpar.ErrInput or are ctx's.
+// 0, fixes the number of neighbours. Errors wrap cpar.ErrInput or ctx's error.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
@@ -113,8 +114,8 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
-	// For each number of neighbours take the best quality, and among equal ones
-	// the smaller correction.
+	// For each number of neighbours, take the largest merit, in a tie the
+	// smaller decay and rarity.
 	best := make([]Quality, len(ks))
 	at := make([][2]int, len(ks))
 	most := 0.0
@@ -156,7 +157,7 @@ func (n *indexedSamples) guessed() bool {
 // indexedSamples holds the samples with words as numbers, for speed.
 type indexedSamples struct {
 	names      []string
-	dis        [][]float64
+	dis        [][]float64  // distances of every sample's neighbours
 	words      [][][]int    // words of every sample's neighbours
 	guessVotes [][]float32  // guesses for these words, in order of first occurrence
 	candidates [][]wordVote // the guesses' best words
@@ -169,7 +170,7 @@ type indexedSamples struct {
 func (c *Calibrated) number(samples []Sample) *indexedSamples {
 	n := &indexedSamples{}
 	number := map[string]int{}
-	// Many neighbours share one slice of strings, so number each slice once.
+	// Many neighbours share one slice of keywords, which is numbered only once.
 	type key struct {
 		at  *string
 		len int
@@ -215,7 +216,7 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		n.alone = n.alone || s.Guess != nil && s.Guess.Alone
 		var more []wordVote
 		for _, k := range s.Guess.best() {
-			// Without this photo, a word that only it has would be unknown.
+			// A word that only this photo has would be unknown without it.
 			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
 				more = append(more, wordVote{set([]string{k.Word})[0], k.Weight})
 			}
@@ -231,8 +232,8 @@ type wordVote struct {
 	vote float64
 }
 
-// vote counts the votes of the k nearest neighbours of every sample, in order
-// of first occurrence. Parameter own is the guess's share.
+// vote returns the votes for every sample's words by its k nearest neighbours.
+// Words are in order of first occurrence. Parameter own is the guess's share.
 func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	out := make([][]wordVote, len(n.dis))
 	place := make([]int, len(n.share))
@@ -268,7 +269,7 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 }
 
 // measure annotates every sample with its keep best words and skips empty
-// folds. loud holds λ (the loudness) of every word for every fold.
+// folds. loud[f][w] is λ (the loudness, see Calibrated) of word w for fold f.
 func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
@@ -306,14 +307,14 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns at most keep words with the largest vote times due, largest
-// first.
+// topWords returns at most keep words, those with the largest product of vote
+// and due, largest first.
 func topWords(list []wordVote, due []float64, keep int) []wordVote {
 	top := make([]wordVote, 0, min(keep, len(list))+1)
 	for _, v := range list {
 		v.vote *= due[v.word]
 		at := len(top)
-		for at > 0 && top[at-1].vote < v.vote { // after equal votes, so the order is stable
+		for at > 0 && top[at-1].vote < v.vote { // insert after equal votes, so that the order is stable
 			at--
 		}
 		if at < keep {

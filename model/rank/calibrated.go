@@ -15,7 +15,8 @@ import (
 // with its frequency, which serves the purpose of the balanced neighbours of
 // Verma, Jawahar, "Image annotation using metric learning in semantic
 // neighbourhoods" (2PKNN), ECCV 2012. A logistic curve turns the vote into a
-// probability:
+// probability. For the k nearest neighbours I at distances Dis_I, and keyword
+// t:
 //
 //	a_I = exp(−Decay·Dis_I/Dis_k) / Σ       over the k nearest, with Σ a_I = 1
 //	v_t = (1 − Own)·Σ a_I over the neighbours that have t + Own·g_t, 0 … 1
@@ -28,12 +29,12 @@ import (
 //
 // Isotonic regression corrects the probability (isotonic.go). Only ratios of
 // distances matter. g_t is the estimate of t from the photo's own features
-// (Guess), and Own its share. Without an estimate, the neighbours alone vote.
-// λ_t grows about as a power of π_t, and further if t's photos crowd together
-// in the space of vectors. Dividing by λ_t favours rare and isolated words,
-// which precision and recall as means over words reward. Score ranks likely
-// words first, with the largest bonus for rare words that costs hardly any
-// right word. All published figures rank by Score.
+// (Guess), and Own is its share. Without an estimate, the neighbours alone
+// vote. λ_t grows roughly as a power of π_t, and is larger if t's photos crowd
+// together in the space of vectors. Dividing by λ_t favours rare and isolated
+// words, because precision and recall as means over words reward these. Score
+// ranks likely words first, with the largest bonus for rare words that costs
+// hardly any right word. All published figures rank by Score.
 //
 // Candidates are the words of the neighbours and the best words of the guess.
 //
@@ -45,13 +46,14 @@ type Calibrated struct {
 	guessShare       float64 // Own, the share of the photo's own Guess in a vote
 	loudnessExponent float64 // Rarity
 	rareBonus        float64 // Bonus, added to the probability for each unit of weight
-	onlyNeighbours   bool    // as in version 3, no candidates from the guess
+	onlyNeighbours   bool    // for version 3 of the encoding, without candidates from the guess
 	evidence         evidence
-	curve            [curveTerms]float64
-	isotonic         []knot // corrects the curve, rising
+	curve            [curveTerms]float64 // c₀ … c₅
+	isotonic         []knot              // corrects the curve, ascending
 	photos           int
 	words            map[string]wordStats
-	// trend is log λ = trend[0] + trend[1]·log π, fitted over the words.
+	// trend holds the coefficients of log λ = trend[0] + trend[1]·log π, fitted
+	// over the words.
 	trend [2]float64
 }
 
@@ -65,7 +67,6 @@ const curveTerms = 6
 
 func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
-// Neighbours returns the number of nearest photos that vote.
 func (c *Calibrated) Neighbours() int { return c.neighbours }
 
 // Rank ranks the words of the Neighbours() nearest photos in near by Score, or
@@ -95,8 +96,8 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	return words[:max(0, min(n, len(words)))]
 }
 
-// withCandidates appends the keywords of more that are not in words, with a
-// vote of 0.
+// withCandidates appends the keywords in slice more that are not in slice
+// words, with a vote of 0.
 func withCandidates(words, more []Keyword) []Keyword {
 	n := len(words)
 	for _, k := range more {
@@ -136,7 +137,8 @@ func votes(dis []float64, decay float64) []float64 {
 	sum := 0.0
 	for i, d := range dis {
 		if last := dis[len(dis)-1]; last > 0 {
-			// Subtracting the nearest distance avoids underflow and cancels.
+			// Subtracting the nearest distance avoids underflow. It cancels in
+			// the division below.
 			a[i] = math.Exp(-decay * (d/last - dis[0]/last))
 		} else {
 			a[i] = 1

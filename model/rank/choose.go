@@ -24,14 +24,15 @@ func (c *Calibrated) chooseGuessShare(n *indexedSamples, keep int) (best Quality
 	return best
 }
 
-// mostFoundLost is the share of the right words that rare words may displace.
+// mostFoundLost is the maximum share of the right words that rare words may
+// displace.
 const mostFoundLost = 0.03
 
 var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}
 
-// chooseRareBonus chooses the weight's part in the ranking, in units of the
-// mean weight of the first keep words. Slice p holds the probabilities of the
-// votes.
+// chooseRareBonus chooses Bonus, the factor of Weight in Score (see
+// Calibrated). It tries rareBonusChoices divided by the mean weight of the
+// first keep words. Slice p holds the probability of each vote.
 func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []float64, keep int) {
 	loud := n.loudnessOutOfFold(votes)
 	weights := make([][]wordVote, len(votes))
@@ -69,8 +70,8 @@ func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []
 	}
 }
 
-// bestExponent returns the exponent of the largest merit and its quality, in
-// which Found is the value of exponent 0.
+// bestExponent returns the exponent (Rarity) with the largest merit, and its
+// quality. Its field Found is taken from exponent 0.
 func (n *indexedSamples) bestExponent(votes [][]wordVote, keep int) (best Quality, exponent float64) {
 	loud := n.loudnessOutOfFold(votes)
 	found := 0.0

@@ -14,19 +14,19 @@ import (
 // A Validation is a ranker's result on photos of the collection itself: each
 // photo was annotated from the others. All learning, including a calibrated
 // ranker's parameters, excluded the fold under test. One optimistic bias
-// remains: the options of a learnt projection were chosen as the best of a few
-// dozen on the test photos.
+// remains: the options of a learnt projection are the best of a few dozen on
+// the same test photos.
 //
 // Figures are means over folds. A mean over words depends on the number of test
 // photos, so compare figures only within the same collection and test.
 type Validation struct {
 	Photos   int     `json:"photos"`   // test photos
-	Keywords int     `json:"keywords"` // given to each
-	P        float64 `json:"P"`        // per cent, mean over words of precision
-	R        float64 `json:"R"`        // per cent, mean over words of recall
-	Nplus    float64 `json:"Nplus"`    // words recalled at least once
+	Keywords int     `json:"keywords"` // keywords given to each photo
+	P        float64 `json:"P"`        // mean precision over words, in per cent
+	R        float64 `json:"R"`        // mean recall over words, in per cent
+	Nplus    float64 `json:"Nplus"`    // words found at least once, per fold
 	Words    float64 `json:"words"`    // words per fold
-	// folds are unrounded, from 0 to 1.
+	// folds holds unrounded results, with P and R from 0 to 1.
 	folds []Quality
 }
 
@@ -57,8 +57,8 @@ func CrossValidate(ctx context.Context, samples []Sample, collection [][]string,
 	return NewValidation(len(samples), keep, quality), nil
 }
 
-// NewValidation summarises the folds of a test on photos with keep keywords
-// each.
+// NewValidation summarises the folds of a test. Parameter photos is the number
+// of test photos, each with keep keywords.
 func NewValidation(photos, keep int, folds []Quality) *Validation {
 	v := &Validation{Photos: photos, Keywords: keep, folds: folds}
 	m := v.mean()

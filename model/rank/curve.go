@@ -10,9 +10,9 @@ import (
 // A small collection leaves most of the plane of votes and shares without
 // samples. There the curve's six terms may give any value: after 80 photos, a
 // word with a thousandth of the votes got probability 0.82. A prior constrains
-// the terms. It adds predictions all over the plane that are right as often as
-// a simpler curve predicts. For a Guess with Alone set, the simpler curve is
-// aloneCurve.
+// the terms. It adds artificial predictions all over the plane, which are right
+// as often as a simpler curve says. For guesses that need no neighbours
+// (Guess.Alone), the simpler curve is aloneCurve.
 
 // aloneCurve was fitted to collections of 30 and 100 photos that were drawn from
 // the training part of Corel-5k.
@@ -25,18 +25,19 @@ var aloneCurve = [curveTerms]float64{-0.8530, 1.1112, 2.4733, 0.4606, -0.5613, -
 // even a hundred photos hardly show the shape of a curve.
 const priorWords, aloneWords = 200, 900_000
 
-// The prior's predictions form a grid of the votes in priorVotes and
-// priorShares quantiles of the shares.
+// The prior's predictions form a grid: the votes in priorVotes by priorShares
+// quantiles of the words' shares.
 var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1}
 
 const priorShares = 8
 
-// With few photos, the curve fits the bestVoted words of a photo better if the
-// other words, which are never shown, have the weight restWeight.
+// With few photos, the curve should above all fit the bestVoted words with a
+// photo's largest votes. The other words, which are never shown, have the
+// weight restWeight.
 const bestVoted, restWeight = 8, 0.1
 
-// predictions are votes with the shares of their words, their outcomes (1 for
-// right) and weights.
+// predictions holds for each vote the terms x of the curve, the word's share of
+// the photos, the outcome (1 for a right word) and a weight.
 type predictions struct {
 	x                           [][curveTerms]float64
 	vote, share, right, weights []float64
@@ -107,9 +108,9 @@ func leastOfBest(list []wordVote) float64 {
 	return votes[len(votes)-bestVoted]
 }
 
-// shareOfOthers returns a word's share of the photos other than the sample,
-// which has the word itself (own 1) or lacks it (0). If the sample counted,
-// words of a single photo would always seem wrong.
+// shareOfOthers returns a word's share of the photos other than the sample.
+// Parameter own is 1 if the sample has the word, otherwise 0. If the sample
+// counted, words of a single photo would always seem wrong.
 func (c *Calibrated) shareOfOthers(share, own float64) float64 {
 	n := float64(c.photos)
 	return max(1, share*n-own) / max(1, n-1)
@@ -141,13 +142,14 @@ func (r *predictions) addPrior(alone bool, photos int) {
 	}
 }
 
-// priorProbability is the prior's curve. With trust 0 a word is as probable as
-// it is frequent, with trust 1 its vote is the probability.
+// priorProbability is the prior's curve. It returns the word's share for trust
+// 0, the vote for trust 1, and interpolates between them.
 func priorProbability(vote, share, trust float64) float64 {
 	return clampProbability(share + trust*(min(vote, 1)-share))
 }
 
-// trust returns the likeliest trust in votes, in steps of a twentieth.
+// trust returns the maximum-likelihood estimate of the trust in votes, a
+// multiple of 1/20.
 func (r *predictions) trust() float64 {
 	best, at := math.Inf(-1), 0.0
 	for k := 1; k < 20; k++ {
@@ -166,12 +168,12 @@ func (r *predictions) trust() float64 {
 	return at
 }
 
-// In the collections of aloneCurve, a random keyword of a photo is on
-// usualShare of the other photos. If the share differs, shiftForCommon lowers
-// the curve by commonSlope times the logarithm of the ratio to usualShare. The
-// logarithm is limited to ±commonByChance/√n for n photos, about two standard
-// deviations of chance. The factor commonPhotos/(n+commonPhotos) makes the
-// shift fade as n grows.
+// In the collections to which aloneCurve was fitted, a random keyword of a
+// photo occurs on a share of usualShare of the other photos. If the share
+// differs, shiftForCommon lowers the curve by commonSlope times the logarithm
+// of the ratio to usualShare. The logarithm is limited to ±commonByChance/√n
+// for n photos, about two standard deviations of chance. The factor
+// commonPhotos/(n+commonPhotos) makes the shift fade as n grows.
 const usualShare, commonSlope, commonPhotos, commonByChance = 0.062, 0.6, 50, 2.5
 
 // shiftForCommon corrects the level of the curve. In a small collection,
@@ -190,8 +192,8 @@ func (c *Calibrated) shiftForCommon() {
 	c.curve[0] -= commonSlope * commonPhotos / (n + commonPhotos) * min(max(more, -most), most)
 }
 
-// regularization keeps the coefficients finite if right and wrong are perfectly
-// separable. It has the weight of about one prediction.
+// regularization keeps the coefficients finite if right and wrong predictions
+// are perfectly separable. It weighs about as much as one prediction.
 const regularization = 1e-2
 
 // logistic fits the regression of outcomes on the terms by Newton's method with

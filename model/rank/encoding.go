@@ -9,7 +9,8 @@ import (
 	"cpar"
 )
 
-// The encoding of a Calibrated, in little-endian words:
+// The encoding of a Calibrated, in little-endian order, with the symbols of its
+// comment:
 //
 //	 0  magic "cpar.cal" (8 bytes)
 //	 8  version uint32 = 4
@@ -17,11 +18,11 @@ import (
 //	16  photos uint32, 1 to 2³¹ − 1
 //	20  words uint32
 //	24  decay, rarity, own, bonus, six coefficients of the curve, two of the trend of λ: float64 each
-//	120 knots uint32, 0 to 24, then per knot: said, found: float64, both rising in (0, 1)
-//	 …  photos of the calibration uint32, then for each of the probabilities 0.02, 0.04 …
-//	    0.98: words of at least this probability, and the right ones, uint32 each, both falling
-//	 …  per word, in rising order of bytes: count uint32, 1 to photos, loudness relative
-//	    to the trend, float32, 10⁻⁶ to 10⁶, length uint32, the bytes
+//	120 knots uint32, 0 to 24, then per knot: predicted, observed: float64, both ascending in (0, 1)
+//	 …  calibration photos uint32, then for each of the probabilities 0.02, 0.04 … 0.98: the
+//	    numbers of words of at least this probability, and of right ones, uint32 each, not rising
+//	 …  per word, in ascending order of bytes: count uint32, 1 to photos, loudness relative
+//	    to the trend float32, 10⁻⁶ to 10⁶, length uint32, the bytes
 //
 // Version 3 lacks the bonus and the counts of words, and its ranker considers
 // only words of neighbours. Every ranker has exactly one encoding, without
@@ -32,7 +33,7 @@ const (
 	oldVersion  = 3
 	calPreamble = 24
 	parameters  = 4 + curveTerms + 2
-	bonusAt     = 3 // position among the parameters
+	bonusAt     = 3 // index of the bonus among the parameters
 	// maxLouder bounds a word's loudness relative to the trend.
 	maxLouder = 1e6
 )
@@ -104,7 +105,8 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 		}
 		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(rest))
 		rest = rest[8:]
-		// 1000 is far beyond any fit and keeps every weight finite.
+		// Fits give parameters far below 1000, and this bound keeps every
+		// weight finite.
 		if !(math.Abs(values[i]) <= 1000) {
 			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
 		}

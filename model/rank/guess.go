@@ -10,7 +10,7 @@ import (
 // the owner.
 type Guess struct {
 	Words map[string]int // index of each word in Share, one map for all photos of a profile
-	Share []float32
+	Share []float32      // estimates, NaN for none
 	// Alone marks a guess that needs no neighbours, because its estimates are
 	// comparable for the collection's photos and for new photos.
 	Alone bool
@@ -28,8 +28,8 @@ func (g *Guess) of(word string) (share float64, ok bool) {
 	return min(max(0, float64(g.Share[at])), 1), true
 }
 
-// guessed is the number of a guess's best words that are candidates without any
-// neighbour.
+// guessed is the number of a guess's best words that are candidates even if no
+// neighbour has them.
 const guessed = 20
 
 // best returns the words of the largest estimates above 0, the largest first.

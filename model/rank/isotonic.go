@@ -6,22 +6,23 @@ import (
 	"slices"
 )
 
-// maxKnots bounds the knots of the isotonic correction. Each group of
-// predictions has the same number of expected right words, at least
-// minExpected, because a few photos would bend the line by chance.
+// The isotonic correction is a line with at most maxKnots knots, one per group
+// of predictions. Each group has about the same expected number of right words,
+// at least minExpected, because fewer would bend the line by chance.
 const (
 	maxKnots    = 24
 	minExpected = 60
-	fewGroups   = 10 // fewer groups show only the curve's level
+	fewGroups   = 10 // fewer groups reveal no more than the curve's level, so they give no correction
 )
 
 type knot struct{ predicted, observed float64 }
 
 type group struct{ predicted, observed, count float64 }
 
-// fitIsotonic returns the rising line through groups of predictions, by pooling
-// adjacent violators (Ayer and others, Annals of Mathematical Statistics 1955).
-// It corrects deviations that a curve of few terms cannot follow.
+// fitIsotonic returns a rising line through the observed shares of right
+// predictions, by pooling adjacent violators (Ayer and others, Annals of
+// Mathematical Statistics 1955). It corrects deviations that a curve of few
+// terms cannot follow.
 func fitIsotonic(p []float64, right []bool) []knot {
 	expected := 0.0
 	for _, v := range p {
@@ -35,7 +36,8 @@ func fitIsotonic(p []float64, right []bool) []knot {
 	for _, g := range groups {
 		line = rising(line, knot{g.predicted / g.count, g.observed / g.count})
 	}
-	// Beyond the last group's mean, keep its ratio of right or of wrong words.
+	// Beyond the last group's mean, keep its ratio of observed to predicted
+	// right words, or of wrong words if that gives less.
 	if n := len(line); n > 0 {
 		last, most := line[n-1], slices.Max(p)
 		line = rising(line, knot{most, min(last.observed/last.predicted*most, 1-(1-last.observed)/(1-last.predicted)*(1-most))})

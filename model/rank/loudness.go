@@ -2,9 +2,10 @@ package rank
 
 import "math"
 
-// The loudness of words is λ_t = ∜(mean of v_t⁴) over photos. Its trend with
-// π_t replaces it for words without votes. The fourth power emphasises strong
-// votes over weak ones, which rarely make a keyword (docs/quality.md).
+// The loudness of a word t is λ_t = ∜(mean of v_t⁴) over photos, where v_t is
+// the vote for t. For words without votes, it is estimated from π_t, the share
+// of the photos that have t. The fourth power emphasises strong votes over weak
+// ones, which rarely make a keyword (docs/quality.md).
 
 // fourthPowers returns Σ v⁴ of every word for every fold, and over all folds.
 func (n *indexedSamples) fourthPowers(votes [][]wordVote) (byFold [][]float64, all []float64) {

@@ -2,8 +2,9 @@ package rank
 
 import "slices"
 
-// Measure compares given keywords with true ones by the usual protocol of image
-// annotation. A word that is never given has precision 0. ECE is not measured.
+// Measure compares given keywords with true ones, by the usual protocol of
+// image annotation. A word that is never given has precision 0. Fields Found,
+// Distances and ECE stay 0.
 func Measure(given, truth [][]string) Quality {
 	number := map[string]int{}
 	var hit, said, real []int

@@ -1,13 +1,12 @@
 // Package rank turns the nearest annotated photos into keywords for a new
 // photo.
 //
-//	neighbours: distance Dis_I and keywords each ─▶ keywords, best first, with weights
+//	neighbours, each with a distance Dis_I and keywords ─▶ keywords, best first, with weights
 //
 // It is the last step of the paper. Neighbour I of the k returned has the
 // weight W_I = 1 − Dis_I/ΣDis. Keyword t has the weight W_t = Σ W_I over the
 // neighbours that have it, and the keywords of largest weight annotate the
-// photo. Dis is D_L1 + D_KL in units of normalised features, at least 0. This
-// package must not import user/ or cloud/.
+// photo. Dis is D_L1 + D_KL in units of normalised features, at least 0.
 //
 // # Meaning of the weights
 //
@@ -39,7 +38,6 @@ type Neighbour struct {
 	Keywords []string `json:"keywords"` // repeated words count once
 }
 
-// Keyword is a keyword for the new photo.
 type Keyword struct {
 	Word string `json:"word"`
 	// Weight orders the words. W_t lies in [0, k] for k neighbours.
@@ -95,7 +93,7 @@ func tally(near []Neighbour, weights []float64) []Keyword {
 func neighbourWeights(near []Neighbour) []float64 {
 	weights := make([]float64, len(near))
 	if len(near) == 1 {
-		weights[0] = 1 // printed: 1 − Dis/Dis = 0
+		weights[0] = 1 // the printed formula gives 1 − Dis/Dis = 0
 		return weights
 	}
 	sum := 0.0
@@ -104,7 +102,7 @@ func neighbourWeights(near []Neighbour) []float64 {
 	}
 	for i := range near {
 		if sum == 0 {
-			weights[i] = 1 - 1/float64(len(near)) // printed: 1 − 0/0
+			weights[i] = 1 - 1/float64(len(near)) // the printed formula gives 1 − 0/0
 			continue
 		}
 		weights[i] = 1 - max(0, near[i].Dis)/sum

@@ -35,8 +35,8 @@ func levelOf(k int) float64 { return float64(k+1) / levels }
 const (
 	// fewWords is the smallest number of words from which a level is judged.
 	fewWords = 8
-	// doubtfulPhotos is the weight of the careful threshold, in photos, beside
-	// the photos that were measured.
+	// In Threshold's mean, the constant careful has the weight of
+	// doubtfulPhotos photos, beside the photos that were measured.
 	doubtfulPhotos = 50
 	careful        = 0.5
 	// strictest is the measured threshold if no level qualifies.
@@ -46,8 +46,9 @@ const (
 // Threshold returns the lowest probability at which at least the given share of
 // the words with that probability or more are right. The counts come from the
 // collection's own photos, each annotated with the help of the others. Between
-// two levels, the share is interpolated. A few photos could give any threshold by
-// chance, so the result is shrunk towards 0.5. A ranker of version 3 returns 0.5.
+// two levels, the share is interpolated. A few photos could give any threshold
+// by chance, so the result is shrunk towards 0.5. A ranker from version 3 of
+// the encoding returns 0.5.
 func (c *Calibrated) Threshold(right float64) float64 {
 	if c.onlyNeighbours {
 		return careful

@@ -1,23 +1,23 @@
-// Package vector assembles the plaintext vector of a photo. New is for profile
-// paper, and Embedded for profiles whose vectors are compared by squared L2
-// distance.
+// Package vector assembles the plaintext vector of a photo. Function New is for
+// profile "paper", and Embedded is for the others, which compare vectors by
+// squared L2 distance.
 //
 //	rgb 48, hsv 48, gabor 256, gaborq 256, haar p, haarq p ─▶ L1 (608 + 2p) ─▶ Levels
 //	lab 48                                                 ─▶ KL (48)
 //
-// gaborq and haarq are the quantised features of package feature. haar and haarq
-// are the p principal components that "PCA-X" keeps of 4096 Haar
-// coefficients, p = 4096/X. The paper's X = 32 gives p = 128, and with it the
-// paper's dimensions m_L1 = 864 and m_KL = 48.
+// gaborq and haarq are the quantised features of package feature. haar and
+// haarq are represented by the p = 4096/X principal components that "PCA-X"
+// keeps of 4096 Haar coefficients. The paper's X = 32 gives p = 128 and the
+// dimensions m_L1 = 864 and m_KL = 48.
 //
-// Each of the six L1 features is normalised separately, so elements lie in [-1,
-// 1], and the L1 distance between two photos is at most 12. Levels are the elements
-// as integers 0 to β = 999 for the paper's unary map (package embed), which
-// writes level x as x ones and β − x zeros.
+// Each of the six L1 features is normalised separately. Elements therefore lie
+// in [-1, 1], and the L1 distance between two photos is at most 12. Levels are
+// the elements rounded to integers 0 to β = 999. The paper's unary map (package
+// embed) needs integers, because it writes level x as x ones and β − x zeros.
 //
 // lab is a histogram, compared by Kullback-Leibler divergence. Smoothing is
 // added to every bin so that no logarithm of 0 occurs. The paper counts log 0
-// as 0, which makes photos without a common colour identical.
+// as 0, which gives photos without a common colour a divergence of 0.
 package vector
 
 import (
@@ -29,20 +29,20 @@ import (
 )
 
 const (
-	// Beta is the paper's β. Elements of [-1, 1] become levels 0 to Beta.
+	// Beta is the paper's β, the highest level.
 	Beta = 999
-	// Smoothing is added to every bin of lab before normalisation. It is not
-	// from the paper.
+	// Smoothing is added to every bin of lab before normalisation, unlike in
+	// the paper.
 	Smoothing = 1e-3
 	// L1Features is the number of features that are normalised to L1 norm 1. It
-	// bounds the L1 norm of the vector.
+	// is also the maximum L1 norm of the vector.
 	L1Features = 6
 	// DimensionKL is m_KL, 16 bins for each of 3 channels.
 	DimensionKL = colourDim
 
 	colourDim = 48
 	gaborDim  = 256
-	// minNorm avoids division by zero. A zero feature stays zero.
+	// minNorm avoids division by zero, so that a zero feature stays zero.
 	minNorm = 1e-12
 )
 
@@ -50,8 +50,8 @@ const (
 // 128.
 func Dimension(p int) int { return 2*colourDim + 2*gaborDim + 2*p }
 
-// Features are the seven features of a photo: haar and haarq after PCA, the
-// others as extracted.
+// Features are the seven features of a photo. haar and haarq are reduced by
+// PCA, and the others are as extracted.
 type Features struct {
 	RGB, HSV      []float64 // 48 each
 	Gabor, GaborQ []float64 // 256 each
@@ -59,12 +59,12 @@ type Features struct {
 	Lab           []float64 // 48
 }
 
-// Vector is the plaintext of a photo, as private as the photo itself. Profiles
-// with distance L1 + KL set Levels and KL. The others set X, and Levels to choose
-// splits in a k-d tree.
+// Vector is the plaintext vector of a photo, as private as the photo itself.
+// Profile "paper", with distance L1 + KL, sets Levels and KL. The others set X,
+// and use Levels only to choose the splits of k-d trees.
 type Vector struct {
 	Levels []uint16  // 0 to Beta
-	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
+	KL     []float64 // lab, smoothed and normalised: positive values with sum 1
 	// X has Euclidean length 1, or 0 for a photo at the centre of the collection.
 	X []float32
 	// Guess estimates the keywords from the photo's own features, or is nil. It
@@ -72,10 +72,9 @@ type Vector struct {
 	Guess *rank.Guess
 }
 
-// Embedded returns the vector x of a profile with squared L2 distance,
-// zero-padded to dim dimensions. Its levels serve only for splitting. Errors
-// wrap cpar.ErrInput: too many dimensions, a length above 1, or non-finite
-// values.
+// Embedded returns the vector of a profile with squared L2 distance: x
+// zero-padded to dim dimensions. It returns an error that wraps cpar.ErrInput
+// if x has too many dimensions, a length above 1, or non-finite values.
 func Embedded(x []float32, dim int) (*Vector, error) {
 	if len(x) > dim {
 		return nil, fmt.Errorf("assembling a vector: %w: %d dimensions, want at most %d", cpar.ErrInput, len(x), dim)
@@ -168,8 +167,8 @@ func NormaliseL1(x []float64) []float64 {
 }
 
 // Quantise maps elements of [-1, 1] to levels 0 to Beta, rounding halves to the
-// even level. Elements outside the range go to the nearest end, and NaN to the
-// middle.
+// even level. Elements outside the range become 0 or Beta, and NaN becomes the
+// middle level.
 func Quantise(x []float64) []uint16 {
 	levels := make([]uint16, len(x))
 	for i, v := range x {

@@ -5,35 +5,37 @@
 //	profile ─▶ Params ─▶ user/scorevector: scales and offsets of records and requests
 //	                  ─▶ user/internal/rows: noise budgets
 //
-// It holds public numbers only. The scales and offsets that an index keeps
-// secret are in package user/scorevector.
+// All its numbers are public. The secret scales and offsets of an index are in
+// package user/scorevector.
 package vectorlayout
 
 const (
 	// ValueBits is log₂ of the fixed-point scale of histogram bins.
 	ValueBits = 18
-	// MaxDistance is the largest L1 + KL distance that the offset covers.
+	// MaxDistance is the largest L1 + KL distance that the offset of scores
+	// (package user/scorevector) covers.
 	MaxDistance = 22
-	// MaxLog bounds −log c, because a bin of a smoothed histogram is at least
-	// 10⁻³/1.048 = e^−6.96. It bounds the KL part too, since KL = Σ v log v − Σ
-	// v log c ≤ MaxLog·Σv.
+	// MaxLog bounds −log c for a bin c of a smoothed histogram, which is at
+	// least 10⁻³/1.048 = e^−6.96. It bounds the KL part too, because KL = Σ v
+	// log v − Σ v log c ≤ MaxLog·Σv.
 	MaxLog = 7
 )
 
-// Params describes a vector and its plaintext scale. Profiles other than
-// `paper` have no histogram (m_KL = 0): z is the rounded vector itself, F the
-// square of its scale, and Dis the squared Euclidean distance.
+// Params describes a vector and its plaintext scale. Distance Dis is L1 + KL
+// for profile "paper". The others have no histogram (m_KL = 0). Their z is the
+// scaled and rounded vector, F is the square of the scale, and Dis is the
+// squared Euclidean distance.
 type Params struct {
 	JL    int     // m̂, number of coordinates of z
 	KL    int     // m_KL, number of bins of the lab histogram, 0 for none
 	Unit  float64 // F, squared units of z per unit of distance
 	Max   float64 // largest Dis that the offset covers
-	Shift uint    // log₂ w of records and requests, set by scorevector.NewLargestScale
+	Shift uint    // log₂ w, where w scales records and requests, set by scorevector.NewLargestScale
 }
 
-// L1KL returns Params for the distance L1 + KL: jl Johnson–Lindenstrauss
-// coordinates for L1, and kl histogram bins for KL. beta is the highest
-// quantisation level over [0, 2].
+// L1KL returns Params for the distance L1 + KL, with jl Johnson–Lindenstrauss
+// coordinates for L1 and kl histogram bins for KL. Parameter beta is the
+// highest level of package vector.
 func L1KL(jl, kl, beta int) Params {
 	return Params{JL: jl, KL: kl, Unit: float64(jl) * float64(beta) / 2, Max: MaxDistance}
 }

@@ -1,13 +1,13 @@
 // Package wordnet relates the 1,000 classes of ImageNet to nouns.
 //
-//	probabilities of the classes ─▶ Nodes: of every concept above them
-//	                             ─▶ Probability: of a word
+//	probabilities of the classes ─▶ Nodes: probabilities of their hypernyms
+//	                             ─▶ Probability: probability of a word
 //
-// Every class is a noun of WordNet 3.0 (Miller, "WordNet: a lexical database for
-// English", CACM 1995), and its hypernyms are the concepts above it: a beagle is
-// a dog, a mammal, an animal. The probability of a concept is the sum over the
-// classes below it. Package gen writes the table. licences/wordnet.txt holds
-// WordNet's licence.
+// Every class is a noun of WordNet 3.0 (Miller, "WordNet: a lexical database
+// for English", CACM 1995). Its hypernyms are broader concepts: a beagle is a
+// dog, a mammal, an animal. The probability of a hypernym is the sum over the
+// classes below it. A node of the table is a class or a hypernym. Package gen
+// writes the table. licences/wordnet.txt holds WordNet's licence.
 package wordnet
 
 import (
@@ -41,12 +41,12 @@ func check() error {
 // identifiers.
 const Classes = 1000
 
-// span is a run of classes from first up to last, without last.
+// span is a run of classes from first to last−1.
 type span struct{ first, last int }
 
 type table struct {
 	nodes   [][]span          // classes below each node
-	words   map[string][]int  // nodes that a word means
+	words   map[string][]int  // nodes that each word means
 	plurals map[string]string // base form of each irregular plural
 }
 
@@ -78,7 +78,7 @@ var parsed = sync.OnceValue(func() *table {
 	return t
 })
 
-// Nodes returns the probability of every concept from the probabilities of the
+// Nodes returns the probability of every node, given the probabilities of the
 // classes.
 func Nodes(classes []float32) []float32 {
 	until := cumulative(classes)
@@ -102,8 +102,8 @@ func cumulative(classes []float32) []float64 {
 	return until
 }
 
-// Probability returns the sum over the classes that are instances of word, 0 if
-// there are none.
+// Probability returns the sum of the probabilities of the classes that are
+// instances of word, or 0 if there are none.
 func Probability(word string, classes []float32) float32 {
 	t := parsed()
 	var in [Classes]bool
@@ -123,7 +123,7 @@ func Probability(word string, classes []float32) float32 {
 	return sum
 }
 
-// singulars lists the endings of regular plurals and their singulars, in
+// singulars pairs endings of regular plurals with those of singulars, in
 // WordNet's order.
 var singulars = [][2]string{{"s", ""}, {"ses", "s"}, {"xes", "x"}, {"zes", "z"}, {"ches", "ch"}, {"shes", "sh"}, {"men", "man"}, {"ies", "y"}}
 

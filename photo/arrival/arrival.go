@@ -21,7 +21,6 @@ import (
 	"cpar/photo"
 )
 
-// Options control when photos count as settled.
 type Options struct {
 	// Settle is the time for which the files of a photo must keep their sizes
 	// and times.
@@ -60,7 +59,6 @@ type state struct {
 	seen    bool      // found by the current scan
 }
 
-// files describes the files of a photo.
 type files struct {
 	count int
 	size  int64
@@ -93,8 +91,8 @@ func (w *Watcher) Close() {
 }
 
 // Next waits until photos have settled and returns them. It returns a photo
-// again only after its files have changed. more reports that other photos have
-// not settled yet.
+// again only after its files have changed. Result more reports that other
+// photos have not settled yet.
 func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, err error) {
 	for {
 		wait := w.o.Every
@@ -140,13 +138,13 @@ func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
 		w.o.Note(failed)
 	}
 	if l != nil {
-		err = nil // no photo yet
+		err = nil // a folder without photos is no error
 	}
 	return l, err
 }
 
 // look returns the photos that have settled, compared with their last known
-// states. next is the time until another may settle, or 0.
+// states. Result next is the time until another photo may settle, or 0.
 func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,13 +24,12 @@
 //     inside the folder, even if a table names a symbolic link. It exists and,
 //     if a table names it, is not empty.
 //   - Every photo has 1 to 31 keywords ([MaxKeywords], the capacity of the
-//     encrypted block), each 1 to 128 bytes ([MaxKeywordBytes]) of NFC without
+//     encrypted block), each 1 to 128 bytes ([MaxKeywordBytes]) of NFC text without
 //     control characters. Keywords are distinct. Words that differ only in case
 //     are merged into the most frequent spelling of the collection.
 //
 // A [Warning] reports everything that was skipped or shortened.
-// Collection.Skipped lists files that are not photos. Large files are read as
-// streams.
+// Collection.Skipped lists files that are not photos.
 //
 // Formats: RFC 4180 (CSV), Guillaumin et al., TagProp (2009), vec_read.m, Lin
 // et al., Microsoft COCO (2014), Kuznetsova et al., The Open Images Dataset V4
@@ -97,7 +96,8 @@ type Options struct {
 	// keywords of a folder tree.
 	IncludePeople bool
 	// Machine, if not nil, returns the keywords that this program suggested for
-	// a file. Like suggestions marked in the file, they do not count.
+	// a file. Like suggestions that are marked in the file, they do not count
+	// as keywords.
 	Machine  func(path string) []string
 	Progress progress.Func
 }

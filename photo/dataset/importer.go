@@ -19,7 +19,6 @@ import (
 	"cpar/photo"
 )
 
-// Format identifies the importer of a collection.
 type Format string
 
 const (
@@ -69,8 +68,8 @@ var importers = []importer{
 	{Embedded, func(*os.Root) string { return "." }, (*reading).readTree},
 }
 
-// firstOf returns a find function for the first of the places for which holds
-// returns true.
+// firstOf returns an importer's function find. It returns the first place for
+// which function holds returns true, or "".
 func firstOf(holds func(root *os.Root, place string) bool, places ...string) func(*os.Root) string {
 	return func(root *os.Root) string {
 		for _, place := range places {
@@ -168,8 +167,8 @@ func withoutEnding(name string) string {
 	return name
 }
 
-// annotate adds a photo with the usable keywords of raw, and reports whether
-// there are any.
+// annotate adds a photo with the usable keywords in slice raw, and reports
+// whether there are any.
 func (r *reading) annotate(name, where string, raw []string) bool {
 	keywords, warnings := cleanKeywords(raw, name, where+": ")
 	r.Warnings = append(r.Warnings, warnings...)
@@ -181,8 +180,8 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 	return true
 }
 
-// annotateBy is annotate for labels that map words translates. nameless is the
-// warning about a label that words lacks.
+// annotateBy does the same for labels, which map words translates to keywords.
+// Parameter nameless is the warning about a label without a translation.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {
@@ -242,8 +241,8 @@ func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 }
 
 // decodeText returns UTF-8 text. It decodes invalid UTF-8 as Windows-1252, the
-// usual meaning of ISO-8859-1, because such text beyond ASCII is hardly ever
-// valid UTF-8.
+// usual meaning of ISO-8859-1, because text in that encoding is hardly ever
+// valid UTF-8 unless it is ASCII.
 func decodeText(b []byte) string {
 	if !utf8.Valid(b) {
 		b, _ = charmap.Windows1252.NewDecoder().Bytes(b) // maps every byte

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// MaxKeywords is the maximum per photo, because the encrypted block of 64
-	// bytes holds a count and 31 two-byte numbers.
+	// MaxKeywords is the maximum number per photo. The encrypted block of a
+	// photo has 64 bytes, which hold a count and 31 two-byte numbers.
 	MaxKeywords = 31
 	// MaxKeywordBytes is the maximum length of a keyword in normalised UTF-8.
 	MaxKeywordBytes = 128
@@ -25,8 +25,9 @@ const (
 )
 
 // cleanKeywords normalises keywords and warns about each that it drops. Of
-// spellings that differ in case it keeps the first, which mergeSpellings may
-// replace. Details of warnings begin with where, such as "line 7: ".
+// spellings that differ only in case, it keeps the first, which mergeSpellings
+// may replace. Details of warnings begin with parameter where, such as "line 7:
+// ".
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0

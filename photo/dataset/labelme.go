@@ -24,8 +24,8 @@ const (
 	annotationsName = "Annotations"
 	imagesName      = "Images"
 
-	// maxAnnotation suffices for a thousand objects of a thousand points, at 30
-	// bytes per point.
+	// maxAnnotation suffices for a thousand objects, each outlined by a
+	// thousand points of 30 bytes.
 	maxAnnotation = 32 << 20
 )
 

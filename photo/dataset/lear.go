@@ -17,8 +17,9 @@ import (
 )
 
 // The LEAR packs (Guillaumin et al., TagProp, 2009) are the form in which the
-// annotation literature shares Corel-5k, the ESP game and IAPR TC-12 with the
-// nouns of its descriptions. Each half, train and test, has these files:
+// annotation literature shares Corel-5k, the ESP game and IAPR TC-12 (with the
+// nouns of its descriptions as keywords). Each half, train and test, has these
+// files:
 //
 //	corel5k_dictionary.txt        a word per line
 //	corel5k_train_list.txt        a photo per line, without extension: 1000/1000
@@ -119,8 +120,8 @@ type learPack struct {
 	photos *pathIndex
 }
 
-// readHalf reads list and annotations row by row, so that rows before a
-// truncation are valid.
+// readHalf reads the list and the annotations of a half row by row, so that
+// rows before a truncation are valid.
 func (p *learPack) readHalf(half, list, annotations string) error {
 	b, err := readLimited(p.root, list, maxList)
 	if err != nil {
@@ -257,9 +258,9 @@ func newPathIndex(names map[string]string) *pathIndex {
 	return p
 }
 
-// find returns the photo whose path has the longest suffix in common with
-// named, in whole elements, ignoring extensions. It returns "" if no photo
-// matches, and sets several if the match is ambiguous.
+// find returns the photo whose path has the longest suffix of whole elements in
+// common with path named, ignoring extensions. It returns "" if no photo
+// matches. Result several reports an ambiguous match.
 func (p *pathIndex) find(named string) (name string, several bool) {
 	named = withoutEnding(strings.ReplaceAll(named, `\`, "/"))
 	elements := strings.Split(path.Clean("/" + named)[1:], "/")

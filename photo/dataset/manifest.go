@@ -39,8 +39,8 @@ func (r *reading) readManifest() error {
 func (r *reading) readManifestFrom(in io.Reader) error {
 	firstLine := map[string]int{}
 	return readTable(in, ManifestName, "keywords", r.Dir, func(line int, name, value string, bad *Warning) {
-		// The key is in NFC, because a disk may identify two Unicode forms of a
-		// name.
+		// The key is in NFC, because a file system may treat two Unicode forms
+		// of a name as the same.
 		key := norm.NFC.String(name)
 		switch first, dup := firstLine[key]; {
 		case bad != nil:
@@ -93,8 +93,8 @@ func readTable(r io.Reader, file, column, dir string, each func(line int, name, 
 	return err
 }
 
-// eachRecord calls each for every row of a CSV file. A malformed row affects
-// only itself. A record is valid until each returns.
+// eachRecord calls function each for every row of a CSV file. A malformed row
+// does not affect others. A record is valid until function each returns.
 func eachRecord(r io.Reader, file string, each func(line int, record []string, damage *csv.ParseError) error) error {
 	cr := csv.NewReader(r)
 	cr.FieldsPerRecord = -1 // counted by the caller
@@ -193,7 +193,7 @@ func localName(p, dir string, line int) (string, *Warning) {
 // WriteManifest writes photos as a manifest.csv that Open reads back unchanged.
 func WriteManifest(w io.Writer, items []Photo) error {
 	cw := csv.NewWriter(w)
-	cw.Write([]string{"path", "keywords"}) // Error returns the first error
+	cw.Write([]string{"path", "keywords"}) // cw.Error returns the first error
 	for _, it := range items {
 		if it.Name != strings.TrimSpace(it.Name) || strings.Contains(it.Name, `\`) {
 			return fmt.Errorf("writing %s: %w: it cannot hold %q: names must not contain backslashes or begin or end with a space", ManifestName, cpar.ErrInput, it.Name)

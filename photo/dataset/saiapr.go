@@ -85,7 +85,7 @@ func (c *reading) readRegions(regions string, words map[int]string) error {
 	labelled := false
 	for _, folder := range folders {
 		if _, err := strconv.Atoi(folder); err != nil {
-			continue // such as matlab
+			continue // another folder, such as matlab
 		}
 		folder = path.Join(regions, folder)
 		file := path.Join(folder, labelsName)

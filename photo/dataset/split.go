@@ -21,7 +21,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	if _, err := root.Lstat(SplitName); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	c.splitErr = nil // split.csv overrides the error of a pack
+	c.splitErr = nil // split.csv overrides the halves of a LEAR pack and their error
 	f, err := openRegular(root, SplitName)
 	if err != nil {
 		c.splitErr = err
@@ -73,8 +73,8 @@ func (c *Collection) setSplit(split map[string]string, from string) {
 	}
 }
 
-// Split divides the photos by split.csv or into the published halves. ok is
-// false if the collection has neither. Photos missing from split.csv are in
+// Split divides the photos by split.csv or into the published halves. Result ok
+// is false if the collection has neither. Photos missing from split.csv are in
 // neither half. Errors wrap cpar.ErrInput.
 func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	if c.splitErr != nil {

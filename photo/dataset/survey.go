@@ -10,7 +10,6 @@ import (
 	"cpar/photo"
 )
 
-// Survey summarises a collection.
 type Survey struct {
 	Format      Format  `json:"format"`
 	Photos      int     `json:"photos"`
@@ -28,7 +27,6 @@ type Survey struct {
 	Split *Halves `json:"split,omitempty"`
 }
 
-// Frequency is the number of photos with a word.
 type Frequency struct {
 	Word   string `json:"word"`
 	Photos int    `json:"photos"`
@@ -63,9 +61,9 @@ func (c *Collection) names() map[string]bool {
 	return names
 }
 
-// Uncertain returns the warnings behind which a photo may exist that is not in
-// c.Photos. Callers that treat missing photos as deleted must check Uncertain
-// first.
+// Uncertain returns the warnings that may stand for an existing photo missing
+// from c.Photos. Callers that treat missing photos as deleted must check
+// Uncertain first.
 func (c *Collection) Uncertain() (list []Warning) {
 	items := c.names()
 	for _, w := range c.Warnings {

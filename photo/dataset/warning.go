@@ -13,7 +13,7 @@ type Kind string
 const (
 	Missing       Kind = "missing-file"       // named but not in the folder
 	Duplicate     Kind = "duplicate-path"     // the first row is kept
-	Outside       Kind = "outside-collection" // by ../, an absolute path or a link
+	Outside       Kind = "outside-collection" // the path leads out, by ../, as an absolute path or by a link
 	Malformed     Kind = "malformed-row"      // the row is skipped
 	Encoding      Kind = "not-utf8"           // the row is skipped
 	NoKeywords    Kind = "no-keywords"        // skipped, because nothing can be learnt
@@ -51,8 +51,8 @@ var kinds = []struct {
 func (w Warning) lost() bool { return w.Kind != Note && w.Kind != Spelling }
 
 // Warning reports one omission or change. Name is spelt as on the disk or in
-// the table, so that programs can find the file. String and Summary escape its
-// control characters. Detail has none.
+// the table, so that programs can find the file. String and Summary escape
+// control characters in Name. Detail has none.
 type Warning struct {
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name"`

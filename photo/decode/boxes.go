@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2) by type, or
-// uuid boxes by UUID. The last box may be truncated.
+// boxes yields the boxes of an ISO media file (ISO/IEC 14496-12, 4.2) by type,
+// or uuid boxes by UUID. The last box may be truncated.
 func boxes(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for len(data) >= 8 {

@@ -27,9 +27,9 @@ const (
 	maxSide      = 1 << 16   // the limit of the JPEG format
 	maxFileBytes = 1 << 30
 
-	// An image of more than maxUncheckedPixels must have a byte for every
-	// pixelsPerByte pixels. A blank PNG has 1000 pixels per byte, the limit of
-	// deflate. Only files made to exhaust memory exceed 2048.
+	// The file of an image with more than maxUncheckedPixels must have a byte
+	// for every pixelsPerByte pixels. A blank PNG has 1000 pixels per byte, the
+	// limit of deflate. Only files made to exhaust memory exceed 2048.
 	maxUncheckedPixels = 4 << 20
 	pixelsPerByte      = 2048
 
@@ -114,7 +114,7 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 type codec struct {
 	name   string
 	config func(data []byte) (image.Config, error)
-	// decode calls use with the image. The pixels of a HEIC are in the
+	// decode calls function use with the image. The pixels of a HEIC are in the
 	// sandbox's memory and valid only until use returns.
 	decode func(data []byte, use func(image.Image) error) error
 	bytes  func(claim image.Config, data []byte) int64

@@ -8,8 +8,8 @@ import (
 )
 
 // ContentDigest returns a digest of a JPEG or PNG without its metadata, or of
-// any other file as a whole. Editing keywords keeps the digest, and changing
-// pixels or orientation changes it. ContentDigest decodes no pixels, so it
+// any other file as a whole. Editing keywords does not change the digest, but
+// changing pixels or orientation does. ContentDigest decodes no pixels, so it
 // accepts damaged files.
 func ContentDigest(data []byte) (digest [32]byte) {
 	h := sha256.New()

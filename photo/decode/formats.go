@@ -54,9 +54,9 @@ func webpBytes(claim image.Config, _ []byte) int64 {
 	return 9 * int64(claim.Width) * int64(claim.Height)
 }
 
-// heicBytes returns the measured demand of libheif: seven bytes per pixel for a
-// single HEVC image, fewer for tiles. The largest files get the budget that the
-// decoded image leaves.
+// heicBytes returns the memory that libheif needs, as measured: seven bytes per
+// pixel for a single HEVC image, fewer for tiles. The largest files get the
+// budget that the decoded image leaves.
 func heicBytes(claim image.Config, data []byte) int64 {
 	pixels := int64(claim.Width) * int64(claim.Height)
 	least, most := 5*pixels, 16<<20+2*int64(len(data))+8*pixels

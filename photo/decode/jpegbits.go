@@ -9,7 +9,7 @@ type bitReader struct {
 	pos  int
 	acc  uint64 // the next n bits, most significant first
 	n    int
-	pad  int // zeros appended to the data so far
+	pad  int // zero bits appended to the data so far
 }
 
 // refill provides at least 57 bits, enough for two symbols and their values.
@@ -78,7 +78,7 @@ func (r *bitReader) restart(number int) error {
 
 const (
 	lutBits  = 9  // codes up to this length need one look-up
-	fastBits = 10 // so do codes with their values up to this total length
+	fastBits = 10 // codes with their values, up to this total length, also need one look-up
 )
 
 type huffman struct {
@@ -87,11 +87,12 @@ type huffman struct {
 	built  bool
 	lut    [1 << lutBits]uint16 // value<<8 | length, or 0 for a longer code
 	limit  [17]uint32           // first 16-bit prefix beyond the codes of a length
-	offset [17]int32            // added to a code of a length gives its index in values
+	offset [17]int32            // by length, the difference between a code's index in values and the code
 
 	// fast maps the next bits to an AC symbol with its coefficient, as
-	// coefficient<<16 | preceding zeros<<8 | total bits. It is 0 if they are
-	// too long. The end of a block counts as endRun zeros.
+	// coefficient<<16 | preceding zeros<<8 | total bits. An entry is 0 if
+	// symbol and coefficient are longer than fastBits. The end of a block
+	// counts as endRun zeros.
 	fast [1 << fastBits]int32
 }
 

@@ -4,9 +4,11 @@ import "math"
 
 // This file computes the means of the cells (squares) of a block.
 //
-// On each axis, the sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16), where a(0) =
-// 1/√8 and a(u) = 1/2 for u > 0. Over the m = 8/k samples of cell j, the mean
-// of the cosine is
+// The inverse cosine transform computes the 8×8 samples of a block from its
+// coefficients F. On each axis, the sample at x is Σ_u
+// a(u)·F(u)·cos((2x+1)uπ/16), where a(0) = 1/√8 and a(u) = 1/2 for u > 0. A
+// block has k cells per axis, each with m = 8/k samples. Over the samples of
+// cell j, the mean of the cosine is
 //
 //	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
 //
@@ -28,10 +30,10 @@ const foldBits = 13 // fractional bits of sums and cosines
 type folding struct {
 	kx, ky int
 	ready  bool
-	// weight holds, in zigzag order, the weight of a coefficient times its
-	// quantisation step, with foldBits fractional bits. sumIndex holds the
-	// index of its sum.
-	weight   [64]int32
+	// weight holds the weight of each coefficient times its quantisation step,
+	// in zigzag order, with foldBits fractional bits.
+	weight [64]int32
+	// sumIndex holds the index of each coefficient's sum in the same order.
 	sumIndex [64]uint8
 }
 

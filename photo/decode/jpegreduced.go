@@ -14,7 +14,7 @@ import (
 // coefficients of a block (jpegfold.go), so the decoder transforms coefficients
 // directly to cells, and converts far fewer values to RGB.
 //
-// A cell equals the mean of the fully decoded pixels with three differences.
+// A cell equals the mean of the fully decoded pixels, with three exceptions.
 // Pixels that quantisation moved outside 0 … 255 are not clipped. Chroma is
 // averaged before the triangle filter. Colours are rounded once per cell.
 //
@@ -52,7 +52,7 @@ type reducedJPEG struct {
 	baseline       bool
 	progressive    bool
 	jfif, adobeRGB bool
-	interval       int // MCUs between restart markers, 0 if none
+	interval       int // MCUs (minimum coded units) between restart markers, 0 if none
 	components     []jpegComponent
 	mcusX, mcusY   int
 

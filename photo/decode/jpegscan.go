@@ -79,8 +79,8 @@ type jpegScan struct {
 }
 
 // check validates a scan against earlier scans. Each bit of a coefficient must
-// come once, the most significant first. This bounds the scans and allows
-// storing sums instead of coefficients.
+// come once, the most significant first. This bounds the number of scans and
+// allows storing sums instead of coefficients.
 func (s *jpegScan) check() error {
 	refining := s.high > 0
 	switch {

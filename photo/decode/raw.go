@@ -76,9 +76,9 @@ func (r *rawPhoto) decode() (*Image, error) {
 }
 
 // previewOrientation returns the orientation in the preview's own EXIF. A
-// preview without one is stored like the sensor's image and takes the RAW
-// file's orientation, unless it is upright while the sensor's image lies on its
-// side.
+// preview without one is stored like the sensor's image, so the RAW file's
+// orientation applies. If the preview is higher than wide but the sensor's
+// image is not, the preview is already upright.
 func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orientation {
 	if own := readOrientation("jpeg", preview); own != 1 {
 		return own

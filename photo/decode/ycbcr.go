@@ -85,7 +85,7 @@ func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 	for x, s := range sums {
 		right := sums[min(x+1, len(sums)-1)]
 		out[2*x] = byte((3*s + left + 8) >> 4)    // round halves up in even columns
-		out[2*x+1] = byte((3*s + right + 7) >> 4) // and down in odd columns
+		out[2*x+1] = byte((3*s + right + 7) >> 4) // round halves down in odd columns
 		left = s
 	}
 	return out[:u.w]

@@ -63,7 +63,7 @@ func tagPath(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// add appends to list pr. A new list gets the copies first.
+// add appends value to list pr. To a new list, it first appends the copies.
 func (t *target) add(pr property, copies []string, value string) {
 	if !t.xmp.has(pr) {
 		for _, v := range t.xmp.append(pr, copies...) {
@@ -152,8 +152,8 @@ var hierarchies = []struct {
 	{property{nsMediaPro, "mediapro", "CatalogSets", "Bag"}, "|"},
 }
 
-// change applies c to the target and returns the added words. all holds the
-// keywords of the photo and its sidecars.
+// change applies c to the target and returns the added words. Parameter all
+// holds the keywords of the photo and its sidecars.
 func (t *target) change(all source, c Change) (added []string) {
 	w := all.keywords()
 	own := t.read()
@@ -164,7 +164,7 @@ func (t *target) change(all source, c Change) (added []string) {
 	here := newWordSet(append(own.machine, own.marked().list...)...)
 	copies := all.copies()
 
-	take := func(word string) { // for a word that a person gave or accepted
+	take := func(word string) { // handles a word that a person gave or accepted
 		t.remove(ownRejected, sameWord(word))
 		if person.has(word) {
 			return

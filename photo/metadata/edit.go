@@ -25,7 +25,7 @@ type Edit struct {
 	Old     []byte
 	New     []byte
 	Before  [32]byte // SHA-256 of the whole file before the edit
-	After   [32]byte // and after the edit
+	After   [32]byte // SHA-256 of the whole file after the edit
 	Added   []string
 
 	mode fs.FileMode // mode of a new file

@@ -27,7 +27,7 @@ type iim struct {
 	sets    []dataset
 	tail    []byte // padding
 	utf8    bool   // dataset 1:90 declares UTF-8
-	foreign bool
+	foreign bool   // dataset 1:90 declares another character set
 }
 
 // iimUTF8 is the ISO 2022 escape sequence for UTF-8.
@@ -101,7 +101,8 @@ func (m *iim) keywords() []string {
 }
 
 // append adds a keyword at the end. It returns false for keywords that are too
-// long or outside the block's character set. They are written to XMP only.
+// long or outside the block's character set. Such keywords are written to XMP
+// only.
 func (m *iim) append(word string) bool {
 	if len(m.sets) == 0 {
 		m.sets = []dataset{newDataset(1, 90, iimUTF8), newDataset(2, 0, "\x00\x04")}
@@ -215,9 +216,9 @@ func newResource(id uint16, data []byte) resource {
 	return resource{id, raw, data}
 }
 
-// parseResources splits resources. tail is the padding after the last resource.
-// On error, parseResources returns the resources before the damage and the data
-// of a truncated resource.
+// parseResources splits resources. Result tail is the padding after the last
+// resource. On error, parseResources returns the resources before the damage
+// and the data of a truncated resource.
 func parseResources(b []byte) (found []resource, tail []byte, err error) {
 	for len(b) > 0 {
 		if !bytes.HasPrefix(b, []byte("8BIM")) {

@@ -205,7 +205,8 @@ func (s *source) keywords() Keywords {
 		case standing.has(w):
 			left.add(w)
 		case len(standing.list) > 0:
-			// Another program removed one of the two marks.
+			// The word is only in CPAR's own list, so another program removed
+			// it elsewhere.
 			rejected.add(w)
 		}
 	}

@@ -48,8 +48,7 @@ type Keywords struct {
 	// lists, then the leaves of hierarchies.
 	Human []string
 	// Machine holds suggestions of this program that no person has accepted.
-	Machine []string
-	// Rejected holds suggestions that a person rejected.
+	Machine  []string
 	Rejected []string
 	// People holds names of people from face regions or below a face root. It
 	// omits ordinary nouns such as "child".
@@ -83,7 +82,6 @@ const (
 	Follow Style = "follow-existing" // the existing sidecar, otherwise Append
 )
 
-// Change describes an edit of the keywords of one photo.
 type Change struct {
 	Suggest        []string // machine keywords
 	Accept, Reject []string // a person's verdict on machine keywords

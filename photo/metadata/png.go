@@ -96,7 +96,7 @@ func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 			return nil, errTruncated
 		}
 		packed, rest = true, rest[1:]
-	case "iTXt": // after flag, method, language and translated keyword
+	case "iTXt": // the text follows flag, method, language and translated keyword
 		if len(rest) < 2 {
 			return nil, errTruncated
 		}

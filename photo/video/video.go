@@ -30,17 +30,17 @@ import (
 )
 
 const (
-	// perVideo is the number of frames of a video. Each takes a request, and
-	// more frames rarely show anything new.
+	// perVideo is the number of frames per video. Each costs a request to the
+	// server, and more frames rarely show anything new.
 	perVideo = 5
-	// maxSide is the largest width of a frame. No feature needs more pixels.
+	// maxSide is the maximum width of a frame in pixels. No feature needs more.
 	maxSide = 1024
-	// maxFrame and patience bound memory and time for a hostile video or a
-	// stuck drive.
+	// maxFrame bounds the bytes that one run of ffmpeg returns, and patience
+	// bounds its time, in case of a hostile video or a stuck drive.
 	maxFrame = 64 << 20
 	patience = time.Minute
-	// containers are the demultiplexers for the extensions of photo.IsVideo.
-	// Other demultiplexers could open further files.
+	// containers lists ffmpeg's demultiplexers for the extensions of
+	// photo.IsVideo. Others could open further files.
 	containers = "mov,mp4,matroska,webm,avi"
 )
 
@@ -49,9 +49,9 @@ func Available() bool {
 	return err == nil
 }
 
-// Frames returns frames of a video as PNG files, in order and evenly spaced.
-// The first of five is at a tenth of the length. For a video of unknown length,
-// it returns one frame.
+// Frames returns up to five frames of a video as PNG files, in order and evenly
+// spaced. The first is at a tenth of the length. If the length is unknown,
+// Frames returns the frame at the start.
 func Frames(ctx context.Context, path string) ([][]byte, error) {
 	frames, err := frames(ctx, path)
 	if err != nil {
@@ -79,14 +79,14 @@ func frames(ctx context.Context, path string) (all [][]byte, err error) {
 	for i, at := range append(times, 0) {
 		switch start := i == len(times); {
 		case length == 0 && !start, start && len(all) > 0:
-			continue // use the start only for videos of unknown length or with one frame
+			continue // try the start only if the length is unknown or no other frame was found
 		}
 		png, said, err := run(ctx, abs, []string{"-ss", fmt.Sprintf("%.3f", at.Seconds())},
 			"-map", "0:V:0", "-frames:v", "1", "-vf", fmt.Sprintf("scale='min(%d,iw)':-2", maxSide), "-c:v", "png", "-f", "image2pipe", "pipe:1")
 		if err != nil {
 			return nil, failure(abs, said, err)
 		}
-		if len(png) > 0 { // empty if the stated length exceeds the last frame
+		if len(png) > 0 { // empty if the time is after the last frame, because the stated length is too long
 			all = append(all, png)
 		}
 	}
@@ -114,18 +114,19 @@ func lengthOf(ctx context.Context, path string) (time.Duration, error) {
 	}
 	var n [4]int
 	for i := range n {
-		n[i], _ = strconv.Atoi(string(m[i+1])) // m holds digits
+		n[i], _ = strconv.Atoi(string(m[i+1])) // cannot fail, because m holds digits
 	}
 	return time.Duration(((n[0]*60+n[1])*60+n[2])*100+n[3]) * 10 * time.Millisecond, nil
 }
 
-// run runs ffmpeg on one file.
+// run runs ffmpeg on one file, with options before and after the file. It
+// returns ffmpeg's output and its messages (said).
 func run(ctx context.Context, path string, before []string, after ...string) (out, said []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	args := append([]string{"-hide_banner", "-nostdin", "-threads", "1", "-protocol_whitelist", "file", "-format_whitelist", containers}, before...)
 	cmd := exec.CommandContext(ctx, "ffmpeg", append(append(args, "-i", "file:"+path), after...)...)
-	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")} // passes no token of the environment
+	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")} // no other variables, because they may hold secrets
 	stdout, stderr := &bounded{left: maxFrame}, &bounded{left: 1 << 20}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = time.Second
@@ -136,7 +137,6 @@ func run(ctx context.Context, path string, before []string, after ...string) (ou
 	return stdout.all, stderr.all, err
 }
 
-// bounded is a buffer of limited size.
 type bounded struct {
 	all  []byte
 	left int
@@ -151,7 +151,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // failure returns the last line of ffmpeg's messages as an error, without the
-// path, because results name it.
+// path, which the caller adds.
 func failure(path string, said []byte, err error) error {
 	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
 	if last := lines[len(lines)-1]; len(last) > 0 && !errors.Is(err, context.DeadlineExceeded) {

@@ -31,13 +31,12 @@ var at = kernelgen.At
 type level struct {
 	name  string
 	lanes int // float32 values of a register
-	rows  int // of a tile: rows×2 sums, two registers for b and one for a
-	wide  int // rows of a tile of float64: rows×3 sums, three registers for b and one for a
+	rows  int // rows of a tile, which uses rows×2 registers for sums, two for b and one for a
+	wide  int // rows of a float64 tile, which uses rows×3 registers for sums, three for b and one for a
 }
 
 var levels = []level{{"AVX2", 8, 6, 4}, {"AVX512", 16, 12, 8}}
 
-// generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
 	emit := map[string]func(kernelgen.Kernels){}
 	for _, l := range levels {
@@ -80,7 +79,6 @@ func tileTable(l level) []byte {
 	return b.Bytes()
 }
 
-// kernels emits the kernels of a level.
 type kernels struct {
 	kernelgen.Kernels
 	level
@@ -125,7 +123,6 @@ func (k kernels) load(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-// zeros returns n registers of zeros.
 func (k kernels) zeros(n int) []reg.VecVirtual {
 	out := make([]reg.VecVirtual, n)
 	for i := range out {

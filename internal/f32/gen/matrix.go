@@ -12,8 +12,9 @@ func (l level) tileName(rows, vectors int) string {
 }
 
 // tile multiplies packed a (k×rows) by packed b (k×vectors·lanes) and keeps the
-// sums in registers. 6 rows of 2 registers take 8 loads in the 6 cycles of
-// their 12 multiply-adds, which keep the multipliers busy.
+// sums in registers. A tile of 6 rows of 2 registers needs 8 loads. They fit
+// into the 6 cycles of its 12 multiply-adds, which therefore keep the
+// multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	p := k.Begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
 		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step "+
@@ -70,7 +71,8 @@ func (k kernels) tile(rows, vectors int) {
 	lo, hi := k.number("lo"), k.number("hi")
 	for r := range acc {
 		for v, x := range acc[r] {
-			// If an operand is NaN, the result is the second source.
+			// NaN stays NaN, because the result is the second source if an
+			// operand is NaN.
 			k.VMAXPS(x, lo, x)
 			k.VMINPS(x, hi, x)
 			k.VMOVUPS(x, at(q[0], v*k.bytes()))

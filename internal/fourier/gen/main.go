@@ -170,7 +170,6 @@ func (k kernels) pass3() {
 	})
 }
 
-// scale handles four values of each row.
 func (k kernels) scale() {
 	p := k.Begin("scaleAVX2", "func(dst, src *complex128, by *float64, rows, ld int)", "is ScaleLanes.", "dst", "src", "by", "rows", "ld")
 	dst, src, by, rows, ld := p[0], p[1], p[2], p[3], p[4]

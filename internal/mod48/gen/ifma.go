@@ -99,8 +99,8 @@ func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 // the result is l + h·excess + t·excess², where h·excess can exceed 2⁵².
 //
 // The scratch register carry is a parameter, because avo counts clearing a
-// register as a use of its previous value and would keep a new one for every
-// call.
+// register as a use of its previous value and would keep a new register alive
+// for every call.
 func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtual {
 	mask, excess := k.constant(c, atMask, s.low), k.constant(c, atExcess, s.low)
 	l, rest, h := s.low, s.high, k.like(mask)

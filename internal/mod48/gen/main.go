@@ -33,7 +33,7 @@ const (
 	blockBytes = 96
 )
 
-// Offsets of the fields of mod48.constants in bytes.
+// These are the offsets of the fields of mod48.constants in bytes.
 const (
 	atQ, atBits, atMask, atExcess, atSquare = 0, 8, 16, 24, 32
 	atCarry, atCarried                      = 40, 48 // IFMA

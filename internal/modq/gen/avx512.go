@@ -240,7 +240,7 @@ func (k kernels) sumFour512() {
 
 // fourRows emits the inner products of four rows and x, advances the pointers
 // x, r and more, and stores the products at out. For each row it prefetches
-// from ahead.
+// memory at address ahead.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
 	ahead func(q, off int) Mem, out func(q int) Mem, more ...reg.GPVirtual) {
 	moving := append(append([]reg.GPVirtual{x}, r...), more...)

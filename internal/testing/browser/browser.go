@@ -230,7 +230,8 @@ func (p *Page) Picture() []byte {
 	return p.screenshot(page.CaptureScreenshot())
 }
 
-// Drawing returns a screenshot as a JPEG file, which is smaller.
+// Drawing returns a screenshot as a JPEG file, which is smaller than a PNG
+// file.
 func (p *Page) Drawing() []byte {
 	p.t.Helper()
 	return p.screenshot(page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatJpeg).WithQuality(86))

@@ -250,9 +250,10 @@ func (n *node) write(path string) error {
 	return nil
 }
 
-// Each calls run for both modes with an FS that stops at every step, until run
-// completes, and check after each run. done reports whether run finished. run
-// must close its files even on failure.
+// Each calls function run for both modes with an FS that stops at every step,
+// until run completes, and function check after each run. Parameter done
+// reports whether run finished. Function run must close its files even on
+// failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {

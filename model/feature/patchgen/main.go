@@ -1,7 +1,8 @@
-// Command patchgen computes the patch words of package feature by k-means on
-// the sphere of whitened patches of synthetic images: dead leaves, which
-// occlude each other as objects do (Lee, Mumford, Huang, "Occlusion models for
-// natural images", IJCV 2001), with shades and gratings.
+// Command patchgen computes the patch words of package feature. It draws
+// synthetic images, whitens their patches, and clusters them by k-means on the
+// unit sphere. The images follow the dead-leaves model, in which shapes occlude
+// each other as objects do (Lee, Mumford, Huang, "Occlusion models for natural
+// images", IJCV 2001), with added shades and gratings.
 package main
 
 import (
@@ -56,8 +57,8 @@ func main() {
 	}
 }
 
-// draw returns an image of dead leaves, 3 values a pixel, 0…255. It draws at
-// twice the size, so that edges have a width.
+// draw returns an image of dead leaves with 3 values per pixel, 0…255. It
+// reduces an image of twice the size, so that edges are slightly blurred.
 func draw(rng *rand.Rand) []float64 {
 	const w, h = 2 * width, 2 * height
 	large := make([]float64, 3*w*h)
@@ -124,8 +125,8 @@ func patch(p []float64, x, y int) []float32 {
 	return out
 }
 
-// whiten returns the mean of patches and the matrix that makes their covariance
-// the identity.
+// whiten returns the mean of the patches and the whitening matrix, which makes
+// their covariance nearly the identity.
 func whiten(x []float32) (mean, whitening []float32) {
 	n := len(x) / values
 	sums, squares := make([]float64, values), mat.NewSymDense(values, nil)
@@ -169,8 +170,8 @@ func product(x, m []float32, n int) []float32 {
 	return out
 }
 
-// cluster returns one unit vector per word: the direction of the patches that
-// are most parallel to it, up to sign.
+// cluster returns one unit vector per word. A patch belongs to the word with
+// the largest absolute inner product.
 func cluster(rng *rand.Rand, x []float32) []float32 {
 	d := make([]float32, words*values)
 	for i := range d {
@@ -196,7 +197,7 @@ func cluster(rng *rand.Rand, x []float32) []float32 {
 				}
 			}
 		})
-		for i := range n { // added to the previous centroid, so that a word with few patches moves less
+		for i := range n { // the previous centroid stays in the sum, so that a word with few patches moves less
 			f32.Axpy(best[i], x[i*values:][:values], d[at[i]*values:][:values])
 		}
 		normalise(d)
@@ -214,7 +215,8 @@ func normalise(d []float32) {
 	}
 }
 
-// encode writes each word as a scale, an offset and multiples of the scale.
+// encode writes each word as a scale, an offset (its product with the mean) and
+// multiples of the scale.
 func encode(d, mean []float32) (b []byte) {
 	for k := range words {
 		row, most := d[k*values:][:values], 0.0

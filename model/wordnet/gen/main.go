@@ -4,8 +4,9 @@
 //
 // DICT is the folder of WordNet 3.0's database, which Debian's package
 // wordnet-base installs. gen finds the 1,000 classes of ImageNet by the labels
-// of the network in package bundled and follows WordNet's hypernyms upwards. It
-// writes every node with the classes below it and the words that mean it.
+// of the network in package bundled and follows WordNet's hypernyms upwards.
+// For every node (a set of synsets with the same classes below), it writes the
+// classes and the words that mean the node.
 package main
 
 import (
@@ -23,16 +24,16 @@ import (
 )
 
 const (
-	// broadest is the largest number of classes of a node. A node with more,
-	// such as "artifact", says too little about a photo.
+	// broadest is the maximum number of classes below a node. Broader nodes,
+	// such as "artifact", say too little about a photo.
 	broadest = 600
 	// senses is the maximum number of a word's senses that are used. WordNet
 	// sorts them by frequency.
 	senses = 3
 	// frequent is the minimum frequency of a later sense, relative to the first.
 	frequent = 0.15
-	// everyday is the minimum frequency in SemCor of an everyday word, and
-	// vague the number of classes above which a word says little about a photo.
+	// A word counts as an everyday word if it occurs at least everyday times in
+	// the corpus SemCor and has at most vague classes below it.
 	everyday, vague = 4, 250
 )
 
@@ -88,7 +89,7 @@ func classLabels() ([]string, error) {
 }
 
 type nouns struct {
-	byLabel map[string][]int // offsets of the synsets with these lemmas, rising
+	byLabel map[string][]int // ascending offsets of the synsets with these lemmas
 	above   map[int][]int    // hypernyms of a synset
 }
 
@@ -123,8 +124,8 @@ func readNouns(dict string) (*nouns, error) {
 }
 
 // classesUnder maps each synset (a concept of WordNet) to the classes below it,
-// without the broadest synsets. ImageNet's classes are in the order of their
-// offsets. This order decides between two synsets of one label.
+// if these are at most broadest. ImageNet's classes are sorted by the offset of
+// their synset. If a label fits several synsets, this order decides.
 func (n *nouns) classesUnder(labels []string) (map[int][]int, error) {
 	under := map[int][]int{}
 	last := 0
@@ -237,7 +238,7 @@ func table(under map[int][]int, words map[int][]string) string {
 	return out.String()
 }
 
-// ranges writes rising numbers as 1-3,7.
+// ranges formats ascending numbers, for example as 1-3,7.
 func ranges(x []int) string {
 	var out []string
 	for i := 0; i < len(x); {
@@ -264,7 +265,7 @@ func eachLine(path string, use func(fields []string) error) error {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
-		if strings.HasPrefix(lines.Text(), " ") { // the licence
+		if strings.HasPrefix(lines.Text(), " ") { // a line of the licence
 			continue
 		}
 		if err := use(strings.Fields(lines.Text())); err != nil {

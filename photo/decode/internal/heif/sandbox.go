@@ -86,7 +86,7 @@ func padded(pixels, bytes int64) int64 {
 type region struct{ mapped mmap.MMap }
 
 // newRegion reserves the maximum size. It rejects less than the decoder's
-// initial memory, for which wazero panics.
+// initial memory, because wazero would panic.
 func newRegion(size, least int64) (*region, error) {
 	if size < least {
 		return nil, fmt.Errorf("%w in %d bytes of memory", ErrDamaged, size)
@@ -118,8 +118,8 @@ func (r *region) Free() {
 // Go can neither preempt compiled WebAssembly nor collect garbage while it
 // runs, so one photo could block all others. wazero can check the deadline at
 // every loop iteration, but decoding then takes 2.3 times as long. This file
-// checks it at the entry of all functions except the most frequent, which are
-// short.
+// checks the deadline at the entry of all functions except the most frequent,
+// which are short.
 
 // hotFunctions are the functions of heif.wasm.gz that a 12-megapixel photo
 // calls between 100,000 and 22 million times. They read bits, coefficients and
