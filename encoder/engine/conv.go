@@ -148,7 +148,8 @@ func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.Mul(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
-// rowsAtOnce returns the number of image rows per product, of about 512 pixels.
+// rowsAtOnce returns the number of image rows per product, for about 512
+// columns.
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.pitch)) }
 
 func (v *conv) span(rows int) int { return (rows-1)*v.pitch + v.outW }
