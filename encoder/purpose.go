@@ -105,9 +105,9 @@ func (c *chooser) purposeOf(o onnx.ValueInfo, dims []int, shape func(string) []i
 	return ""
 }
 
-// isBoxes reports whether a shape is that of a detector's boxes. One axis then
-// counts the cells of several grids, times the anchors (template boxes) per
-// cell. The shape may also be one of the grids, or that of boxes already
+// isBoxes reports whether a tensor of this shape holds a detector's boxes. One
+// axis then counts the cells of several grids, times the anchors (template
+// boxes) per cell. The tensor may also hold one of the grids, or boxes already
 // selected.
 func (c *chooser) isBoxes(dims []int) bool {
 	wide := slices.DeleteFunc(slices.Clone(dims), func(d int) bool { return d == 1 })
@@ -125,7 +125,7 @@ func (c *chooser) isBoxes(dims []int) bool {
 }
 
 // countsCells reports whether n is a number of boxes for an image of this size.
-// The strides and numbers of anchors are those of YOLO, SSD and RetinaNet.
+// YOLO, SSD and RetinaNet use these strides and numbers of anchors.
 func (c *chooser) countsCells(n int) bool {
 	for _, strides := range [][]int{{8, 16, 32}, {8, 16, 32, 64}, {16, 32}, {8, 16, 32, 64, 128}, {4, 8, 16, 32}} {
 		cells := 0

@@ -130,7 +130,7 @@ func must(err error) {
 }
 
 // indexesSeen returns the indexes that this device has seen. It does not select
-// those of one key, because completion cannot ask for a passphrase.
+// by key, because completion cannot ask for a passphrase.
 func indexesSeen(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	d, err := device.This()
 	if err != nil {

@@ -126,7 +126,7 @@ func (m *modelFlags) tryBundled(want [32]byte) error {
 	return nil
 }
 
-// recalled improves the error that the network differs from that of the index.
+// recalled improves the error for a network that the index was not built with.
 // If the index was built with the same file but other flags, the new error
 // shows those flags.
 func (m *modelFlags) recalled(want [32]byte, err error) error {

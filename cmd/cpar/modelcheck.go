@@ -230,7 +230,7 @@ func (x *checkedRuntime) ms() *float64 {
 }
 
 // madePicture makes a synthetic image of the given size. The caller chooses a
-// size that needs almost no resizing, so that the time is that of the network.
+// size that needs almost no resizing, so that only the network is timed.
 func madePicture(width, height int) *decode.Image {
 	p := &decode.Image{Width: width, Height: height, RGB: make([]byte, 3*width*height)}
 	for i := range p.RGB {

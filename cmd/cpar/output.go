@@ -131,8 +131,8 @@ func counted(n int, noun string) string {
 
 var errPartly = errors.New("some photos failed")
 
-// partly returns an error if some photos failed. Its exit code is that of the
-// first failure.
+// partly returns an error if some photos failed. The first failure determines
+// its exit code.
 func partly(failed int, all int, first error) error {
 	if failed == 0 {
 		return nil

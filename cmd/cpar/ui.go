@@ -89,7 +89,7 @@ func (f *uiFlags) parse(cmd *cobra.Command, folders []string) error {
 			return hint.Add(fmt.Errorf("opening %s: %w: there is no such folder", sanitize.Text(folder), cpar.ErrInput), "name folders; a single photo can be dropped onto the page")
 		}
 	}
-	f.search.approx = usualApprox // so that answers are the same as those of cpar annotate
+	f.search.approx = usualApprox // so that cpar ui gives the same answers as cpar annotate
 	if err := f.search.parse(); err != nil {
 		return err
 	}

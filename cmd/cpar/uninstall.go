@@ -17,7 +17,7 @@ import (
 	"cpar/user/device"
 )
 
-// These are names of places besides those of package device.
+// These are names of places that package device does not list.
 const (
 	placeSettings, placeKey = "settings", "key"
 	// allPlaces stands for every place except the key.
@@ -97,8 +97,8 @@ func (f *uninstallFlags) run(cmd *cobra.Command, names []string) error {
 	return output(cmd, f.asJSON, r, func() { f.print(cmd.OutOrStdout(), picked) })
 }
 
-// places returns the places where cpar keeps files: those of package device,
-// then the settings and the key.
+// places returns the places where cpar keeps files: first the places of package
+// device, then the settings and the key.
 func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 	all, err := this.Places()
 	if err != nil {

@@ -122,7 +122,7 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 }
 
 // parse checks the flags and reads the list of words. If --model names a set,
-// the default text half is that of the set.
+// the set's text half is the default.
 func (f *wordsFlags) parse(cmd *cobra.Command, m *modelFlags, written bool) error {
 	if s, ok := findSet(m.set); ok && f.model == "" {
 		if _, ok := s.File("text"); ok {

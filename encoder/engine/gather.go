@@ -8,8 +8,8 @@ import (
 )
 
 // compileGather selects slices along an axis by index. Negative indices count
-// from the end. Indices may depend on the network's input, as those of text
-// tokens do.
+// from the end. Indices may depend on the network's input, for example if they
+// are text tokens.
 func compileGather(c *call) error {
 	x, index := c.given(0), c.given(1)
 	k := c.axisAttribute(0, len(x.shape))

@@ -258,7 +258,7 @@ func (c *call) view(x *value, v view) *value {
 }
 
 // reading adds a step that reads x in the order of view v. The result has the
-// given shape, which may differ from that of v.
+// given shape, whatever the shape of v.
 func (c *call) reading(x *value, v view, shape []int) *value {
 	m := v.merged()
 	return c.moving(&step{in: []*value{x}}, x.kind, shape,

@@ -22,7 +22,7 @@ var pickles = []string{".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".jobl
 
 const adviceExport = "look for the network in ONNX format (.onnx), or export it with the framework that it was made for (torch.onnx.export, optimum-cli export onnx)"
 
-// CheckName refuses a file whose extension is that of a pickle or of another
+// CheckName refuses a file whose extension belongs to a pickle or to another
 // model format than ONNX.
 func CheckName(name string) error {
 	ending := strings.ToLower(filepath.Ext(name))

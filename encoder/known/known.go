@@ -52,7 +52,7 @@ type Images struct {
 type Set struct {
 	Name, Licence string
 	Files         []File // the image half first
-	Images               // those of the image half
+	Images               // images that the image half takes
 }
 
 // A File is a part of a set.

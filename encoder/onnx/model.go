@@ -28,7 +28,7 @@ type Limits struct {
 // and some seconds of work per image.
 var DefaultLimits = Limits{FileBytes: 1 << 31, Nodes: 20_000, Elements: 1 << 27, Memory: 1 << 31, Work: 1 << 38}
 
-// OrDefault replaces zero fields by those of DefaultLimits.
+// OrDefault replaces zero fields by the fields of DefaultLimits.
 func (l Limits) OrDefault() Limits {
 	d := DefaultLimits
 	return Limits{cmp.Or(l.FileBytes, d.FileBytes), cmp.Or(l.Nodes, d.Nodes), cmp.Or(l.Elements, d.Elements), cmp.Or(l.Memory, d.Memory), cmp.Or(l.Work, d.Work)}

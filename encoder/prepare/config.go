@@ -241,7 +241,7 @@ func readSidecar(data []byte, height, width int) (p Preprocessing, err error) {
 	if err := p.sized(h, w, height, width); err != nil {
 		return p, err
 	}
-	// Decode again, so that fields of the file replace those of the preset.
+	// Decode again, so that fields of the file replace fields of the preset.
 	s.Scale, s.Mean, s.Std, s.Shorter = p.Scale, p.Mean[:], p.Std[:], cmp.Or(p.Shorter, max(w, h))
 	if err := s.decode(data); err != nil {
 		return p, err

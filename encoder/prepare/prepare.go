@@ -28,9 +28,9 @@ type Preprocessing struct {
 	Mean, Std     [3]float64 // for each channel, in the order of Color
 	Color         Color
 	Resize        Resize
-	// Shorter is a length in pixels before the centre crop. For ResizeCrop it
-	// is that of the image's shorter side. For ResizeWhole it is that of both
-	// sides, and 0 means no crop.
+	// Shorter is the length, in pixels, of the image's shorter side
+	// (ResizeCrop) or of both sides (ResizeWhole) before the centre crop. For
+	// ResizeWhole, 0 means no crop.
 	Shorter       int
 	Interpolation Interpolation `json:",omitempty"`
 	Offset        Offset        `json:",omitempty"`

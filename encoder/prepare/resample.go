@@ -98,8 +98,8 @@ type window struct {
 }
 
 // windows returns windows that resample an axis from n to full pixels. It
-// returns those of the result pixels skip to skip+wanted−1. Pixel centres are
-// at half-integers.
+// returns only the windows of result pixels skip to skip+wanted−1. Pixel
+// centres are at half-integers.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
 	widened := max(1, scale)

@@ -14,8 +14,8 @@ import (
 	"cpar/user/device"
 )
 
-// sureFrom is the minimum probability of a keyword that is shown as likely, and
-// maybeFrom that of one shown as "maybe". Less probable keywords are not shown.
+// sureFrom is the minimum probability of a keyword that is shown as "likely".
+// maybeFrom is the minimum for "maybe". Less probable keywords are not shown.
 const sureFrom, maybeFrom = 0.5, 0.25
 
 // calibrateFrom is the minimum number of photos from which profile "paper" can
