@@ -21,8 +21,8 @@ const defaultEmbedding = "embedding"
 type Choice struct {
 	Name   string
 	Shape  []int  // for one image
-	Size   int    // values of the embedding, after pooling
-	Pool   string // PoolClass or PoolMean, "" if the tensor is already a vector
+	Size   int    // number of values of the embedding, after pooling
+	Pool   string // PoolClass or PoolMean, or "" if the tensor is already a vector
 	Reason string // why this tensor was chosen
 }
 
@@ -38,23 +38,26 @@ const (
 	fromOther        // another input, such as the text of an image-text network
 )
 
-// A chooser determines the embedding in the same way for every runtime.
+// A chooser determines which tensor of a graph is the embedding, by the same
+// rules for every runtime.
 type chooser struct {
 	nodes         []*onnx.Node // sorted by dependency
 	outputs       []onnx.ValueInfo
-	others        []string
-	height, width int                   // of the image
+	others        []string              // names of the inputs besides the image that are not constants
+	height, width int                   // sides of the image in pixels
 	makers        map[string]*onnx.Node // the node that computes each tensor
-	from          map[string]origin     // origin of each tensor except constants
+	from          map[string]origin     // the origin of each tensor except constants
 	// shape returns the shape of a tensor for one image.
 	shape func(name string) ([]int, error)
-	// lenient permits a choice despite unknown shapes. skipped reports whether
-	// a shape was unknown. Size and Pool may then be missing.
-	lenient, skipped bool
+	// Field lenient permits a choice despite unknown shapes. The choice may then
+	// lack Size and Pool.
+	lenient bool
+	// Field skipped reports whether a shape was unknown.
+	skipped bool
 }
 
-// shapeIfKnown returns the shape of a tensor. If c is lenient, it returns nil
-// for an unknown shape instead of an error.
+// shapeIfKnown returns the shape of a tensor. If c is lenient, an unknown shape
+// is nil instead of an error.
 func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	shape, err := c.shape(name)
 	if unknown := (errUnknownShape{}); c.lenient && errors.As(err, &unknown) {
@@ -64,8 +67,8 @@ func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	return shape, err
 }
 
-// newChooser returns a chooser for a graph's sorted nodes. others names the
-// inputs besides the image that are not constants.
+// newChooser returns a chooser for a graph. Parameters image and others name
+// its inputs.
 func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, others []string) *chooser {
 	c := &chooser{nodes: nodes, outputs: outputs, others: others, makers: map[string]*onnx.Node{}, from: map[string]origin{image: fromImage}}
 	for _, name := range others {
@@ -85,17 +88,18 @@ func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, othe
 	return c
 }
 
-// choose determines the embedding: the requested tensor, or otherwise the first
-// match among
+// choose determines the embedding. It returns the requested tensor, or
+// otherwise the first match in this list:
 //
 //	a tensor named embedding
 //	an output that is one vector and named embed…, features, …
 //	the classifier's input, if an output holds classes or their probabilities
 //	the only output that is one vector
 //	an output of tokens or a feature map, pooled
-//	the image side of a comparison of images with texts
+//	the image's operand in a product of images with texts
 //
-// It refuses every other graph, because a wrong embedding is hard to notice.
+// choose refuses every other graph, because a wrong embedding is hard to
+// notice.
 func (c *chooser) choose(asked, pool string) (Choice, error) {
 	if pool != "" && pool != PoolClass && pool != PoolMean {
 		return Choice{}, fmt.Errorf("no pooling %.40q; there are %s and %s", pool, PoolClass, PoolMean)
@@ -177,8 +181,8 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
 }
 
-// oneOf chooses among outputs of one kind. Parameter only is the reason to give
-// if there is just one.
+// oneOf chooses among outputs of one kind. Parameter only is the reason to
+// report if just one of several outputs is of this kind.
 func (c *chooser) oneOf(names []string, only string) (name, reason string, err error) {
 	switch name := bestName(names); {
 	case name != "":
@@ -193,8 +197,8 @@ func (c *chooser) oneOf(names []string, only string) (name, reason string, err e
 	return "", "", nil
 }
 
-// sortOutputs divides the outputs of the image into vectors, classes (logits or
-// probabilities), and tokens or feature maps.
+// sortOutputs divides the outputs that depend on the image alone into vectors,
+// classes (logits or probabilities), and others (tokens or feature maps).
 func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
 	const most = 256 // determining a shape may require a run
 	if len(c.outputs) > most {
@@ -247,7 +251,8 @@ func vector(shape []int) (size int, flat bool) {
 
 var goodNames = []string{"image_embed", "embed", "feat", "pooler", "pooled", "last_hidden"}
 
-// exactNames rank above other names that contain the same word.
+// exactNames lists names that rank above others with the same word of
+// goodNames.
 var exactNames = []string{"image_embeds", "image_embedding", "embedding", "embeddings", "features", "image_features", "pooler_output", "last_hidden_state"}
 
 // nameRank ranks an output by its name. Rank 0 means that the name is
@@ -271,8 +276,9 @@ func nameRank(name string) int {
 	return 0
 }
 
-// bestName returns the output with the best name, or "" if no name is good or
-// several share the best rank, as in a pyramid of feature maps.
+// bestName returns the output whose name ranks highest. It returns "" if no
+// name is informative, or if several share the highest rank, as in a pyramid of
+// feature maps.
 func bestName(names []string) string {
 	found, rank := "", 0
 	for _, name := range names {

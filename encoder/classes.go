@@ -11,10 +11,10 @@ import (
 	"cpar/internal/hint"
 )
 
-// OpenClassifier opens a classifier for the classes of ImageNet in the usual
-// order: the bundled network, or a network that package known lists. Embed then
-// returns one value per class. Some networks have an additional first class,
-// "background".
+// OpenClassifier opens a classifier for the 1000 classes of ImageNet in their
+// usual order. It accepts the bundled network and networks that package known
+// lists. Method Embed of the result returns one value per class. Some networks
+// have an additional first class, "background".
 func OpenClassifier(path string, opt OpenOptions) (*Encoder, error) {
 	err := withModel(path, opt, func(s *parsedModel, _ string) error {
 		opt.Embedding = classOutput(s.model.Graph.Outputs)
@@ -31,7 +31,8 @@ func OpenClassifier(path string, opt OpenOptions) (*Encoder, error) {
 	return Open(path, opt)
 }
 
-// classOutput returns the output with a value for each class of ImageNet, or "".
+// classOutput returns the output with a value for each class of ImageNet, or ""
+// if there is none.
 func classOutput(outputs []onnx.ValueInfo) string {
 	for _, o := range outputs {
 		if slices.Contains(o.Dims, 1000) || slices.Contains(o.Dims, 1001) {

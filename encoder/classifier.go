@@ -9,16 +9,17 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// This file distinguishes classes from embeddings and finds the last layer of a
-// classifier, whose input represents the image.
+// This file recognises outputs that hold classes. It also finds the last layer
+// of a classifier, because the input of that layer is an embedding.
 
-// classCounts are common numbers of classes: ImageNet with and without
-// background, and two versions of ImageNet-21k.
+// classCounts are common numbers of classes: ImageNet without and with a
+// background class, and two versions of ImageNet-21k.
 var classCounts = []int{1000, 1001, 21841, 21843}
 
 // areClasses reports whether an output of one vector holds logits or
-// probabilities. The evidence is its length, its name, a softmax, or a biased
-// layer whose length, unlike that of most embeddings, is not a multiple of 16.
+// probabilities. The evidence is a common number of classes, the output's name,
+// a softmax, or a last layer with a bias. The bias counts only if the length is
+// not a multiple of 16, as it is for most embeddings.
 func (c *chooser) areClasses(name string, size int) bool {
 	lower := strings.ToLower(name)
 	if slices.Contains(classCounts, size) || strings.Contains(lower, "logit") || strings.Contains(lower, "prob") || strings.Contains(lower, "softmax") {
@@ -31,10 +32,11 @@ func (c *chooser) areClasses(name string, size int) bool {
 	return err == nil && l.bias && size%16 != 0
 }
 
+// A lastLayer describes the last layer with weights before an output.
 type lastLayer struct {
 	node    *onnx.Node
-	data    string // the input of node
-	softmax bool   // whether a softmax follows
+	data    string // the layer's input that depends on the image
+	softmax bool   // whether a softmax lies between the layer and the output
 	bias    bool
 }
 
@@ -44,9 +46,9 @@ var layers = map[string]bool{
 	"FusedGemm": true, "FusedMatMul": true, "FusedConv": true,
 }
 
-// afterLastLayer are operators allowed between the last layer and the output:
-// reshaping, a bias, scaling, and the mean over the pixels of a convolutional
-// classifier.
+// afterLastLayer lists the operators that may lie between the last layer and
+// the output: reshaping, a bias, scaling, and the mean over the pixels of a
+// convolutional classifier.
 var afterLastLayer = map[string]bool{
 	"Identity": true, "Dropout": true, "Cast": true, "Flatten": true, "Reshape": true, "Squeeze": true, "Unsqueeze": true, "Transpose": true,
 	"Add": true, "Sub": true, "Mul": true, "Div": true, "Relu": true, "Sigmoid": true,
@@ -54,13 +56,13 @@ var afterLastLayer = map[string]bool{
 	"QuantizeLinear": true, "DequantizeLinear": true, "QLinearAdd": true, "QLinearGlobalAveragePool": true,
 }
 
-const maxAfterLastLayer = 32 // nodes between the last layer and the output
+const maxAfterLastLayer = 32 // maximum number of nodes between the last layer and the output
 
 var errNoLayer = errors.New("no layer that makes it was found")
 
 // lastLayer searches backwards from an output for the classifier's last layer.
-// Of two branches, such as the two classifiers of a distilled network, it
-// follows the first.
+// Where two branches meet, such as the two classifiers of a distilled network,
+// it follows the first.
 func (c *chooser) lastLayer(name string) (lastLayer, error) {
 	var l lastLayer
 	for range maxAfterLastLayer {
@@ -79,10 +81,10 @@ func (c *chooser) lastLayer(name string) (lastLayer, error) {
 			return l, errNoLayer
 		case layers[n.Op]:
 			if n.In[0] != ofImage[0] && n.In[0] != "" {
-				return l, errNoLayer // no classifier has its weights on the left
+				return l, errNoLayer // in a classifier, the weights are the right operand
 			}
 			if len(n.In) > 1 && slices.Contains(ofImage[1:], n.In[1]) {
-				return l, errNoLayer // a product of two tensors of the image, as in attention
+				return l, errNoLayer // both operands depend on the image, as in attention
 			}
 			l.node, l.data = n, c.unquantised(n.In[0])
 			l.bias = l.bias || n.Op == "Gemm" && len(n.In) > 2 && n.In[2] != ""
@@ -132,8 +134,8 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 	return name, reason, nil
 }
 
-// flattening holds operators that change only the shape, and those allowed
-// between such operators.
+// flattening lists operators that change only the shape, and operators that may
+// lie between them.
 var flattening = map[string]bool{"Flatten": true, "Reshape": true, "Dropout": true, "Identity": true, "Relu": true, "Squeeze": true}
 
 func (c *chooser) beforeFlattening(name string) string {
@@ -150,9 +152,9 @@ func (c *chooser) beforeFlattening(name string) string {
 	return ""
 }
 
-// beforeTextProduct finds the first product of a tensor that depends on the
-// image alone with one that depends on the texts alone. The embedding is the
-// image's tensor before any scaling and transposition.
+// beforeTextProduct finds the first matrix product of a tensor of the image
+// alone with a tensor of the texts alone. It returns the image's tensor before
+// any scaling and transposition, or "" if there is no such product.
 func (c *chooser) beforeTextProduct() (string, error) {
 	for _, n := range c.nodes {
 		if !(n.Op == "MatMul" || n.Op == "Gemm") || len(n.In) < 2 {
@@ -186,7 +188,8 @@ func (c *chooser) beforeTextProduct() (string, error) {
 	return "", nil
 }
 
-// scaled returns the input that a node merely scales or transposes, or -1.
+// scaled returns the index of the input that a node merely scales, casts or
+// transposes, otherwise -1.
 func (c *chooser) scaled(n *onnx.Node) int {
 	switch n.Op {
 	case "Transpose", "Identity", "Cast":

@@ -1,6 +1,6 @@
 // Package encoder computes embeddings of photos with an image network from an
-// ONNX file. With its subfolders it forms the encoder room
-// (docs/ARCHITECTURE.md).
+// ONNX file. With its subfolders, it forms the "encoder" room of the
+// architecture (docs/ARCHITECTURE.md).
 //
 //	model.onnx, files beside it ─▶ Open ─▶ Encoder ─┐
 //	decoded image ──────────────────────────────────┴▶ Embed ─▶ embedding, d float32
@@ -11,24 +11,25 @@
 //   - onnx reads model files, fetch downloads them, known describes common ones,
 //     and bundled holds the default one.
 //   - prepare turns a decoded image into the network's input.
-//   - engine runs networks in plain Go, and onnxruntime in ONNX Runtime.
+//   - engine runs networks in plain Go, and onnxruntime runs them in ONNX
+//     Runtime.
 //   - zeroshot scores keywords against embeddings.
 //
 // This package finds the image input (input.go) and the embedding tensor
 // (choose.go), tries the network (trial.go), and selects the runtime.
 //
 // Plain Go is the default. ONNX Runtime is an optional C++ library that is
-// faster and runs nearly every ONNX file. Both choose the same tensor. Their
-// values differ by at most 1e-4·(1+|value|), because they sum in different
-// orders.
+// faster and runs nearly every ONNX file. With both runtimes, the same tensor
+// is chosen. The computed values differ by at most 1e-4·(1+|value|), because
+// the runtimes sum in different orders.
 //
 // Model files are untrusted. Limits bound what loading and running allocate.
 // Files that a model names are read only from the model's own folder.
 //
-// ONNX Runtime runs only if the user names it or its library
-// (CPAR_ONNXRUNTIME). It receives the part of the graph that the embedding
-// needs (onnx.Extract). Limits do not cover its memory and work per image.
-// Files with damage known to crash it are refused. Of the randomly damaged
-// files that were accepted, about one in 300,000 still crashed version 1.22.
-// Use it only for trusted files.
+// ONNX Runtime runs only if the user names it or its library (environment
+// variable CPAR_ONNXRUNTIME). It receives only the part of the graph that the
+// embedding needs (see onnx.Extract). Limits do not cover its memory and its
+// work per image. Files with damage known to crash it are refused. Of the
+// randomly damaged files that were accepted, about one in 300,000 still crashed
+// version 1.22. Use it only for trusted files.
 package encoder

@@ -16,23 +16,25 @@ import (
 
 // The runtimes.
 const (
-	Auto        = "auto" // Variable, otherwise ONNX Runtime if the user names its library, otherwise Go
+	// Auto selects the runtime named in the environment variable Variable,
+	// otherwise ONNX Runtime if the user names its library, otherwise Go.
+	Auto        = "auto"
 	Go          = "go"
 	ONNXRuntime = "onnxruntime"
 )
 
-// Variable is the environment variable that selects the runtime if the caller
-// does not.
+// Variable is the name of the environment variable that selects the runtime if
+// the caller does not.
 const Variable = "CPAR_RUNTIME"
 
-// An Embedder is a network ready to run. It is safe for concurrent use, and
-// each image takes one core.
+// An Embedder is a network that is ready to run. It is safe for concurrent use.
+// Each call of Embed occupies one core.
 type Embedder interface {
-	// Embed computes the embedding of one image: 3·H·W values in the order
-	// channel, row, column, independent of the network's own order. The caller
-	// owns the result.
+	// Embed computes the embedding of one image. The image has 3·H·W values, in
+	// the order channel, row, column for every network. The caller owns the
+	// result.
 	Embed(image []float32) ([]float32, error)
-	// Choice returns the embedding tensor.
+	// Choice describes the tensor that serves as the embedding.
 	Choice() Choice
 	// Size returns the height and width of the image.
 	Size() (height, width int)
@@ -40,16 +42,16 @@ type Embedder interface {
 	Digest() [sha256.Size]byte
 	// Runtime returns Go or ONNXRuntime.
 	Runtime() string
-	// Close waits for running calls and frees the network. Whether later calls
-	// fail depends on the runtime.
+	// Close waits for running calls and frees the network. Not every runtime
+	// reports later calls as errors.
 	Close() error
 }
 
-// A Model is a network ready to run in one of the runtimes.
+// A Model is an Embedder for one of the runtimes.
 type Model struct {
 	fileInfo
 	runtime string
-	name    string // of the runtime, for display
+	name    string // name of the runtime, for display
 	run     func(arranged []float32) ([]float32, error)
 	close   func() error
 }
@@ -90,9 +92,9 @@ func (m *Model) String() string {
 
 func (m *Model) Close() error { return m.close() }
 
-// resolve returns the runtime that Auto stands for. It never selects ONNX
-// Runtime merely because it is installed: the user must choose to run C++ code
-// in the process that holds the key.
+// resolve returns the given runtime, or the runtime that Auto stands for. It
+// never selects ONNX Runtime merely because it is installed: the user must
+// choose to run C++ code in the process that holds the key.
 func resolve(runtime, library string) (string, error) {
 	if runtime == Auto || runtime == "" {
 		if named := os.Getenv(Variable); named != "" {
@@ -111,8 +113,8 @@ func resolve(runtime, library string) (string, error) {
 	return "", fmt.Errorf("no runtime %.40q; there are %s, %s and %s", runtime, Auto, Go, ONNXRuntime)
 }
 
-// errLoading wraps an error. If plain Go lacks an operator, it suggests ONNX
-// Runtime.
+// errLoading wraps an error of loading a model. If plain Go lacks an operator,
+// the error suggests ONNX Runtime.
 func errLoading(err error) error {
 	if unsupported := (*onnx.UnsupportedError)(nil); errors.As(err, &unsupported) {
 		err = hint.Add(err, "ONNX Runtime may be able to run the file, as C++ in this process. If you trust the file, install ONNX Runtime or name its library in %s, and select the runtime %s", onnxruntime.Variable, ONNXRuntime)

@@ -18,8 +18,8 @@ import (
 	"cpar/photo/decode"
 )
 
-// An Encoder is an image network with its preprocessing: decoded image ─▶
-// embedding. It is safe for concurrent use.
+// An Encoder computes embeddings of decoded images: it combines an image
+// network with the preprocessing of its input. It is safe for concurrent use.
 type Encoder struct {
 	embedder      Embedder
 	preprocessing prepare.Preprocessing
@@ -27,17 +27,19 @@ type Encoder struct {
 	digest        [sha256.Size]byte
 }
 
-// OpenOptions configure Open. The zero value suits a file that comes with its
-// preprocessing.
+// OpenOptions configure Open. The zero value suits a model file that comes with
+// a description of its preprocessing.
 type OpenOptions struct {
 	Options
 	// Runtime is Auto (or ""), Go or ONNXRuntime.
 	Runtime string
 	// Preprocessing names a preset or a configuration file. If it is empty,
-	// Open tries prepare.Find, the model's metadata, and its digest.
+	// Open tries files beside the model (prepare.Find), the model's metadata,
+	// and the known models (package known).
 	Preprocessing string
-	// Views is the number of views per image. Zero selects the value from the
-	// user's configuration file, otherwise prepare.MostViews.
+	// Views is the number of views (crops and mirror images) whose embeddings
+	// are averaged per image. Zero selects the value from the preprocessing's
+	// configuration file, otherwise prepare.MostViews.
 	Views prepare.Views
 }
 
@@ -128,9 +130,9 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 // change.
 func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
 	if p.Views == 1 {
-		p.Views = 0 // as encoded before views existed
+		p.Views = 0 // keeps the digests from before views existed
 	}
-	how, err := json.Marshal(p) // struct order makes the encoding unique
+	how, err := json.Marshal(p) // the fixed order of struct fields makes the encoding unique
 	if err != nil {
 		return digest, fmt.Errorf("preparing images: %w: %w", cpar.ErrInput, err)
 	}
@@ -149,11 +151,10 @@ type preparation struct {
 	views    prepare.Views
 }
 
-// preparation gathers the sources of preprocessing: a configuration beside the
-// model, its metadata, and its digest.
+// preparation gathers the sources from which the preprocessing is determined.
 func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, error) {
 	if path == bundled.Name {
-		path = "" // no file of the working folder belongs to it
+		path = "" // so that no file in the working folder is taken for its configuration
 	}
 	config, err := prepare.Find(path, opt.Preprocessing)
 	if err == nil {
@@ -162,8 +163,8 @@ func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, er
 	return preparation{config, s.metadata, s.digest, opt.Views}, err
 }
 
-// side returns the image size for a model that accepts any size, or 0 if
-// unknown.
+// side returns the image side in pixels for a model that accepts any size, or 0
+// if unknown.
 func (p preparation) side() int {
 	if p.config != nil {
 		return p.config.Side()
@@ -193,8 +194,8 @@ func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from
 }
 
 // Digest identifies the model file, the embedding tensor with its pooling, and
-// the preprocessing. It excludes the runtime, because runtimes agree within
-// 10⁻⁴.
+// the preprocessing. It does not depend on the runtime, because all runtimes
+// agree within 10⁻⁴.
 func (n *Encoder) Digest() [sha256.Size]byte { return n.digest }
 
 func (n *Encoder) Choice() Choice { return n.embedder.Choice() }
@@ -205,8 +206,8 @@ func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
 
 func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
 
-// RuntimeName describes the runtime for display, with a library's release and
-// file.
+// RuntimeName describes the runtime for display. For ONNX Runtime, it includes
+// the library's release and file.
 func (n *Encoder) RuntimeName() string {
 	if m, ok := n.embedder.(*Model); ok {
 		return m.name

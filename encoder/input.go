@@ -17,13 +17,14 @@ const maxSide = 4096 // pixels
 type imageInput struct {
 	name          string
 	elements      onnx.Type // Float, Float16 or Uint8
-	channelsLast  bool      // 1×H×W×3, otherwise 1×3×H×W
-	height, width int       // 0 where the file leaves them open
-	others        []string  // further inputs, on which no embedding may depend
+	channelsLast  bool      // whether the shape is 1×H×W×3, otherwise it is 1×3×H×W
+	height, width int       // in pixels, 0 where the file leaves them open
+	others        []string  // names of further inputs, on which no embedding may depend
 }
 
-// findInput finds the input of a graph that can hold an image. It ignores
-// further inputs, such as the text of an image-text network.
+// findInput finds the only input of a graph that can hold an image. Further
+// inputs, such as the text of an image-text network, are listed in field
+// others.
 func findInput(g *onnx.Graph) (imageInput, error) {
 	var found []imageInput
 	inputs := g.FreeInputs()
@@ -133,8 +134,8 @@ func (in imageInput) arranged(image []float32) []float32 {
 	return out
 }
 
-// check refuses an image of the wrong size, non-finite values, and values
-// outside the byte range if the network takes bytes.
+// check refuses an image of the wrong size or with non-finite values. If the
+// network takes bytes, it also refuses values outside 0 to 255.
 func (in imageInput) check(image []float32) error {
 	if len(image) != 3*in.height*in.width {
 		return fmt.Errorf("the image has %d values, but the network takes 3×%d×%d", len(image), in.height, in.width)

@@ -11,16 +11,15 @@ import (
 	"cpar/encoder/prepare"
 )
 
-// A Report describes a model file that has not been run.
+// A Report describes a model file without running it on images.
 type Report struct {
 	Embedding        Choice
 	Input            string                // type and shape
 	Preprocessing    prepare.Preprocessing // undefined if PreprocessingErr is set
-	From             string                // where the preprocessing was found
+	From             string                // the source of the preprocessing
 	PreprocessingErr error                 // why there is no preprocessing
-	// Missing lists, sorted, the operators that plain Go lacks to compute the
-	// embedding, or for the whole file if the embedding is unknown without
-	// them.
+	// Missing is the sorted list of operators that the file uses and plain Go
+	// lacks. It is empty if plain Go can compute the embedding.
 	Missing []string
 	// GoErr is the reason why plain Go cannot run the file, or nil.
 	GoErr error
@@ -28,8 +27,9 @@ type Report struct {
 	EmbeddingErr error
 }
 
-// Inspect reads a model file for plain Go and ignores opt.Runtime. It fails
-// only if the file cannot be read. Errors wrap cpar.ErrInput.
+// Inspect describes how plain Go would run a model file. It ignores
+// opt.Runtime. It fails only if the file or its configuration cannot be read.
+// Errors wrap cpar.ErrInput.
 func Inspect(path string, opt OpenOptions) (Report, error) {
 	var r Report
 	opt.Runtime = Go
@@ -60,8 +60,8 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 }
 
 // chooseDeclared determines the embedding from the shapes that the file
-// declares. If they are insufficient, it returns the error in parameter
-// because.
+// declares. If those do not suffice, it returns parameter because, the reason
+// why the network did not start.
 func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	c := s.chooser(func(name string) ([]int, error) {
 		if dims := s.declared(name); dims != nil && !slices.Contains(dims, -1) {
@@ -78,15 +78,16 @@ func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	return err
 }
 
-// commonSides are common image sizes in training.
+// commonSides are common sides of training images in pixels, the most common
+// first.
 var commonSides = []int{224, 256, 336, 384, 288, 240, 299, 320, 378, 392, 416, 448, 512, 518, 192, 196, 160, 128, 112}
 
-const maxTried = 2_000_000
+const maxTried = 2_000_000 // maximum number of digests that Recall computes
 
 // Recall finds the options under which a model file has a given digest
-// (Encoder.Digest), so that cpar can report the options of an index. It
-// searches preprocessing (named, beside the file, or a preset), views, tensors,
-// pooling and sizes, without running the network.
+// (Encoder.Digest), so that cpar can report the options of an index. It tries
+// combinations of preprocessing (named, found beside the file, or a preset),
+// views, tensor, pooling and image size, without running the network.
 func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOptions, ok bool) {
 	opt.Runtime = Go
 	err := withModel(path, opt, func(s *parsedModel, _ string) error {

@@ -15,22 +15,24 @@ import (
 // values of DefaultLimits.
 type Limits = onnx.Limits
 
-// DefaultLimits admit common image networks up to CLIP ViT-L.
+// DefaultLimits admit common image networks up to the size of CLIP ViT-L.
 var DefaultLimits = onnx.DefaultLimits
 
 // Options configure how a model is read.
 type Options struct {
 	Limits Limits
-	// Embedding names the tensor that Embed returns, which need not be an
-	// output. If it is empty, the graph's names and structure decide.
+	// Embedding names the tensor that Embed returns. It need not be an output.
+	// If it is empty, cpar chooses a tensor by the graph's names and structure.
 	Embedding string
 	// Pool is the pooling of tokens: PoolClass or PoolMean. If it is empty, the
-	// class token is taken if there is one, otherwise the mean.
+	// embedding is the class token if there is one, otherwise the mean of all
+	// tokens.
 	Pool string
-	// Side is the height and width of the input if the model leaves them open.
+	// Side is the height and width of the input in pixels if the model leaves
+	// them open.
 	Side int
-	// Library is ONNX Runtime's library file. onnxruntime.Open documents the
-	// default.
+	// Library is the path of ONNX Runtime's library. The documentation of
+	// onnxruntime.Open describes the default.
 	Library string
 }
 
@@ -43,23 +45,24 @@ type fileInfo struct {
 	pooling  pooling
 }
 
-// Digest returns the SHA-256 of the model file, or onnx.File.Digest if the
-// model names other files.
+// Digest returns the SHA-256 of the model file. If the model names other files,
+// their digests are included (onnx.File.Digest).
 func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
 func (a *fileInfo) Size() (height, width int) { return a.input.height, a.input.width }
 
 func (a *fileInfo) Choice() Choice { return a.choice }
 
-// A parsedModel is a model whose runtime has not been started.
+// A parsedModel is a model that has not been loaded into a runtime.
 type parsedModel struct {
 	fileInfo
 	model  *onnx.Model
-	nodes  []*onnx.Node // sorted
+	nodes  []*onnx.Node // sorted by dependency
 	limits Limits
 }
 
-// read parses a model's structure. Starting a runtime reads the weights.
+// read parses a model's structure. The weights are decoded later, when a
+// runtime starts.
 func read(data []byte, runtime string, options Options, external func(string) ([]byte, error)) (*parsedModel, error) {
 	if options.Side < 0 || options.Side > maxSide {
 		return nil, fmt.Errorf("a side of %d pixels; it must lie between 1 and %d", options.Side, maxSide)
@@ -102,8 +105,8 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 	return s, nil
 }
 
-// start starts the runtime. Parameter side applies if the file leaves the image
-// size open.
+// start loads the model into a runtime. Parameter side is the image's side if
+// the file leaves it open.
 func (s *parsedModel) start(runtime string, options Options, side int) (Embedder, error) {
 	if s.input.isOpen() {
 		if side == 0 {
@@ -144,8 +147,8 @@ func isQuantised(op string) bool {
 	return strings.Contains(op, "QuantizeLinear") || strings.Contains(op, "QLinear") || strings.HasSuffix(op, "Integer")
 }
 
-// chooser returns a chooser for the model. Function shape returns shapes that
-// the file does not declare.
+// chooser returns a chooser for the model. Parameter shape is a function that
+// returns the shape of a tensor for one image.
 func (s *parsedModel) chooser(shape func(name string) ([]int, error)) *chooser {
 	c := newChooser(s.nodes, s.model.Graph.Outputs, s.input.name, s.input.others)
 	c.height, c.width, c.shape = s.input.height, s.input.width, shape
@@ -162,8 +165,8 @@ func (s *parsedModel) choose(c *chooser, options Options) error {
 	return err
 }
 
-// declared returns the declared shape of an output for one image, with −1 for
-// unknown dimensions.
+// declared returns the shape that the file declares for an output, or nil. An
+// open batch size becomes 1, and other open dimensions are −1.
 func (s *parsedModel) declared(name string) []int {
 	for _, o := range s.model.Graph.Outputs {
 		if o.Name == name && o.HasShape {

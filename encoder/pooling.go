@@ -13,10 +13,11 @@ const (
 
 // A pooling reduces a tensor to the embedding.
 type pooling struct {
-	kind string // "", PoolClass or PoolMean
-	size int    // values of the embedding
-	what string // description
-	// The tensor is 1×count×size, or 1×size×count if channelsFirst.
+	kind string // PoolClass, PoolMean, or "" if the tensor is already a vector
+	size int    // number of values of the embedding
+	what string // description for the user
+	// The shape for count tokens or pixels is 1×size×count if channelsFirst is
+	// set, otherwise 1×count×size.
 	count         int
 	channelsFirst bool
 }
@@ -60,8 +61,9 @@ func poolTokens(tokens, size int, name, asked string, height, width int) pooling
 	return p
 }
 
-// extraTokens returns the number of tokens beyond one per patch: 0, 1 (class
-// token), 2 (with a distillation token) or 5 (with four registers, DINOv2).
+// extraTokens returns the number of tokens besides one per patch: 0, 1 (class
+// token), 2 (also a distillation token) or 5 (class token and four registers,
+// as in DINOv2).
 func extraTokens(tokens, height, width int) int {
 	for _, extra := range []int{0, 1, 2, 5} {
 		if isGrid(tokens-extra, height, width) {
@@ -76,8 +78,8 @@ func namesClass(name string) bool {
 	return strings.Contains(name, "cls") || strings.Contains(name, "class_token")
 }
 
-// isGrid reports whether n patches can cover an image: n is a square, or the
-// patches match the ratio of the sides.
+// isGrid reports whether n is a possible number of patches: a square number, or
+// the number of square patches of some size that tile the image.
 func isGrid(n, height, width int) bool {
 	for side := 1; side*side <= n; side++ {
 		if side*side == n {
@@ -95,8 +97,9 @@ func isGrid(n, height, width int) bool {
 	return false
 }
 
-// poolMap takes the mean over the pixels of a feature map. The equal sides of a
-// square image distinguish 1×C×H×W from 1×H×W×C.
+// poolMap returns the pooling that takes the mean over the pixels of a feature
+// map. For a square image, the two equal sides distinguish 1×C×H×W from
+// 1×H×W×C.
 func poolMap(shape []int) pooling {
 	first := shape[2] == shape[3] || shape[1] != shape[2]
 	p := pooling{kind: PoolMean, size: shape[3], count: shape[1] * shape[2], channelsFirst: first}

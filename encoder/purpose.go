@@ -13,7 +13,7 @@ import (
 // vector, such as detectors. Their outputs often have the shape of tokens or of
 // a feature map, and pooling them would give an embedding that means nothing.
 
-// An otherNetworkError names the purpose of a network that is no encoder.
+// An otherNetworkError states the purpose of a network that is not an encoder.
 type otherNetworkError struct{ is, because string }
 
 func (e *otherNetworkError) Error() string {
@@ -28,12 +28,13 @@ const (
 	aDepthNetwork = "a network that estimates depth or another value for each pixel"
 )
 
-// smallestImage is the minimum side at which shapes reveal a purpose. For
-// smaller images, the last feature map of a classifier may be as fine as a
-// segmentation.
+// smallestImage is the minimum side of images, in pixels, at which output
+// shapes reveal a purpose. For smaller images, the last feature map of a
+// classifier may be as fine as a segmentation.
 const smallestImage = 64
 
-// telling lists parts of output names that only networks of one purpose have.
+// telling lists parts of output names that occur only in networks of one
+// purpose.
 var telling = []struct {
 	is    string
 	parts []string
@@ -44,14 +45,14 @@ var telling = []struct {
 	{aDepthNetwork, []string{"depth", "disparity"}},
 }
 
-// suppressing lists operators that select boxes.
+// suppressing lists operators that select among a detector's boxes.
 var suppressing = []string{"NonMaxSuppression", "RoiAlign", "MaxRoiPool", "BatchedNMS_TRT", "EfficientNMS_TRT"}
 
 // otherPurpose returns an otherNetworkError if outputs, nodes or shapes show
-// that the network is no encoder, otherwise nil. Function shape returns nil for
-// a tensor whose shape is not known. An output named like an embedding marks an
-// encoder. The exception is last_hidden_state, which one family of detectors
-// also has.
+// that the network is not an encoder, otherwise nil. Parameter shape is a
+// function that returns nil for a tensor of unknown shape. An output named like
+// an embedding marks an encoder. The name last_hidden_state does not, because
+// one family of detectors also has it.
 func (c *chooser) otherPurpose(shape func(name string) []int) error {
 	var is, because string
 	for _, o := range c.outputs {
@@ -104,9 +105,10 @@ func (c *chooser) purposeOf(o onnx.ValueInfo, dims []int, shape func(string) []i
 	return ""
 }
 
-// isBoxes reports whether one axis counts the boxes of a detector: one for each
-// cell of several grids, times the anchors of a cell. It also recognises the
-// grids themselves, and boxes that were already selected.
+// isBoxes reports whether a tensor of this shape holds a detector's boxes. One
+// axis then counts the cells of several grids, times the anchors (template
+// boxes) per cell. The tensor may also hold one of the grids, or boxes already
+// selected.
 func (c *chooser) isBoxes(dims []int) bool {
 	wide := slices.DeleteFunc(slices.Clone(dims), func(d int) bool { return d == 1 })
 	switch {
@@ -123,7 +125,7 @@ func (c *chooser) isBoxes(dims []int) bool {
 }
 
 // countsCells reports whether n is a number of boxes for an image of this size.
-// Strides and anchors are those of YOLO, SSD and RetinaNet.
+// YOLO, SSD and RetinaNet use these strides and numbers of anchors.
 func (c *chooser) countsCells(n int) bool {
 	for _, strides := range [][]int{{8, 16, 32}, {8, 16, 32, 64}, {16, 32}, {8, 16, 32, 64, 128}, {4, 8, 16, 32}} {
 		cells := 0
@@ -139,8 +141,8 @@ func (c *chooser) countsCells(n int) bool {
 	return false
 }
 
-// hasBoxesBeside reports whether an output holds four coordinates for each
-// entry of another output, as in SSD and DETR.
+// hasBoxesBeside reports whether an output holds the four coordinates of a box
+// for each entry of another output, as in SSD and DETR.
 func (c *chooser) hasBoxesBeside(name string, dims []int, shape func(string) []int) bool {
 	if len(dims) < 2 || dims[len(dims)-1] != 4 {
 		return false
@@ -154,15 +156,16 @@ func (c *chooser) hasBoxesBeside(name string, dims []int, shape func(string) []i
 	return false
 }
 
-// isKeypoints recognises common numbers of points, such as 17 (COCO), with two
-// coordinates and, if present, a score.
+// isKeypoints reports whether a shape has a common number of points, such as 17
+// in COCO, with two coordinates and possibly a score each.
 func isKeypoints(dims []int) bool {
 	n := len(dims)
 	return n >= 3 && (dims[n-1] == 2 || dims[n-1] == 3) && slices.Contains([]int{17, 21, 33, 68, 133}, dims[n-2])
 }
 
-// purposeOfMap recognises outputs with a value for each pixel, or for each
-// square of four by four pixels. Feature maps of encoders are coarser.
+// purposeOfMap recognises outputs with at least one value for each square of
+// 4×4 pixels. It returns the network's purpose, or "" for other outputs.
+// Feature maps of encoders are coarser.
 func (c *chooser) purposeOfMap(dims []int, of onnx.Type) string {
 	const coarsest = 4
 	if c.height == 0 || c.width == 0 || len(dims) < 3 || len(dims) > 4 {
@@ -176,7 +179,7 @@ func (c *chooser) purposeOfMap(dims []int, of onnx.Type) string {
 			rows, columns, channels = dims[1], dims[2], dims[3]
 		}
 	}
-	// Tokens also have three axes, but only a map has the image's ratio.
+	// Tokens also have three axes, but only a map has the image's aspect ratio.
 	if rows*coarsest < c.height || columns*coarsest < c.width || rows*c.width != columns*c.height {
 		return ""
 	}
@@ -195,7 +198,7 @@ func (c *chooser) purposeOfMap(dims []int, of onnx.Type) string {
 	return "a network that makes maps, for segmentation or keypoints"
 }
 
-// otherInput names the purpose of a network that takes no image.
+// otherInput returns the purpose that a non-image input reveals, or "".
 func otherInput(in onnx.ValueInfo) string {
 	name := strings.ToLower(in.Name)
 	has := func(parts ...string) bool {

@@ -11,7 +11,7 @@ import (
 )
 
 // startSession loads the part of the graph that the embedding needs into ONNX
-// Runtime. A run on zeros measures undeclared shapes.
+// Runtime. It measures undeclared shapes by a run on an image of zeros.
 func startSession(s *parsedModel, options Options) (_ *Model, err error) {
 	library, err := onnxruntime.Open(options.Library)
 	if err != nil {
@@ -42,13 +42,14 @@ func startSession(s *parsedModel, options Options) (_ *Model, err error) {
 }
 
 // A shapeProber measures the shapes of a graph's tensors with ONNX Runtime. It
-// keeps the last session, which is nearly always the one needed.
+// keeps its last session, because that session nearly always computes the
+// chosen tensor.
 type shapeProber struct {
 	*parsedModel
 	library *onnxruntime.Library
 	session *onnxruntime.Session
-	name    string // the session's output
-	known   map[string][]int
+	name    string           // the tensor that the session computes
+	known   map[string][]int // measured shapes by tensor
 }
 
 func (t *shapeProber) close() {
@@ -111,7 +112,7 @@ func startGo(s *parsedModel, options Options) (*Model, error) {
 		})
 		err := s.choose(c, options)
 		if unknown := (errUnknownShape{}); errors.As(err, &unknown) {
-			return []string{unknown.name}, nil // Compile reports why
+			return []string{unknown.name}, nil // Compile reports why the shape is unknown
 		}
 		return []string{s.choice.Name}, err
 	}
@@ -127,8 +128,8 @@ func startGo(s *parsedModel, options Options) (*Model, error) {
 	return &Model{s.fileInfo, Go, "plain Go", run, func() error { return nil }}, nil
 }
 
-// OpenWith opens a model file and the files it names in a runtime (Auto, Go or
-// ONNXRuntime) without preprocessing. It serves tests that prepare their own
+// OpenWith opens a model file, and the files it names, in a runtime (Auto, Go
+// or ONNXRuntime) without preprocessing. It is for tests that prepare their own
 // input. The commands use Open. Errors wrap cpar.ErrInput.
 func OpenWith(runtime, path string, options Options) (e Embedder, err error) {
 	err = withModel(path, OpenOptions{Options: options, Runtime: runtime}, func(s *parsedModel, runtime string) (err error) {

@@ -10,16 +10,16 @@ import (
 	"cpar/photo/decode"
 )
 
-// Each network is tried on two synthetic images before the first photo, because
-// a wrong tensor or a damaged file often produces a useless embedding.
+// This file tries each network on two synthetic images before the first photo,
+// because a wrong tensor or a damaged file often produces a useless embedding.
 //
 // The test measures the distance of the embeddings relative to their length.
-// Cosines are high for many networks, because their embeddings share a large
-// component. The arithmetic of float16 alone moves embeddings by about 10⁻³,
-// and the choice of runtime by 10⁻⁴.
+// Cosines would be near 1 for many networks, because their embeddings share a
+// large component. For the same image, float16 arithmetic alone moves
+// embeddings by about 10⁻³, and another runtime by 10⁻⁴.
 
-// minDistance is the minimum distance of the two embeddings, relative to their
-// length. It corresponds to a cosine of 1 − 5·10⁻⁷.
+// minDistance is the minimum distance of the two embeddings, relative to the
+// longer one. It corresponds to a cosine of 1 − 5·10⁻⁷.
 const minDistance = 1e-3
 
 func (n *Encoder) try() error {
@@ -48,7 +48,8 @@ func (n *Encoder) trialError(err error) error {
 		"name another tensor with --embedding, or check --preprocessing")
 }
 
-// checkEmbedding refuses an embedding of zero length or of equal values.
+// checkEmbedding refuses an embedding whose values are not finite or all the
+// same.
 func checkEmbedding(embedding []float32) error {
 	var most, least, size float64 = math.Inf(-1), math.Inf(1), 0
 	for _, v := range embedding {

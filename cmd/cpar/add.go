@@ -151,8 +151,8 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	return err
 }
 
-// checkCertain returns an error if missing photos are to be removed although
-// unreadable files might be those photos.
+// checkCertain returns an error if the update would remove missing photos from
+// the index although unreadable files might be those photos.
 func (f *addFlags) checkCertain(collection *dataset.Collection, r *updated) error {
 	unread := []string{}
 	for _, s := range r.Skipped {

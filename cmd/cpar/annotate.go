@@ -42,8 +42,9 @@ type annotateFlags struct {
 	tell         io.Writer       // receives notes about the network, may be nil
 }
 
-// Default numbers of keywords per photo. maxWeights applies to weights, which
-// have no threshold.
+// These are the default maximum numbers of keywords per photo: maxKeywords for
+// keywords with probabilities, and maxWeights for keywords with mere weights,
+// which have no threshold.
 const (
 	maxKeywords = 12
 	maxWeights  = 10
@@ -202,7 +203,8 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	return p.finish(sum, broken, len(list))
 }
 
-// commandLine returns the command without flags, for the journal.
+// commandLine returns the command and its arguments without flags, for the
+// journal of runs.
 func commandLine(cmd *cobra.Command, args []string) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "cpar ") + " " + strings.Join(args, " ")
 }
@@ -229,7 +231,7 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	}
 }
 
-// parse checks everything that can be checked before the index is opened.
+// parse checks the flags as far as possible before the index is opened.
 func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	var err error
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
@@ -282,7 +284,8 @@ func parseErrors(text string) (int, error) {
 	return n, nil
 }
 
-// ready checks, before any request, that the index supports the flags.
+// ready checks that the index supports the flags. It is called before any
+// request is sent.
 func (f *annotateFlags) ready(o *user.Owner) error {
 	if err := o.CheckRanking(f.ranking); err != nil {
 		return err
@@ -340,7 +343,7 @@ func saveRequest(folder string, i int, q *cpar.Request) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("keeping the request: %w: %w", cpar.ErrStorage, err)
 	}
-	// Number the files, because requests may be shared and the names of photos
-	// are private.
+	// Number the files instead of naming them after photos. Users may share
+	// requests, and names of photos are private.
 	return durable.WriteFile(filepath.Join(folder, fmt.Sprintf("request-%04d", i+1)), b, 0o600)
 }

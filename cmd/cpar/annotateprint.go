@@ -18,9 +18,9 @@ import (
 	"cpar/user/library"
 )
 
-// A maybe is a keyword in the JSON list "maybe". For a word not learnt from the
-// collection, Source is "network" (the network's classes) or "text" (its text
-// half).
+// A maybe is a keyword in the JSON list "maybe". For a word that was not learnt
+// from the collection, Source is "network" (from the classes of the image
+// network) or "text" (from the text half of a CLIP-like network).
 type maybe struct {
 	rank.Keyword
 	Source string `json:"source,omitempty"`
@@ -30,7 +30,7 @@ type maybe struct {
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
-	Keywords []rank.Keyword   `json:"keywords"` // likely keywords, which --write writes
+	Keywords []rank.Keyword   `json:"keywords"` // likely keywords, the ones that --write writes
 	Maybe    []maybe          `json:"maybe"`    // other keywords
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
@@ -40,9 +40,11 @@ type annotated struct {
 	Received int              `json:"bytes_received"`
 	Visited  uint32           `json:"records_visited,omitempty"`
 	Touched  uint64           `json:"bytes_touched,omitempty"`
-	// CloudMS is this request's share of its batch's time.
+	// CloudMS is this request's share, in milliseconds, of the time for its
+	// batch (the requests served in one scan).
 	CloudMS float64 `json:"answer_ms,omitempty"`
-	// Known reports that the answer was known, so that no request was sent.
+	// Known reports that no request was sent because the answer was known from
+	// an earlier run.
 	Known  bool     `json:"known,omitempty"`
 	Added  []string `json:"added,omitempty"`
 	Files  []string `json:"files,omitempty"`
@@ -68,14 +70,14 @@ func annotatedOf(r *library.Result) annotated {
 
 const cutShort = "the end of the file is missing; its beginning was annotated"
 
-// annotatePrinter prints results after the last request.
+// An annotatePrinter collects results and prints them after the last request.
 type annotatePrinter struct {
 	cmd     *cobra.Command
 	f       *annotateFlags
 	o       library.Options
 	guesses bool // whether keywords have probabilities
 	all     []library.Result
-	words   []photoWords // of all photos, empty unless requested
+	words   []photoWords // words for all photos, empty unless requested
 	failed  int
 	first   error
 	beside  int
@@ -92,7 +94,8 @@ func (p *annotatePrinter) take(r library.Result) {
 	}
 }
 
-// lookForWords finds the words of photos after the last request.
+// lookForWords finds words from outside the collection (words.go) for all
+// photos, after the last request.
 func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	p.words, err = p.f.words.of(p.cmd, p.all, report)
 	for i, w := range p.words {
@@ -104,7 +107,7 @@ func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	return err
 }
 
-// written returns the words to write into a file, or nil if they are only
+// written returns the words to write into a CSV file, or nil if words are only
 // printed.
 func (p *annotatePrinter) written() []photoWords {
 	if !p.f.words.write {
@@ -168,7 +171,8 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	return nil
 }
 
-// print prints a result. With --write, keywords appear only with --verbose.
+// print prints a result. If keywords are written, it prints them only with
+// --verbose.
 func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	if r.CutShort && r.Err == nil {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", sanitize.Text(r.Path), cutShort)

@@ -27,8 +27,8 @@ import (
 	"cpar/user/library"
 )
 
-// photos lists the photos of files and folders. "-" reads names from standard
-// input.
+// photos lists the photos in files and folders. The argument "-" reads names
+// from standard input.
 func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photo.Photo, error) {
 	var roots []string
 	for _, a := range args {
@@ -56,7 +56,8 @@ func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photo.Photo
 	return l.Photos, err
 }
 
-// readList reads names, one per line or NUL-terminated as from find -print0.
+// readList reads names, one per line or each terminated by a zero byte as in
+// the output of find -print0.
 func readList(r io.Reader) (names []string, err error) {
 	all, err := io.ReadAll(r)
 	if err != nil {
@@ -136,7 +137,8 @@ func (f *writeFlags) parse(dryRun bool) error {
 	return nil
 }
 
-// csvHeader identifies files written by annotate. --out replaces no other file.
+// csvHeader identifies files written by annotate, because --out must not
+// replace any other file.
 var csvHeader = []string{"path", "keywords", "probabilities"}
 
 func (f *writeFlags) checkOut() error {
@@ -154,9 +156,10 @@ func (f *writeFlags) checkOut() error {
 	return hint.Add(fmt.Errorf("writing %s: %w: it exists, and annotate has not written it", sanitize.Text(f.out), cpar.ErrInput), "name another file")
 }
 
-// writeCSV writes the photos with keywords in the form of a manifest.csv and
-// returns their number. Paths below its folder become relative. The words in
-// more follow a photo's keywords and have no probabilities.
+// writeCSV writes the photos that have keywords to a file in the form of a
+// manifest.csv and returns their number. Paths below the file's folder become
+// relative. Parameter more holds words to append to each photo's keywords,
+// without probabilities.
 func writeCSV(file string, all []library.Result, more []photoWords) (n int, err error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

@@ -72,7 +72,8 @@ func (f *askFlags) asker(cmd *cobra.Command) (a asker, err error) {
 	return a, f.cache.opening(a.this, a.key, &a.options)
 }
 
-// open opens the index unless function ready returns an error.
+// open opens the index. It calls function ready before any request, and fails
+// if that function returns an error.
 func (a *asker) open(ctx context.Context, ready func(*user.Owner) error) (*device.Index, error) {
 	a.options.Ready = ready
 	x, err := a.this.Open(ctx, a.client, a.key, a.options)
@@ -82,7 +83,8 @@ func (a *asker) open(ctx context.Context, ready func(*user.Owner) error) (*devic
 	return x, err
 }
 
-// programFlags configure annotation for a photo program.
+// programFlags configure annotation on behalf of a photo program, such as
+// Immich.
 type programFlags struct {
 	askFlags
 	ranking user.Ranking
@@ -93,7 +95,7 @@ func (f *programFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit")
 }
 
-// check checks the flags before anything is opened. The index must give
+// check checks the flags before anything is opened. It requires keywords with
 // probabilities, because a photo program cannot interpret weights.
 func (f *programFlags) check(cmd *cobra.Command) error {
 	if f.ranking.Ranker = rank.KindCalibrated; f.ranking.MaxKeywords == 0 {
@@ -131,16 +133,16 @@ func (f *programFlags) annotateOptions() device.AnnotateOptions {
 
 // likelyFlags determine which keywords count as likely.
 type likelyFlags struct {
-	right string
+	right string  // value of --right
 	share float64 // the parsed value of right
-	least float64
-	set   bool // whether --min-probability was given
+	least float64 // value of --min-probability
+	set   bool    // whether --min-probability was given
 }
 
 func (f *likelyFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.right, "right", "2/3", "share of the suggested keywords that should be right, such as 2/3, 0.8 or 80%")
 	c.Flags().Float64Var(&f.least, "min-probability", 0, "minimum probability of a likely keyword, 0 to 1, instead of --right")
-	c.Flags().Lookup("min-probability").DefValue = "" // because --right decides
+	c.Flags().Lookup("min-probability").DefValue = "" // because --right applies by default
 }
 
 func (f *likelyFlags) parse(cmd *cobra.Command) (err error) {
@@ -154,7 +156,8 @@ func (f *likelyFlags) parse(cmd *cobra.Command) (err error) {
 	return user.Ranking{MaxKeywords: 1, MinProbability: f.least}.Check()
 }
 
-// parseShare parses a fraction, a decimal or a percentage from 0 to 1.
+// parseShare parses a share from 0 to 1, given as a fraction, a decimal or a
+// percentage.
 func parseShare(text string) (float64, error) {
 	number, divisor := text, 1.0
 	if percent, ok := strings.CutSuffix(text, "%"); ok {
@@ -173,8 +176,8 @@ func parseShare(text string) (float64, error) {
 	return x, nil
 }
 
-// minProbability returns the threshold for an index, 0 if its ranker has no
-// probabilities.
+// minProbability returns the minimum probability of likely keywords for an
+// index, or 0 if its ranker gives no probabilities.
 func (f *likelyFlags) minProbability(o *user.Owner) float64 {
 	if threshold := o.Threshold(f.share); threshold == 0 || !f.set {
 		return threshold

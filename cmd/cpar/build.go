@@ -59,8 +59,8 @@ type built struct {
 	Network    string `json:"network,omitempty"`
 	// Encoder describes the embedding taken from the network.
 	Encoder *usedNetwork `json:"encoder,omitempty"`
-	// Validation is the result of cross-validation, Tuning the reason for the
-	// choice of profile auto.
+	// Validation is the result of cross-validation. Tuning gives the reason for
+	// the choice that --profile auto made.
 	Validation *rank.Validation `json:"validation,omitempty"`
 	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
 
@@ -72,10 +72,10 @@ type built struct {
 	Fields   uint32         `json:"split_fields,omitempty"`
 	Clamped  int            `json:"clamped"`
 	Choice   *tune.Choice   `json:"choice,omitempty"`
-	// Photos counts every photo found: used, or left out for one reason.
+	// Photos counts the photos found, as used or as left out for a reason.
 	Photos counts `json:"photos"`
-	// Duplicates are photos with the content of another photo, which also gets
-	// their keywords.
+	// Duplicates are photos with the same content as another photo. The other
+	// photo also receives their keywords.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
@@ -155,8 +155,9 @@ until the new one is.
 	return c
 }
 
-// With schemeAuto and profileAuto, build measures and chooses. With
-// profileSuited, the choice depends only on the collection.
+// With schemeAuto or profileAuto, build measures the alternatives and chooses
+// among them. With profileSuited, it chooses by properties of the collection,
+// without measuring.
 const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
 func (f *buildFlags) plan() (o tune.Plan, err error) {
@@ -180,7 +181,7 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 	}
 	if f.pca != profile.DefaultPCA && (o.Suited || o.Profile != profile.Paper) {
 		if o.Suited {
-			o.Suited = false // --pca implies profile paper
+			o.Suited = false // --pca implies profile "paper"
 		} else {
 			return o, hint.Add(fmt.Errorf("%w: --pca %d is for profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, o.Profile), "leave --pca out")
 		}
@@ -203,15 +204,15 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 	if err := errors.Join(f.model.Check(), f.text.findHalf()); err != nil {
 		return o, err
 	}
-	if o.Suited && f.model.path != "" { // a network that the user names is used
+	if o.Suited && f.model.path != "" { // a user who names a network wants to use it
 		o.Suited, o.Profile = false, profile.Network
 	}
 	return o, nil
 }
 
 // readOptions returns the options for reading photos. It opens the image
-// network before the long work, even in a dry run. w receives notes and may be
-// nil.
+// network early, even in a dry run, so that errors appear before the long work.
+// Parameter w receives notes and may be nil.
 func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
 	if o.Profile == profile.Network || o.TryProfiles || o.Suited {
@@ -234,8 +235,8 @@ func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (
 	return opt, nil
 }
 
-// nameFor returns the name in the flag, otherwise the name of the folder if it
-// is a valid index name.
+// nameFor returns the name given by the flag, or otherwise the name of the
+// folder if that is a valid name for an index.
 func (f *buildFlags) nameFor(folder string) string {
 	if f.name != "" {
 		return f.name
@@ -315,8 +316,8 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// checkOut checks, before the long work, that --out can hold an index. A
-// missing folder is created at the end.
+// checkOut checks before the long work that an index can be written to --out.
+// If that folder does not exist, build creates it at the end.
 func (f *buildFlags) checkOut() error {
 	if info, err := os.Stat(f.out); f.dryRun || err != nil || !info.IsDir() {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"cpar/user/localstore"
 )
 
-// cacheFlags select where features are kept between runs.
+// cacheFlags select where the features of photos are kept between runs.
 type cacheFlags struct {
 	folder string
 	limit  int
@@ -41,9 +41,9 @@ func (f *cacheFlags) addAsking(c *cobra.Command) {
 	c.Flags().Lookup("cache").Usage += "and fetch the index data each time"
 }
 
-// opening sets the options for opening an index. With --cache none, no copies
-// of the cloud's segments are kept either, because their sizes and times reveal
-// when this machine searched.
+// opening sets the options for opening an index. With --cache none, it also
+// keeps no copies of segments (files of an index) from the cloud, because their
+// sizes and times reveal when this machine searched.
 func (f *cacheFlags) opening(d *device.Device, key *user.Key, o *device.OpenOptions) (err error) {
 	switch f.folder {
 	case noCache:

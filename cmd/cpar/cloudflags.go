@@ -23,19 +23,22 @@ import (
 	"cpar/user/device"
 )
 
-// cloudFlags name a cloud, its credentials and, if needed, one of its indexes.
+// cloudFlags name a cloud, the credentials for it and, if needed, one of its
+// indexes.
 type cloudFlags struct {
 	url, index    string
 	tokenFile     string
 	ca, cert, key string
-	// tokenFlag is the name of the token file's flag, "" for token-file.
+	// tokenFlag is the name of the flag for the token file. An empty name
+	// stands for token-file.
 	tokenFlag string
 
 	cmd *cobra.Command
 }
 
-// tokenVariable names the environment variable that holds a token. The flag,
-// $CPAR_TOKEN_FILE and the configuration file name a file with a token instead.
+// tokenVariable is the name of the environment variable that holds a token. In
+// contrast, the flag, $CPAR_TOKEN_FILE and the configuration file name a file
+// that holds one.
 const tokenVariable = "CPAR_TOKEN"
 
 func (f *cloudFlags) add(c *cobra.Command) {
@@ -92,11 +95,11 @@ func tellSilence(w io.Writer) func(time.Duration) {
 
 // token returns the cloud's token from the flag's file, the environment
 // ($CPAR_TOKEN before $CPAR_TOKEN_FILE) or the configuration file. If the
-// source of the token also names a cloud, no other cloud receives the token.
+// source of the token also names a cloud, the token is sent only to that cloud.
 func (f *cloudFlags) token() (none bearer.Token, err error) {
 	if f.cmd.Flags().Changed(f.tokenFlag) {
 		if f.tokenFile == "" {
-			return none, nil // as --token-file= requests
+			return none, nil // an empty --token-file= asks for no token
 		}
 		return access.ReadToken(f.tokenFile)
 	}
@@ -152,8 +155,8 @@ func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
 	return o, err
 }
 
-// nameOrID parses an index ID. It returns any other text as a name, which only
-// a holder of the key can look up.
+// nameOrID parses an index ID. It returns any other text as a name. Names can
+// be looked up only with the key.
 func nameOrID(text string) (id cpar.IndexID, name string, err error) {
 	if id, err = cpar.ParseIndexID(text); err != nil {
 		return id, text, user.CheckName(text)

@@ -16,7 +16,8 @@ import (
 	"cpar/user/device"
 )
 
-// flagValues maps flags of all commands to the values that a shell completes.
+// flagValues maps flags of all commands to the values that shell completion
+// offers.
 var (
 	flagValues = map[string]func() []string{
 		"scheme": func() []string { return append(schemeNames(), schemeAuto) },
@@ -38,7 +39,8 @@ var (
 		"on-errors":     func() []string { return []string{"stop", "continue"} },
 		"log-level":     func() []string { return []string{"debug", "info", "warn", "error"} },
 	}
-	// fileFlags maps flags to file extensions. No extensions means any file.
+	// fileFlags maps flags that name files to the files' extensions. An empty
+	// list means any extension.
 	fileFlags = map[string][]string{
 		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"}, "vocabulary": {"toml"},
 		"model": {"onnx"}, "tls-cert": {"pem", "crt"}, "tls-key": {"pem", "key"},
@@ -127,8 +129,8 @@ func must(err error) {
 	}
 }
 
-// indexesSeen returns the indexes seen by this device for any key, because
-// completion cannot ask for a passphrase.
+// indexesSeen returns the indexes that this device has seen. It does not select
+// by key, because completion cannot ask for a passphrase.
 func indexesSeen(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	d, err := device.This()
 	if err != nil {
@@ -146,7 +148,7 @@ func slotsOfKey(c *cobra.Command, _ []string, begun string) ([]string, cobra.She
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	slots, _ := user.Slots(path) // none if the file is unreadable
+	slots, _ := user.Slots(path) // empty if the file is unreadable
 	return beginning(begun, slots), cobra.ShellCompDirectiveNoFileComp
 }
 

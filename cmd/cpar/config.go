@@ -46,8 +46,8 @@ also names a cloud, no other cloud receives the token.
 	return c
 }
 
-// table lists the flags that the environment and a file may set. Help, manual
-// pages and docs/COMMANDS.md are generated from it.
+// table lists the flags that environment variables and the configuration file
+// may set. Help, manual pages and docs/COMMANDS.md are generated from it.
 var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []settings.Setting{
 	{Name: "cloud", What: "address of the cloud", None: "none"},
 	{Name: "index", What: "index, by its name, id or folder", None: "the one in use"},

@@ -20,8 +20,8 @@ func peopleFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "include-people", false, "include names of people, which photo programs keep below a root for faces")
 }
 
-// peopleLeftOut is the part of a JSON output that counts the names of people
-// left out of the keywords.
+// peopleLeftOut is the part of several JSON outputs that lists names of people
+// that were left out of the keywords, with their frequencies.
 type peopleLeftOut struct {
 	People []dataset.Frequency `json:"people_left_out,omitempty"`
 }
@@ -80,7 +80,8 @@ keyword was left out.`,
 	return c
 }
 
-// kindsOfCollections names the formats for use in a sentence.
+// kindsOfCollections describes formats of collections by phrases for use in a
+// sentence.
 var kindsOfCollections = map[dataset.Format]string{
 	dataset.Manifest: "a folder with a " + dataset.ManifestName,
 	dataset.Embedded: "photos with keywords in them or beside them",

@@ -19,14 +19,14 @@ import (
 	"cpar/cmd/cpar/internal/demo"
 )
 
-// demoCloudGrace is the time that running requests get to finish when the
+// demoCloudGrace is the time that running requests have to finish when the
 // server stops.
 const demoCloudGrace = 10 * time.Second
 
 // cloudCommand serves the demo's cloud in a separate process, which package
-// demo starts. Only this file of cpar may link the cloud
-// (internal/testing/policy). It avoids package daemon, which would bring object
-// storage, brokers and metrics into the owner's program.
+// demo starts. No other file of cpar may link the cloud
+// (internal/testing/policy). The file avoids package daemon, which would bring
+// object storage, message brokers and metrics into the owner's program.
 func cloudCommand() *cobra.Command {
 	var data string
 	c := &cobra.Command{
@@ -35,8 +35,9 @@ func cloudCommand() *cobra.Command {
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A terminal sends ^C to both processes. The demo cleans up first
-			// and then stops this process by closing its standard input.
+			// Ignore ^C, which a terminal sends to both processes. The demo
+			// first cleans up, and then stops this process by closing its
+			// standard input.
 			signal.Ignore(os.Interrupt)
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 			c, err := cloud.New(data, store.Options{Log: log})

@@ -120,24 +120,24 @@ func (d *doctorFlags) checkKey(ctx context.Context, this *device.Device) *user.K
 	return key
 }
 
-// checkPrivate warns if others can read a file. Windows has no such
-// permissions.
+// checkPrivate warns if other users can read a file. It does nothing on
+// Windows, which has no such permission bits.
 func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		d.findings.Warn(check, "chmod "+mode+" "+shellWord(path), "others may read %s", sanitize.Text(path))
 	}
 }
 
-// keyringPatience is the time a person has to unlock the keyring.
+// keyringPatience is the time that the user has to unlock the keyring.
 const keyringPatience = time.Minute
 
-// checkKeyring checks whether a keyring is available and, if the key file
-// relies on the keyring, whether it opens the file.
+// checkKeyring checks whether a keyring is available. If the key file relies on
+// the keyring, it also checks whether the keyring opens the file.
 func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, path string) {
 	ctx, cancel := context.WithTimeout(ctx, keyringPatience)
 	defer cancel()
 	there := device.ProbeKeyring(ctx, ring)
-	id, _ := user.FileID(path) // checkKey reports errors
+	id, _ := user.FileID(path) // checkKey reports the error
 	remembered, _ := this.Remembers(path)
 	if !remembered {
 		if there == nil {
@@ -157,8 +157,9 @@ func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, pat
 	}
 }
 
-// Free bytes for a library of 30,000 photos: the journal, and about thirty
-// kilobytes of features per photo (device.DefaultLimit).
+// These are the bytes that should be free for a library of 30,000 photos:
+// stateWants for the journal, and cacheWants for about thirty kilobytes of
+// features per photo (see device.DefaultLimit).
 const (
 	stateWants = 100_000_000
 	cacheWants = 1_000_000_000

@@ -18,8 +18,8 @@ import (
 	"cpar/user/device"
 )
 
-// maxSkew is the accepted difference between the clocks of the cloud and this
-// device. Only logs depend on it.
+// maxSkew is the accepted difference between the clocks of the cloud and of
+// this device. A larger difference affects only times in logs.
 const maxSkew = 5 * time.Minute
 
 func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *user.Key) {
@@ -63,7 +63,8 @@ func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *
 	}
 }
 
-// checkToken reads the token's permissions and lists the indexes if permitted.
+// checkToken reads the token's permissions. It also lists the indexes if the
+// token permits that.
 func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, have bool) (list []cparhttp.IndexInfo, ok bool) {
 	if d.cloud.tokenFile != "" {
 		d.checkPrivate("token", d.cloud.tokenFile, "600")
@@ -76,7 +77,7 @@ func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, h
 	case errors.Is(err, cparhttp.ErrToken):
 		d.findings.Fail("token", "ask the cloud's operator for another; this one may have expired", err)
 		return nil, false
-	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud
+	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud does not know the request
 	case err != nil:
 		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
 		return nil, false
@@ -171,8 +172,8 @@ func (d *doctorFlags) checkFormats(health cparhttp.Health, index bool) {
 	}
 }
 
-// clockSkew returns how far the cloud's clock is ahead, according to the Date
-// header of a response.
+// clockSkew returns the time by which the cloud's clock is ahead, according to
+// the Date header of a response.
 func clockSkew(ctx context.Context, how access.Access) (time.Duration, bool) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, how.Cloud, nil)
 	if err != nil {

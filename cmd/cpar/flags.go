@@ -19,14 +19,14 @@ func dryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "print what would be done, and write nothing")
 }
 
-// group completes a command that only has subcommands.
+// group completes the definition of a command that only has subcommands.
 func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
 	c.AddCommand(subcommands...)
 	return c
 }
 
-// either chooses between two texts: would for a dry run, otherwise done.
+// either returns text would for a dry run, and otherwise text done.
 func either(dryRun bool, would, done string) string {
 	if dryRun {
 		return would
@@ -34,15 +34,15 @@ func either(dryRun bool, would, done string) string {
 	return done
 }
 
-// usageOf returns a usage error to which the caller adds a hint.
+// usageOf returns a usage error. The caller should add a hint.
 func usageOf(text string) error { return exitcode.UsageError(errors.New(text)) }
 
 func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
 }
 
-// noArgs, oneArg and someArgs check the number of arguments. Parameter what
-// describes a missing argument in errors.
+// noArgs, oneArg and someArgs check the number of arguments. Parameter what is
+// the description of a missing argument for error messages.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError(c, fmt.Errorf("%s takes no %q", c.CommandPath(), args[0]))
@@ -68,14 +68,15 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// verbose reports whether to name every file left out.
+// verbose reports whether --verbose is set, which makes commands name every
+// file that they leave out.
 func verbose(c *cobra.Command) bool {
 	on, err := c.Flags().GetBool("verbose")
 	return err == nil && on
 }
 
-// findPhotos lists the photos in files and folders. It counts files left out by
-// reason, and names them with --verbose.
+// findPhotos lists the photos in files and folders. For the files left out, it
+// prints their number by reason or, with --verbose, their names.
 func findPhotos(cmd *cobra.Command, paths []string, o photo.Options) ([]photo.Photo, error) {
 	l, err := listPhotos(cmd, paths, o)
 	if l == nil {

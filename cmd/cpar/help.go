@@ -12,8 +12,8 @@ import (
 // maxEveryday is the maximum number of flags that --help shows without --all.
 const maxEveryday = 15
 
-// flagGroups lists the flags that --help leaves out of commands with more than
-// maxEveryday flags. --help --all shows them under these headings.
+// flagGroups lists flags that --help leaves out for commands with more than
+// maxEveryday flags. With --help --all, they appear under these headings.
 var flagGroups = []struct {
 	title string
 	flags []string
@@ -30,8 +30,8 @@ var flagGroups = []struct {
 
 const allFlag = "all"
 
-// addHelp makes --help of every command show everyday flags only, and --help
-// --all the others too.
+// addHelp makes --help show only everyday flags, for every command. With --help
+// --all, it shows the other flags too.
 func addHelp(root *cobra.Command) {
 	root.PersistentFlags().Bool(allFlag, false, "with --help, show all flags")
 	_ = root.PersistentFlags().MarkHidden(allFlag)
@@ -76,7 +76,7 @@ func flagUsages(c *cobra.Command) string {
 	return text + fmt.Sprintf("\n%d more flags, for the key, the network, the search and others: %s --help --all", rest, c.CommandPath())
 }
 
-// groupOf returns the position of a flag's group in flagGroups, -1 for an
+// groupOf returns the index of a flag's group in flagGroups, or -1 for an
 // everyday flag.
 func groupOf(flag string) int {
 	for i, g := range flagGroups {

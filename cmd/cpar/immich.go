@@ -24,7 +24,7 @@ func (f *serverFlags) add(c *cobra.Command) {
 }
 
 // client returns a client of the server. The API key is never a command-line
-// argument, because every program on the machine can read those.
+// argument, because every program on the machine can read such arguments.
 func (f *serverFlags) client() (*immich.Client, error) {
 	if f.address == "" {
 		return nil, hint.Add(usageOf("no Immich server was named"), "pass --server https://photos.example")
@@ -132,7 +132,7 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 	return partly(s.Failed, s.Failed+s.Done, first)
 }
 
-// print sanitises names, because they come from the server.
+// print prints a result. It sanitises names, because they come from the server.
 func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 	out := cmd.OutOrStdout()
 	switch {
@@ -144,7 +144,7 @@ func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 		if r.Err != nil {
 			line.Error = r.Err.Error()
 		}
-		_ = writeLine(out, line) // standard output remembers write errors
+		_ = writeLine(out, line) // package stdout reports write errors at the end
 	case r.Err != nil:
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", sanitize.Text(r.Name), r.Err)
 	case len(r.Tags) > 0:

@@ -47,8 +47,8 @@ func (f *runFlags) journal() (*immich.Journal, error) {
 	return immich.OpenJournal(key, this)
 }
 
-// atMostOne checks the arguments of commands that take a run and default to the
-// last run.
+// atMostOne checks the arguments of commands that accept one run and use the
+// last run by default.
 func atMostOne(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageError(c, fmt.Errorf("%s takes one run, and has %d arguments", c.CommandPath(), len(args)))

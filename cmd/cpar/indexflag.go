@@ -15,12 +15,14 @@ import (
 	"cpar/user/device"
 )
 
-// This file resolves --index for all commands: the folder of an index, its name
-// or its id. An existing folder comes first.
+// This file resolves --index for all commands. The flag gives the folder of an
+// index, its name or its id. If a folder of that name exists, it takes
+// precedence.
 
 const indexUsage = "`index`: its name, its id or its folder"
 
-// indexAt returns the manifest in a folder, or false if text is not a folder.
+// indexAt returns the manifest of the index in a folder, or false if text does
+// not name a folder.
 func indexAt(text string) (*cpar.Manifest, bool, error) {
 	if info, err := os.Stat(text); err != nil || !info.IsDir() {
 		return nil, false, nil
@@ -32,8 +34,8 @@ func indexAt(text string) (*cpar.Manifest, bool, error) {
 	return m, err == nil, err
 }
 
-// indexFolder returns the index folder that text names by its path, or by the
-// name or id of an index that this device made.
+// indexFolder returns the folder of an index. Parameter text is the path of the
+// folder, or the name or id of an index that this device built.
 func indexFolder(keys *keyFlags, text string) (string, error) {
 	_, there, err := indexAt(text)
 	if there || err != nil {
@@ -59,8 +61,8 @@ func indexFolder(keys *keyFlags, text string) (string, error) {
 	return folder, err
 }
 
-// resolved prints how --index was understood, because a user may have meant
-// another index.
+// resolved prints how a command understood --index, because the user may have
+// meant another index.
 func resolved(cmd *cobra.Command, format string, args ...any) {
 	if asJSON, err := cmd.Flags().GetBool("json"); err == nil && asJSON {
 		return

@@ -57,8 +57,8 @@ ranker and the image network.`,
 			return output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) })
 		},
 	}
-	// Ignore a key in the environment, because most of this command needs no
-	// key.
+	// Ignore a key file named in the environment, because most of this
+	// command's output needs no key.
 	keys.cmd = c
 	c.Flags().StringVar(&keys.path, "key", "", "also print the parts of an index that only this key `file` can read")
 	c.Flags().StringVar(&keys.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")

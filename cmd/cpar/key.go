@@ -83,7 +83,7 @@ the file cannot extend them.`,
 	return c
 }
 
-// keyFlagsMore are the flags shared by the commands under key.
+// keyFlagsMore are the flags that the subcommands of cpar key share.
 type keyFlagsMore struct {
 	keyFlags
 	newFile              string
@@ -110,8 +110,8 @@ func (f *keyFlagsMore) addNew(c *cobra.Command) {
 
 func (f *keyFlagsMore) asked() (string, error) { return f.newPassphrase(f.newFile, f.weak) }
 
-// change calls work to change a key file, except in a dry run, and prints one
-// of the sentences done and would.
+// change calls function work to change a key file and prints sentence done. In
+// a dry run, it only prints sentence would.
 func (f *keyFlagsMore) change(work func(path string, d *device.Device) error, done, would string, more map[string]any) error {
 	path, err := f.file()
 	if err != nil {

@@ -24,7 +24,7 @@ type keyFlags struct {
 	path, passphraseFile, slot string
 	newKey                     bool
 	cmd                        *cobra.Command
-	// opened caches the key, so that a passphrase is typed once.
+	// opened caches the key, so that the user types a passphrase only once.
 	opened *user.Key
 }
 
@@ -67,8 +67,8 @@ func (k *keyFlags) exists() bool {
 	return err == nil
 }
 
-// makeFolder makes the folder of the default key. The folder of a named key
-// must exist, so that a misspelt name creates nothing.
+// makeFolder creates the folder of the default key file. It creates no folder
+// for a key file that the user names, so that a misspelt name creates nothing.
 func (k *keyFlags) makeFolder(path string) error {
 	dir := filepath.Dir(path)
 	if k.path == "" {
@@ -82,8 +82,8 @@ func (k *keyFlags) makeFolder(path string) error {
 	return nil
 }
 
-// device returns this device. For a command without a flag for the cache, it
-// applies the cache setting.
+// device returns this device. For a command without flag --cache, it applies
+// the cache setting of the configuration.
 func (k *keyFlags) device() (*device.Device, error) {
 	d, err := device.This()
 	if err != nil || k.cmd.Flags().Lookup("cache") != nil {
@@ -119,11 +119,11 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	return key, d, err
 }
 
-// unlock returns the means to open a key file: the keyring if it remembers the
-// key, otherwise a passphrase.
+// unlock returns the ways to open a key file: the keyring if it remembers the
+// key, and otherwise a passphrase.
 func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	if k.newKey {
-		_ = d.NewKeyFile(path) // if this fails, the key is refused
+		_ = d.NewKeyFile(path) // if this call fails, the key is refused later
 	}
 	how := user.Unlock{Slot: k.slot, Encrypted: k.passphraseFile != "", Passphrase: func() (string, error) {
 		if k.passphraseFile != "" {
@@ -135,7 +135,7 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 		}
 		return prompt(k.context(), "passphrase of "+of+": ")
 	}}
-	if k.slot == "" { // with --slot, the user wants to type that slot's passphrase
+	if k.slot == "" { // a user who gives --slot wants to type that slot's passphrase
 		how.Identity = d.Recall(k.context(), ring, func(err error) {
 			fmt.Fprintf(k.cmd.ErrOrStderr(), "note: %v\n", err)
 		})
@@ -143,7 +143,8 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	return how
 }
 
-// again returns the --key flag as given, to quote it in the next command.
+// again returns the --key flag as the user gave it, for use in a suggested next
+// command.
 func (k *keyFlags) again() string {
 	if k.path == "" {
 		return ""
@@ -151,11 +152,11 @@ func (k *keyFlags) again() string {
 	return " --key " + k.path
 }
 
-// maxPrompts bounds the attempts at typing a new passphrase.
+// maxPrompts is the maximum number of attempts at typing a new passphrase.
 const maxPrompts = 3
 
 // newPassphrase reads a new passphrase from a file or from the terminal. At the
-// terminal it asks again after an unusable passphrase.
+// terminal, it asks again if a passphrase is unusable.
 func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err error) {
 	if file != "" {
 		if pass, err = passphraseFrom(file); err == nil {
@@ -178,7 +179,7 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err err
 	return "", err
 }
 
-// errUnusable marks errors after which the user is asked for another
+// errUnusable is wrapped by errors after which the user is asked for another
 // passphrase.
 var errUnusable = fmt.Errorf("reading the passphrase: %w", cpar.ErrKey)
 
@@ -192,9 +193,10 @@ func checkPassphrase(pass string, insist bool) error {
 		"take four or five unrelated words, or pass --weak-passphrase to insist on this one")
 }
 
-// strongEnough is a score of zxcvbn from 0 to 4. An attacker with the key file
-// must not find the passphrase by trying, at about a second per try (scrypt).
-// longEnough is the minimum number of characters at any score.
+// strongEnough is the minimum score, from 0 to 4, that package zxcvbn must give
+// a passphrase. With the key file, an attacker can try passphrases at about a
+// second per try (scrypt), and must not succeed. longEnough is the minimum
+// number of characters, whatever the score.
 const strongEnough, longEnough = 3, 8
 
 // typed reads a new passphrase twice, because the terminal hides it.

@@ -13,7 +13,8 @@ import (
 	"cpar/user/device"
 )
 
-// maxListed limits the indexes shown, because a cloud may list any number.
+// maxListed is the maximum number of indexes shown, because an untrusted cloud
+// may list any number.
 const maxListed = 200
 
 func listCommand() *cobra.Command {

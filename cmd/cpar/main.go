@@ -89,7 +89,8 @@ func commands() []*cobra.Command {
 func main() { os.Exit(run()) }
 
 func run() int {
-	// The first ^C asks the command to stop cleanly, the second ends it.
+	// The first ^C asks the command to stop cleanly, and the second ends the
+	// process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	out := stdout.New(os.Stdout)
@@ -97,7 +98,7 @@ func run() int {
 	root.SetOut(out)
 	err := interrupted(ctx, root.ExecuteContext(ctx))
 	if ctx.Err() != nil && term.IsTerminal(int(os.Stderr.Fd())) {
-		fmt.Fprintln(os.Stderr) // the terminal has echoed ^C into the line
+		fmt.Fprintln(os.Stderr) // end the line into which the terminal echoed ^C
 	}
 	return exitcode.Report(os.Stderr, "cpar", out.End(err))
 }
@@ -111,7 +112,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
-		// A command with its own hook must call applySettings.
+		// A command that replaces this hook must call applySettings itself.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if err := checkAll(c); err != nil {
 				return err

@@ -22,13 +22,14 @@ import (
 	"cpar/user"
 )
 
-// modelFlags name the image network of profile `network` and its preprocessing.
+// modelFlags name the image network that profile "network" uses, and its
+// preprocessing.
 type modelFlags struct {
 	encoderflags.Flags
 	cmd    *cobra.Command
 	path   string
-	set    string // set name if path is its image half, otherwise ""
-	none   bool   // --model none
+	set    string // name of a set if path is its image half, otherwise ""
+	none   bool   // whether --model none was given
 	opened *encoder.Encoder
 }
 
@@ -53,22 +54,25 @@ func (m *modelFlags) Check() error {
 	return m.Flags.Check()
 }
 
-// orBundled names the bundled network unless the user chose another one or none.
+// orBundled selects the bundled network unless the user named a network or gave
+// --model none.
 func (m *modelFlags) orBundled() {
 	if m.path == "" && !m.none {
 		m.path = bundled.Name
 	}
 }
 
-// isDefault reports whether commands use this network without any flag.
+// isDefault reports whether commands would use the same network and options
+// without any flag.
 func (m *modelFlags) isDefault() bool {
 	return m.path == bundled.Name && m.CommandLine(shellWord) == ""
 }
 
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
-// open opens the named network once. With --verbose it describes the network to
-// the writer notes, which may be nil.
+// open opens the named network, or returns it if it is open. With --verbose,
+// open writes a description of the network to parameter notes, which may be
+// nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
 		return nil, hint.Add(exitcode.UsageError(errNoModel), "leave --model none out, or pass --model FILE with an ONNX file; cpar model list names some")
@@ -86,9 +90,9 @@ func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	return m.opened, nil
 }
 
-// forOwner returns the network that the owner's index needs, or nil. A missing
-// or different network is an error. Without --model, forOwner tries the bundled
-// network.
+// forOwner returns the network that the owner's index needs, or nil if it needs
+// none. A missing or different network is an error. If --model is not given,
+// forOwner tries the bundled network.
 func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder, error) {
 	want, needed := o.Profile().Network()
 	if needed && m.path == "" && !m.none {
@@ -122,8 +126,9 @@ func (m *modelFlags) tryBundled(want [32]byte) error {
 	return nil
 }
 
-// recalled improves the error for a different network. If the index was built
-// with this file, the new error shows the flags used then.
+// recalled improves the error for a network that the index was not built with.
+// If the index was built with the same file but other flags, the new error
+// shows those flags.
 func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if m.opened.Digest() == want {
 		return err
@@ -132,7 +137,7 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if !ok {
 		return err
 	}
-	// Leave out flags that repeat the default choice.
+	// Leave out flags whose values equal the defaults.
 	now := m.opened.Choice()
 	was := *m
 	was.Preprocessing, was.Embedding, was.Pool, was.Side = with.Preprocessing, with.Embedding, with.Pool, with.Side
@@ -152,13 +157,13 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with this file, but with other flags%s", cpar.ErrInput, because), "pass the same flags:%s", was.again())
 }
 
-// again returns the network's flags as given, to quote them in the next
-// command.
+// again returns the network's flags as the user gave them, for use in a
+// suggested next command.
 func (m *modelFlags) again() string {
 	return " --model " + shellWord(cmp.Or(m.set, m.path)) + m.CommandLine(shellWord)
 }
 
-// A usedNetwork describes the embedding taken from a network.
+// A usedNetwork describes a network and how its embeddings are computed.
 type usedNetwork struct {
 	Embedding     chosenTensor          `json:"embedding"`
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
@@ -192,14 +197,15 @@ func (c chosenTensor) String() string {
 	return fmt.Sprintf("%s, %d values of a tensor of %s (%s)", sanitize.Text(c.Name), c.Size, strings.Join(shape, "×"), sanitize.Text(c.Reason))
 }
 
-// found is the mean number of a person's keywords that each profile finds under
-// scheme sealed, from docs/results.md.
+// found holds, for each profile, the mean number of a photo's true keywords
+// that scheme "sealed" finds, from docs/results.md. given is the mean number of
+// true keywords.
 var found = map[profile.Kind]float64{profile.Paper: 1.6, profile.Learned: 2.1, profile.Network: 2.5}
 
 const given = 3.5
 
-// worthIt describes the benefit of a network to users who named none, and the
-// benefit of a larger network to users of the bundled one.
+// worthIt prints the benefit of a network for users without one, or the benefit
+// of a larger network for users of the bundled one.
 func (m *modelFlags) worthIt(w io.Writer) {
 	switch m.path {
 	case "":

@@ -22,7 +22,7 @@ import (
 	"cpar/photo/decode"
 )
 
-// Limits of timing a network: the number of runs and their total time.
+// Timing a network ends after timedRuns runs or after timedFor.
 const (
 	timedRuns = 9
 	timedFor  = 15 * time.Second
@@ -36,11 +36,11 @@ type checkedModel struct {
 	MS            checkedMS              `json:"ms"`
 
 	used     usedNetwork
-	unchosen error          // why no output is known to be the embedding
-	native   checkedRuntime // plain Go
-	library  checkedRuntime // ONNX Runtime
-	absent   error          // why ONNX Runtime is missing
-	cosine   float64        // between the embeddings of both runtimes
+	unchosen error          // reason why no tensor was chosen as the embedding, or nil
+	native   checkedRuntime // the network in plain Go
+	library  checkedRuntime // the network in ONNX Runtime
+	absent   error          // reason why ONNX Runtime is missing, or nil
+	cosine   float64        // cosine between the embeddings of both runtimes
 }
 
 var errNotAsked = errors.New("not asked for: --runtime onnxruntime, or name its library in " + onnxruntime.Variable)
@@ -51,8 +51,8 @@ type checkedEmbedding struct {
 	Reason string `json:"reason"`
 }
 
-// checkedMS holds milliseconds per image on one core, nil if the runtime cannot
-// run the network.
+// checkedMS holds the time per image on one core in milliseconds. A time is nil
+// if the runtime cannot run the network.
 type checkedMS struct {
 	Go          *float64 `json:"go"`
 	ONNXRuntime *float64 `json:"onnxruntime"`
@@ -60,11 +60,11 @@ type checkedMS struct {
 
 // checkedRuntime is a network opened in one of the runtimes.
 type checkedRuntime struct {
-	encoder   *encoder.Encoder // nil if it cannot run
-	err       error            // why it cannot run
+	encoder   *encoder.Encoder // nil if the runtime cannot run the network
+	err       error            // reason why it cannot, or nil
 	name      string
 	embedding []float32
-	took      []float64 // ms of each run
+	took      []float64 // milliseconds of each run
 }
 
 func modelCheckCommand() *cobra.Command {
@@ -130,7 +130,7 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if err := fetch.CheckName(m.path); err != nil {
 		return nil, err
 	}
-	if m.path != bundled.Name { // bundled is not a file
+	if m.path != bundled.Name { // the name bundled.Name is not a file
 		if err := fetch.CheckFile(m.path); err != nil {
 			return nil, fmt.Errorf("checking %s: %w", sanitize.Text(m.path), err)
 		}
@@ -146,8 +146,8 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if report.GoErr == nil {
 		r.native.open(m, encoder.Go)
 	}
-	// ONNX Runtime is C++ and a crafted file may exploit it, so it runs only on
-	// request.
+	// ONNX Runtime runs only on request, because it is a C++ program that a
+	// crafted file may exploit.
 	r.library.err = errNotAsked
 	if m.Runtime != encoder.Go || os.Getenv(onnxruntime.Variable) != "" {
 		if _, r.absent = onnxruntime.Open(""); r.absent != nil {
@@ -187,7 +187,8 @@ func (x *checkedRuntime) close() {
 	}
 }
 
-// time alternates between the runtimes, so that other load slows both alike.
+// time measures the runs of both runtimes. It alternates between them, so that
+// other load slows both alike.
 func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) error {
 	p := madePicture(max(how.Width, how.Shorter), max(how.Height, how.Shorter))
 	begun := time.Now()
@@ -196,7 +197,7 @@ func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) erro
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := x.run(p, i > 0); err != nil { // the first run is a warm-up
+			if err := x.run(p, i > 0); err != nil { // the first run is a warm-up and not counted
 				return err
 			}
 		}
@@ -228,8 +229,8 @@ func (x *checkedRuntime) ms() *float64 {
 	return &median
 }
 
-// madePicture makes an image that needs almost no resizing, so that only the
-// network is timed.
+// madePicture makes a synthetic image of the given size. The caller chooses a
+// size that needs almost no resizing, so that only the network is timed.
 func madePicture(width, height int) *decode.Image {
 	p := &decode.Image{Width: width, Height: height, RGB: make([]byte, 3*width*height)}
 	for i := range p.RGB {
@@ -248,8 +249,8 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// err returns the reason why the network cannot be used, or nil. A damaged
-// library is an error.
+// err returns the reason why the network cannot be used, or nil. It also
+// reports a damaged ONNX Runtime.
 func (r *checkedModel) err(runtime string) error {
 	switch {
 	case r.unchosen != nil:

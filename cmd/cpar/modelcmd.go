@@ -31,7 +31,7 @@ type listedModel struct {
 	// Preprocessing has the same form as a --preprocessing file.
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
 	Licence       string                `json:"licence"`
-	Parts         []listedPart          `json:"parts,omitempty"` // of a set, whose sizes Bytes adds up
+	Parts         []listedPart          `json:"parts,omitempty"` // files of a set, for which Bytes is the sum
 }
 
 func listed(m known.Model) listedModel {

@@ -125,10 +125,10 @@ func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
 	return err
 }
 
-// readable returns an error if a file is not a network. It does not check the
-// operators. cpar model check does.
+// readable returns an error if a file is not a network. It does not check
+// whether the operators are supported, which cpar model check does.
 func readable(path string) error {
-	limits := encoder.Limits{FileBytes: math.MaxInt64} // unlimited, because the digest is known
+	limits := encoder.Limits{FileBytes: math.MaxInt64} // no limit, because the file is identified by its digest
 	f, err := onnx.Open(path, limits)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
@@ -176,7 +176,7 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 		if err != nil {
 			return nil, err
 		}
-		if path.Ext(u.Path) != ".onnx" { // u is the address of a folder
+		if path.Ext(u.Path) != ".onnx" { // then u is the address of a folder
 			r.Address = u.JoinPath(r.File).String()
 		}
 	}
@@ -190,7 +190,8 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 	return r, fetch.CheckName(r.File)
 }
 
-// digest sets r's digest from --sha256, which must equal a known digest.
+// digest sets the digest in r from --sha256. If the file's digest is known,
+// --sha256 must equal it.
 func (f *modelGetFlags) digest(r *fetched) error {
 	if f.sha256 == "" {
 		if r.known {

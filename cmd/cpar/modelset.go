@@ -41,8 +41,9 @@ func setNames() (names []string) {
 	return names
 }
 
-// setFolder returns the folder of a set's files. It is not in the cache,
-// because clearing the cache would remove files that took long to fetch.
+// setFolder returns the folder for the files of a set. The folder is not in the
+// cache, so that clearing the cache does not remove files that take long to
+// fetch.
 func setFolder(name string) (string, error) {
 	this, err := device.This()
 	if err != nil {
@@ -51,8 +52,8 @@ func setFolder(name string) (string, error) {
 	return filepath.Join(this.State, "models", name), nil
 }
 
-// partOfSet returns the path of a part if name is a set, otherwise name itself.
-// The set must have been fetched.
+// partOfSet returns the path of a part if name is the name of a set, and
+// otherwise name itself. It fails if the set has not been fetched.
 func partOfSet(name, part string) (string, error) {
 	s, ok := findSet(name)
 	if !ok {
@@ -101,7 +102,7 @@ func (f *modelGetFlags) runSet(cmd *cobra.Command, s known.Set) error {
 	for _, part := range s.Files {
 		r := &fetched{Name: part.Part, File: filepath.Join(folder, part.Name), Address: part.Address, SHA256: fmt.Sprintf("%x", part.Digest), Bytes: part.Bytes,
 			Licence: s.Licence, DryRun: f.dryRun, digest: part.Digest, known: true}
-		if f.from != "" { // a folder's address
+		if f.from != "" { // --from is then the address of a folder
 			r.Address = from.JoinPath(part.Name).String()
 		}
 		o := fetch.Options{Address: r.Address, Into: r.File, Digest: r.digest, Bytes: r.Bytes, Progress: bar.On(cmd.ErrOrStderr())}
@@ -132,7 +133,8 @@ type listedPart struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-// listedSet describes a set by its image half, with all parts.
+// listedSet describes a set: the fields of its image half, and a list of all
+// parts.
 func listedSet(s known.Set) listedModel {
 	image := s.Files[0]
 	m := listed(known.Model{Name: s.Name, File: image.Name, Digest: image.Digest, Bytes: s.Bytes(), Licence: s.Licence, Images: s.Images})

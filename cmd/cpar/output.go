@@ -15,7 +15,7 @@ import (
 	"cpar/user"
 )
 
-// unlessJSON returns the writer for notes, nil with --json.
+// unlessJSON returns the writer for notes, or nil with --json.
 func unlessJSON(cmd *cobra.Command, asJSON bool) io.Writer {
 	if asJSON {
 		return nil
@@ -27,8 +27,8 @@ func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
 
-// nextPush prints the push command with the flags in more. It omits --cloud if
-// a setting names the cloud.
+// nextPush suggests the push command, with additional flags in parameter more.
+// It omits --cloud if a setting names the cloud.
 func nextPush(cmd *cobra.Command, index, more string) {
 	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
 		next(cmd, "cpar push %s%s", shellWord(index), more)
@@ -65,8 +65,8 @@ func encode(w io.Writer, v any, indent string) error {
 	return enc.Encode(v)
 }
 
-// tellCollection prints what was skipped or changed while a collection was
-// read: numbers by kind and, with --verbose, names.
+// tellCollection prints which files were skipped or changed while a collection
+// was read. It prints numbers by kind and, with --verbose, names.
 func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 	if verbose(cmd) {
 		for _, s := range c.Skipped {
@@ -96,7 +96,7 @@ func printDuplicates(cmd *cobra.Command, copies []user.NamedDuplicate) {
 	})
 }
 
-// printSome prints ten lines, or all with --verbose.
+// printSome prints the first ten lines, or all lines with --verbose.
 func printSome[T any](cmd *cobra.Command, list []T, line func(T) string) {
 	notes := cmd.ErrOrStderr()
 	for i, x := range list {
@@ -120,7 +120,8 @@ func size(n uint64) string {
 
 func photosOf(n int) string { return counted(n, "photo") }
 
-// counted returns a number with its noun, as in 1 keyword or 2 keywords.
+// counted returns a number with its noun in singular or plural, such as "2
+// keywords".
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -130,8 +131,8 @@ func counted(n int, noun string) string {
 
 var errPartly = errors.New("some photos failed")
 
-// partly returns an error for the photos that failed, with the exit code of the
-// first failure.
+// partly returns an error if some photos failed. The first failure determines
+// its exit code.
 func partly(failed int, all int, first error) error {
 	if failed == 0 {
 		return nil
@@ -139,16 +140,17 @@ func partly(failed int, all int, first error) error {
 	return fmt.Errorf("%w: %d of %d; the first: %w", errPartly, failed, all, first)
 }
 
-// counts account for every file in a collection's folder. A photo is either
-// used or left out for one reason. Other files have a reason, too.
+// A counts accounts for every file in a collection's folder. LeftOut and Others
+// map reasons to numbers of files.
 type counts struct {
-	Found   int            `json:"found"`
-	Used    int            `json:"used"`
-	LeftOut map[string]int `json:"left_out"`
-	Others  map[string]int `json:"other_files"`
+	Found   int            `json:"found"`       // photos: used or left out
+	Used    int            `json:"used"`        // photos
+	LeftOut map[string]int `json:"left_out"`    // photos
+	Others  map[string]int `json:"other_files"` // files that are not photos
 }
 
-// photoKinds maps warnings about unused photos to a word each.
+// photoKinds maps kinds of warnings about unused photos to the reasons in
+// counts.LeftOut.
 var photoKinds = map[dataset.Kind]string{
 	dataset.NoKeywords: "without keywords",
 	dataset.Missing:    "missing",
@@ -165,7 +167,7 @@ func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicate
 	for _, it := range c.Photos {
 		seen[it.Name] = true
 	}
-	for _, w := range c.Warnings { // the first reason per photo
+	for _, w := range c.Warnings { // count a photo only for its first reason
 		if reason, ok := photoKinds[w.Kind]; ok && !seen[w.Name] {
 			seen[w.Name] = true
 			n.LeftOut[reason]++

@@ -41,8 +41,8 @@ func (f *annotateFlags) suggest(cmd *cobra.Command, args []string, list []photo.
 	return p.finish(library.Summary{}, nil, len(list))
 }
 
-// ownWords returns the backend for the network's own words. It needs no key
-// until something is written.
+// ownWords returns a backend that suggests the network's own words. It needs no
+// key until something is written.
 func (f *uiFlags) ownWords(cmd *cobra.Command) (ui.Backend, error) {
 	path, err := f.keys.file()
 	if err != nil {
@@ -63,8 +63,9 @@ func (f *uiFlags) ownWords(cmd *cobra.Command) (ui.Backend, error) {
 	return ui.NewOwnBackend(l, words, f.page), nil
 }
 
-// openOwn opens the network. With the key, it also returns the library, which
-// records all writes, and keeps embeddings in the encrypted cache.
+// openOwn opens the network. If withKey is set, it also reads the key, uses the
+// encrypted cache of embeddings, and returns the library, which records all
+// writes.
 func (f *wordsFlags) openOwn(cmd *cobra.Command, keys *keyFlags, kept *cacheFlags, m *modelFlags, withKey bool, notes io.Writer) (l *library.Library, err error) {
 	var key *user.Key
 	var this *device.Device
@@ -83,7 +84,8 @@ func (f *wordsFlags) openOwn(cmd *cobra.Command, keys *keyFlags, kept *cacheFlag
 	return l, f.open(cmd, m, cache, notes, bar.On(cmd.ErrOrStderr()))
 }
 
-// offered returns words for the JSON output. Their score is not a probability.
+// offered converts words for the JSON output. Their scores become weights,
+// because they are not probabilities.
 func (f *wordsFlags) offered(words []zeroshot.Score) []maybe {
 	source := "network"
 	if f.model != "" {

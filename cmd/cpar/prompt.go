@@ -21,12 +21,12 @@ import (
 
 var errNoTerminal = errors.New("there is no terminal to ask on")
 
-// prompt asks for a passphrase and hides it. ^C ends the prompt at once and
-// restores the terminal.
+// prompt asks for a passphrase and does not show it. ^C ends the prompt
+// immediately and restores the terminal.
 func prompt(ctx context.Context, label string) (string, error) {
 	fd := int(os.Stdin.Fd())
-	// Unlike term.ReadPassword, MakeRaw hides input before an interrupt can
-	// restore the terminal.
+	// Use MakeRaw instead of term.ReadPassword, because it hides input before
+	// an interrupt can restore the terminal.
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", hint.Add(fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, errNoTerminal),
@@ -44,7 +44,7 @@ func prompt(ctx context.Context, label string) (string, error) {
 	return typed, err
 }
 
-// Control keys in raw mode.
+// These are the control keys that a terminal sends in raw mode.
 const (
 	keyInterrupt = 0x03 // ^C
 	keyEnd       = 0x04 // ^D
@@ -53,7 +53,7 @@ const (
 	keyDelete    = 0x7f
 )
 
-// readHidden reads a line key by key.
+// readHidden reads a line, one key at a time.
 func readHidden(from io.Reader) (string, error) {
 	var line []byte
 	key := make([]byte, 1)

@@ -75,8 +75,8 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 		return err
 	}
 	f.opt.Progress = bar.On(cmd.ErrOrStderr())
-	if replaces != "" { // names can be read only with the key
-		key, keeps, err := f.keys.read() // applies the cache settings
+	if replaces != "" { // names are encrypted, so resolving one needs the key
+		key, keeps, err := f.keys.read() // also applies the cache settings
 		if err != nil {
 			return err
 		}
@@ -120,8 +120,8 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	})
 }
 
-// nextAnnotate prints the command that annotates with the index just pushed
-// from a folder.
+// nextAnnotate suggests the command that annotates photos with the index just
+// pushed from a folder.
 func nextAnnotate(cmd *cobra.Command, cloud, folder string, p device.Pushed) {
 	named := ""
 	if p.InUse == nil || *p.InUse != p.Origin {

@@ -68,7 +68,7 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 			return hint.Add(fmt.Errorf("removing from index %s: %w: none of the photos is in it, and nothing was written", f.index, cpar.ErrInput),
 				"pass the files that were added; their names and keywords do not matter")
 		}
-		for _, i := range r.Missing { // Missing holds indexes of items, too, because all were read
+		for _, i := range r.Missing { // Missing holds positions in items, because all items were read
 			r.NotFound = append(r.NotFound, items[i].Path)
 		}
 		notFound = r.NotFound

@@ -192,10 +192,11 @@ func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
 	}
 }
 
-// machine returns a function that finds the keywords that annotate wrote into a
-// photo's files on this device, so that an index never learns from itself. The
-// function asks for the key at the first photo. machine returns nil if annotate
-// has written nothing here.
+// machine returns a function that finds the keywords that annotate has written
+// into a photo's files on this device. Commands leave these keywords out, so
+// that an index does not learn from its own output. The returned function asks
+// for the key at the first photo. It is nil if annotate has written nothing on
+// this device.
 func (k *keyFlags) machine() func(path string) []string {
 	if d, err := device.This(); err != nil || !d.HasJournals() {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"cpar"
 )
 
-// usualApprox is the default approximation power AP-X (Section IV-A).
+// usualApprox is the default approximation power AP-X of Section IV-A: the
+// share of records to visit, in percent.
 const usualApprox = 10
 
 // searchFlags are the flags that set cpar.Params.
@@ -20,7 +21,8 @@ type searchFlags struct {
 	neighbours int
 	approx     float64
 	prune      bool
-	// asked is set by parse. Fields that no flag sets come from the index.
+	// asked holds the parameters that flags set, after parse. The index
+	// provides the others.
 	asked cpar.Params
 }
 
@@ -70,8 +72,8 @@ func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, err
 	return p, p.Validate()
 }
 
-// note says which structure is searched if the index holds two and the user
-// chose neither.
+// note returns a note on which structure is searched if the index holds two and
+// the user chose neither.
 func (f *searchFlags) note(m *cpar.Manifest) string {
 	if m.Trees == 0 || m.Lists == 0 || f.search != "" || f.scheme != "" {
 		return ""

@@ -119,7 +119,8 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// keep opens the store of features and results if there is a key.
+// keep opens the encrypted store of features and earlier results. It does
+// nothing if there is no key.
 func (f *tuneFlags) keep(opt *user.ReadOptions) (user.Memo, error) {
 	if err := f.cache.check(); err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (r *tuned) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "profile\tranker\tP\tR\tN+\tyou\tcapia\tsealed\tcloud\t")
 	for _, row := range r.Rows {
-		you, cloud := "?", "<0.01 ms" // if no photo could be read again, or if there are few
+		you, cloud := "?", "<0.01 ms" // "?" if no photo could be read again, "<0.01 ms" if there are few photos
 		if row.OwnerMS > 0 {
 			you = fmt.Sprintf("%.0f ms", row.OwnerMS)
 		}

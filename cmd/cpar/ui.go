@@ -74,7 +74,7 @@ vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar ini
 	return c
 }
 
-// parse checks the flags before asking for a passphrase.
+// parse checks the flags. It is called before the user types a passphrase.
 func (f *uiFlags) parse(cmd *cobra.Command, folders []string) error {
 	if err := f.write.parse(string(metadata.Sidecar), string(metadata.Embedded)); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (f *uiFlags) parse(cmd *cobra.Command, folders []string) error {
 			return hint.Add(fmt.Errorf("opening %s: %w: there is no such folder", sanitize.Text(folder), cpar.ErrInput), "name folders; a single photo can be dropped onto the page")
 		}
 	}
-	f.search.approx = usualApprox // gives the same answers as cpar annotate
+	f.search.approx = usualApprox // so that cpar ui gives the same answers as cpar annotate
 	if err := f.search.parse(); err != nil {
 		return err
 	}
@@ -179,9 +179,9 @@ func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {
 
 var errNoBrowser = errors.New("no browser could be opened")
 
-// openBrowser opens an address in the system's browser. Arguments are visible
-// to all users of the machine, so the browser gets a private file that
-// redirects to the address. dir is the folder of that file.
+// openBrowser opens an address in the system's browser. All users of the
+// machine can see arguments, so the argument is a private file that redirects
+// to the address. Result dir is the folder of that file.
 func openBrowser(address string) (dir string, err error) {
 	dir, err = os.MkdirTemp("", "cpar-ui-")
 	if err != nil {

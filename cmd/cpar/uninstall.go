@@ -17,10 +17,10 @@ import (
 	"cpar/user/device"
 )
 
-// Places that this command adds to the device's places.
+// These are names of places that package device does not list.
 const (
 	placeSettings, placeKey = "settings", "key"
-	// allPlaces names every place but the key.
+	// allPlaces stands for every place except the key.
 	allPlaces = "all"
 )
 
@@ -97,13 +97,14 @@ func (f *uninstallFlags) run(cmd *cobra.Command, names []string) error {
 	return output(cmd, f.asJSON, r, func() { f.print(cmd.OutOrStdout(), picked) })
 }
 
-// places returns the device's places, then the settings and the key.
+// places returns the places where cpar keeps files: first the places of package
+// device, then the settings and the key.
 func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 	all, err := this.Places()
 	if err != nil {
 		return nil, err
 	}
-	settings, _ := table.File("") // none without a configuration folder
+	settings, _ := table.File("") // empty if there is no configuration folder
 	key, err := f.keys.file()
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 		{Name: placeSettings, What: "the configuration file", Paths: []string{settings}},
 		{Name: placeKey, What: "the key, without which nobody can read your indexes", Paths: []string{key}},
 	} {
-		// Never remove a folder that was named by mistake.
+		// Never remove a folder that a setting names by mistake.
 		if info, err := os.Lstat(p.Paths[0]); err != nil || !info.Mode().IsRegular() {
 			p.Paths = []string{}
 		}
@@ -124,7 +125,7 @@ func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 	return all, nil
 }
 
-// pick returns the named places that hold files, in the order of the list.
+// pick returns the named places that hold files, in the order of parameter all.
 func pick(cmd *cobra.Command, all []device.Place, names []string) (picked []device.Place, err error) {
 	var known []string
 	for _, p := range all {

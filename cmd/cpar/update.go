@@ -36,16 +36,16 @@ func (f *updateFlags) add(c *cobra.Command) {
 // updated is the JSON output of add, remove, compact and rename.
 type updated struct {
 	*user.Update
-	Index string `json:"index"` // its folder, as in build
+	Index string `json:"index"` // folder of the index, as in the output of build
 	ID    string `json:"id,omitempty"`
-	// Was is the ID replaced by compact.
+	// Was is the ID that compact replaced.
 	Was string `json:"was,omitempty"`
 	// NotFound are the arguments of remove that the index does not hold.
 	NotFound []string `json:"not_found"`
-	// LeftOut counts the photos that add has not used, including Skipped and
-	// Duplicates.
+	// LeftOut is the number of photos that add did not use, including Skipped
+	// and Duplicates.
 	LeftOut int `json:"left_out,omitempty"`
-	// Duplicates are photos with the content of another photo of the
+	// Duplicates are photos with the same content as another photo of the
 	// collection.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
@@ -79,7 +79,7 @@ func (f *updateFlags) check() (err error) {
 	return nil
 }
 
-// opened is an index folder to update, with its key.
+// An opened is an index folder to update, with its key.
 type opened struct {
 	key      *user.Key
 	device   *device.Device
@@ -87,9 +87,9 @@ type opened struct {
 	manifest *cpar.Manifest
 }
 
-// update runs work on an index folder, records the new generation and prints
-// the result. A dry run does the same without writing, so that its output is
-// exact.
+// update calls function work on an index folder, records the new generation
+// (version number of the index), and prints the result. A dry run does the same
+// without writing, so that its output is exact.
 func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, opened, *updated) error, human func(out io.Writer, r *updated)) error {
 	key, this, err := f.keys.read()
 	if err != nil {
@@ -110,7 +110,7 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	}
 	r.ID = r.Update.ID.String()
 	if f.dryRun {
-		r.ID = o.owner.ID().String() // a real run would draw a new ID
+		r.ID = o.owner.ID().String() // a real run would draw a new ID, so report the old one
 	}
 	if was := o.owner.ID().String(); was != r.ID {
 		r.Was = was
@@ -123,8 +123,8 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	})
 }
 
-// wrote returns the end of an update's summary: the sizes of the index and the
-// next push.
+// wrote returns the end of an update's summary: the number of photos in the
+// index, and the size of the next push.
 func (f *updateFlags) wrote(r *updated) string {
 	return fmt.Sprintf("%s, %s to push%s", photosOf(r.Records), size(r.Bytes), either(f.dryRun, "; nothing was written", ""))
 }
@@ -146,7 +146,7 @@ until push has sent the new one and, with --replaces, deleted the old.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			was := "" // the name, which the new index keeps
+			was := "" // name of the old index, which the new one keeps
 			return f.update(cmd, func(ctx context.Context, o opened, r *updated) (err error) {
 				was = o.owner.Name()
 				r.Update, err = user.Compact(ctx, o.key, f.index, user.UpdateOptions{DryRun: f.dryRun, Progress: bar.On(cmd.ErrOrStderr())})

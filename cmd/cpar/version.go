@@ -50,7 +50,8 @@ func addCheck(c *cobra.Command) {
 Only with --check does it ask a server for the newest version. The request holds nothing
 about you, not even the version that you have. Nothing is downloaded or installed.`
 	c.Example += "\n  $ cpar version --check --releases https://photos.example/cpar/latest.json"
-	// Without --check, a damaged configuration file does not matter.
+	// Apply the settings only with --check, so that cpar version works with a
+	// damaged configuration file.
 	c.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if !check {
 			return nil
@@ -101,7 +102,8 @@ func (p published) String() string {
 	return p.Version + ", " + sanitize.Text(p.Date)
 }
 
-// newest asks an address for the newest version. It follows no redirects.
+// newest fetches the description of the newest version from an address. It does
+// not follow redirects.
 func newest(ctx context.Context, address string) (p published, err error) {
 	const what = "asking for the newest version"
 	u, err := url.Parse(address)

@@ -63,7 +63,7 @@ name. docs/PROGRAMS.md has the steps.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.ask.cloud.tokenFlag = "cloud-token-file" // --token-file is the service's own
+	f.ask.cloud.tokenFlag = "cloud-token-file" // --token-file is the token file of this service
 	f.ask.add(c)
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8082", "address and port (port 0 picks a free one; other addresses than loopback need --tls-cert and --tls-key)")
 	c.Flags().StringSliceVar(&f.hosts, "host", nil, "a `name` by which PhotoPrism calls this machine, besides localhost and addresses")
@@ -113,7 +113,7 @@ func addressOf(l net.Listener, cert *tls.Certificate) string {
 	return "http://" + l.Addr().String()
 }
 
-// certificate returns the named certificate, or nil.
+// certificate returns the certificate that flags name, or nil.
 func (f *visionFlags) certificate() (*tls.Certificate, error) {
 	switch {
 	case f.cert == "" && f.key == "":
@@ -128,9 +128,9 @@ func (f *visionFlags) certificate() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// token returns the service's key from a file or the environment, or creates
-// one on first use. The key is never a command-line argument, because every
-// program on the machine can read those.
+// token returns the service's access token from a file or an environment
+// variable, or creates one on first use. The token is never a command-line
+// argument, because every program on the machine can read such arguments.
 func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
 	switch {
 	case f.tokenFile != "":

@@ -56,8 +56,8 @@ func readVocabulary(file string) (*vocabulary.Vocabulary, error) {
 	return v, nil
 }
 
-// readAtMost reads at most limit+1 bytes, so that the caller notices a longer
-// file.
+// readAtMost reads at most limit+1 bytes of a file. If it returns more than
+// limit bytes, the file is too long.
 func readAtMost(file string, limit int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *updateFlags) changeVocabulary(cmd *cobra.Command, change func(context.C
 			return
 		}
 		o, err := f.openIndex()
-		if err != nil { // the update has just written it
+		if err != nil { // only a note, because the update itself succeeded
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", err)
 			return
 		}
@@ -244,7 +244,7 @@ search for hound finds photos with its synonym.`,
 type checkedWords struct {
 	File  string            `json:"file"`
 	Rules vocabulary.Counts `json:"rules"`
-	// Unknown holds words of rules that the index does not have.
+	// Unknown lists words in rules that are no keywords of the index.
 	Unknown []string `json:"unknown"`
 }
 

@@ -84,7 +84,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if f.install != "" {
 		return f.printService(cmd, args)
 	}
-	for _, folder := range args { // otherwise a misspelt name would wait forever
+	for _, folder := range args { // otherwise cpar would wait forever for photos in a misspelt folder
 		if _, err := os.Stat(folder); err != nil {
 			return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(folder), photo.Cause(err))
 		}

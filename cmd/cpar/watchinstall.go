@@ -21,8 +21,8 @@ import (
 	"cpar/user/device"
 )
 
-// services maps service managers to functions that format a service, which
-// starts the command with the user's session.
+// services maps service managers to functions that write a service definition.
+// Such a service starts the command with the user's session.
 var services = map[string]func(command []string, notes []string) string{
 	"systemd": systemdUnit, "launchd": launchAgent, "task": scheduledTask,
 }
@@ -54,8 +54,8 @@ func (f *watchFlags) printService(cmd *cobra.Command, folders []string) error {
 	return nil
 }
 
-// givenFlags returns the flags and settings in effect, because a service runs
-// with another environment and in another folder. Paths become absolute.
+// givenFlags returns the flags and settings in effect, with absolute paths,
+// because a service runs in another folder with another environment.
 func givenFlags(cmd *cobra.Command) (all []string) {
 	found, _ := table.Find("") // applySettings has reported errors
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
@@ -80,8 +80,9 @@ func givenFlags(cmd *cobra.Command) (all []string) {
 	return all
 }
 
-// secrets returns notes on secrets that the service must find by itself. The
-// command never contains a secret, because other programs can read commands.
+// secrets returns notes on the secrets that the user must provide to the
+// service. The service's command never contains a secret, because other
+// programs can read it.
 func (f *watchFlags) secrets() (notes []string) {
 	keys := &f.ask.keys
 	if path, err := keys.file(); err == nil && keys.passphraseFile == "" {
@@ -97,7 +98,7 @@ func (f *watchFlags) secrets() (notes []string) {
 	return notes
 }
 
-// encryptedKey reports whether only a passphrase opens a key file.
+// encryptedKey reports whether a key file can be opened only with a passphrase.
 func encryptedKey(path string) bool {
 	this, err := device.This()
 	if err != nil {

@@ -20,21 +20,22 @@ import (
 	"cpar/user/device"
 )
 
-// watchState is the state of a cpar watch, in a file that cpar doctor reads. It
-// names no photo and no keyword.
+// A watchState is the state of a running cpar watch, in a file that cpar doctor
+// reads. It contains no names of photos and no keywords.
 type watchState struct {
 	Folders []string  `json:"folders"`
 	Began   time.Time `json:"began"`
-	Photos  int       `json:"photos"` // annotated since Began
+	Photos  int       `json:"photos"` // number of photos annotated since Began
 	Waiting int       `json:"waiting"`
-	Failed  int       `json:"failed"` // among the last photos
+	Failed  int       `json:"failed"` // number of failures among the last photos
 	Last    time.Time `json:"last,omitzero"`
-	Rests   string    `json:"rests,omitempty"` // why photos wait
+	Rests   string    `json:"rests,omitempty"` // reason why photos wait, or ""
 	Problem string    `json:"problem,omitempty"`
 }
 
-// watchStatus holds the lock that allows only one watch for the same folders. A
-// process that is killed loses the lock but leaves the file.
+// A watchStatus writes the state to its file. It holds a lock that prevents a
+// second watch of the same folders. A process that is killed loses the lock but
+// leaves the file.
 type watchStatus struct {
 	path string
 	lock *flock.Flock
@@ -87,7 +88,7 @@ func (s *watchStatus) close(err error) {
 	if err != nil {
 		s.set(func(w *watchState) { w.Problem = err.Error() })
 	} else {
-		os.Remove(s.path) // keep the lock, which another process may have opened
+		os.Remove(s.path) // but keep the lock file, which another process may have opened
 	}
 	s.lock.Close()
 }

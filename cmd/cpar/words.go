@@ -28,26 +28,28 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// wordsFlags make a command suggest words from outside the collection. They
-// come from the text half of a CLIP-like network or, without an index, from a
-// classifier.
+// wordsFlags make a command suggest words from outside the collection. The
+// words come from the text half of a CLIP-like network or, if there is no
+// index, from a classifier.
 type wordsFlags struct {
-	own              bool // suggest words without an index
+	own              bool // whether to suggest words without an index
 	model, tokenizer string
 	list, file       string
 	maxKeywords      int
 	least            float64
 	write            bool
 
-	asked  []string // from list and file, nil for everyday words
+	asked  []string // the words in list and file, nil for everyday words
 	photos *zeroshot.Annotator
-	// vocabulary is the owner's vocabulary, nil without an index.
+	// vocabulary is the owner's vocabulary, or nil if there is no index.
 	vocabulary *vocabulary.Vocabulary
 }
 
-// Scores order words. Among five hundred words, a score of one twentieth is
-// unlikely to be due to chance. Of the words that the bundled network scores at
-// minClassWord or more, 34 % were right on every ninth photo of Corel-5k.
+// These are the default maximum number and minimum scores of words. Scores are
+// not probabilities. Among five hundred words, a score of minWord, one
+// twentieth, is unlikely to be due to chance. minClassWord is for the bundled
+// network. On every ninth photo of Corel-5k, 34 % of the words with at least
+// that score were right.
 const (
 	maxWords     = 5
 	minWord      = 0.05
@@ -68,7 +70,7 @@ func (f *wordsFlags) addHalf(c *cobra.Command, use string) {
 	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder (default: the one beside it)")
 }
 
-// findHalf replaces a set's name with the file of its text half.
+// findHalf replaces the name of a set by the path of the set's text half.
 func (f *wordsFlags) findHalf() (err error) {
 	if f.model == settings.None {
 		f.model = ""
@@ -77,13 +79,13 @@ func (f *wordsFlags) findHalf() (err error) {
 	return err
 }
 
-// vectors returns the text half for profile network, or nil. The network inside
-// cpar has no text half.
+// vectors returns the text half of the image network, for profile "network". It
+// returns nil if there is none, as for the network inside cpar.
 func (f *wordsFlags) vectors(ctx context.Context, m *modelFlags, cache *feature.Cache, report progress.Func) (profile.TextVectors, error) {
 	if f.model == "" || m.path == "" || m.path == bundled.Name {
 		return nil, nil
 	}
-	half, err := zeroshot.Open(f.model, f.tokenizer) // finds errors before the long work
+	half, err := zeroshot.Open(f.model, f.tokenizer) // open it now, so that errors appear before the long work
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +103,8 @@ func (f *wordsFlags) addWrite(c *cobra.Command) {
 	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, also write words from outside the collection, which are otherwise only shown")
 }
 
-// shown reports whether words are needed. If keywords are written but not
-// printed, words are needed only if they are written, too.
+// shown reports whether words are needed. If the command writes keywords
+// without printing them, it needs words only to write them, too.
 func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	if f.model == "" {
 		return false
@@ -120,7 +122,7 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 }
 
 // parse checks the flags and reads the list of words. If --model names a set,
-// its text half is the default.
+// the set's text half is the default.
 func (f *wordsFlags) parse(cmd *cobra.Command, m *modelFlags, written bool) error {
 	if s, ok := findSet(m.set); ok && f.model == "" {
 		if _, ok := s.File("text"); ok {
@@ -174,7 +176,7 @@ func (f *wordsFlags) parse(cmd *cobra.Command, m *modelFlags, written bool) erro
 }
 
 // open computes the vectors of the words before the first request. A broken
-// text half is then found early, and its memory is freed.
+// text half is thereby found early, and its memory can be freed.
 func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cache, notes io.Writer, report progress.Func) error {
 	o := zeroshot.Options{Asked: f.asked, MaxKeywords: f.maxKeywords, MinScore: f.least, Cache: cache, Progress: report}
 	if f.model == "" {
@@ -200,7 +202,7 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	switch {
 	case err != nil || f.doubt() == "":
 		return err
-	case f.write: // wrong words would stay in photos
+	case f.write: // refuse, because wrong words would stay in photos
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrInput, f.doubt()), "pass the text half that belongs to --model, or leave --words-write out")
 	case notes != nil:
 		fmt.Fprintf(notes, "note: %s\n", f.doubt())
@@ -231,8 +233,8 @@ func (f *wordsFlags) suggest(o *library.Options) {
 	}
 }
 
-// keywords returns a photo's words besides its keywords, in the spelling of the
-// owner's vocabulary.
+// keywords returns the words for a photo, except those among its keywords. It
+// spells them as the owner's vocabulary does.
 func (f *wordsFlags) keywords(path string, known []rank.Keyword) (words []zeroshot.Score, err error) {
 	found, err := f.photos.Keywords(path, textOf(known))
 	seen := textOf(known)
@@ -259,8 +261,8 @@ type photoWords struct {
 	err   error
 }
 
-// of finds the words of photos. It runs after the last request, so that nothing
-// sent can depend on them.
+// of finds the words for all photos. It runs after the last request, so that no
+// request can depend on the words.
 func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
 	out := make([]photoWords, len(all))
 	if f.photos == nil {

@@ -1,5 +1,5 @@
-// Package bundled holds the image network that is part of the program, so that
-// photos are compared by their content without a download.
+// Package bundled holds an image network that is part of the program, so that
+// the program can compare photos by content without a download.
 //
 //	go generate ─▶ mobilenet_v2.onnx ─▶ Model ─▶ package encoder
 //
@@ -22,20 +22,20 @@ import (
 // 104342d2d3480b3e66203073dac24f4e2dbb4c41, converted to ONNX in float32.
 //go:generate go run ./gen ../../../shared/models/mobilenet_v2_1.0_224.onnx mobilenet_v2.onnx
 
-// Name selects this network wherever a model file can be named.
+// Name selects this network wherever a user can name a model file.
 const Name = "bundled"
 
-// Digest is the SHA-256 of the file. Indexes store it as part of
-// encoder.Encoder.Digest.
+// Digest is the SHA-256 of the file. It enters the encoder digest
+// (encoder.Encoder.Digest), which indexes store.
 const Digest = "108dd9cd2a4a2555b4bf5ad4315d5f0817091f2d8cd0b24b853c29d25597a999"
 
 //go:embed mobilenet_v2.onnx
 var file []byte
 
 // Model returns the ONNX file, which the caller must not change. Its input is
-// 1×3×224×224 float32. Its outputs are embedding, 1×1280 values from 0 to 6,
-// and logits, 1×1001. Metadata entry "labels" names the 1,001 classes, one per
-// line.
+// 1×3×224×224 float32. Its outputs are "embedding", 1×1280 values from 0 to 6,
+// and "logits", 1×1001. The metadata entry "labels" lists the 1,001 class
+// names, one per line.
 func Model() ([]byte, error) {
 	if fmt.Sprintf("%x", sha256.Sum256(file)) != Digest {
 		return nil, fmt.Errorf("the network inside this program (mobilenet_v2.onnx) is damaged; install the program again")
@@ -47,8 +47,9 @@ func Model() ([]byte, error) {
 // preprocessing.
 const EncoderDigest = "1e2ee19ba2bc26dafd545cd81590fa56a526aa5f65da3ff0f12f5ee5635d37d9"
 
-// lastLayer is the fully connected layer from embedding to logits, with one row
-// per class. The first class is "background".
+// lastLayer is the fully connected layer from "embedding" to "logits". It has
+// one row of weights, one scale and one bias per class. The first class is
+// "background".
 type lastLayer struct {
 	weights     []int8
 	scale, bias []float32
@@ -88,8 +89,8 @@ var classifier = sync.OnceValues(func() (*lastLayer, error) {
 })
 
 // Classes returns the probabilities of ImageNet's 1,000 classes for an
-// embedding, which is the input of the network's last layer. The program
-// therefore runs the network only up to the embedding.
+// embedding. It applies only the network's last layer, so the program runs the
+// network just once, up to the embedding.
 func Classes(embedding []float32) ([]float32, error) {
 	l, err := classifier()
 	if err != nil {

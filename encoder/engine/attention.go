@@ -10,9 +10,9 @@ import (
 )
 
 // compileAttention implements Attention of opset 23: softmax(q·kᵀ·scale +
-// mask)·v for each head. Queries, keys and values are batch × heads × positions
-// × size, or batch × positions × (heads·size) with the numbers of heads as
-// attributes.
+// mask)·v for each head. The shape of queries q, keys k and values v is batch ×
+// heads × positions × size, or batch × positions × (heads·size) with the
+// numbers of heads in attributes.
 func compileAttention(c *call) error {
 	if len(c.node.Out) > 1 && slices.ContainsFunc(c.node.Out[1:], func(s string) bool { return s != "" }) || len(c.in) > 4 && (c.has(4) || c.has(5)) {
 		return onnx.Unsupported("past keys and values are not supported")
@@ -21,8 +21,8 @@ func compileAttention(c *call) error {
 	causal := c.flagAttribute("is_causal", false)
 	scale := c.floatAttribute("scale", 0)
 	softcap := c.floatAttribute("softcap", 0)
-	c.intAttribute("qk_matmul_output_mode", 0) // concerns only an omitted output
-	delete(c.attributes, "softmax_precision")  // always float32 here
+	c.intAttribute("qk_matmul_output_mode", 0) // affects only an output that is not supported
+	delete(c.attributes, "softmax_precision")  // the engine always uses float32
 	q, k, v := c.heads(c.input(0), queryHeads), c.heads(c.input(1), keyHeads), c.heads(c.input(2), keyHeads)
 	if c.err != nil {
 		return c.err

@@ -9,17 +9,19 @@ import (
 	"cpar/internal/f32"
 )
 
-// A binary is an operator of two tensors. Function row computes a row of
-// floats. Its inputs advance along the row by dx and dy elements, each 0 or 1.
-// Function exact, if not nil, computes integer constants exactly.
+// A binary is an elementwise operator of two tensors.
 type binary struct {
-	row   func(out, x, y []float32, dx, dy int)
+	// row computes a row of float32 results. Per result, it advances by dx
+	// elements in x and by dy elements in y. Both are 0 or 1, where 0 repeats
+	// the first element.
+	row func(out, x, y []float32, dx, dy int)
+	// exact computes a result for integer constants exactly. It may be nil.
 	exact func(x, y int64) (int64, error)
-	truth bool // the result is boolean
-	whole bool // also accepts booleans
+	truth bool // whether the result is boolean
+	whole bool // whether the operator also accepts booleans
 }
 
-// total adapts an operator that cannot fail.
+// total adapts an operator that cannot fail to the type of binary.exact.
 func total(f func(x, y int64) int64) func(x, y int64) (int64, error) {
 	return func(x, y int64) (int64, error) { return f(x, y), nil }
 }
@@ -72,7 +74,8 @@ var binaries = map[string]binary{
 	"Or":             logical(func(x, y bool) bool { return x || y }),
 	"Xor":            logical(func(x, y bool) bool { return x != y }),
 	// The result of Mod has the sign of the divisor, as in Python. The result
-	// of fmod has the sign of the dividend.
+	// of "fmod", which is Mod with attribute fmod, has the sign of the
+	// dividend.
 	"Mod":  {exact: modulo},
 	"fmod": {row: each(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }), exact: remainder},
 }
@@ -176,7 +179,8 @@ func remainder(x, y int64) (int64, error) {
 	return x % y, nil
 }
 
-// compileBinary implements operators of two tensors, with numpy's broadcasting.
+// compileBinary implements the operators in the table binaries, with numpy's
+// broadcasting.
 func compileBinary(c *call) error {
 	op := c.node.Op
 	if op == "Mod" && c.flagAttribute("fmod", false) {
@@ -208,7 +212,7 @@ func (c *call) binary(op string, x, y *value) *value {
 		row = each(func(x, y float32) float32 {
 			r, err := o.exact(int64(x), int64(y))
 			if err != nil {
-				return float32(math.NaN()) // refused as not an integer
+				return float32(math.NaN()) // which checkIntegers (run.go) refuses
 			}
 			return float32(r)
 		})
@@ -216,7 +220,7 @@ func (c *call) binary(op string, x, y *value) *value {
 	if row == nil {
 		return c.fail(onnx.Unsupported("it is not supported for floats"))
 	}
-	// Overwriting an input is safe only if each element is read once.
+	// Overwriting input x is safe only if each of its elements is read once.
 	s := &step{in: []*value{x, y}, inPlace: count(x.shape) == count(b.shape), op: op}
 	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], row) }
 	if o.exact != nil {
@@ -236,7 +240,7 @@ func (c *call) binary(op string, x, y *value) *value {
 }
 
 // clipByConstant emits Max or Min with a constant number as a clip, which a
-// convolution can absorb. It returns nil otherwise.
+// convolution can absorb (fuse.go). Otherwise it returns nil.
 func (c *call) clipByConstant(op string, x, y *value) *value {
 	if op != "Max" && op != "Min" || x.kind != floats {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"cpar/encoder/onnx"
 )
 
-const maxDepth = 32
+const maxDepth = 32 // maximum depth of nested graphs and function calls
 
 func compileIf(c *call) error {
 	condition := c.given(0)
@@ -75,7 +75,7 @@ func (c *call) compileFunction(f *onnx.Function) error {
 				own.Attributes = append(own.Attributes, &as)
 			}
 		}
-		// Drop inputs that the call omits.
+		// Clear the names of inputs that the call omits.
 		own.In = nil
 		for _, name := range n.In {
 			for i := len(c.in); i < len(f.In); i++ {
@@ -90,8 +90,8 @@ func (c *call) compileFunction(f *onnx.Function) error {
 	return c.enter(inner, nodes, nil, f.Out)
 }
 
-// enter compiles the nodes of an inner graph or a function and adopts its
-// outputs.
+// enter compiles the nodes of an inner graph or a function. The node's outputs
+// become the values of the inner outputs.
 func (c *call) enter(inner *builder, nodes []*onnx.Node, constants []*onnx.Tensor, outputs []string) error {
 	if inner.depth++; inner.depth > maxDepth {
 		return limitError("graphs are nested more than %d deep", maxDepth)
@@ -146,8 +146,8 @@ func (b *builder) graph(nodes []*onnx.Node, constants []*onnx.Tensor) error {
 	return nil
 }
 
-// lookup returns a tensor of this graph or an outer one, or the reason why it
-// cannot be computed, or neither.
+// lookup returns a tensor of this graph or an outer graph, or the reason why it
+// cannot be computed. Both results are nil for an unknown name.
 func (b *builder) lookup(name string) (*value, error) {
 	for ; b != nil; b = b.outer {
 		if v := b.values[name]; v != nil {

@@ -7,9 +7,9 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// fail records the first failure of a node and returns an empty value in place
-// of the result. A compile function may therefore read several inputs and
-// attributes and check c.err once, before it relies on a shape.
+// fail records the first failure of a node in c.err and returns an empty value.
+// A compile function can therefore read several inputs and attributes, and
+// check c.err once before it relies on a shape.
 func (c *call) fail(err error) *value {
 	if c.err == nil {
 		c.err = err
@@ -19,7 +19,7 @@ func (c *call) fail(err error) *value {
 
 func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
 
-// given returns the i-th input, which may be empty and of any kind.
+// given returns the i-th input of any kind and shape.
 func (c *call) given(i int) *value {
 	if !c.has(i) {
 		return c.fail(fmt.Errorf("input %d is missing", i))
@@ -35,7 +35,8 @@ func (c *call) any(i int) *value {
 	return v
 }
 
-// input returns the i-th input, which must be a tensor of floats.
+// input returns the i-th input. It fails if the input does not hold floats or
+// has no element.
 func (c *call) input(i int) *value {
 	if c.has(i) && c.in[i].kind != floats {
 		return c.fail(fmt.Errorf("input %d holds %s", i, c.in[i].kind))
@@ -44,7 +45,7 @@ func (c *call) input(i int) *value {
 }
 
 // weights returns the i-th input, which must be a constant of the given shape.
-// -1 stands for any length.
+// In shape, -1 stands for any length.
 func (c *call) weights(i int, shape ...int) *value {
 	v := c.input(i)
 	if !v.constant() {
@@ -57,8 +58,8 @@ func (c *call) weights(i int, shape ...int) *value {
 	return v
 }
 
-// finiteWeights returns a copy of the data of weights, which must be finite, or
-// nil after a failure.
+// finiteWeights returns a copy of the elements of the i-th input (see weights).
+// It fails, and returns nil, if an element is not finite.
 func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	v := c.weights(i, shape...)
 	if c.err != nil {
@@ -69,8 +70,8 @@ func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	return data
 }
 
-// scalar returns the i-th input, a constant of one element, or the default if
-// the input is omitted.
+// scalar returns the i-th input, a constant of one element, or parameter
+// otherwise if the input is omitted.
 func (c *call) scalar(i int, otherwise float32) float32 {
 	if !c.has(i) {
 		return otherwise
@@ -138,8 +139,8 @@ func (b *builder) copyOf(v *value) ([]float32, error) {
 	return []float32{}, nil
 }
 
-// finiteCopy is copyOf for weights. It checks that they are finite, once here
-// instead of for every image.
+// finiteCopy is like copyOf, but fails if an element is not finite. Checking
+// constants here avoids checking them for every image.
 func (b *builder) finiteCopy(v *value) ([]float32, error) {
 	data, err := b.copyOf(v)
 	if err == nil && !finite(data) {
@@ -159,7 +160,8 @@ func exactFloats(whole []int64) ([]float32, error) {
 	return out, nil
 }
 
-// maxExact is the largest n for which float32 holds all integers up to n.
+// maxExact is the largest n for which float32 represents all integers from −n
+// to n.
 const maxExact = 1 << 24
 
 func (b *builder) allocate(bytes int64) error {
@@ -169,8 +171,8 @@ func (b *builder) allocate(bytes int64) error {
 	return nil
 }
 
-// attribute returns an attribute, or nil if absent, and removes it from the
-// attributes not yet handled.
+// attribute returns an attribute, or nil if absent. It deletes the attribute
+// from c.attributes, so that unsupported ones remain there.
 func (c *call) attribute(name string, kind onnx.Kind) *onnx.Attribute {
 	a := c.attributes[name]
 	if a == nil {
@@ -207,7 +209,7 @@ func (c *call) stringAttribute(name, otherwise string) string {
 	return attributeOf(c, name, onnx.KindString, otherwise, func(a *onnx.Attribute) string { return a.S })
 }
 
-// rawInts returns an attribute of any number of integers, or nil if absent.
+// rawInts returns an attribute that is a list of integers, or nil if absent.
 func (c *call) rawInts(name string) []int64 {
 	return attributeOf(c, name, onnx.KindInts, nil, func(a *onnx.Attribute) []int64 { return a.Ints })
 }
@@ -236,8 +238,8 @@ func (c *call) axisAttribute(otherwise int64, rank int) int {
 	return c.axis(c.intAttribute("axis", otherwise), rank)
 }
 
-// emit adds a step that computes the node's first output, a tensor of floats.
-// work is the number of multiply-adds.
+// emit adds a step that computes the node's first output, a tensor of floats of
+// the given shape. Parameter work is the number of multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
 	return c.setOutput(c.step(floats, s, shape, work))
 }
@@ -249,8 +251,8 @@ func (c *call) setOutput(v *value) error {
 	return c.err
 }
 
-// step adds a step and returns its output. It computes the output at once if
-// all inputs are constants.
+// step adds step s and returns its output. If all inputs are constants, it
+// computes the output immediately instead of adding s.
 func (c *call) step(k kind, s *step, shape []int, work int64) *value {
 	n := c.check(shape)
 	if c.err != nil {
@@ -265,7 +267,7 @@ func (c *call) step(k kind, s *step, shape []int, work int64) *value {
 		s.op = c.node.Op
 	}
 	s.out = &value{name: c.node.Out[0], kind: k, shape: slices.Clone(shape), producer: s}
-	if n == 0 { // nothing to compute
+	if n == 0 { // the output is empty
 		s.out.producer = nil
 		return s.out
 	}
@@ -279,7 +281,8 @@ func (c *call) step(k kind, s *step, shape []int, work int64) *value {
 	return s.out
 }
 
-// A mover arranges, selects or maps elements of either type.
+// A mover arranges, selects or maps elements, which are float32 or 64-bit
+// integers.
 type mover[T float32 | int64] func(out []T, in [][]T)
 
 func mapped[T float32 | int64](f func(T) T) mover[T] {
@@ -290,7 +293,8 @@ func mapped[T float32 | int64](f func(T) T) mover[T] {
 	}
 }
 
-// moves sets the kernels of a step that needs no scratch and cannot fail.
+// moves sets both kernels of a step that needs no scratch memory and cannot
+// fail.
 func (s *step) moves(run mover[float32], exact mover[int64]) {
 	s.run = func(out []float32, in [][]float32, _ []float32) { run(out, in) }
 	s.exact = func(out []int64, in [][]int64) error {
@@ -304,8 +308,8 @@ func (c *call) moving(s *step, k kind, shape []int, run mover[float32], exact mo
 	return c.step(k, s, shape, 0)
 }
 
-// check returns the number of elements of a shape, which must be within the
-// limits.
+// check returns the number of elements of a shape. It fails if the shape
+// exceeds a limit.
 func (c *call) check(shape []int) int {
 	if len(shape) > maxRank {
 		c.fail(onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank))
@@ -336,8 +340,8 @@ func (c *call) constantOf(k kind, shape []int, data []int64) *value {
 	return &value{name: c.node.Out[0], kind: k, shape: shape, ints: data}
 }
 
-// axis returns axis a of a tensor of the given rank. Negative axes count from
-// the end.
+// axis returns the non-negative number of axis a for a tensor of the given
+// rank. A negative a counts from the end.
 func (c *call) axis(a int64, rank int) int {
 	if a < int64(-rank) || a >= int64(rank) {
 		c.fail(fmt.Errorf("axis %d is out of range for a tensor of %d dimensions", a, rank))
@@ -349,8 +353,9 @@ func (c *call) axis(a int64, rank int) int {
 	return int(a)
 }
 
-// listBefore reads a list of integers: before opset since from an attribute,
-// and later from the i-th input. It returns nil if the list is absent.
+// listBefore reads a list of integers: the named attribute in opsets before
+// parameter since, and the i-th input in later opsets. It returns nil if the
+// list is absent.
 func (c *call) listBefore(since int64, name string, i int) []int64 {
 	switch {
 	case c.opset < since:

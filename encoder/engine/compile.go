@@ -3,21 +3,20 @@
 //	onnx.Model ─▶ Compile ─▶ Program
 //	inputs, float32 by name ─▶ Run ─▶ wanted tensors, float32 by name
 //
-// Compile turns nodes into steps, one for each operator that remains after
-// folding:
+// Compile turns nodes into steps, the operators that must run for each image:
 //
 //	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ needed steps ─ fusing ─▶ packed weights, memory
 //
-// Operators whose inputs are constant are computed at compile time (fold.go),
-// with exact 64-bit integers, because exporters use integers to compute shapes.
-// At run time every tensor is float32, and integers are checked to be at most
-// 2²⁴, so that float32 is exact.
+// Operators whose inputs are constant are computed at compile time (fold.go).
+// Integers are then exact 64-bit integers, because exporters use them to
+// compute shapes. At run time every tensor is float32. Integers are checked to
+// be at most 2²⁴ in magnitude, up to which float32 is exact.
 //
 // Operators follow opsets 7 to 25 (github.com/onnx/onnx, docs/Operators.md).
-// Other operators are refused by name, because an almost correct network would
-// give plausible but wrong vectors. Files are untrusted: Compile checks sizes,
-// work and memory against onnx.Limits before allocating, and a run allocates
-// only the counted memory and the results.
+// Compile refuses other operators by name, because an almost correct network
+// would give plausible but wrong vectors. Files are untrusted: Compile checks
+// sizes, work and memory against onnx.Limits before allocating, and a run
+// allocates only the counted memory and the results.
 //
 // Convolutions (window.go) and linear layers are products with packed weights
 // (package internal/f32). Normalisation, biases and clips are folded into these
@@ -36,24 +35,27 @@ import (
 
 const (
 	minOpset, maxOpset = 7, 25
-	maxWindow          = 64 // of kernels, strides and pads
-	maxRank            = 8
+	maxWindow          = 64 // length of kernels, strides and pads per axis
+	maxRank            = 8  // dimensions of a tensor
 	maxList            = 64 // entries of a list of integers
 )
 
 // Options configure Compile.
 type Options struct {
 	Limits onnx.Limits
-	// Inputs are the shapes of inputs. By default the file's shapes apply, with
-	// 1 for open dimensions.
+	// Inputs holds the shapes of inputs by name. For other inputs, the file's
+	// shape applies, with 1 for open dimensions.
 	Inputs map[string][]int
-	// Choose is called once all shapes are known, and names the tensors that
-	// Run returns. By default, Run returns the graph's outputs.
+	// Choose names the tensors that Run returns, by default the graph's
+	// outputs. It is called once shapes are determined. Its parameter returns
+	// the shape of a tensor and reports whether that shape is known.
 	Choose func(shape func(name string) ([]int, bool)) ([]string, error)
 
 	noFusion bool // disables fusing, for tests
 }
 
+// A kind is the kind of elements that a tensor holds in the file. At run time,
+// elements of all kinds are float32.
 type kind uint8
 
 const (
@@ -70,43 +72,45 @@ type value struct {
 	name     string
 	shape    []int
 	kind     kind
-	tensor   *onnx.Tensor // of a constant in the file
-	floats   []float32    // data of a constant, nil until needed
-	ints     []int64      // data of an integer or boolean constant, nil until needed
-	producer *step        // the step that computes it, nil for inputs and constants
-	input    int          // number of an input, from 1
-	retained bool         // needed after the run
-	last     int          // the last step that reads it
-	slot     int          // slot in the arena
+	tensor   *onnx.Tensor // the constant in the file, if it is one
+	floats   []float32    // elements of a constant, nil until needed
+	ints     []int64      // elements of an integer or boolean constant, nil until needed
+	producer *step        // the step that computes the value, nil for inputs and constants
+	input    int          // the input's number from 1, or 0 if the value is not an input
+	retained bool         // whether the value is needed after the run
+	last     int          // index of the last step that reads the value
+	slot     int          // index of the value's memory in the arena (run.go)
 }
 
 func (v *value) constant() bool { return v.producer == nil && v.input == 0 }
 
-// A kernel computes out from in, all in row-major order. scratch has the length
-// that the step requested and arbitrary contents.
+// A kernel computes tensor out from the tensors in, all in row-major order.
+// Parameter scratch has the length that the step requested and arbitrary
+// contents.
 type kernel func(out []float32, in [][]float32, scratch []float32)
 
 // A step is one operator, ready to run.
 type step struct {
-	label   string // of the node, for errors
+	label   string // description of the node, for errors
 	op      string
 	in      []*value
 	out     *value
 	run     kernel
-	inPlace bool // whether out may overwrite in[0]
-	scratch int  // number of float32
-	work    int64
+	inPlace bool  // whether out may overwrite in[0]
+	scratch int   // length of the kernel's scratch memory, in float32
+	work    int64 // number of multiply-adds
 	// exact computes the same results for constant integers and booleans. It is
-	// nil if unsupported, or if run is exact for all float32 values.
+	// nil if the operator does not support them, or if run is exact for all
+	// float32 values.
 	exact func(out []int64, in [][]int64) error
-	// sizes, if given, holds the lengths of the axes that the indices in in[1]
-	// select from. run and exact do not check indices, so out-of-range indices
-	// are refused first.
+	// If in[1] holds indices, sizes holds the lengths of the axes that they
+	// index. Indices out of range are refused before run or exact is called,
+	// because these functions do not check them.
 	sizes []int
-	// pack, if not nil, prepares constants that are not among the inputs. It is
-	// called after fusing.
+	// If pack is not nil, it is called once after fusing. It packs constants,
+	// such as weights, that are not in field in.
 	pack func() error
-	// These fields mark candidates for fusing (fuse.go).
+	// These fields are set for steps that fuse.go can combine with others.
 	conv       *conv
 	affine     *affine
 	bounds     *bounds
@@ -119,41 +123,42 @@ type step struct {
 type builder struct {
 	*state
 	opset  int64
-	outer  *builder // of the surrounding graph
-	values map[string]*value
-	failed map[string]error // tensors that cannot be computed, with reasons
-	sorted []*onnx.Node
+	outer  *builder          // builder of the surrounding graph, or nil
+	values map[string]*value // tensors by name
+	failed map[string]error  // for each tensor that cannot be computed, the reason
+	sorted []*onnx.Node      // nodes sorted by dependency
 }
 
 // A state is shared by all graphs of a model.
 type state struct {
 	limits    onnx.Limits
-	functions map[string]*onnx.Function // by domain and name
+	functions map[string]*onnx.Function // by functionKey
 	steps     []*step
 	inputs    []*value
-	bytes     int64 // of constants in memory
-	work      int64 // of folding
-	depth     int   // of nested graphs
-	entered   int   // nodes of nested graphs
+	bytes     int64 // bytes of constants in memory
+	work      int64 // multiply-adds spent on folding constants
+	depth     int   // depth of the current nested graph
+	entered   int   // number of nodes of nested graphs so far
 	noFusion  bool
 }
 
-// A call is one node during compilation.
+// A call is one node that is being compiled.
 type call struct {
 	*builder
 	node       *onnx.Node
-	in         []*value // nil for an omitted optional input
-	attributes map[string]*onnx.Attribute
-	err        error // the first failure to read or compute (see fail)
+	in         []*value                   // nil for an omitted optional input
+	attributes map[string]*onnx.Attribute // attributes that the compile function has not yet read
+	err        error                      // the first failure (see fail)
 }
 
-// errLimit reports an exceeded limit. It ends a compilation even if no wanted
-// tensor needs the node.
+// errLimit reports that a limit was exceeded. It ends the compilation even if
+// the tensors that Run returns do not need the node.
 type errLimit struct{ error }
 
 func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(format, args...)} }
 
-// Compile prepares a model. It does not retain the data of m.
+// Compile prepares model m to run. The result does not refer to the file's
+// data.
 func Compile(m *onnx.Model, o Options) (*Program, error) {
 	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m), noFusion: o.noFusion}, opset: m.Opset, values: map[string]*value{}}
 	if b.opset < minOpset || b.opset > maxOpset {
@@ -216,8 +221,9 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) e
 	return nil
 }
 
-// node compiles one node. A failure other than a limit is an error only if a
-// wanted tensor needs the node.
+// node compiles one node. It returns an error only for an exceeded limit. Other
+// failures go to b.failed, because they matter only if a wanted tensor needs
+// the node.
 func (b *builder) node(n *onnx.Node) error {
 	c, err := b.call(n)
 	if err == nil {
@@ -243,6 +249,7 @@ func (b *builder) node(n *onnx.Node) error {
 	return nil
 }
 
+// errUpstream wraps the failure of an earlier node that computes an input.
 type errUpstream struct{ error }
 
 func (b *builder) call(n *onnx.Node) (*call, error) {
@@ -253,8 +260,8 @@ func (b *builder) call(n *onnx.Node) (*call, error) {
 			return nil, errUpstream{err}
 		}
 		if v == nil && name != "" {
-			// Sorting ensures that every input exists, except for outputs that
-			// a node did not produce, such as Dropout's mask.
+			// Sorting ensures that every input exists. The exceptions are
+			// outputs that the engine does not compute, such as Dropout's mask.
 			return nil, onnx.Unsupported("its input %.80q is an output that is not supported", name)
 		}
 		c.in = append(c.in, v)

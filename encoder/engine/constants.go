@@ -7,7 +7,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// Operators whose output is constant once shapes are known.
+// This file implements operators whose output is constant once shapes are
+// known.
 
 func compileConstant(c *call) error {
 	v := &value{name: c.node.Out[0]}
@@ -100,7 +101,7 @@ func compileRange(c *call) error {
 	}
 	n := int64(0)
 	if (of[1] > of[0]) == (of[2] > 0) && of[1] != of[0] {
-		if distance <= 0 || (distance-1)/each >= int64(c.limits.Elements) { // or the distance overflowed
+		if distance <= 0 || (distance-1)/each >= int64(c.limits.Elements) { // distance <= 0 means that the difference overflowed
 			return limitError("a range of more than the %d elements accepted", c.limits.Elements)
 		}
 		n = (distance-1)/each + 1
@@ -125,8 +126,9 @@ func rangeOf[T any](c *call, read func(*value) ([]T, error)) (of [3]T, err error
 	return of, nil
 }
 
-// compileCast does not round to narrower float types, because all values are
-// float32 at run time. Integer constants wrap around as in the target type.
+// compileCast implements Cast and CastLike. It does not round to narrower float
+// types, because all values are float32 at run time. Integer constants wrap
+// around as in the target type.
 func compileCast(c *call) error {
 	x := c.given(0)
 	var to onnx.Type
@@ -142,7 +144,7 @@ func compileCast(c *call) error {
 			return fmt.Errorf("type %d is unknown", t)
 		}
 	}
-	for _, name := range []string{"saturate", "round_mode"} { // only for float8
+	for _, name := range []string{"saturate", "round_mode"} { // these attributes affect only float8
 		delete(c.attributes, name)
 	}
 	k := kindOf(to)
@@ -152,7 +154,7 @@ func compileCast(c *call) error {
 	s := &step{in: []*value{x}, inPlace: true}
 	switch {
 	case k == floats && x.constant() && x.kind == ints:
-		data, err := c.intsOf(x) // rounded if float32 cannot hold it
+		data, err := c.intsOf(x) // integers that float32 cannot hold are rounded
 		if err != nil {
 			return err
 		}
@@ -177,7 +179,7 @@ func compileCast(c *call) error {
 	default: // to integers
 		s.moves(mapped(func(v float32) float32 { return float32(math.Trunc(float64(v))) }),
 			mapped(func(v int64) int64 { return wrapped(v, to) }))
-		if x.constant() && x.kind == floats { // integers beyond 2²⁴ are exact, too
+		if x.constant() && x.kind == floats { // keeps integers beyond 2²⁴ exact
 			data, err := c.floatsOf(x)
 			if err != nil {
 				return err
@@ -222,13 +224,13 @@ func wrapped(v int64, to onnx.Type) int64 {
 	return v
 }
 
-// compileDequantize computes weights that a file stores as integers with a
-// scale, y = (x − zero)·scale. The engine has no arithmetic on integers that are
-// computed from the image.
+// compileDequantize computes y = (x − zero)·scale for weights x that a file
+// stores as integers. It refuses an x computed from the image, because the
+// engine has no integer arithmetic at run time.
 func compileDequantize(c *call) error {
 	x, scales := c.any(0), c.any(1)
 	block := c.intAttribute("block_size", 0)
-	delete(c.attributes, "output_dtype") // every floating type becomes float32
+	delete(c.attributes, "output_dtype") // the engine always uses float32
 	switch {
 	case c.err != nil:
 		return c.err
@@ -239,10 +241,10 @@ func compileDequantize(c *call) error {
 	case block != 0:
 		return onnx.Unsupported("scales for blocks of an axis are not supported")
 	}
-	// Element i has scale number i/along modulo channels.
+	// The index of the scale of element i is i/along modulo channels.
 	along, channels := count(x.shape), 1
 	if count(scales.shape) == 1 {
-		delete(c.attributes, "axis") // it has no effect
+		delete(c.attributes, "axis") // the axis has no effect with a single scale
 	} else {
 		axis := c.axisAttribute(1, len(x.shape))
 		if c.err != nil {
@@ -268,7 +270,8 @@ func compileDequantize(c *call) error {
 	return c.emit(s, x.shape, int64(len(data)))
 }
 
-// perChannel returns the i-th input, a constant with one value per channel.
+// perChannel returns the i-th input, a constant with one finite value per
+// channel.
 func (c *call) perChannel(i, channels int) []float32 {
 	v := c.any(i)
 	if !v.constant() || len(v.shape) > 1 || count(v.shape) != channels {

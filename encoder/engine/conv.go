@@ -6,25 +6,27 @@ import (
 	"cpar/internal/f32"
 )
 
-// A conv is a convolution with later operators folded into it. For each group,
-// it multiplies an m×k matrix of weights by a k×n matrix of image windows, adds
-// a bias, and clips to bounds.
+// A conv is a convolution with later operators folded into it (fuse.go). For
+// each group of channels, it multiplies an m×k matrix of weights by a k×n
+// matrix of image windows, adds a bias, and clips the result.
 type conv struct {
 	layout
-	batch             int
-	inC, outC, groups int
-	m, k              int
-	by                []float32 // factor of each output channel, until packed
-	bias              []float32 // outC
-	lo, hi            float32
-	weights           []*f32.Left // of each group
-	row               *f32.Right  // weights if each output channel is one number
-	taps              [][]float32 // of each channel of a depthwise convolution
+	batch     int         // number of images
+	inC, outC int         // numbers of input and output channels
+	groups    int         // number of groups of channels that are convolved separately
+	m         int         // output channels per group
+	k         int         // weights per output channel
+	by        []float32   // factor for each output channel, applied by pack
+	bias      []float32   // bias of each output channel
+	lo, hi    float32     // bounds to which results are clipped
+	weights   []*f32.Left // packed weights of each group
+	row       *f32.Right  // packed weights if one window covers the image (see single)
+	taps      [][]float32 // weights of each channel of a depthwise convolution
 }
 
 func compileConv(c *call) error {
 	x := c.input(0)
-	// Treat a 1-D convolution as one over images with one row.
+	// Treat a 1-D convolution as a 2-D convolution of images with one row.
 	rank := len(x.shape)
 	if rank != 3 && rank != 4 {
 		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
@@ -90,13 +92,14 @@ func (v *conv) runs() (kernel, int64) {
 
 func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
 
-// single reports whether one window covers the whole image, which makes the
-// result one row of a product.
+// single reports whether one window covers the whole image. All results of an
+// image then form one row of a matrix product.
 func (v *conv) single() bool {
 	return v.pixels() == 1 && v.groups == 1 && v.inH == v.kh && v.inW == v.kw && v.top+v.left+v.bottom+v.right == 0
 }
 
-// scale folds y·by + plus into an output channel before packing.
+// scale folds y·by + plus into the results y of an output channel, before pack
+// is called.
 func (v *conv) scale(channel int, by, plus float32) {
 	v.by[channel] *= by
 	v.bias[channel] = v.bias[channel]*by + plus
@@ -145,6 +148,8 @@ func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.Mul(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
+// rowsAtOnce returns the number of image rows per product, for about 512
+// columns.
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.pitch)) }
 
 func (v *conv) span(rows int) int { return (rows-1)*v.pitch + v.outW }

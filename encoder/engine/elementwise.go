@@ -8,12 +8,11 @@ import (
 	"cpar/internal/f32"
 )
 
-// A unary is an operator of one tensor without attributes. Function run
-// computes floats. Function exact, if not nil, computes integers exactly.
+// A unary is an elementwise operator of one tensor without attributes.
 type unary struct {
-	run   func(out, in []float32)
-	exact func(int64) int64
-	truth bool // the result is boolean
+	run   func(out, in []float32) // computes floats
+	exact func(int64) int64       // computes an integer exactly, may be nil
+	truth bool                    // whether the result is boolean
 }
 
 func eachFloat32(f func(float32) float32) func(out, in []float32) {
@@ -27,7 +26,7 @@ func eachFloat32(f func(float32) float32) func(out, in []float32) {
 var infinity = float32(math.Inf(1))
 
 // pieces returns a function that applies f to pieces that fit in the
-// first-level cache, each with scratch memory own of equal length.
+// first-level cache. Parameter own is scratch memory as long as the piece.
 func pieces(f func(out, in, own []float32)) func(out, in []float32) {
 	return func(out, in []float32) {
 		own := make([]float32, min(len(in), 1024))
@@ -105,11 +104,11 @@ func (c *call) factors(names []string, defaults ...float32) (of []float32) {
 	return of
 }
 
-// shaped holds activation functions with one or two attributes, of which the
-// first is alpha.
+// shaped holds activation functions with one or two attributes. The first
+// attribute is alpha.
 var shaped = map[string]struct {
-	other    string // name of the second attribute
-	defaults []float32
+	other    string    // name of the second attribute, or "" if there is only alpha
+	defaults []float32 // default values of the attributes
 	f        func(v, alpha, other float64) float64
 }{
 	"LeakyRelu":       {"", []float32{0.01}, func(v, a, _ float64) float64 { return max(v, 0) + a*min(v, 0) }},
@@ -160,7 +159,8 @@ func vectorised(op string, alpha, other float32) func(out, in []float32) {
 	return nil
 }
 
-// compileGelu implements v·Φ(v) or its approximation by tanh.
+// compileGelu implements v·Φ(v), with the normal distribution function Φ, or
+// its approximation by tanh.
 func compileGelu(c *call) error {
 	how := c.stringAttribute("approximate", "none")
 	if f := map[string]func(out, in []float32){"none": f32.Gelu, "tanh": geluTanh}[how]; f != nil {
@@ -169,7 +169,7 @@ func compileGelu(c *call) error {
 	return onnx.Unsupported("the approximation %.20q is not supported", how)
 }
 
-// geluTanh is v/2·(1 + tanh(√(2/π)·(v + 0.044715·v³))).
+// geluTanh computes v/2·(1 + tanh(√(2/π)·(v + 0.044715·v³))).
 var geluTanh = pieces(func(out, in, own []float32) {
 	const root = 0.7978845608028654
 	for i, v := range in {
@@ -190,8 +190,8 @@ func compileNot(c *call) error {
 		mapped(func(v float32) float32 { return 1 - v }), mapped(func(v int64) int64 { return 1 - v })))
 }
 
-// compileClip bounds its input. The bounds are attributes up to opset 10 and
-// inputs from opset 11. Misplaced bounds are refused.
+// compileClip implements Clip. Its bounds are attributes up to opset 10 and
+// inputs from opset 11.
 func compileClip(c *call) error {
 	lowest, highest := float32(-math.MaxFloat32), float32(math.MaxFloat32)
 	if c.opset < 11 {

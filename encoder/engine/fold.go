@@ -6,9 +6,9 @@ import (
 )
 
 func (b *builder) spend(work int64) error {
-	// Constants get a small part of an image's limit. Arranging shapes and
-	// weights is little work, but an elementwise operation takes much longer
-	// than a multiply-add of a product.
+	// Constants get a small part of the limit per image. Computing shapes and
+	// arranging weights takes little work, and an elementwise operation takes
+	// much longer than a multiply-add of a product.
 	most := max(b.limits.Work>>6, 1<<22)
 	if b.work += work; b.work > most {
 		return limitError("computing constants takes more than the %d multiply-adds accepted", most)
@@ -16,8 +16,8 @@ func (b *builder) spend(work int64) error {
 	return nil
 }
 
-// fold computes a step of constants. It counts memory and work, so that a small
-// file cannot request much.
+// fold computes the output of a step whose inputs are constants. It counts
+// memory and work, so that a small file cannot request much of either.
 func (b *builder) fold(s *step) error {
 	if err := b.spend(s.work); err != nil {
 		return err

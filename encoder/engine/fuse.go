@@ -7,13 +7,15 @@ import (
 	"cpar/internal/f32"
 )
 
-// An affine step computes x·by + plus for each channel (the second dimension).
+// An affine is a step that computes x·by + plus for each channel, the second
+// dimension.
 type affine struct{ by, plus []float32 }
 
+// A bounds is a step that clips its input to the range from lo to hi.
 type bounds struct{ lo, hi float32 }
 
-// fuse folds steps into predecessors that have no other reader, and replaces
-// known patterns of steps by one step.
+// fuse replaces known patterns of steps by one step. It then folds steps into
+// predecessors whose output no other step reads.
 func (b *builder) fuse() error {
 	for _, s := range b.steps {
 		if err := b.fusePatterns(s); err != nil {
@@ -79,9 +81,9 @@ func isRow(v *value, n int, shape []int) bool {
 	return v.constant() && len(v.shape) > 0 && count(v.shape) == n && v.shape[len(v.shape)-1] == n && shape[len(shape)-1] == n
 }
 
-// fusePatterns replaces the five steps of a Gelu and the seven steps of a layer
-// normalisation, as exported for older opsets. Method drop removes the unread
-// intermediate values.
+// fusePatterns turns step s into a Gelu or layer normalisation if s completes
+// such a pattern. In files of older opsets, the patterns have five and seven
+// steps. Method drop later removes the unread intermediate values.
 func (b *builder) fusePatterns(s *step) error {
 	if x := b.geluOf(s); x != nil {
 		s.op, s.in, s.inPlace = "Gelu", []*value{x}, true
@@ -123,12 +125,13 @@ func (b *builder) is(v *value, number float32) bool {
 	return err == nil && math.Abs(float64(data[0]-number)) <= 1e-6*math.Abs(float64(number))
 }
 
-// geluOf returns x if a step completes x/2·(1 + erf(x/√2)), in either order.
+// geluOf returns x if a step completes x/2·(1 + erf(x/√2)), with the factors in
+// any order, otherwise nil.
 func (b *builder) geluOf(s *step) *value {
 	if s.op != "Mul" || len(s.in) != 2 {
 		return nil
 	}
-	// (x·p)·½, or (x·½)·p.
+	// With p = 1 + erf(x/√2): (x·p)·½ here, and (x·½)·p below.
 	if m := b.factorOf(s.out, "Mul", 0.5); m != nil {
 		in := m.madeBy("Mul", 2)
 		for i := range in {
@@ -145,7 +148,7 @@ func (b *builder) geluOf(s *step) *value {
 	return nil
 }
 
-// erfOf returns x if a value is 1 + erf(x/√2).
+// erfOf returns x if a value is 1 + erf(x/√2), otherwise nil.
 func (b *builder) erfOf(p *value) *value {
 	e := b.factorOf(p, "Add", 1)
 	if e == nil {
@@ -164,8 +167,8 @@ func (b *builder) erfOf(p *value) *value {
 	return nil
 }
 
-// normalisedOf returns x and ε if a step completes d/√(mean(d²) + ε), d = x −
-// mean(x), along the last axis.
+// normalisedOf returns x and ε if a step completes d/√(mean(d²) + ε) with d = x
+// − mean(x), along the last axis, otherwise nil.
 func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
 	if s.op != "Div" || len(s.in) != 2 {
 		return nil, 0

@@ -7,8 +7,9 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compileGather takes slices along an axis by index. Negative indices count
-// from the end. Indices may depend on the network's input, as tokens do.
+// compileGather selects slices along an axis by index. Negative indices count
+// from the end. Indices may depend on the network's input, for example if they
+// are text tokens.
 func compileGather(c *call) error {
 	x, index := c.given(0), c.given(1)
 	k := c.axisAttribute(0, len(x.shape))
@@ -22,7 +23,7 @@ func compileGather(c *call) error {
 	if c.check(shape); c.err != nil {
 		return c.err
 	}
-	if count(index.shape) == 1 && index.constant() { // a slice
+	if count(index.shape) == 1 && index.constant() { // the result is one slice, a view of x
 		list, err := c.intsOf(index)
 		if err != nil {
 			return err
@@ -49,7 +50,8 @@ func gather[T float32 | int64](outer, n, inner int) mover[T] {
 	}
 }
 
-// resolved returns the position that index i denotes in an axis of length n.
+// resolved returns the position that index i denotes on an axis of length n. A
+// negative i counts from the end.
 func resolved[T float32 | int64](i T, n int) int {
 	if k := int(i); k >= 0 {
 		return k
@@ -57,8 +59,8 @@ func resolved[T float32 | int64](i T, n int) int {
 	return int(i) + n
 }
 
-// within checks the range of indices. A row has one index for each axis in
-// sizes.
+// within checks that indices are in range. The indices form rows with one index
+// for each axis length in sizes.
 func within[T float32 | int64](index []T, sizes []int) error {
 	for k, i := range index {
 		if n := sizes[k%len(sizes)]; !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
@@ -68,10 +70,10 @@ func within[T float32 | int64](index []T, sizes []int) error {
 	return nil
 }
 
-// rows describes the slices of a tensor that rows of indices select.
+// rows describes how a row of indices selects a slice of a tensor.
 type rows struct {
 	sizes []int // lengths of the indexed axes
-	run   int   // elements of a slice
+	run   int   // number of elements of a slice
 }
 
 func position[T float32 | int64](r rows, index []T, i int) int {
@@ -82,8 +84,8 @@ func position[T float32 | int64](r rows, index []T, i int) int {
 	return at * r.run
 }
 
-// compileGatherND takes slices by rows of indices into the leading axes, after
-// batch_dims common axes.
+// compileGatherND selects slices by rows of indices into the leading axes.
+// Before these, tensor and indices have batch_dims axes in common.
 func compileGatherND(c *call) error {
 	x, index := c.given(0), c.given(1)
 	b := c.intAttribute("batch_dims", 0)
@@ -102,8 +104,8 @@ func compileGatherND(c *call) error {
 	return c.setOutput(c.moving(s, x.kind, shape, gatherND[float32](r, perBatch, many), gatherND[int64](r, perBatch, many)))
 }
 
-// gatherND takes slices from batches of perBatch elements each. It takes many
-// slices from each batch.
+// gatherND selects slices from batches of perBatch elements. Parameter many is
+// the number of slices per batch.
 func gatherND[T float32 | int64](r rows, perBatch, many int) mover[T] {
 	return func(out []T, in [][]T) {
 		for i := 0; len(out) > 0; i++ {

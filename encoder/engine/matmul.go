@@ -10,16 +10,17 @@ import (
 	"cpar/internal/f32"
 )
 
-// A linear step multiplies rows by a constant matrix and adds a constant row.
+// A linear is a step that multiplies rows by a constant k×n matrix and adds a
+// constant row.
 type linear struct {
-	w          *value
-	transposed bool // w is n×k
-	k, n       int
-	alpha      float32
-	bias       []float32 // n, or nil
-	lo, hi     float32
+	w          *value    // the matrix, until packed
+	transposed bool      // whether w is stored as n×k
+	k, n       int       // lengths of an input row and of an output row
+	alpha      float32   // factor of the matrix
+	bias       []float32 // the constant row of n values, or nil
+	lo, hi     float32   // bounds to which results are clipped if clipped is set
 	clipped    bool
-	packed     *f32.Right
+	packed     *f32.Right // alpha·w
 }
 
 func (l *linear) pack(b *builder) error {
@@ -36,7 +37,7 @@ func (l *linear) pack(b *builder) error {
 	if l.transposed {
 		ld = l.k
 	}
-	// Packing doubles the memory until the copy is freed.
+	// Packing needs twice the memory until the unpacked copy is freed.
 	if err := b.allocate(4 * int64(len(data))); err != nil {
 		return err
 	}
@@ -46,7 +47,8 @@ func (l *linear) pack(b *builder) error {
 	return nil
 }
 
-// linear emits a step for x·w. The constant w is k×n, or n×k if transposed.
+// linear emits a step for alpha·x·w + bias. The constant w is k×n, or n×k if
+// transposed is set.
 func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) *value {
 	l := &linear{w: w, transposed: transposed, k: w.shape[len(w.shape)-2], n: w.shape[len(w.shape)-1], alpha: alpha, bias: bias}
 	if transposed {
@@ -62,8 +64,8 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 	return c.step(floats, s, shape, int64(rows)*int64(l.k)*int64(l.n))
 }
 
-// compileMatMul multiplies the last two axes of two tensors and broadcasts the
-// others.
+// compileMatMul multiplies the matrices in the last two axes of two tensors and
+// broadcasts the other axes.
 func compileMatMul(c *call) error {
 	return c.setOutput(c.matMul(c.input(0), c.input(1)))
 }
@@ -100,7 +102,7 @@ func (c *call) matMul(a, b *value) *value {
 		return c.linear(a, b, false, 1, nil, shape)
 	}
 	p := &product{m: m, n: n, k: k, lda: k, ldb: n, batch: batch.merged(), alpha: 1}
-	for i, size := range []int{m * k, k * n} { // convert steps from matrices to elements
+	for i, size := range []int{m * k, k * n} { // convert steps from numbers of matrices to numbers of elements
 		for axis := range p.batch.steps[i] {
 			p.batch.steps[i][axis] *= size
 		}
@@ -108,11 +110,13 @@ func (c *call) matMul(a, b *value) *value {
 	return c.product(a, b, p, shape)
 }
 
+// A product is a step that computes alpha·a·b for pairs of an m×k matrix a and
+// a k×n matrix b that are both computed from the image.
 type product struct {
 	m, n, k  int
-	lda, ldb int
-	transB   bool      // b is stored transposed
-	batch    broadcast // offsets of the matrices of a and b
+	lda, ldb int       // elements between the starts of stored rows of a and of b
+	transB   bool      // whether b is stored transposed
+	batch    broadcast // offsets of the matrices in elements
 	alpha    float32
 }
 
@@ -140,8 +144,8 @@ func (p *product) run(out []float32, in [][]float32, scratch []float32) {
 	})
 }
 
-// compileGemm computes alpha·a·b + beta·c. The matrices a and b may be
-// transposed.
+// compileGemm computes alpha·a·b + beta·c for matrices. The matrices a and b
+// may be transposed.
 func compileGemm(c *call) error {
 	a, b := c.input(0), c.input(1)
 	of := c.factors([]string{"alpha", "beta"}, 1, 1)
@@ -187,8 +191,8 @@ func compileGemm(c *call) error {
 	return c.setOutput(v)
 }
 
-// rowBias returns beta times the i-th input if that is a constant row of n
-// values or one constant, otherwise nil.
+// rowBias returns beta times the i-th input if that is a constant number or a
+// constant row of n values, otherwise nil.
 func (c *call) rowBias(i, n int, beta float32) []float32 {
 	if !c.has(i) {
 		return nil
@@ -209,9 +213,9 @@ func (c *call) rowBias(i, n int, beta float32) []float32 {
 	return bias
 }
 
-// compileEinsum multiplies two tensors with lettered axes and sums over letters
-// missing from the output. Exporters use it for matrix products with permuted
-// axes.
+// compileEinsum multiplies two tensors whose axes have letters, and sums over
+// letters missing from the output. Exporters use it for matrix products with
+// permuted axes.
 func compileEinsum(c *call) error {
 	equation := c.stringAttribute("equation", "")
 	left, right, out, ok := parseEinsum(equation)
@@ -232,8 +236,8 @@ func compileEinsum(c *call) error {
 		}
 		sizes[l] = b.shape[i]
 	}
-	// A letter is in both inputs and the output, in both inputs and summed, or
-	// in one input only.
+	// A letter in both inputs is a batch axis, or an inner axis if it is
+	// summed. A letter in one input is an axis of rows or columns.
 	var batch, inner, rows, columns []rune
 	for _, l := range left {
 		switch {

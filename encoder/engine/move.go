@@ -8,13 +8,13 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// Operators that only move elements.
+// This file implements operators that only move elements.
 
 func compileFlatten(c *call) error {
 	x := c.given(0)
 	a := c.intAttribute("axis", 1)
 	k := len(x.shape)
-	if a != int64(k) { // all axes may form the rows
+	if a != int64(k) { // an axis equal to the rank is valid and makes one column
 		k = c.axis(a, k)
 	}
 	return c.setOutput(c.reshaped(x, []int{count(x.shape[:k]), count(x.shape[k:])}))
@@ -123,8 +123,8 @@ func (c *call) transposed(x *value, perm []int) *value {
 	return c.view(x, v)
 }
 
-// compileExpand repeats elements along axes of length 1, as numpy's
-// broadcasting does.
+// compileExpand implements Expand, which repeats elements along axes of length
+// 1, as in numpy's broadcasting.
 func compileExpand(c *call) error {
 	x := c.given(0)
 	spread, err := newBroadcast(x.shape, c.shapeOf(c.constantInts(1)))
@@ -150,8 +150,8 @@ func compileTile(c *call) error {
 	if c.check(shape); c.err != nil {
 		return c.err
 	}
-	// Each axis becomes two axes, of which the first repeats. Only this step
-	// exceeds the rank limit.
+	// Each axis becomes two axes, and the first of them repeats elements. Only
+	// this view may exceed the rank limit.
 	var v view
 	steps := rowMajor(x.shape)
 	for k, n := range repeats {
@@ -166,8 +166,8 @@ func compileTile(c *call) error {
 	return c.setOutput(c.reading(x, v, shape))
 }
 
-// compileIdentity implements Identity, and Dropout, which does nothing after
-// training.
+// compileIdentity implements Identity and Dropout. Dropout has no effect
+// outside training.
 func compileIdentity(c *call) error {
 	if c.node.Op == "Dropout" {
 		delete(c.attributes, "ratio")

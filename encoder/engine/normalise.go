@@ -10,8 +10,8 @@ import (
 	"cpar/internal/f32"
 )
 
-// compileBatchNorm computes (x − mean)/√(variance + epsilon)·scale + bias,
-// folded into a preceding convolution if possible.
+// compileBatchNorm computes (x − mean)/√(variance + epsilon)·scale + bias. A
+// preceding convolution can absorb the step (fuse.go).
 func compileBatchNorm(c *call) error {
 	x := c.input(0)
 	if len(x.shape) < 2 {
@@ -46,9 +46,9 @@ func compileBatchNorm(c *call) error {
 	return c.emit(s, x.shape, 0)
 }
 
-// compileLayerNorm implements LayerNormalization, which normalises an axis and
-// all later ones to mean 0 and variance 1, and RMSNormalization, which
-// normalises them to mean square 1.
+// compileLayerNorm implements LayerNormalization and RMSNormalization. Both
+// normalise over an axis and all later axes. LayerNormalization gives mean 0
+// and variance 1, and RMSNormalization gives mean square 1.
 func compileLayerNorm(c *call) error {
 	x := c.input(0)
 	k := c.axisAttribute(-1, len(x.shape))
@@ -56,7 +56,7 @@ func compileLayerNorm(c *call) error {
 	if c.err != nil {
 		return c.err
 	}
-	delete(c.attributes, "stash_type") // precision, always float32 here
+	delete(c.attributes, "stash_type") // a precision, but the engine always uses float32
 	n := count(x.shape[k:])
 	s := &step{in: []*value{x}, inPlace: true}
 	for i := 1; i < 3 && c.has(i); i++ {
@@ -104,7 +104,8 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 		mean = float32(f32.Sum(in) / n)
 	}
 	f32.Line(out, in, 1, -mean, -infinity, infinity)
-	// Sum squares in pieces to preserve small terms.
+	// Sum squares in pieces, because a large float32 sum would lose small
+	// terms.
 	sum := 0.0
 	for at := 0; at < len(out); at += 256 {
 		piece := out[at:min(at+256, len(out))]
@@ -114,9 +115,9 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 	f32.Line(out, out, by, 0, -infinity, infinity)
 }
 
-// compileGroupNorm implements GroupNormalization and InstanceNormalization,
-// whose groups are single channels. Scale and bias are per channel, but per
-// group in opsets 18 to 20.
+// compileGroupNorm implements GroupNormalization, and InstanceNormalization,
+// which has one channel per group. Scale and bias have a value per channel, but
+// a value per group in opsets 18 to 20.
 func compileGroupNorm(c *call) error {
 	x := c.input(0)
 	if len(x.shape) < 3 {
@@ -195,8 +196,8 @@ func compileLRN(c *call) error {
 	return c.emit(s, x.shape, size*int64(count(x.shape)))
 }
 
-// powers raises each value to a power, with a fast path for the −¾ of common
-// LRNs.
+// powers raises each value to the power p. It has a fast path for the exponent
+// −¾, the default of LRN.
 func powers(x []float32, p float32) {
 	for i, v := range x {
 		if p == -0.75 {
@@ -208,8 +209,9 @@ func powers(x []float32, p float32) {
 	}
 }
 
-// compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 they cover
-// an axis and all later ones, and from opset 13 a single axis.
+// compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 these
+// normalise over an axis and all later axes, and from opset 13 over a single
+// axis.
 func compileSoftmax(c *call) error {
 	x := c.input(0)
 	otherwise := int64(-1)
@@ -252,7 +254,7 @@ func (c *call) softmaxOf(x *value, n int, logarithm bool) *value {
 	return c.step(floats, s, x.shape, 4*int64(count(x.shape)))
 }
 
-// softmax subtracts the largest value to avoid overflow.
+// softmax first subtracts the largest value to avoid overflow.
 func softmax(out, in []float32) {
 	f32.Line(out, in, 1, -f32.Largest(in), -infinity, infinity)
 	f32.Exp(out, out)

@@ -9,17 +9,17 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// operators maps names to compile functions. Each checks inputs and attributes,
-// determines the output's shape and emits steps.
+// operators maps names of operators to compile functions. A compile function
+// checks inputs and attributes, determines the output's shape and emits steps.
 var operators map[string]func(*call) error
 
-// maxInputs limits the inputs of operators. Compile functions refuse missing
-// inputs.
+// maxInputs holds the maximum number of inputs of operators whose compile
+// functions do not check it.
 var maxInputs = map[string]int{
 	"Gather": 2, "MatMul": 2, "Gemm": 3, "Where": 3, "Range": 3, "DequantizeLinear": 3,
 }
 
-func init() { // avoids an initialisation cycle through branches
+func init() { // in init, because compileIf refers back to operators
 	operators = map[string]func(*call) error{
 		// products
 		"Conv": compileConv, "Gemm": compileGemm, "MatMul": compileMatMul, "Einsum": compileEinsum, "Attention": compileAttention,
@@ -44,7 +44,7 @@ func init() { // avoids an initialisation cycle through branches
 		// constants
 		"Constant": compileConstant, "ConstantOfShape": compileConstantOfShape, "Range": compileRange,
 		"Shape": compileShape, "Size": compileSize, "DequantizeLinear": compileDequantize,
-		// no operation, or another graph
+		// no effect, or an inner graph
 		"Identity": compileIdentity, "Dropout": compileIdentity, "If": compileIf,
 	}
 	for name := range unaries {
@@ -63,8 +63,8 @@ func init() { // avoids an initialisation cycle through branches
 	}
 }
 
-// Missing returns the operators of a model that Compile does not support, as
-// "Name" or "domain.Name", with their node counts.
+// Missing returns the operators that Compile does not support, as "Name" or
+// "domain.Name", with their numbers of nodes.
 func Missing(m *onnx.Model) map[string]int {
 	return countMissing(m.Graph.Nodes, functionsOf(m))
 }
@@ -79,8 +79,9 @@ func functionsOf(m *onnx.Model) map[string]*onnx.Function {
 	return functions
 }
 
-// countMissing counts unknown nodes, also in called functions. It reads each
-// function once per depth, independent of the number of calls.
+// countMissing counts nodes with unknown operators, also in called functions.
+// It reads each function once per depth, so that many calls cannot make it
+// slow.
 func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[string]int {
 	missing, calls := map[string]int{}, map[*onnx.Function]int{}
 	look := func(nodes []*onnx.Node, times int) {
@@ -96,7 +97,7 @@ func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[s
 		}
 	}
 	look(nodes, 1)
-	for range 2 { // compiling reports missing operators in deeper calls
+	for range 2 { // deeper calls are not searched, because compiling reports their missing operators
 		now := calls
 		calls = map[*onnx.Function]int{}
 		for f, times := range now {

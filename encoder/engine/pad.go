@@ -7,8 +7,9 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compilePad adds elements before and after axes. A negative count removes
-// elements. The counts are an attribute up to opset 10, then an input.
+// compilePad adds elements before and after each axis. A negative number
+// removes elements. The numbers are an attribute up to opset 10, and an input
+// from opset 11.
 func compilePad(c *call) error {
 	x := c.given(0)
 	mode := c.stringAttribute("mode", "constant")
@@ -115,7 +116,7 @@ func padSource(i, n int, mode string) (at int, ok bool) {
 		return -1, true
 	case "edge":
 		return min(max(i, 0), n-1), n > 0
-	case "reflect": // the border itself is not repeated
+	case "reflect": // mirrors without repeating the border
 		if n < 2 {
 			return 0, false
 		}
@@ -133,6 +134,8 @@ func padSource(i, n int, mode string) (at int, ok bool) {
 	return 0, false
 }
 
+// pad writes a padded tensor. For each axis, parameter from holds the offset in
+// the input of each position, or −1 for padding with value plain.
 func pad[T any](out, in []T, from [][]int, plain T) {
 	if len(from) == 0 {
 		out[0] = in[0]

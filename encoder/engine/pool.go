@@ -7,13 +7,14 @@ import (
 	"cpar/internal/f32"
 )
 
-// A pool takes the maximum or the mean of each window of a plane.
+// A pool takes the maximum or the mean of each window of a plane (one channel
+// of one image).
 type pool struct {
 	layout
-	planes       int
-	isMax        bool
-	countPadding bool  // whether padding counts as 0
-	counted      []int // columns counted, for each window of a row
+	planes       int   // number of planes
+	isMax        bool  // whether to take the maximum, otherwise the mean
+	countPadding bool  // whether a mean includes the padding, as zeros
+	counted      []int // for each window of a row, the number of columns in its mean
 }
 
 func compilePool(c *call) error {
@@ -40,7 +41,7 @@ func compilePool(c *call) error {
 	v.layout = w.layout()
 	v.setOffsets(1)
 	if v.isMax {
-		c.intAttribute("storage_order", 0) // concerns only the second output
+		c.intAttribute("storage_order", 0) // affects only the second output
 	} else {
 		v.countPadding = c.flagAttribute("count_include_pad", false)
 	}
@@ -59,8 +60,9 @@ func compilePool(c *call) error {
 	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
 }
 
-// ceiled returns the number of windows if the last may extend beyond the
-// padding. The last window must begin before the padding at the end.
+// ceiled returns the number of windows along an axis if the last window may
+// extend beyond the padding (ceil_mode). The last window must still begin
+// before the padding at the end.
 func ceiled(n, before, after, span, stride int) int {
 	windows := ceilDiv(n+before+after-span, stride) + 1
 	if (windows-1)*stride >= n+before {
@@ -69,8 +71,8 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// run combines, for each plane, the contiguous runs that the kernel's taps read
-// (see layout).
+// run pools each plane by combining the contiguous runs of pixels that the
+// kernel's taps read (see layout).
 func (v *pool) run(out, in, scratch []float32) {
 	size := int(v.size(1))
 	plane, results := scratch[:size], scratch[size:][:v.columns()]

@@ -7,8 +7,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compileResize resamples each axis by a sparse matrix. Upsample is the
-// operator's older name.
+// compileResize implements Resize, and Upsample, its older name. It resamples
+// one axis after the other with weighted sources (taps).
 func compileResize(c *call) error {
 	x := c.input(0)
 	r := c.resizing()
@@ -20,8 +20,8 @@ func compileResize(c *call) error {
 		if sizes[k] == n && scales[k] == 1 {
 			continue
 		}
-		// Count an upper bound of the sources per position before allocating
-		// them.
+		// Before allocating the taps, count their memory from an upper bound on
+		// the number of taps per position.
 		each := 6 + 4*max(1, 1/scales[k])
 		if !(each < float64(c.limits.Elements)) {
 			return fmt.Errorf("a scale of %g is too small", scales[k])
@@ -40,9 +40,9 @@ func compileResize(c *call) error {
 
 type resizing struct {
 	mode, coordinates, nearest string
-	cubic                      float64
-	antialias                  bool // widens filters when shrinking
-	axes                       []int64
+	cubic                      float64 // coefficient a of cubic convolution
+	antialias                  bool    // whether to widen the filter when shrinking
+	axes                       []int64 // the axes to resize, or nil for all
 }
 
 func (c *call) resizing() (r resizing) {
@@ -69,8 +69,8 @@ func (c *call) resizing() (r resizing) {
 	return r
 }
 
-// resizeTo returns the scale and the size of every axis. The node gives one of
-// the two.
+// resizeTo returns the scale and the new size of every axis. The node gives
+// either the scales or the sizes.
 func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int) {
 	rank := len(x.shape)
 	scales, sizes = make([]float64, rank), make([]int, rank)
@@ -87,7 +87,7 @@ func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int) {
 	if c.err != nil {
 		return nil, nil
 	}
-	at := 2 // input 1 is a region, irrelevant to the supported modes
+	at := 2 // input 1 is a region, which no supported mode uses
 	if c.node.Op == "Upsample" || c.opset < 11 {
 		at = 1
 	}
@@ -126,13 +126,14 @@ func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int) {
 	return scales, sizes
 }
 
+// A tap is a position on an axis and its weight in a resampled value.
 type tap struct {
 	at     int
 	weight float32
 }
 
-// taps returns the weighted sources of each position of an axis that is
-// resampled from n to m.
+// taps returns the weighted sources of each new position of an axis that is
+// resampled from length n to length m.
 func (r resizing) taps(n, m int, scale float64) ([][]tap, error) {
 	all := make([][]tap, m)
 	for i := range all {
@@ -180,7 +181,7 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 		}
 		return []tap{{int(min(max(at, 0), float64(n-1))), 1}}, nil
 	case "linear":
-	case "cubic": // cubic convolution (Keys 1981)
+	case "cubic": // cubic convolution (R. Keys, 1981)
 		reach = 2
 		weight = func(d float64) float64 {
 			a := r.cubic
@@ -202,7 +203,7 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 		w := weight(min(math.Abs(p-x)/stretch, reach))
 		at := int(min(max(p, 0), float64(n-1)))
 		sum += w
-		if len(list) > 0 && list[len(list)-1].at == at { // beyond the border
+		if len(list) > 0 && list[len(list)-1].at == at { // positions beyond the border count as the border
 			list[len(list)-1].weight += float32(w)
 			continue
 		}

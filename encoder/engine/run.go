@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// A Program is a network ready to run. It is safe for concurrent use.
+// A Program is a compiled network. It is safe for concurrent use.
 type Program struct {
 	plan   *plan
 	inputs []*value
-	reads  []bool // whether the wanted tensors depend on each input
-	wanted map[string]*value
-	arenas sync.Pool
+	reads  []bool            // for each input, whether the wanted tensors depend on it
+	wanted map[string]*value // the tensors that Run returns
+	arenas sync.Pool         // free memory, *arena
 }
 
 func (b *builder) program(wanted map[string]*value) (*Program, error) {
@@ -60,15 +60,16 @@ func (b *builder) constantsOf(s *step) error {
 		return nil
 	}
 	pack := s.pack
-	s.pack = nil // the function holds the constants
+	s.pack = nil // so that the constants it refers to can be freed
 	return pack()
 }
 
+// An arena is the memory of one run.
 type arena struct {
-	slots   [][]float32
-	scratch []float32
-	in      [][]float32
-	inputs  [][]float32
+	slots   [][]float32 // memory of tensors
+	scratch []float32   // scratch memory of the current step
+	in      [][]float32 // inputs of the current step
+	inputs  [][]float32 // inputs of the network
 }
 
 func (p *plan) newArena() *arena {
@@ -89,9 +90,9 @@ func (a *arena) tensor(v *value) []float32 {
 	return v.floats
 }
 
-// Run computes the wanted tensors. Inputs that they do not depend on may be
-// omitted. Integers and booleans are whole numbers up to 2²⁴. The caller owns
-// the results.
+// Run computes the wanted tensors (Options.Choose). Inputs on which they do not
+// depend may be omitted. Integers and booleans are whole numbers up to 2²⁴ in
+// magnitude. The caller owns the results.
 func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error) {
 	a, _ := p.arenas.Get().(*arena)
 	if a == nil {
@@ -156,12 +157,12 @@ func checkIntegers(x []float32) error {
 	return nil
 }
 
-// A plan assigns each tensor of a list of steps a memory slot, shared by
-// tensors that are not needed at the same time.
+// A plan assigns a memory slot to the output of each step. Tensors that are not
+// needed at the same time share a slot.
 type plan struct {
 	steps   []*step
-	slots   []int // elements
-	scratch int   // elements
+	slots   []int // size of each slot, in float32
+	scratch int   // size of the scratch memory, in float32
 }
 
 func newPlan(b *builder) (*plan, error) {
@@ -175,7 +176,8 @@ func newPlan(b *builder) (*plan, error) {
 		return nil, fmt.Errorf("one image takes %d bytes of memory, more than the %d accepted", total, b.limits.Memory)
 	}
 	for _, s := range p.steps {
-		// The sum cannot overflow, because each term is within the limit.
+		// The sum cannot overflow, because it and each term are within the
+		// limit.
 		if work += s.work; work > b.limits.Work {
 			return nil, fmt.Errorf("one image takes more than the %d multiply-adds accepted", b.limits.Work)
 		}
@@ -183,8 +185,8 @@ func newPlan(b *builder) (*plan, error) {
 	return p, nil
 }
 
-// assign gives each tensor the best-fitting free slot. The slot of a retained
-// tensor is never freed.
+// assign assigns the best-fitting free slot to each tensor. The slot of a
+// retained tensor is never freed.
 func (p *plan) assign() {
 	for i, s := range p.steps {
 		s.out.last = i
@@ -213,7 +215,7 @@ func (p *plan) assign() {
 }
 
 // take returns the smallest free slot of at least n elements. Otherwise it
-// grows the largest free slot to n elements, or adds a slot.
+// grows the largest free slot, or adds a slot if none is free.
 func (p *plan) take(free *[]int, n int) int {
 	best := -1
 	for i, slot := range *free {

@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// A broadcast follows numpy's rules. It holds the common shape of several
-// tensors and each tensor's steps along the axes, 0 where elements repeat.
+// A broadcast maps several tensors to a common shape by numpy's rules.
 type broadcast struct {
 	shape []int
-	steps [][]int // of each tensor
+	// steps holds, for each tensor, the distance in elements between neighbours
+	// along each axis. It is 0 along an axis where the tensor's elements repeat.
+	steps [][]int
 }
 
 func newBroadcast(shapes ...[]int) (broadcast, error) {
@@ -45,7 +46,8 @@ func newBroadcast(shapes ...[]int) (broadcast, error) {
 	return b, nil
 }
 
-// merged returns the same broadcast with the fewest axes, at least one.
+// merged returns an equivalent broadcast with as few axes as possible, but at
+// least one.
 func (b broadcast) merged() broadcast {
 	m := broadcast{steps: make([][]int, len(b.steps))}
 	for k, n := range b.shape {
@@ -77,8 +79,8 @@ func (b broadcast) merged() broadcast {
 	return m
 }
 
-// rows calls f for each run along the last axis with the run's positions in the
-// output and the inputs. b must be merged.
+// rows calls f for each row along the last axis, with the row's offsets in the
+// output and in the inputs. Broadcast b must be merged.
 func (b broadcast) rows(f func(at int, from []int)) {
 	last := len(b.shape) - 1
 	outer, from := b.shape[:last], make([]int, len(b.steps))
@@ -127,8 +129,9 @@ func finite(x []float32) bool {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// A view reads a tensor in another order. An element is at offset plus the dot
-// product of its index and steps. Steps may be negative, or zero to repeat.
+// A view reads a tensor in another order. The element with a given index is at
+// offset plus the dot product of index and steps. A step may be negative, or 0
+// to repeat elements.
 type view struct {
 	shape, steps []int
 	offset       int
@@ -162,7 +165,8 @@ func (v view) merged() view {
 	return view{m.shape, m.steps[0], v.offset}
 }
 
-// read writes the view of in to out. v must be merged.
+// read writes to out the elements of in, in the order of view v, which must be
+// merged.
 func read[T any](v view, out, in []T) {
 	rank := len(v.shape)
 	n, step := v.shape[rank-1], v.steps[rank-1]
@@ -215,8 +219,8 @@ func readTiles[T any](v view, k int, out, in []T) {
 	last := len(v.shape) - 1
 	rows, columns := v.shape[k], v.shape[last]
 	pitch := rowMajor(v.shape)[k]    // distance of rows in out
-	others := view{offset: v.offset} // all other axes
-	to := view{}                     // the same axes in out
+	others := view{offset: v.offset} // the other axes, in the input
+	to := view{}                     // the other axes, in out
 	for i, step := range rowMajor(v.shape) {
 		if i != k && i != last {
 			others.shape, others.steps = append(others.shape, v.shape[i]), append(others.steps, v.steps[i])
@@ -254,7 +258,7 @@ func (c *call) view(x *value, v view) *value {
 }
 
 // reading adds a step that reads x in the order of view v. The result has the
-// given shape.
+// given shape, whatever the shape of v.
 func (c *call) reading(x *value, v view, shape []int) *value {
 	m := v.merged()
 	return c.moving(&step{in: []*value{x}}, x.kind, shape,
@@ -262,7 +266,8 @@ func (c *call) reading(x *value, v view, shape []int) *value {
 		func(out []int64, in [][]int64) { read(m, out, in[0]) })
 }
 
-// reshaped changes the shape of x, in place if x is not needed afterwards.
+// reshaped returns x with another shape. It copies x only if x is still needed
+// afterwards.
 func (c *call) reshaped(x *value, shape []int) *value {
 	if slices.Equal(x.shape, shape) {
 		return x

@@ -8,10 +8,10 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// Operators that split tensors and join them.
+// This file implements operators that split tensors and join them.
 
-// compileSlice reads starts, ends, axes and steps from attributes up to opset
-// 9, then from inputs.
+// compileSlice reads starts, ends and axes from attributes up to opset 9. From
+// opset 10, it reads these and the steps from inputs.
 func compileSlice(c *call) error {
 	x := c.given(0)
 	var lists [4][]int64 // starts, ends, axes, steps
@@ -59,7 +59,8 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 		return 0, 0, errors.New("a step of 0")
 	}
 	// Negative positions count from the end, and all positions are clamped.
-	// Extreme values such as the lowest int64 mean "as far as possible".
+	// Exporters use extreme values, such as the lowest int64, for "as far as
+	// possible".
 	lo, hi := int64(0), n
 	if step < 0 {
 		lo, hi = -1, n-1
@@ -85,8 +86,9 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 	return 0, 0, nil
 }
 
-// compileSplit reads sizes from an attribute up to opset 12, then from an
-// input. Without sizes, all parts but the last are equal.
+// compileSplit reads sizes from an attribute up to opset 12, and from an input
+// later. Without sizes, the parts are equal, except that the last may be
+// smaller.
 func compileSplit(c *call) error {
 	x := c.given(0)
 	k := c.axisAttribute(0, len(x.shape))
@@ -143,7 +145,7 @@ func compileConcat(c *call) error {
 	shape := slices.Clone(first.shape)
 	shape[axis] = 0
 	s := &step{}
-	var runs []int // consecutive elements of each input
+	var runs []int // for each input, the number of consecutive elements per run
 	for i := range c.in {
 		v := c.given(i)
 		fits := len(v.shape) == len(shape) && v.kind == first.kind

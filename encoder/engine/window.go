@@ -7,17 +7,19 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// A window describes the movement of a kernel over an image: its size, stride,
-// dilation and padding, in rows and columns.
+// A window describes how a kernel moves over an image.
 type window struct {
-	kh, kw, sh, sw, dh, dw   int
-	top, left, bottom, right int
-	inH, inW, outH, outW     int
+	kh, kw                   int // kernel size in rows and columns
+	sh, sw                   int // strides between windows
+	dh, dw                   int // dilation: distances between the kernel's rows and columns
+	top, left, bottom, right int // padding
+	inH, inW                 int // size of the image
+	outH, outW               int // size of the result
 }
 
-// window reads the attributes of convolutions and pools for an image N×C×H×W or
-// a row N×C×W. kh and kw are the weights' size, or 0 if kernel_shape must
-// provide them.
+// window reads the attributes of a convolution or pool of images N×C×H×W or
+// rows N×C×W. Parameters kh and kw are the weights' sides, or 0 if attribute
+// kernel_shape must provide them.
 func (c *call) window(x *value, kh, kw int) window {
 	w := window{kh: kh, kw: kw, inH: 1, inW: x.shape[len(x.shape)-1]}
 	flat := len(x.shape) == 3
@@ -48,8 +50,8 @@ func (c *call) window(x *value, kh, kw int) window {
 	case "VALID":
 		pads = []int{0, 0, 0, 0}
 	case "SAME_UPPER", "SAME_LOWER":
-		// The larger half of an odd pad goes to the end (SAME_UPPER) or the
-		// start.
+		// If the padding is odd, the larger half goes to the end for SAME_UPPER
+		// and to the start for SAME_LOWER.
 		h := max(0, (ceilDiv(w.inH, w.sh)-1)*w.sh+w.high()-w.inH)
 		v := max(0, (ceilDiv(w.inW, w.sw)-1)*w.sw+w.wide()-w.inW)
 		pads = []int{h / 2, v / 2, h - h/2, v - v/2}
@@ -68,7 +70,8 @@ func (c *call) window(x *value, kh, kw int) window {
 	return w
 }
 
-// sides reads the height and the width in an attribute. A row has only a width.
+// sides reads an attribute that holds a height and a width. For images of one
+// row, the attribute holds only a width.
 func (c *call) sides(name string, flat bool, otherwise []int) []int {
 	if !flat {
 		return c.intsAttribute(name, otherwise, 2, 1, maxWindow)
@@ -77,34 +80,40 @@ func (c *call) sides(name string, flat bool, otherwise []int) []int {
 }
 
 func (w *window) high() int { return (w.kh-1)*w.dh + 1 }
+
 func (w *window) wide() int { return (w.kw-1)*w.dw + 1 }
 
 func (w *window) pixels() int { return w.outH * w.outW }
 
 // A layout arranges an image so that every tap of a kernel (one of its weights)
-// reads one contiguous run: for output pixel (y, x), tap t reads offsets[t] +
-// y·pitch + x. A convolution is then a product whose rows are these runs,
-// without copies per tap.
+// reads one contiguous run of pixels. For output pixel (y, x), tap t reads the
+// element offsets[t] + y·pitch + x. A convolution is then a matrix product
+// whose rows are these runs, without copies per tap.
 //
-// With strides sh×sw the padded image is split into sh×sw phases. Phase (a, b)
-// holds the rows a, a+sh, … and columns b, b+sw, … that taps read. Pixels
-// between the end of a row and the next multiple of pitch are computed and
-// discarded. At stride 1 there are few of these pixels, because the padding at
-// the end of a row also starts the next.
+// With strides sh×sw, the padded image is split into sh×sw phases. Phase (a, b)
+// holds the pixels in rows a, a+sh, … and columns b, b+sw, …, if any tap reads
+// them.
+//
+// The runs include pixels between the end of an output row and the next
+// multiple of pitch. These are computed and discarded. At stride 1 they are
+// few, because the padding at the end of a row is also that at the start of the
+// next.
 type layout struct {
 	window
-	phase       [][]int // number of phase (a, b), or −1
-	phases      int
-	rows, pitch int   // of a phase
-	offsets     []int // where each tap of each channel of a group begins to read
-	slack       int   // zeros after the last plane, for padding and for kernels that read whole registers
-	direct      bool  // the image is used in place
+	phase   [][]int // phase[a][b] is the number of phase (a, b), or −1 if no tap reads it
+	phases  int     // number of phases that taps read
+	rows    int     // rows of a phase
+	pitch   int     // elements from the start of one row of a phase to the next
+	offsets []int   // for each channel of a group and each tap, the element where its run begins
+	slack   int     // zeros after the last plane, for padding and because f32 reads whole registers
+	direct  bool    // whether the image is read in place, without copying it into a layout
 }
 
 func (w window) layout() layout {
 	l := layout{window: w}
 	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
-	// Columns that the last window of a row reads beyond the image.
+	// The number of columns that the last window of a row reads beyond the
+	// image.
 	right := max(0, (w.outW-1)*w.sw+w.wide()-w.left-w.inW)
 	l.pitch = ceilDiv(w.left+w.inW+right, w.sw)
 	if w.sw == 1 {
@@ -113,7 +122,7 @@ func (w window) layout() layout {
 	l.slack = min(w.left, right) + 64
 	l.direct = w.sh*w.sw == 1 && l.pitch == w.inW && w.top == 0 && l.rows <= w.inH
 	if l.direct {
-		l.rows = w.inH // the last rows may be unread
+		l.rows = w.inH // including rows that no window reads
 	}
 	for range w.sh {
 		l.phase = append(l.phase, slices.Repeat([]int{-1}, w.sw))
@@ -148,11 +157,12 @@ func (l *layout) size(channels int) int64 { return int64(channels)*l.plane() + i
 
 func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 
-// columns returns the number of computed pixels, including discarded ones.
+// columns returns the number of computed pixels of a channel, including
+// discarded pixels.
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
-// layPlane copies one channel to its layout in to, which must already hold the
-// padding.
+// layPlane copies channel x of an image into the layout in parameter to, which
+// must already hold the padding.
 func (l *layout) layPlane(to, x []float32) {
 	for y := range l.inH {
 		row := (y + l.top) / l.sh
@@ -177,7 +187,8 @@ func (l *layout) layPlane(to, x []float32) {
 	}
 }
 
-// collect copies the computed pixels without the discarded ones.
+// collect copies computed pixels to their final place, leaving out those to be
+// discarded.
 func (l *layout) collect(to, from []float32) {
 	for i := 0; i < len(to); i += l.outW {
 		copy(to[i:][:l.outW], from)

@@ -19,8 +19,8 @@ const maxRedirects = 10
 
 var errForbiddenRedirect = errors.New("redirect to a forbidden address")
 
-// CheckAddress parses the address of a file: https://, or http:// on this
-// machine.
+// CheckAddress parses the address of a file. It accepts https://, and http://
+// only for this machine.
 func CheckAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -43,8 +43,8 @@ func loopback(host string) bool {
 
 func (t *transfer) host() string { return sanitize.Text(t.url.Host) }
 
-// client follows redirects that stay on HTTPS, or that stay on this machine if
-// the first address is local.
+// client returns a client that follows redirects only to HTTPS. If the first
+// address is on this machine, it also follows redirects on this machine.
 func (t *transfer) client() *http.Client {
 	transport := t.transport
 	if transport == nil {
@@ -63,8 +63,8 @@ func (t *transfer) client() *http.Client {
 	}}
 }
 
-// byScheme sends plain HTTP only to this machine, regardless of proxies and
-// name servers.
+// A byScheme sends plain HTTP requests only to this machine, whatever proxies
+// and name servers say.
 type byScheme struct{ https, http http.RoundTripper }
 
 func (s byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -84,7 +84,7 @@ func newTransport() http.RoundTripper {
 }
 
 // loopbackOnly permits only connections to this machine. Parameter address is
-// already resolved.
+// an IP address, already resolved.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {

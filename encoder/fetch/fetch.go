@@ -1,18 +1,18 @@
 // Package fetch downloads one file whose SHA-256 is known: a network in ONNX
-// format, or a text that belongs to a network.
+// format, or a text file that belongs to a network.
 //
 //	address, digest, bound ─▶ Get: GET, Range ─▶ FILE.part ─▶ digest ─▶ Check ─▶ FILE
 //
 // Transfers use HTTPS, also after redirects. Plain HTTP is allowed only on this
-// machine. The bytes collect in FILE.part, which is renamed once the digest of
-// the whole file matches, so FILE is never incomplete. An interrupted or
-// stalled transfer leaves FILE.part, and the next transfer resumes it (RFC
-// 9110, section 14). If FILE.part began as another file, the digest does not
-// match, and Get starts again.
+// machine. Received bytes go to FILE.part, which is renamed once the digest of
+// the whole file matches. FILE is therefore never incomplete. An interrupted or
+// stalled transfer leaves FILE.part, and the next call resumes it (RFC 9110,
+// section 14). If FILE.part holds the start of another file, the digest does
+// not match, and Get starts again.
 //
-// The server is untrusted. Files other than ONNX are refused by name and first
-// bytes before anything is written, because PyTorch files hold programs
-// (pickles).
+// The server is untrusted. Files in other formats than ONNX are refused by name
+// and by first bytes before anything is written, because PyTorch files contain
+// programs (Python pickles).
 package fetch
 
 import (
@@ -36,32 +36,32 @@ import (
 )
 
 // StallTimeout is the longest time for which a transfer may receive almost
-// nothing.
+// nothing (minRate).
 const StallTimeout = 30 * time.Second
 
 type Options struct {
 	Address  string            // URL of the file
 	Into     string            // destination path, never replaced
-	Digest   [sha256.Size]byte // of the whole file
-	Bytes    int64             // its length, 0 if unknown
-	MaxBytes int64             // upper bound if the length is unknown
-	Text     bool              // a tokenizer or a configuration, otherwise an ONNX file
-	// Check may refuse a file whose digest is correct. It may be nil.
+	Digest   [sha256.Size]byte // SHA-256 of the whole file
+	Bytes    int64             // length of the file, 0 if unknown
+	MaxBytes int64             // maximum length if Bytes is 0
+	Text     bool              // whether the file is a tokenizer or configuration, otherwise ONNX
+	// Check can refuse a file whose digest is correct. Check may be nil.
 	Check        func(path string) error
 	StallTimeout time.Duration // 0 for the package's StallTimeout
-	Progress     progress.Func // in kB
+	Progress     progress.Func // reports kB
 
 	transport http.RoundTripper // for tests
 }
 
 // A Result describes a finished download.
 type Result struct {
-	Bytes   int64 // of the file
+	Bytes   int64 // length of the file
 	Resumed int64 // number of bytes kept from an earlier transfer
-	Already bool  // the file existed, and nothing was fetched
+	Already bool  // whether the file existed, so that nothing was fetched
 }
 
-// PartPath returns the path of an incomplete file.
+// PartPath returns the path of the incomplete file during a download.
 func PartPath(into string) string { return into + ".part" }
 
 // Get fetches a file. Errors wrap cpar.ErrInput for invalid options,
@@ -124,7 +124,7 @@ func checkExisting(ctx context.Context, o Options) (Result, error) {
 type transfer struct {
 	Options
 	url  *url.URL
-	part string
+	part string // PartPath(Into)
 }
 
 func (t *transfer) resumeOffset() (int64, error) {
@@ -137,7 +137,7 @@ func (t *transfer) resumeOffset() (int64, error) {
 	case !info.Mode().IsRegular():
 		return 0, fmt.Errorf("%w: %s is not a regular file", cpar.ErrInput, t.part)
 	case info.Size() > t.maxBytes():
-		return 0, t.discard() // left by the download of another file
+		return 0, t.discard() // left over from another file
 	}
 	return info.Size(), nil
 }

@@ -16,14 +16,14 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// pickles are the extensions of files that run a program when opened by
-// Python's pickle. Hugging Face uses .bin for PyTorch files.
+// pickles are the extensions of files that run a program when Python's pickle
+// module opens them. Hugging Face uses .bin for PyTorch files.
 var pickles = []string{".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".joblib"}
 
 const adviceExport = "look for the network in ONNX format (.onnx), or export it with the framework that it was made for (torch.onnx.export, optimum-cli export onnx)"
 
-// CheckName refuses a file whose name ends as in pickles or in other formats
-// than ONNX.
+// CheckName refuses a file whose extension belongs to a pickle or to another
+// model format than ONNX.
 func CheckName(name string) error {
 	ending := strings.ToLower(filepath.Ext(name))
 	switch {
@@ -75,8 +75,8 @@ func checkHead(head []byte) error {
 	return nil
 }
 
-// onnx reports whether the bytes can begin a ModelProto: a known field of the
-// right wire type (onnx.proto).
+// onnx reports whether bytes can be the start of a ModelProto (onnx.proto),
+// which begins with a known field of the right wire type.
 func onnx(head []byte) bool {
 	const number, byteString = 0, 2
 	tag, _ := binary.Uvarint(head)

@@ -17,12 +17,12 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// minRate is the minimum average rate of a transfer, in bytes per second over
+// minRate is the minimum rate of a transfer in bytes per second, averaged over
 // StallTimeout.
 const minRate = 1000
 
-// A fault is an error of the server or the network. It matches cpar.ErrCloud
-// without repeating that error's text.
+// A fault is an error of the server or the network. It matches cpar.ErrCloud,
+// but its text does not include that error's text.
 type fault struct{ text string }
 
 func (f fault) Error() string        { return f.text }
@@ -32,8 +32,8 @@ func faultf(format string, args ...any) error { return fault{fmt.Sprintf(format,
 
 var errSlow = errors.New("too slow")
 
-// receive fetches the file, starting at offset from. It returns the number of
-// earlier bytes that it kept.
+// receive fetches the file from byte offset from onwards. It returns the number
+// of earlier bytes that it kept.
 func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err error) {
 	if resumed, err = t.attempt(ctx, from); errors.Is(err, errCannotResume) {
 		if err := t.discard(); err != nil {
@@ -44,7 +44,8 @@ func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err 
 	return resumed, err
 }
 
-// attempt makes one request and returns the offset of the response.
+// attempt makes one request. It returns the offset in the file at which the
+// response starts.
 func (t *transfer) attempt(ctx context.Context, from int64) (start int64, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -55,7 +56,7 @@ func (t *transfer) attempt(ctx context.Context, from int64) (start int64, err er
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
-	request.Header.Set("Accept-Encoding", "identity") // digest and ranges refer to the file itself
+	request.Header.Set("Accept-Encoding", "identity") // compression would change digests and ranges
 	if from > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
@@ -64,7 +65,7 @@ func (t *transfer) attempt(ctx context.Context, from int64) (start int64, err er
 		return 0, t.broken(ctx, err)
 	}
 	defer response.Body.Close()
-	came.Add(t.minBytes()) // a response counts as progress
+	came.Add(t.minBytes()) // count the response as progress, so that watch does not end a slow start
 
 	start, total, err := t.checkResponse(response, from)
 	switch {
@@ -82,7 +83,7 @@ var (
 )
 
 // checkResponse validates a response header. It returns the offset of the body
-// and the length of the file, or -1 if unknown.
+// in the file, and the length of the file or -1 if unknown.
 func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int64, err error) {
 	if coded := r.Header.Get("Content-Encoding"); coded != "" && coded != "identity" {
 		return 0, 0, faultf("%s sends it encoded (%s), which was not asked for", t.host(), sanitize.Text(coded))
@@ -123,7 +124,7 @@ func (t *transfer) tooLong() error {
 	return hint.Add(fmt.Errorf("%w: %s sends more than %d bytes", cpar.ErrInput, t.host(), t.maxBytes()), "if this is the intended file, raise --limit-file")
 }
 
-// write writes the body to the partial file, from offset start on.
+// write writes the response body to the partial file, starting at offset start.
 func (t *transfer) write(ctx context.Context, r *http.Response, start, total int64, came *atomic.Int64) error {
 	body := bufio.NewReaderSize(countingReader{r.Body, came}, 1<<16)
 	if start == 0 && !t.Text {
@@ -144,7 +145,7 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 		return durable.StorageError("shortening", t.part, 0, err)
 	}
 	// Concurrent downloads of one file may corrupt the partial file. The digest
-	// detects this.
+	// check detects this.
 	at, buf := start, make([]byte, 1<<16)
 	for {
 		n, failed := body.Read(buf)
@@ -168,8 +169,8 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 	}
 }
 
-// broken returns the error of a transfer that ended early. It keeps the
-// received bytes.
+// broken returns the error of a transfer that ended early. The received bytes
+// are kept.
 func (t *transfer) broken(ctx context.Context, err error) error {
 	kept := "the received part is kept; run the same command again to resume"
 	if _, err := os.Lstat(t.part); err != nil {
@@ -188,8 +189,8 @@ func (t *transfer) broken(ctx context.Context, err error) error {
 
 func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }
 
-// watch cancels a transfer below minRate. Otherwise a server could hold the
-// transfer open.
+// watch cancels a transfer that is slower than minRate. Otherwise a server
+// could keep it waiting forever.
 func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came *atomic.Int64) {
 	tick := time.NewTicker(t.StallTimeout)
 	defer tick.Stop()

@@ -1,17 +1,17 @@
 // Package known identifies public networks by their digest, so that users need
-// not configure preprocessing, and lists sets of files to download.
+// not configure preprocessing. It also lists sets of files to download.
 //
 //	SHA-256 of a model file ─▶ ByDigest ─▶ preprocessing
 //	name ─▶ Sets ─▶ image half, text half, tokenizer, preprocessing: address, digest, licence
 //
 // The rows of known.csv describe files in github.com/onnx/models at commit
 // b1eeaa1ac722dcc1cd1a8284bde34393dab61c3d (2025-06-27). Digests and sizes come
-// from its LFS pointers. Preprocessing and licences come from each network's
-// README there or from timm's configurations and model cards.
+// from the repository's Git LFS pointers. Preprocessing and licences come from
+// each network's README there or from timm's configurations and model cards.
 //
 // The rows of sets.csv describe files on huggingface.co at fixed commits. At
-// least two projects published each digest. The preprocessing in the tables was
-// not tested with the files. A configuration file or a flag overrides it.
+// least two projects published each digest. The preprocessing in both tables
+// was not tested with the files. A configuration file or a flag overrides it.
 package known
 
 import (
@@ -31,7 +31,7 @@ import (
 
 // A Model is a public network of the ONNX model zoo.
 type Model struct {
-	Name    string // File without .onnx
+	Name    string // field File without .onnx
 	File    string
 	Source  string // repository and path, as owner/name:path
 	Licence string // SPDX name
@@ -42,8 +42,8 @@ type Model struct {
 
 // Images describes the images that a network takes.
 type Images struct {
-	NHWC          bool // input in the order row, column, channel
-	Size          int  // side of the input in pixels
+	NHWC          bool // whether the order is row, column, channel, otherwise channel first
+	Size          int  // side in pixels
 	Preprocessing prepare.Preprocessing
 }
 
@@ -52,13 +52,13 @@ type Images struct {
 type Set struct {
 	Name, Licence string
 	Files         []File // the image half first
-	Images
+	Images               // images that the image half takes
 }
 
 // A File is a part of a set.
 type File struct {
 	Part    string // image, text, tokenizer, vocab, merges or preprocessing
-	Name    string // file name in the set's folder, as other packages expect it
+	Name    string // name in the set's folder, by which other packages find the file
 	Address string
 	Digest  [32]byte
 	Bytes   int64
@@ -79,12 +79,12 @@ func (s Set) Bytes() (n int64) {
 	return n
 }
 
-// Zoo is the address of the files of github.com/onnx/models since 2025, under
-// their original paths. It has not been tried.
+// Zoo is the address to which the files of github.com/onnx/models moved in
+// 2025, under their original paths. No download from it has been tried.
 const Zoo = "https://huggingface.co/onnxmodelzoo/legacy_models"
 
-// Address returns the expected address of the file. The download is checked
-// against the digest.
+// Address returns the expected address of the file. A download is checked
+// against Digest.
 func (m Model) Address() string {
 	_, path, _ := strings.Cut(m.Source, ":")
 	return Zoo + "/resolve/main/" + path
@@ -216,7 +216,8 @@ func (r row) images() (i Images, err error) {
 	if r["crop"] == "none" {
 		resize = fmt.Sprintf(`"size": %s, "resize": "whole"`, side)
 	}
-	// ReadConfig validates the row like a user's configuration file.
+	// Let ReadConfig validate the row in the same way as a user's configuration
+	// file.
 	scale := map[string]string{"0-1": "0.00392156862745098", "0-255": "1"}[r["range"]]
 	numbers := func(s string) string { return "[" + strings.Join(strings.Fields(s), ", ") + "]" }
 	i.Preprocessing, _, err = prepare.ReadConfig(fmt.Appendf(nil, `{%s, "interpolation": %q, "mean": %s, "std": %s, "scale": %s}`,

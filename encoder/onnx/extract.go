@@ -7,16 +7,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// minVersion is the first version of the format in which constants need not be
-// listed as inputs.
+// minVersion is the first version of the ONNX format (IR version) in which
+// constants need not be listed as inputs.
 const minVersion = 4
 
-const maxMessage = 1<<31 - 1
+const maxMessage = 1<<31 - 1 // bytes, the maximum of Protocol Buffers
 
-// Extract rewrites a file for a less trusted runtime. The result holds the
-// nodes and constants that tensor output needs and one input of fixed shape,
-// and names no other files. m is from ReadOutline, and its data must still be
-// valid. nodes are the sorted nodes of m.
+// Extract rewrites a file for a less trusted runtime. The result has one input
+// of fixed shape, and only the nodes and constants that the tensor output
+// needs. It names no other files. Model m must be from ReadOutline, and its
+// data must still be valid. Parameter nodes holds its nodes, sorted by
+// dependency.
 func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, error) {
 	need := map[string]bool{output: true}
 	var kept []*Node
@@ -30,7 +31,8 @@ func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, e
 	}
 	slices.Reverse(kept)
 
-	// Parts point to the weights, so that they are copied once.
+	// The parts of the message point to the weights, so that the weights are
+	// copied only once.
 	var graph parts
 	for _, n := range kept {
 		graph.field(1, n.body)
@@ -42,7 +44,7 @@ func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, e
 		}
 	}
 	graph.field(11, input.encode())
-	graph.field(12, appendField(nil, 1, []byte(output))) // its type is inferred
+	graph.field(12, appendField(nil, 1, []byte(output))) // without a type, which the runtime infers
 	model := parts{list: [][]byte{appendVarint(nil, 1, max(m.ir, minVersion))}}
 	model.list = append(model.list, m.kept...)
 	model.field(7, graph.list...)

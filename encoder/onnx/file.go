@@ -22,24 +22,24 @@ import (
 	"cpar/internal/hint"
 )
 
-// maxFiles is the maximum number of files that a model names. Some exporters
-// give each tensor its own file.
+// maxFiles is the maximum number of other files that a model may name. It is
+// large because some exporters give each tensor its own file.
 const maxFiles = 1024
 
-// A File is a model file and the files it names, mapped into memory so that the
-// system can reclaim their pages.
+// A File is a model file and the other files it names. They are mapped into
+// memory so that the operating system can reclaim their pages.
 //
 // The other files are opened through a handle of the model's folder, so that
 // "..", absolute paths and links cannot leave it.
 type File struct {
-	Data   []byte // the model, valid until Close
+	Data   []byte // the model file's contents, valid until Close
 	path   string
 	limits Limits
-	bytes  int64 // of all files
+	bytes  int64 // total size of all files
 	digest [sha256.Size]byte
-	folder *os.Root
-	others map[string]*mappedFile
-	memory bool // Data is not mapped
+	folder *os.Root               // the model's folder, once another file was opened
+	others map[string]*mappedFile // other files by name
+	memory bool                   // Data is not mapped
 }
 
 type mappedFile struct {
@@ -64,7 +64,8 @@ func Open(path string, limits Limits) (*File, error) {
 	return x, nil
 }
 
-// InMemory returns a model in memory, which may name no files.
+// InMemory returns a model that is already in memory. Such a model may not name
+// other files.
 func InMemory(data []byte, limits Limits) *File {
 	return &File{Data: data, limits: limits.OrDefault(), digest: sha256.Sum256(data), memory: true}
 }
@@ -80,8 +81,8 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	if info.Size() > x.limits.FileBytes-x.bytes {
 		return nil, hint.Add(fmt.Errorf("the model has more than the %d bytes accepted", x.limits.FileBytes), "if you trust it, pass --limit-file")
 	}
-	// Hashing by reading detects a failing disk early and keeps unused pages
-	// out of the process's memory.
+	// Hashing by reading, not through the mapping, detects a failing disk early
+	// and keeps unused pages out of the process's memory.
 	h := sha256.New()
 	if n, err := io.CopyBuffer(h, f, make([]byte, 1<<20)); err != nil || n != info.Size() {
 		return nil, cmp.Or(err, errors.New("it changed while it was read"))
@@ -96,8 +97,8 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	return m, nil
 }
 
-// External returns the bytes of a file beside the model, valid until Close. It
-// can be passed to Read.
+// External returns the bytes of another file in the model's folder, valid until
+// Close. It can be passed to Read as parameter external.
 func (x *File) External(name string) ([]byte, error) {
 	if m := x.others[name]; m != nil {
 		return m.data, nil
@@ -135,7 +136,7 @@ func (x *File) External(name string) ([]byte, error) {
 }
 
 // checkLocation accepts names of files in the model's folder or below. It
-// refuses backslashes, which are separators on some systems only.
+// refuses backslashes, because only some systems treat them as separators.
 func checkLocation(name string) error {
 	if name == "" || !filepath.IsLocal(name) || filepath.Clean(name) == "." || strings.ContainsAny(name, "\\\x00") || strings.Contains(name, ":") {
 		return fmt.Errorf("its data are in %.80q, which is not in the model's folder", name)
@@ -143,8 +144,8 @@ func checkLocation(name string) error {
 	return nil
 }
 
-// Digest identifies the model by its SHA-256, or by a hash over the digests of
-// all files read so far.
+// Digest returns the SHA-256 of the model file, or a hash over the digests of
+// all files read so far if there are others.
 func (x *File) Digest() [sha256.Size]byte {
 	if len(x.others) == 0 {
 		return x.digest
@@ -179,7 +180,8 @@ func (x *File) Close() error {
 }
 
 // Guard calls f, which must read mapped files on the calling goroutine only. It
-// turns the fault of a shrinking file or failing disk into an error.
+// turns the memory fault that a shrinking file or a failing disk causes into an
+// error.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -199,13 +201,14 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
+// A location is the place of a tensor's data in another file.
 type location struct {
 	file           string
-	offset, length int64
-	hasLength      bool
+	offset, length int64 // in bytes
+	hasLength      bool  // whether the model states the length
 }
 
-const maxEntries = 16 // of external_data
+const maxEntries = 16 // maximum number of external_data entries of a tensor
 
 func (l *location) entry(b []byte) error {
 	key, value, err := textPair(b)
@@ -234,8 +237,8 @@ func number(key, value string) (int64, error) {
 
 var errExternalData = errors.New("its data are in another file")
 
-// find returns size bytes of the file. If size is negative, the length in
-// external_data applies.
+// find returns size bytes from the location. If size is negative, the stated
+// length or the rest of the file applies.
 func (l *location) find(size int64, external func(name string) ([]byte, error)) ([]byte, error) {
 	if external == nil {
 		return nil, hint.Add(errExternalData, "save the model as one file")

@@ -4,8 +4,8 @@
 //	model.onnx ─▶ Open ─▶ Read        ─▶ Model: nodes, constants, inputs, outputs   for package engine
 //	                   ─▶ ReadOutline ─▶ Model ─▶ Extract ─▶ a rewritten file        for another runtime
 //
-// Files are untrusted. Limits and the constants in read.go bound decoding. Data
-// of constants are decoded on demand.
+// Files are untrusted. Limits and the constants in read.go bound the resources
+// that decoding takes. The data of constants are decoded on demand.
 package onnx
 
 import (
@@ -17,18 +17,18 @@ import (
 // Limits bound the resources that a model file may use. Zero fields take the
 // values of DefaultLimits.
 type Limits struct {
-	FileBytes int64 // of the file and the files it names
-	Nodes     int   // operators in the graph
-	Elements  int   // elements of one tensor
-	Memory    int64 // bytes of the weights, and separately of the scratch memory per image
-	Work      int64 // multiply-adds per image
+	FileBytes int64 // total size of the file and the files it names
+	Nodes     int   // number of operators in the graph
+	Elements  int   // number of elements of one tensor
+	Memory    int64 // bytes of all weights. The scratch memory per image has the same limit.
+	Work      int64 // number of multiply-adds per image
 }
 
 // DefaultLimits admit common image networks, up to both halves of CLIP ViT-L
 // and some seconds of work per image.
 var DefaultLimits = Limits{FileBytes: 1 << 31, Nodes: 20_000, Elements: 1 << 27, Memory: 1 << 31, Work: 1 << 38}
 
-// OrDefault replaces zero fields.
+// OrDefault replaces zero fields by the fields of DefaultLimits.
 func (l Limits) OrDefault() Limits {
 	d := DefaultLimits
 	return Limits{cmp.Or(l.FileBytes, d.FileBytes), cmp.Or(l.Nodes, d.Nodes), cmp.Or(l.Elements, d.Elements), cmp.Or(l.Memory, d.Memory), cmp.Or(l.Work, d.Work)}
@@ -36,17 +36,17 @@ func (l Limits) OrDefault() Limits {
 
 // A Model is a parsed file. Tensors and nodes keep the names in the file.
 type Model struct {
-	Opset     int64 // of the standard operators
+	Opset     int64 // version of the standard operators
 	Graph     *Graph
 	Functions []*Function
 	Metadata  map[string]string
-	// Bytes is the memory of all decoded constants.
+	// Bytes is the memory that all decoded constants take.
 	Bytes int64
 
 	opsets int // number of opsets in the file
 
-	ir   int64    // version of the format, for Extract
-	kept [][]byte // fields that Extract copies: opsets, functions
+	ir   int64    // version of the ONNX format, for Extract
+	kept [][]byte // encoded fields that Extract copies: opsets and functions
 }
 
 // A Graph is a list of nodes in any order.
@@ -56,8 +56,8 @@ type Graph struct {
 	Inputs, Outputs []ValueInfo
 }
 
-// FreeInputs returns the inputs that are not constants. Before IR 4, constants
-// were also listed as inputs.
+// FreeInputs returns the inputs that are not constants. In files before version
+// 4 of the format, constants are also listed as inputs.
 func (g *Graph) FreeInputs() []ValueInfo {
 	constants := map[string]bool{}
 	for _, t := range g.Constants {
@@ -81,14 +81,14 @@ type Node struct {
 	Name, Op, Domain string
 	In, Out          []string
 	Attributes       []*Attribute
-	HasGraph         bool     // an attribute is a graph
-	empty            bool     // an attribute is an empty tensor (outlines only)
-	inner            []string // names that graphs in attributes read
-	body             []byte   // NodeProto, for Extract
+	HasGraph         bool     // whether an attribute is a graph
+	empty            bool     // whether an attribute is an empty tensor (used for outlines, see outline.go)
+	inner            []string // names of the tensors that graphs in attributes read
+	body             []byte   // the encoded NodeProto, for Extract
 }
 
 // Reads returns the names of all tensors that the node may read: its inputs,
-// and outer tensors that graphs in its attributes read.
+// and the tensors that graphs in its attributes read.
 func (n *Node) Reads() []string {
 	if len(n.inner) == 0 {
 		return n.In
@@ -111,7 +111,8 @@ func (n *Node) Label() string {
 // Standard reports whether the operator is part of the ONNX specification.
 func (n *Node) Standard() bool { return n.Domain == "" || n.Domain == "ai.onnx" }
 
-// Kind is AttributeProto.AttributeType, or 0 if omitted.
+// Kind is an AttributeProto.AttributeType of onnx.proto, or 0 if the file omits
+// it.
 type Kind int64
 
 const (
@@ -124,7 +125,8 @@ const (
 	KindInts   Kind = 7
 )
 
-// An Attribute is a setting of a node. ReadOutline returns none.
+// An Attribute is a setting of a node. Models from ReadOutline have no
+// attributes.
 type Attribute struct {
 	Name   string
 	Kind   Kind
@@ -138,20 +140,20 @@ type Attribute struct {
 	// Reference is the attribute of the surrounding function that provides the
 	// value.
 	Reference string
-	Other     bool // another kind of value, such as a list of strings
+	Other     bool // whether it has another kind of value, such as a list of strings
 }
 
 // A Function is an operator that the file defines by a list of nodes.
 type Function struct {
 	Name, Domain string
 	In, Out      []string
-	Attributes   []string     // accepted by a call
+	Attributes   []string     // names of the attributes that a call may set
 	Defaults     []*Attribute // values of optional attributes
 	Nodes        []*Node
 }
 
-// A ValueInfo describes an input or output of a graph. A dimension without a
-// fixed size is -1.
+// A ValueInfo describes an input or output of a graph. In Dims, a dimension
+// without a fixed size is -1.
 type ValueInfo struct {
 	Name     string
 	Type     Type
@@ -159,7 +161,7 @@ type ValueInfo struct {
 	HasShape bool
 }
 
-// Fits reports whether a tensor's shape agrees with the declared one.
+// Fits reports whether a tensor's shape agrees with the declared shape.
 func (v ValueInfo) Fits(shape []int) bool {
 	return !v.HasShape || slices.EqualFunc(v.Dims, shape, func(declared, n int) bool { return declared == -1 || declared == n })
 }
@@ -173,9 +175,9 @@ func Unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
-// Sort orders nodes after those that compute their inputs (Kahn 1962), because
-// some exporters write unsorted files. Otherwise it keeps the file's order.
-// Function known reports whether a tensor exists before any node runs.
+// Sort orders each node after those that compute its inputs (Kahn 1962),
+// because some exporters write unsorted files. Function known reports whether a
+// tensor exists before any node runs.
 func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 	maker := map[string]int{}
 	for i, n := range nodes {

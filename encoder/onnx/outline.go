@@ -8,16 +8,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// An outline is a file's structure without weights, sufficient to choose the
-// embedding. The decoder skips unknown operators and element types, which ONNX
-// Runtime may support, but inspects everything that can hold a tensor.
+// An outline is a file's structure without weights, which suffices to choose
+// the embedding. The decoder accepts unknown operators and element types,
+// because ONNX Runtime may support them. It still inspects everything that can
+// hold a tensor.
 
-// errSparse refuses sparse tensors, in which a few bytes can request any amount
-// of memory.
+// errSparse refuses a sparse tensor, because a few bytes of one can request any
+// amount of memory.
 var errSparse = errors.New("sparse tensors are not supported; save the model without them")
 
-// attributeOf reads an attribute of node n, or a default of a function. For a
-// function, n is an empty node.
+// attributeOf reads an attribute of node n, or the default value of a
+// function's attribute. For a function, n is an empty node.
 func (d *decoder) attributeOf(f field, n *Node, list *[]*Attribute) error {
 	if len(*list) >= maxAttributes {
 		return fmt.Errorf("more than %d attributes", maxAttributes)
@@ -78,8 +79,9 @@ func (d *decoder) attribute(b []byte, n *Node, a *Attribute) error {
 	})
 }
 
-// checkEmpty refuses unexpected empty constants. A Clip with an empty bound
-// makes ONNX Runtime, up to at least 1.22, read out of range and crash.
+// checkEmpty refuses empty constants as inputs of most operators. For example,
+// a Clip with an empty bound makes ONNX Runtime read out of range and crash, up
+// to at least version 1.22.
 func (d *decoder) checkEmpty() error {
 	for _, n := range d.all {
 		if n.Op == "Constant" && n.empty {
@@ -101,16 +103,16 @@ func (d *decoder) checkEmpty() error {
 	return nil
 }
 
-// mayTakeEmpty holds operators that real files use with empty constants: a
-// resize's region, a list of no axes, a scalar's shape.
+// mayTakeEmpty lists operators that real files use with empty constants, such
+// as the region of a Resize, a list of no axes, or a scalar's shape.
 var mayTakeEmpty = map[string]bool{
 	"Resize": true, "Upsample": true, "Reshape": true, "Expand": true, "ConstantOfShape": true, "Concat": true,
 	"Squeeze": true, "Unsqueeze": true, "ReduceMean": true, "ReduceSum": true, "ReduceMax": true, "Identity": true, "Dropout": true,
 	"If": true, "Loop": true,
 }
 
-// mustBePositive holds attributes by which ONNX Runtime divides without a
-// check.
+// mustBePositive lists attributes by which ONNX Runtime divides without
+// checking for zero.
 var mustBePositive = map[string]bool{
 	"strides": true, "dilations": true, "kernel_shape": true, "group": true, "num_groups": true,
 	"blocksize": true, "upscale_factor": true,

@@ -10,47 +10,48 @@ import (
 	"cpar/internal/hint"
 )
 
-// The numbers in the switches below are the field numbers of onnx.proto.
+// The numbers in the switches below are field numbers in onnx.proto.
 
-// Bounds besides Limits. Lists need them because an entry of two bytes in the
-// file takes fifty in memory.
+// These constants bound decoding in addition to Limits. Lists need bounds
+// because an entry of two bytes in the file takes fifty bytes in memory.
 const (
 	maxText       = 1 << 20 // bytes of a name or of a metadata value
-	maxNames      = 1 << 17 // inputs and outputs of all nodes together
+	maxNames      = 1 << 17 // names of inputs and outputs in the whole file
 	maxTensors    = 1 << 16
 	maxAttributes = 32 // per node
 	maxList       = 64 // entries of an attribute
 	maxRank       = 8
-	maxInts       = 1 << 16 // of a list of integers in an outline
+	maxInts       = 1 << 16 // entries of a list of integers in an outline (outline.go)
 	maxMetadata   = 1000
 	maxOpsets     = 1000
-	maxDepth      = 16 // of nested graphs: the branches of If, the body of Loop
+	maxDepth      = 16 // depth of nested graphs, such as the branches of If and the body of Loop
 	maxDimension  = math.MaxInt32
 )
 
 type decoder struct {
 	limits   Limits
-	outline  bool // see outline.go
+	outline  bool // whether to decode an outline (outline.go)
 	external func(name string) ([]byte, error)
-	depth    int // nesting depth of graphs
-	nodes    int
-	names    int
-	tensors  int
-	bytes    int64 // bytes of weights
-	// For outlines: every node of every graph, and the empty initializers.
-	all   []*Node
+	depth    int   // nesting depth of the current graph
+	nodes    int   // number of nodes and functions so far
+	names    int   // number of names so far
+	tensors  int   // number of tensors so far
+	bytes    int64 // bytes of weights so far
+	// Field all holds every node of every graph if outline is set.
+	all []*Node
+	// Field empty holds the names of empty constants if outline is set.
 	empty map[string]bool
 }
 
 // Read decodes a file. The result points into data. Function external returns
-// the bytes of other files that the model names. If external is nil, other
-// files are an error.
+// the bytes of another file that the model names. If external is nil, a model
+// that names other files is an error.
 func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	return (&decoder{limits: limits.OrDefault(), external: external}).read(data)
 }
 
 // ReadOutline decodes a file for ONNX Runtime, without weights and attributes.
-// It refuses damage known to crash that runtime.
+// It refuses files with damage that is known to crash that runtime.
 func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	return (&decoder{limits: limits.OrDefault(), external: external, outline: true, empty: map[string]bool{}}).read(data)
 }
@@ -121,7 +122,7 @@ func (m *Model) readOpset(b []byte) error {
 		}
 		return err
 	})
-	// Other domains are harmless unless a node uses them.
+	// Other domains (namespaces of operators) matter only if a node uses them.
 	if domain == "" || domain == "ai.onnx" {
 		m.Opset = version
 	}
@@ -184,7 +185,8 @@ func (d *decoder) graph(b []byte, g *Graph) error {
 		case 5:
 			t := &Tensor{}
 			g.Constants = append(g.Constants, t)
-			// Extract replaces the data of the outer graph's constants only.
+			// Only constants of the outermost graph may lie in other files,
+			// because Extract copies only these.
 			external := d.external
 			if d.depth > 1 {
 				external = nil
@@ -246,8 +248,8 @@ func (f field) elements() (Type, error) {
 	return Type(f.bits), f.want(protowire.VarintType)
 }
 
-// tensor reads a TensorProto. Only constants of the outer graph may use other
-// files.
+// tensor reads a TensorProto. Parameter external is nil if the tensor's data
+// may not lie in another file.
 func (d *decoder) tensor(b []byte, t *Tensor, external func(string) ([]byte, error)) error {
 	if d.tensors++; d.tensors > maxTensors {
 		return fmt.Errorf("more than %d tensors", maxTensors)
@@ -312,8 +314,8 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 	return d.count(t, counts)
 }
 
-// count checks the length of a tensor's data and counts its bytes in memory: as
-// float32 or int64 for plain Go, and as in the file for an outline.
+// count checks the length of a tensor's data and counts its bytes in memory, as
+// float32 or int64 for plain Go. For an outline, the size in the file counts.
 func (d *decoder) count(t *Tensor, counts lists) error {
 	want, size := t.rawBytes(), int64(len(t.raw))
 	switch {
@@ -330,7 +332,7 @@ func (d *decoder) count(t *Tensor, counts lists) error {
 	case !t.isRaw:
 		size = int64(len(t.body))
 	}
-	if d.outline && t.Type == Double { // doubles become float32
+	if d.outline && t.Type == Double { // count doubles as float32, as for plain Go
 		size /= 2
 	}
 	d.bytes += size

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Type is TensorProto.DataType.
+// Type is a type of elements, TensorProto.DataType in onnx.proto.
 type Type int32
 
 const (
@@ -78,10 +78,10 @@ type Tensor struct {
 	Type Type
 	Dims []int
 
-	raw     []byte // points into a file
-	isRaw   bool   // whether raw holds the data, not a typed list
-	outside bool   // raw points into another file
-	body    []byte // TensorProto, for typed lists and Extract
+	raw     []byte // the elements in little-endian order, pointing into a file
+	isRaw   bool   // whether the elements are in raw, otherwise in a typed list of body
+	outside bool   // whether raw points into another file
+	body    []byte // the encoded TensorProto, for typed lists and Extract
 }
 
 func (t *Tensor) Count() int {
@@ -183,8 +183,8 @@ func (t *Tensor) listed(f func(i int, bits uint64)) error {
 
 var errInexact = errors.New("an integer that float32 cannot hold exactly")
 
-// Floats returns a tensor's data as a new slice. It rounds doubles and refuses
-// integers that float32 cannot hold exactly.
+// Floats returns a tensor's elements as a new slice. It rounds doubles to
+// float32 and refuses integers that float32 cannot hold exactly.
 func (t *Tensor) Floats() ([]float32, error) {
 	if !t.Type.Floating() {
 		return t.exactFloats()
@@ -228,8 +228,8 @@ func (t *Tensor) exactFloats() ([]float32, error) {
 	return out, nil
 }
 
-// Ints returns the data of a tensor of integers, or of bool (0, 1), as a new
-// slice.
+// Ints returns the elements of a tensor of integers or booleans as a new slice.
+// Booleans become 0 and 1.
 func (t *Tensor) Ints() ([]int64, error) {
 	if t.Type.Floating() {
 		return nil, fmt.Errorf("tensor %.80q holds %s, not integers", t.Name, t.Type)
@@ -238,7 +238,7 @@ func (t *Tensor) Ints() ([]int64, error) {
 	large := false
 	err := t.bits(func(i int, bits uint64) {
 		v := int64(bits)
-		switch t.Type { // negative values may be written in 8, 16, 32 or 64 bits
+		switch t.Type { // a file may store negative values in 8, 16, 32 or 64 bits
 		case Int8:
 			v = int64(int8(bits))
 		case Int16:
@@ -267,7 +267,8 @@ func (t *Tensor) Ints() ([]int64, error) {
 	return out, nil
 }
 
-// Halves returns a table of the values of IEEE 754 binary16 by their bits.
+// Halves returns a table of the values of all float16 numbers (IEEE 754
+// binary16), indexed by their bits.
 var Halves = sync.OnceValue(func() *[1 << 16]float32 {
 	all := &[1 << 16]float32{}
 	for h := range all {
@@ -286,7 +287,8 @@ var Halves = sync.OnceValue(func() *[1 << 16]float32 {
 	return all
 })
 
-// Volume returns the number of elements of a shape. It fails above limit.
+// Volume returns the number of elements of a shape. It fails if there are more
+// than limit.
 func Volume(shape []int, limit int) (int, error) {
 	n := 1
 	for _, d := range shape {

@@ -11,18 +11,18 @@ import (
 
 var errTruncated = errors.New("the file is truncated or damaged")
 
-// A field is one field of a message. Slice bytes points into the file.
+// A field is one field of a Protocol Buffers message.
 type field struct {
 	number protowire.Number
 	kind   protowire.Type
 	bits   uint64 // value of a varint, fixed32 or fixed64
-	bytes  []byte // value of a length-delimited field
+	bytes  []byte // value of a length-delimited field, pointing into the file
 }
 
 func eachField(message []byte, f func(field) error) error {
 	for len(message) > 0 {
-		// Other parsers truncate numbers beyond the maximum and would see
-		// another field.
+		// Refuse field numbers beyond the maximum. Other parsers truncate them
+		// and would therefore read a different field.
 		number, kind, n := protowire.ConsumeTag(message)
 		if n < 0 || number > protowire.MaxValidNumber {
 			return fmt.Errorf("%w: field number %d", errTruncated, number)
@@ -46,7 +46,7 @@ func eachField(message []byte, f func(field) error) error {
 }
 
 // number64 reads a number and returns its length in bytes. The length is
-// negative for a damaged number and 0 for another kind of value.
+// negative for a damaged number, and 0 if the kind is not numeric.
 func number64(kind protowire.Type, b []byte) (bits uint64, n int) {
 	switch kind {
 	case protowire.VarintType:
@@ -84,7 +84,8 @@ func (f field) text() (string, error) {
 
 func (f field) integer() (int64, error) { return int64(f.bits), f.want(protowire.VarintType) }
 
-// numbers returns the numbers of a repeated field, packed or single.
+// numbers returns the numbers of a repeated field, whether the file packs them
+// or stores them singly.
 func (f field) numbers(kind protowire.Type) iter.Seq2[uint64, error] {
 	return func(yield func(uint64, error) bool) {
 		if f.kind != protowire.BytesType {
@@ -105,7 +106,8 @@ func (f field) numbers(kind protowire.Type) iter.Seq2[uint64, error] {
 	}
 }
 
-// repeatedInts appends the integers of a field, at most limit in total.
+// repeatedInts appends the integers of a field to a list of at most limit
+// entries.
 func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
 	for v, err := range f.numbers(protowire.VarintType) {
 		if err == nil && len(to) >= limit {
@@ -133,7 +135,7 @@ func (f field) repeatedFloats(to []float32, limit int) ([]float32, error) {
 	return to, nil
 }
 
-// textPair reads a message of two texts, such as a StringStringEntryProto.
+// textPair reads a message of two strings, such as a StringStringEntryProto.
 func textPair(b []byte) (key, value string, err error) {
 	err = eachField(b, func(f field) (err error) {
 		switch f.number {

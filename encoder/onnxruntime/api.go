@@ -15,9 +15,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Indices of OrtApi's functions, in the order of struct OrtApi in
-// onnxruntime_c_api.h (counted in the header of 1.22). Releases only append to
-// the struct.
+// These are indices of functions in struct OrtApi of onnxruntime_c_api.h,
+// counted in release 1.22. Releases only append to the struct.
 const (
 	getErrorMessage                = 2
 	createEnv                      = 3
@@ -45,16 +44,16 @@ const (
 	releaseTensorTypeAndShapeInfo  = 99
 	releaseSessionOptions          = 100
 	addSessionConfigEntry          = 130
-	tableLength                    = 131 // length of the part that is read
+	tableLength                    = 131 // number of leading entries that are read
 )
 
-// Values of the header's enumerations.
+// These are values of enumerations in the header, except for the last.
 const (
-	logFatal        = 4 // OrtLoggingLevel
-	sequential      = 0 // ExecutionMode
-	arenaAllocator  = 1 // OrtAllocatorType
-	memoryDefault   = 0 // OrtMemType
-	maxMessageBytes = 1 << 12
+	logFatal        = 4       // OrtLoggingLevel
+	sequential      = 0       // ExecutionMode
+	arenaAllocator  = 1       // OrtAllocatorType
+	memoryDefault   = 0       // OrtMemType
+	maxMessageBytes = 1 << 12 // of a text that the library returns
 )
 
 type functionTable [tableLength]uintptr
@@ -81,12 +80,13 @@ func start(name string, handle uintptr) (*Library, error) {
 	}
 	l.table = (*functionTable)(foreign(table))
 
-	// Suppress logging to stderr, because calls return errors as a status.
+	// Log only fatal errors to stderr, because calls return errors as a status.
 	id := []byte("cpar\x00")
 	if err := l.call(createEnv, logFatal, uintptr(unsafe.Pointer(&id[0])), uintptr(unsafe.Pointer(&l.env))); err != nil {
 		return nil, fmt.Errorf("creating its environment: %w", err)
 	}
-	// Builds for Windows otherwise report to the system which models run.
+	// Without this call, builds for Windows report the models they run to the
+	// system.
 	err = l.call(disableTelemetryEvents, l.env)
 	if err == nil {
 		err = l.call(createCPUMemoryInfo, arenaAllocator, memoryDefault, uintptr(unsafe.Pointer(&l.cpu)))
@@ -98,10 +98,10 @@ func start(name string, handle uintptr) (*Library, error) {
 	return l, nil
 }
 
-// call calls a function that returns an OrtStatus. An argument is a word, a
-// handle, or the address of a Go variable. An address must be converted in the
-// call itself, so that the directive keeps the variable alive and in place
-// until call returns.
+// call calls a function that returns an OrtStatus. An argument is a number, a
+// handle, or the address of a Go variable. Convert addresses to uintptr in the
+// argument list, because the directive below then keeps the variable alive and
+// in place until call returns.
 //
 //go:uintptrescapes
 func (l *Library) call(function int, args ...uintptr) error {
@@ -121,8 +121,8 @@ func (l *Library) release(function int, handle uintptr) {
 	}
 }
 
-// foreign converts an address outside Go's memory, where nothing moves, to a
-// pointer.
+// foreign converts an address of memory outside Go's heap, where nothing moves,
+// to a pointer.
 func foreign(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
@@ -139,8 +139,9 @@ func text(address uintptr) string {
 	return string(unsafe.Slice(start, n))
 }
 
-// sessionConfig (onnxruntime_session_options_config_keys.h) makes the library
-// refuse its own format, which would bypass all checks of the ONNX file.
+// sessionConfig makes the library refuse its own model format, which would
+// bypass all checks of the ONNX file. The keys are in
+// onnxruntime_session_options_config_keys.h.
 var sessionConfig = [][2]string{{"session.load_model_format", "ONNX"}}
 
 func (l *Library) load(data []byte) (uintptr, error) {
@@ -171,12 +172,13 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run runs the session on as many bytes as the shape requires. The caller holds
-// s.mu.
+// run runs the session. The length of input must match the shape. The caller
+// holds s.mu.
 func (s *Session) run(input []byte) ([]float32, []int, error) {
 	l := s.library
-	// Until its release, the input tensor refers to Go memory, and the names
-	// are read through addresses that the compiler does not see.
+	// Pin the input, because the tensor refers to it until released, and the
+	// names, because the library reads them through addresses that the compiler
+	// does not see.
 	var pinned runtime.Pinner
 	defer pinned.Unpin()
 	pinned.Pin(&input[0])

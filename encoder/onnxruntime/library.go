@@ -3,11 +3,11 @@
 //	libonnxruntime ─▶ Open ─▶ Library ─┐
 //	model.onnx, in memory ─────▶ Load ─┴▶ Session ─▶ Run ─▶ one tensor
 //
-// purego loads the library at run time. The interface is
-// include/onnxruntime/core/session/onnxruntime_c_api.h in
+// purego loads the library at run time. The C interface is declared in
+// include/onnxruntime/core/session/onnxruntime_c_api.h of
 // github.com/microsoft/onnxruntime. Other packages use the library through
-// package encoder, which limits the files that it runs. A fault in this large
-// C++ program ends the process.
+// package encoder, which limits the files that it runs. A memory fault in this
+// large C++ program ends the whole process.
 //
 // Only builds for Linux, macOS and Windows on amd64 and arm64 can load the
 // library. Builds with tag `static` cannot, because purego would depend on
@@ -28,12 +28,12 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Variable is the environment variable for the library file, used if the caller
-// of Open names none.
+// Variable names the environment variable that holds the library's path if the
+// caller of Open gives none.
 const Variable = "CPAR_ONNXRUNTIME"
 
-// ErrNotFound is wrapped by Open's error if no library is named and none is
-// installed under a usual name.
+// ErrNotFound is wrapped by the error of Open if the user names no library and
+// none is installed under a usual name.
 var ErrNotFound = errors.New("ONNX Runtime is not installed")
 
 const (
@@ -44,26 +44,26 @@ const (
 	adviceInstall = "install ONNX Runtime 1.17 or newer, or name its library file in " + Variable
 )
 
-// A Library is ONNX Runtime, loaded until the program ends, with its own
-// threads and memory. It is safe for concurrent use.
+// A Library is a loaded ONNX Runtime, with its own threads and memory. It stays
+// loaded until the program ends. It is safe for concurrent use.
 type Library struct {
 	path    string
 	version string
 	table   *functionTable
 	env     uintptr // OrtEnv
-	cpu     uintptr // OrtMemoryInfo of plain memory
+	cpu     uintptr // OrtMemoryInfo of main memory
 }
 
-// opened holds libraries by the name that loaded them, because ONNX Runtime has
-// one environment per process.
+// opened holds the loaded libraries, because ONNX Runtime has one environment
+// per process.
 var opened = struct {
 	sync.Mutex
-	byName map[string]*Library
+	byName map[string]*Library // by the name or path passed to the loader
 }{byName: map[string]*Library{}}
 
-// Open loads the library at path, otherwise the one that CPAR_ONNXRUNTIME
-// names, otherwise one under a usual name. Opening a file again returns the
-// same Library. Errors wrap cpar.ErrInput.
+// Open loads the library at path. If path is empty, it loads the library that
+// CPAR_ONNXRUNTIME names, or otherwise one with a usual name. Opening a file
+// again returns the same Library. Errors wrap cpar.ErrInput.
 func Open(path string) (*Library, error) {
 	named := path
 	if named == "" {
@@ -116,7 +116,7 @@ func open(name string, handle uintptr) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()
 	if l := opened.byName[name]; l != nil {
-		closeLibrary(handle) // the first handle remains
+		closeLibrary(handle) // the first handle stays open
 		return l, nil
 	}
 	l, err := start(name, handle)

@@ -8,9 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// usualNames returns the names to try by default. macOS needs full paths,
-// because its loader omits Homebrew's folders and searches the untrusted
-// working directory.
+// usualNames returns the names to try by default. On macOS these are full
+// paths, because its loader omits Homebrew's folders and would search the
+// untrusted working directory.
 func usualNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"/opt/homebrew/lib/libonnxruntime.dylib", "/usr/local/lib/libonnxruntime.dylib"}
@@ -19,7 +19,8 @@ func usualNames() []string {
 }
 
 func loadLibrary(name string) (uintptr, error) {
-	// The loader keeps its error message per thread.
+	// Stay on one thread, because the loader keeps its error message per
+	// thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)

@@ -8,12 +8,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// usualNames returns the name to try by default. Windows searches beside the
-// program, then in the system's folder, which has its own release.
+// usualNames returns the name to try by default. Windows searches the program's
+// folder and then the system's folder, which may contain Microsoft's own
+// release.
 func usualNames() []string { return []string{"onnxruntime.dll"} }
 
-// loadLibrary never searches the working directory, which is untrusted. A named
-// file may have its dependencies beside it.
+// loadLibrary loads a library. It never searches the working directory, which
+// is untrusted. For a full path, it also searches the library's folder for
+// dependencies.
 func loadLibrary(name string) (uintptr, error) {
 	flags := uintptr(windows.LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
 	if filepath.IsAbs(name) {

@@ -14,19 +14,20 @@ import (
 	"cpar/encoder/onnx"
 )
 
+// An Input describes the input tensor of a session.
 type Input struct {
 	Name    string
 	Element onnx.Type // float32, uint8 or float16
 	Shape   []int64
 }
 
-// A Session is a model ready to run, with one input and one output tensor. It
-// is safe for concurrent use, and each run takes one core.
+// A Session is a loaded model with one input and one output tensor. It is safe
+// for concurrent use. Each run occupies one core.
 type Session struct {
 	library *Library
-	input   []byte // name, ending in 0
-	output  []byte
-	element onnx.Type // of the input
+	input   []byte    // name of the input, ending in a zero byte
+	output  []byte    // name of the output, ending in a zero byte
+	element onnx.Type // element type of the input
 	shape   []int64   // shape of the input
 	cleanup runtime.Cleanup
 
@@ -34,10 +35,10 @@ type Session struct {
 	handle uintptr      // OrtSession, 0 once closed
 }
 
-// Load creates a session from an ONNX file's bytes, which it does not keep.
-// input and output name tensors of the graph, and input.Shape fixes open
-// dimensions. data must not name other files, because ONNX Runtime would read
-// them. Errors wrap cpar.ErrInput.
+// Load creates a session from the bytes of an ONNX file, which it does not
+// retain. Parameters input and output name tensors of the graph, and
+// input.Shape fixes open dimensions. The file must not name other files,
+// because ONNX Runtime would read them. Errors wrap cpar.ErrInput.
 func (l *Library) Load(data []byte, input Input, output string) (*Session, error) {
 	handle, err := l.newSession(data, input, output)
 	if err != nil {
@@ -47,7 +48,7 @@ func (l *Library) Load(data []byte, input Input, output string) (*Session, error
 		library: l, handle: handle, element: input.Element, shape: slices.Clone(input.Shape),
 		input: append([]byte(input.Name), 0), output: append([]byte(output), 0),
 	}
-	// Free a session that is dropped without Close.
+	// Free the session if the caller drops it without Close.
 	s.cleanup = runtime.AddCleanup(s, l.free, handle)
 	return s, nil
 }
@@ -72,8 +73,8 @@ func (l *Library) newSession(data []byte, input Input, output string) (uintptr, 
 	return l.load(data)
 }
 
-// Run computes the output of an input in row-major order, and its shape. It
-// rounds values to the input's type and widens a float16 output. The caller
+// Run computes the output, in row-major order, and its shape. It rounds the
+// input to the session's element type and widens a float16 output. The caller
 // owns the results. Errors wrap cpar.ErrInput.
 func (s *Session) Run(input []float32) (output []float32, shape []int, err error) {
 	s.mu.RLock()
@@ -112,10 +113,10 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// packed converts values to a tensor's bytes, rounded to the nearest value of
-// the element type, ties to even.
+// packed converts values to a tensor's bytes. It rounds to the nearest value of
+// the element type, and ties to even.
 func packed(values []float32, element onnx.Type) []byte {
-	le := binary.LittleEndian // on all supported processors
+	le := binary.LittleEndian // the byte order of all supported processors
 	switch element {
 	case onnx.Uint8:
 		out := make([]byte, len(values))
@@ -137,7 +138,7 @@ func packed(values []float32, element onnx.Type) []byte {
 	return out
 }
 
-// narrowed rounds to IEEE 754 binary16, with overflow to infinity.
+// narrowed rounds to float16 (IEEE 754 binary16). Overflow gives infinity.
 func narrowed(v float32) uint16 {
 	bits := math.Float32bits(v)
 	sign := uint16(bits >> 16 & 0x8000)
@@ -147,15 +148,15 @@ func narrowed(v float32) uint16 {
 		return sign | 0x7e00
 	case x >= 65520:
 		return sign | 0x7c00
-	case x < 0x1p-14: // in steps of 2⁻²⁴
+	case x < 0x1p-14: // subnormal, a multiple of 2⁻²⁴
 		return sign | uint16(math.RoundToEven(x*0x1p24))
 	}
-	fraction, exponent := math.Frexp(x)                      // in ½ … 1
-	steps := uint16(math.RoundToEven(fraction * 2048))       // 1024 … 2048
+	fraction, exponent := math.Frexp(x)                      // from ½ to 1
+	steps := uint16(math.RoundToEven(fraction * 2048))       // from 1024 to 2048
 	return sign | (uint16(exponent+14)<<10 + (steps - 1024)) // a carry increments the exponent
 }
 
-// widened converts binary16 to float32, exactly.
+// widened converts float16 to float32, which is exact.
 func widened(halves []uint16) []float32 {
 	out, values := make([]float32, len(halves)), onnx.Halves()
 	for i, h := range halves {

@@ -12,22 +12,24 @@ import (
 	"cpar"
 )
 
-// usualSide is the default image side of a network that leaves the size open.
+// usualSide is the default image side, in pixels, of a network that leaves the
+// size open.
 const usualSide = 224
 
 var errNoPreprocessing = errors.New("it contains no preprocessing")
 
-// ReadConfig reads a configuration file, recognised by its content, for images
-// of height×width. If both are 0, the file's own size applies.
+// ReadConfig reads a configuration file for images of height×width. If both are
+// 0, the size in the file applies. ReadConfig recognises the format by the
+// file's content:
 //
-//	sidecar               this program's own
+//	sidecar               this program's own format
 //	Hugging Face          preprocessor_config.json
 //	open_clip             preprocess_cfg.json, as Immich keeps it, and open_clip_config.json
 //	timm                  config.json
 //
-// It ignores unknown fields of foreign formats and refuses unsupported
-// operations by name. Result kind is the detected format. Errors wrap
-// cpar.ErrInput.
+// It ignores unknown fields of foreign formats. If an operation is not
+// supported, the error names it. Result kind is the detected format. Errors
+// wrap cpar.ErrInput.
 func ReadConfig(data []byte, height, width int) (p Preprocessing, kind string, err error) {
 	p, kind, err = readConfig(data, height, width)
 	if err == nil {
@@ -53,10 +55,10 @@ func readConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 	switch {
 	case f.has("pretrained_cfg"):
 		kind, p = "timm", readTimm(f.object("pretrained_cfg"), height, width)
-	case f.has("input_size"): // timm, before pretrained_cfg
+	case f.has("input_size"): // older files of timm
 		kind, p = "timm", readTimm(f, height, width)
 	case f.has("preprocess_cfg"):
-		// The size is stored apart from the preprocessing.
+		// The image size is in another object than the preprocessing.
 		side := f.object("model_cfg").object("vision_cfg").size("image_size")
 		kind, p = "open_clip", readOpenCLIP(f.object("preprocess_cfg"), side, height, width)
 	case f.has("resize_mode", "fill_color", "mode"), f.has("interpolation") && !f.has("preset", "resize", "shorter", "scale", "color", "offset", "fill"):
@@ -74,9 +76,9 @@ func readConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 	return p, kind, cmp.Or(err, *f.err)
 }
 
-// readOpenCLIP reads open_clip's preprocessing (open_clip/transform.py:
-// image_transform), which Immich keeps in preprocess_cfg.json. Parameter model
-// is the size in the model's own configuration, if any.
+// readOpenCLIP reads open_clip's preprocessing (function image_transform in
+// open_clip/transform.py), which Immich keeps in preprocess_cfg.json. Parameter
+// model is the image size in the model's own configuration, if present.
 func readOpenCLIP(f fields, model size, height, width int) Preprocessing {
 	p := plain(height, width)
 	p.Mean, p.Std = clipMean, clipStd
@@ -134,8 +136,8 @@ func (s size) sides(height, width int) (h, w int) {
 	return height, width
 }
 
-// readTimm reads the preprocessing in timm's config.json (timm/data/config.py
-// and transforms_factory.py: transforms_imagenet_eval).
+// readTimm reads the preprocessing in timm's config.json (timm/data/config.py,
+// and function transforms_imagenet_eval in transforms_factory.py).
 func readTimm(f fields, height, width int) Preprocessing {
 	p := plain(height, width)
 	p.Mean, p.Std = imagenetMean, imagenetStd
@@ -165,8 +167,9 @@ func readTimm(f fields, height, width int) Preprocessing {
 	return p
 }
 
-// timmSize returns the image size and the share of the resized image that a
-// crop keeps. The training size applies if the network's size is open.
+// timmSize returns the image size in pixels, and the share of the resized
+// image's side that a crop keeps. If the network's size is open, it returns the
+// training size.
 func timmSize(f fields, height, width int) (h, w int, pct float64) {
 	h, w = size(nil).sides(height, width)
 	h, w = f.chw("input_size", h, w)
@@ -191,16 +194,17 @@ func (f fields) chw(name string, height, width int) (h, w int) {
 	return shape[1], shape[2]
 }
 
-// sidecar is this program's own format. A preset sets all fields, and other
-// fields override it. Without a preset, the whole image is scaled to 0 … 1:
+// A sidecar is a file in this program's own format. A preset sets all fields,
+// and the other fields override it. Without a preset, the whole image is
+// resized and its values are scaled to 0 … 1:
 //
 //	{"preset": "imagenet", "size": 224, "resize": "crop", "shorter": 256,
 //	 "interpolation": "bicubic", "offset": "floor", "color": "RGB", "scale": 0.00392156862745098,
 //	 "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "views": 1}
 type sidecar struct {
 	Preset        string  `json:"preset"`
-	Size          size    `json:"size"` // side, or [width, height]
-	Width, Height int     // alternative to Size, as Preprocessing is encoded
+	Size          size    `json:"size"` // one side, or [width, height]
+	Width, Height int     // alternative to Size, in which Preprocessing is encoded
 	Mean          numbers `json:"mean"`
 	Std           numbers `json:"std"`
 	Scale         float64 `json:"scale"`
@@ -237,7 +241,7 @@ func readSidecar(data []byte, height, width int) (p Preprocessing, err error) {
 	if err := p.sized(h, w, height, width); err != nil {
 		return p, err
 	}
-	// Fields of the file replace those of the preset.
+	// Decode again, so that fields of the file replace fields of the preset.
 	s.Scale, s.Mean, s.Std, s.Shorter = p.Scale, p.Mean[:], p.Std[:], cmp.Or(p.Shorter, max(w, h))
 	if err := s.decode(data); err != nil {
 		return p, err

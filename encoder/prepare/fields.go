@@ -11,17 +11,16 @@ import (
 	"slices"
 )
 
-// maxConfig limits a configuration file. Some files list the 21,841 classes of
-// ImageNet.
+// maxConfig is the maximum size of a configuration file in bytes. It is large
+// because some files list the 21,841 classes of ImageNet.
 const maxConfig = 4 << 20
 
-// fields is a JSON object in a foreign format. Unknown fields are ignored,
-// known fields of the wrong type are errors, and null counts as absent. The
-// first error is kept in err, which inner objects share, and checked once at
-// the end.
+// A fields is a JSON object in a foreign format. Unknown fields are ignored.
+// Known fields of the wrong type are errors. A null counts as absent. Only the
+// first error is kept, so that readers check it once at the end.
 type fields struct {
 	values map[string]json.RawMessage
-	err    *error
+	err    *error // the first error, shared with inner objects
 }
 
 func readFields(data []byte) (fields, error) {
@@ -55,8 +54,9 @@ func (f fields) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.values[name] != nil })
 }
 
-// read decodes a field into the variable at to. An absent field leaves the
-// variable unchanged. Parameter what describes the expected type.
+// read decodes a field into the variable that parameter to points to. An absent
+// field leaves the variable unchanged. Parameter what describes the expected
+// type.
 func (f fields) read(name string, to any, what string) {
 	if !f.has(name) {
 		return
@@ -106,6 +106,8 @@ func (f fields) size(name string) (s size) {
 	return s
 }
 
+// A numbers holds one number per colour channel. In JSON, a single number
+// stands for three equal ones.
 type numbers []float64
 
 func (n *numbers) UnmarshalJSON(b []byte) error {
@@ -122,7 +124,7 @@ func (n *numbers) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A size is one side, or two sides.
+// A size is one side of a square image, or two sides.
 type size []int
 
 func (s *size) UnmarshalJSON(b []byte) error {
@@ -139,7 +141,7 @@ func (s *size) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// listOf reads n numbers, none of which may be null.
+// listOf reads a list of exactly n numbers. It refuses null.
 func listOf[T any](b []byte, n int) (list []T, ok bool) {
 	var read []*T
 	if err := json.Unmarshal(b, &read); err != nil || len(read) != n || slices.Contains(read, nil) {
@@ -151,8 +153,8 @@ func listOf[T any](b []byte, n int) (list []T, ok bool) {
 	return list, true
 }
 
-// sized sets the size that a file requests. It must match the network's size
-// unless that size is open (0).
+// sized sets the size that a file requests. It refuses a size other than the
+// network's, unless that is open (0).
 func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	if ofNetworkH != 0 && (height != ofNetworkH || width != ofNetworkW) {
 		return fmt.Errorf("it makes images of %d×%d, but the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)
@@ -167,7 +169,7 @@ func (p *Preprocessing) channels(f fields, mean, std string) {
 
 func floor(x float64) int {
 	if !(x >= 0 && x <= 4*maxSide) {
-		return 0 // check refuses 0
+		return 0 // Preprocessing.check refuses 0
 	}
 	return int(math.Floor(x))
 }

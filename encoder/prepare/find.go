@@ -14,12 +14,12 @@ import (
 	"cpar/internal/hint"
 )
 
-// usualFiles are the configuration files that Hugging Face (two), Immich,
-// open_clip and timm distribute with models.
+// usualFiles are the configuration files that Hugging Face (the first two),
+// Immich, open_clip and timm distribute with models.
 var usualFiles = []string{"preprocessor_config.json", "processor_config.json", "preprocess_cfg.json", "open_clip_config.json", "config.json"}
 
-// A Config is the preprocessing of a model file before the network's size is
-// known: a preset, or files that must agree.
+// A Config is the preprocessing of a model file before the network's image size
+// is known. It is a preset, or a list of files that must agree.
 type Config struct {
 	preset string
 	files  []configFile
@@ -30,11 +30,12 @@ type configFile struct {
 	data []byte
 }
 
-// Find finds the preprocessing of a model file: the named preset or file, then
-// MODEL.json, then files in its folder and the parent, where Hugging Face keeps
-// them if the model is in a folder onnx. It returns nil if there is no
-// preprocessing. Parameter model is "" for a model without a file. Errors wrap
-// cpar.ErrInput.
+// Find finds the preprocessing of a model file. If parameter named is not
+// empty, it is a preset or file. Otherwise, Find tries MODEL.json and then
+// usualFiles in the model's folder and its parent. Hugging Face keeps models in
+// a subfolder "onnx" of the folder with these files. Find returns nil if there
+// is no preprocessing. Parameter model is "" for a model without a file. Errors
+// wrap cpar.ErrInput.
 func Find(model, named string) (c *Config, err error) {
 	switch {
 	case slices.Contains(Presets(), named):
@@ -67,7 +68,7 @@ func configsBeside(model string) (files []configFile, err error) {
 	own, err := readFile(strings.TrimSuffix(model, filepath.Ext(model)) + ".json")
 	switch {
 	case err == nil && kindOf(own.data) != "none":
-		return []configFile{own}, nil // the user's own file
+		return []configFile{own}, nil // MODEL.json is the user's own and takes precedence
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	}
@@ -88,6 +89,7 @@ func configsBeside(model string) (files []configFile, err error) {
 	return files, nil
 }
 
+// sharedNames are names that files other than preprocessing also have.
 var sharedNames = map[string]bool{"config.json": true, "processor_config.json": true}
 
 func kindOf(data []byte) string {
@@ -99,7 +101,7 @@ func kindOf(data []byte) string {
 }
 
 func readFile(path string) (configFile, error) {
-	// Opening a pipe would block.
+	// Check first, because opening a pipe would block.
 	if info, err := os.Stat(path); err != nil {
 		return configFile{}, err
 	} else if !info.Mode().IsRegular() {
@@ -114,8 +116,8 @@ func readFile(path string) (configFile, error) {
 	return configFile{path, data}, err
 }
 
-// Side returns the side of square images that the configuration requests, or 0.
-// It leaves errors to For.
+// Side returns the side in pixels of the square images that the configuration
+// requests, or 0 if there is none. Method For reports errors in the files.
 func (c *Config) Side() int {
 	if c == nil || c.preset != "" {
 		return 0
@@ -127,8 +129,9 @@ func (c *Config) Side() int {
 	return p.Width
 }
 
-// For returns the preprocessing for images of height×width and its source. It
-// refuses files that disagree. Errors wrap cpar.ErrInput.
+// For returns the preprocessing for images of height×width, and the preset or
+// file that it is from. It refuses files that disagree. Errors wrap
+// cpar.ErrInput.
 func (c *Config) For(height, width int) (p Preprocessing, from string, err error) {
 	if c.preset != "" {
 		if height != width {
@@ -165,9 +168,9 @@ func (c *Config) paths() string {
 	return strings.Join(paths, ", ")
 }
 
-// agree reports whether two files mean the same preprocessing, up to rounding.
-// Numbers may be rounded, and Hugging Face and open_clip round half a pixel in
-// a crop's offset differently.
+// agree reports whether two files describe the same preprocessing. It ignores
+// rounding of numbers, and the offset rule, because Hugging Face and open_clip
+// round half a pixel in a crop's offset differently.
 func agree(p, q Preprocessing) bool {
 	for c := range 3 {
 		for _, v := range []float64{0, 255} {

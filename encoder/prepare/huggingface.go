@@ -7,20 +7,20 @@ import (
 )
 
 // A processor holds the defaults of a Hugging Face image processor
-// (transformers, models/*/image_processing_*.py).
+// (models/*/image_processing_*.py in package transformers).
 type processor struct {
-	side      int  // of the resized image
-	square    bool // whether a single number means both sides, not the shorter one
-	crop      int  // 0 disables the centre crop
-	pct       bool // ConvNeXt's rule: the shorter side is side/crop_pct
+	side      int  // side of the resized image in pixels
+	square    bool // whether a single number gives both sides, otherwise the shorter side
+	crop      int  // side of the centre crop, or 0 for none
+	pct       bool // whether ConvNeXt's rule applies: the shorter side is side/crop_pct
 	filter    Interpolation
 	mean, std [3]float64
-	raw       bool // no mean and deviation
-	bgr       bool
+	raw       bool // whether values are not normalised by mean and deviation
+	bgr       bool // whether the channel order is BGR
 }
 
-// processors maps names, without the suffix ImageProcessor or FeatureExtractor,
-// to processors.
+// processors maps names of image processors to their defaults. The names lack
+// the suffix ImageProcessor or FeatureExtractor.
 var processors = map[string]processor{
 	"CLIP":        {side: 224, crop: 224, filter: Bicubic, mean: clipMean, std: clipStd},
 	"Siglip":      {side: 224, square: true, filter: Bicubic, mean: halves, std: halves},
@@ -36,7 +36,7 @@ var processors = map[string]processor{
 }
 
 // processorOf finds the processor that a file names. Result fast reports
-// whether the processor computes and rounds as torchvision does.
+// whether the processor is a "Fast" one, which rounds as torchvision does.
 func processorOf(f fields) (p processor, fast bool) {
 	name := f.text("image_processor_type", f.text("feature_extractor_type", ""))
 	if name == "" {
@@ -87,6 +87,7 @@ func readHuggingFace(f fields, height, width int) Preprocessing {
 	return p
 }
 
+// An edges is a size in pixels: the shorter side alone, or height and width.
 type edges struct{ shorter, height, width int }
 
 func (f fields) edges(name string, square bool, otherwise edges) (e edges) {
@@ -151,8 +152,8 @@ func (by processor) resizing(f fields, p *Preprocessing, height, width int) {
 	f.fail(p.sized(crop.height, crop.width, height, width))
 }
 
-// byPercent applies the rule of ConvNextImageProcessor, which crops only small
-// images.
+// byPercent applies the rule of ConvNextImageProcessor, which crops only images
+// with sides below 384 pixels.
 func byPercent(f fields, p *Preprocessing, to edges, height, width int) {
 	side := to.shorter
 	if side == 0 && to.height == to.width {
@@ -164,7 +165,7 @@ func byPercent(f fields, p *Preprocessing, to edges, height, width int) {
 	f.fail(p.sized(side, side, height, width))
 }
 
-// resamples lists filters by Pillow's numbers.
+// resamples lists filters in the order of Pillow's numbers.
 var resamples = []Interpolation{"nearest", Lanczos, Bilinear, Bicubic, Box, Hamming}
 
 func resample(f fields, otherwise Interpolation) Interpolation {

@@ -9,13 +9,15 @@ import (
 	"cpar"
 )
 
-// FromMetadata returns the preprocessing in a network file's metadata for
-// images of height×width. Both kinds resize the whole image:
+// FromMetadata returns the preprocessing that a network file's metadata
+// describes, for images of height×width. It knows two kinds of entries. Both
+// resize the whole image:
 //
 //	input_color, input_mean, input_scale     a sample v becomes (v − mean) / scale
-//	Image.NominalPixelRange and the like     as in ONNX (docs/MetadataProps.md)
+//	Image.NominalPixelRange and similar      as in ONNX's docs/MetadataProps.md
 //
-// Result ok is false if there is no preprocessing. Errors wrap cpar.ErrInput.
+// Result ok reports whether the metadata describe preprocessing. Errors wrap
+// cpar.ErrInput.
 func FromMetadata(metadata map[string]string, height, width int) (p Preprocessing, ok bool, err error) {
 	p = plain(height, width)
 	mean, hasMean := metadata["input_mean"]

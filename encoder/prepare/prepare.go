@@ -4,9 +4,10 @@
 //	configuration files ─▶ Preprocessing ─┐
 //	image, 8-bit RGB ─────────────────────┴▶ Tensor ─▶ 3×H×W float32
 //
-// Resizing reproduces Pillow bit for bit, because nearly all networks were
-// trained with it. Sizes and crop offsets round as in torchvision, timm and
-// open_clip, or as in Hugging Face for its configuration files.
+// Resizing reproduces the results of Pillow bit for bit, because nearly all
+// networks were trained with it. Sizes and crop offsets are rounded as in
+// torchvision, timm and open_clip, or as in Hugging Face for its configuration
+// files.
 package prepare
 
 import (
@@ -17,18 +18,19 @@ import (
 	"cpar"
 )
 
-// A Preprocessing converts an image to a network's input. A sample v in 0 … 255
-// becomes (v·Scale − Mean) / Std of its channel. Its JSON is part of encoder
-// digests in indexes, so fields added later are omitted when zero.
+// A Preprocessing describes how to convert an image to a network's input. A
+// sample v in 0 … 255 becomes (v·Scale − Mean) / Std, with the Mean and Std of
+// its channel. Encoder digests in indexes include the JSON encoding, so fields
+// added later must be omitted when zero.
 type Preprocessing struct {
-	Width, Height int
+	Width, Height int // size of the network's input in pixels
 	Scale         float64
-	Mean, Std     [3]float64 // in the order of Color
+	Mean, Std     [3]float64 // for each channel, in the order of Color
 	Color         Color
 	Resize        Resize
-	// Shorter is the length of the image's shorter side before the centre crop
-	// (ResizeCrop), or of both sides (ResizeWhole, where 0 means the
-	// network's).
+	// Shorter is the length, in pixels, of the image's shorter side
+	// (ResizeCrop) or of both sides (ResizeWhole) before the centre crop. For
+	// ResizeWhole, 0 means no crop.
 	Shorter       int
 	Interpolation Interpolation `json:",omitempty"`
 	Offset        Offset        `json:",omitempty"`
@@ -44,16 +46,16 @@ const (
 	BGR Color = "BGR"
 )
 
-// Resize is the rule for images whose shape differs from the network's.
+// Resize is the rule for images whose aspect ratio differs from the network's.
 type Resize string
 
 const (
 	ResizeWhole Resize = "whole" // ignores the aspect ratio
 	ResizeCrop  Resize = "crop"  // resizes the shorter side to Shorter, and crops the centre
-	ResizePad   Resize = "pad"   // resizes the longer side to the network's, and adds a border of Fill
+	ResizePad   Resize = "pad"   // fits the image into the network's input, and adds a border of colour Fill
 )
 
-// Offset is the rounding of half a pixel in a crop's offset.
+// Offset is the rule by which half a pixel in a crop's offset is rounded.
 type Offset string
 
 const (
@@ -61,7 +63,8 @@ const (
 	OffsetFloor Offset = "floor" // down: Hugging Face
 )
 
-// maxSide limits an image's side. Before a crop, a side may be twice as long.
+// maxSide is the maximum side of a network's input in pixels. Before a crop, a
+// side may be twice as long.
 const maxSide = 4096
 
 // Presets lists the names that Preset accepts.
@@ -69,15 +72,15 @@ func Presets() []string {
 	return []string{"clip", "clip-bilinear", "dinov2", "imagenet", "siglip", "tensorflow"}
 }
 
-// Preset returns the preprocessing of a family of networks for a side in
-// pixels. Errors wrap cpar.ErrInput.
+// Preset returns the preprocessing of a family of networks for square images
+// with the given side in pixels. Errors wrap cpar.ErrInput.
 //
-//	imagenet       torchvision: ImageNet's mean and deviation, centre of an image a seventh larger
-//	dinov2         the same, bicubic
-//	tensorflow     Keras' MobileNet and similar: −1 … 1, the whole image
-//	siglip         the same, bicubic
-//	clip           OpenAI's CLIP: its own mean and deviation, centre, bicubic
-//	clip-bilinear  clip with bilinear resizing
+//	imagenet       torchvision: ImageNet's mean and deviation, the centre of an image a seventh larger
+//	dinov2         like imagenet, with bicubic resizing
+//	tensorflow     Keras' MobileNet and similar: values from −1 to 1, the whole image
+//	siglip         like tensorflow, with bicubic resizing
+//	clip           OpenAI's CLIP: its own mean and deviation, the centre, bicubic resizing
+//	clip-bilinear  like clip, with bilinear resizing
 func Preset(name string, side int) (Preprocessing, error) {
 	p, err := preset(name, side)
 	if err != nil {
@@ -151,7 +154,8 @@ func (p Preprocessing) check() error {
 		return fmt.Errorf("resize %.20q; it is whole, crop or pad", string(p.Resize))
 	}
 	for c := range 3 {
-		// All samples must give finite float32 values of moderate size.
+		// Results for all samples must be finite float32 values of moderate
+		// size.
 		ends := math.Abs(p.Mean[c]/p.Std[c]) + math.Abs(255*p.Scale/p.Std[c])
 		if !(ends < 1e9) || p.Scale == 0 {
 			return fmt.Errorf("scale %g, mean %g, std %g give no sensible values", p.Scale, p.Mean[c], p.Std[c])

@@ -7,10 +7,10 @@ import (
 )
 
 // Interpolation is a resizing filter, named as in Pillow, timm and open_clip.
-// When an image shrinks, the filter widens so that it skips no pixel.
+// When an image shrinks, the filter is widened so that every pixel contributes.
 type Interpolation string
 
-// The filters. The zero value is bilinear.
+// These are the supported filters. The zero value is bilinear.
 const (
 	Bilinear Interpolation = ""
 	Bicubic  Interpolation = "bicubic"
@@ -19,15 +19,16 @@ const (
 	Hamming  Interpolation = "hamming"
 )
 
-// A filter returns a weight by distance, in pixels of the smaller image. The
-// weight is 0 beyond reach.
+// A filter gives the weight of a source pixel by its distance, in pixels of the
+// smaller of both images. The weight is 0 at distances beyond reach.
 type filter struct {
 	reach  float64
 	weight func(x float64) float64
 }
 
-// filters holds Pillow's filters (src/libImaging/Resample.c), term by term,
-// because reordered or fused operations would round differently.
+// filters holds Pillow's filters (src/libImaging/Resample.c). They repeat its
+// operations in order, because reordered or fused operations would round
+// differently.
 var filters = map[Interpolation]filter{
 	Bilinear: {1, func(x float64) float64 { return max(0, 1-math.Abs(x)) }},
 	Bicubic: {2, func(x float64) float64 {
@@ -83,21 +84,22 @@ func interpolation(name string) (Interpolation, error) {
 	return "", fmt.Errorf("interpolation %.40q; bilinear, bicubic, lanczos, box and hamming are supported", name)
 }
 
-// precision is the number of fractional bits of a weight. A weighted sum of
-// bytes fits in an int32, because absolute weights sum to at most about 1.5.
+// precision is the number of fractional bits of a weight. With it, a weighted
+// sum of bytes fits in an int32, because the absolute values of a window's
+// weights sum to at most about 1.5.
 const precision = 22
 
-// A window describes the source pixels of one result pixel. Its weights, which
-// sum to about 2^precision, are sign-extended so that function horizontal can
-// multiply two channels at once.
+// A window describes the source pixels of one result pixel on an axis. The
+// weights sum to about 2^precision. They are sign-extended to 64 bits so that
+// function horizontal can multiply two channels at once.
 type window struct {
-	first   int
-	weights []uint64
+	first   int      // position of the first source pixel
+	weights []uint64 // weights of consecutive source pixels
 }
 
-// windows returns the windows that resample an axis of n pixels to full pixels,
-// for the result pixels from skip to skip+wanted−1. Pixel centres are at
-// half-integers.
+// windows returns windows that resample an axis from n to full pixels. It
+// returns only the windows of result pixels skip to skip+wanted−1. Pixel
+// centres are at half-integers.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
 	widened := max(1, scale)
@@ -120,18 +122,19 @@ func windows(n, full, skip, wanted int, f filter) []window {
 			if sum != 0 {
 				w /= sum
 			}
-			out[i].weights[k] = uint64(int64(math.Copysign(0.5, w) + float64(w*(1<<precision)))) // truncated towards 0
+			out[i].weights[k] = uint64(int64(math.Copysign(0.5, w) + float64(w*(1<<precision)))) // the conversion truncates towards 0
 		}
 	}
 	return out
 }
 
-// resize computes len(columns)×len(rows) pixels of rgb like Pillow's
-// Image.resize: along rows, rounded to 8 bits, then along columns.
+// resize computes len(columns)×len(rows) pixels from image rgb as Pillow's
+// Image.resize does. It resamples along rows, rounds to 8 bits, and then
+// resamples along columns.
 func resize(rgb []byte, width int, columns, rows []window) []byte {
 	out := make([]byte, 0, 3*len(columns)*len(rows))
-	// Adjacent result rows share source rows, which are computed in pairs. The
-	// cache keeps as many pairs as a window spans.
+	// Adjacent result rows share source rows. These are resampled in pairs, and
+	// the slice pairs caches as many of them as a window spans.
 	span := 1
 	for _, r := range rows {
 		span = max(span, len(r.weights))
@@ -152,7 +155,7 @@ func resize(rgb []byte, width int, columns, rows []window) []byte {
 			p := &pairs[number%len(pairs)]
 			if p.number != number {
 				first := rgb[3*width*2*number:]
-				second := first // the last odd row pairs with itself
+				second := first // a last single row is paired with itself
 				if len(first) > 3*width {
 					second = first[3*width:]
 				}
@@ -176,12 +179,13 @@ func (w *window) weight(i int) int32 {
 	return int32(w.weights[i])
 }
 
+// A pair holds two resampled source rows, 2·number and 2·number+1.
 type pair struct {
 	number    int
 	even, odd []byte
 }
 
-// half makes the shift in clip round to the nearest.
+// half is added to a sum so that the shift in function clip rounds to nearest.
 const half = 1 << (precision - 1)
 
 func sourceRange(w []window) (from, to int) {
@@ -192,17 +196,18 @@ func sourceRange(w []window) (from, to int) {
 	return min(from, to), to
 }
 
-// A pixels value holds two vertically adjacent pixels, packed so that one
-// multiplication serves two channels. The channel named first is in a word's
-// lower half.
+// A pixels holds two vertically adjacent pixels, packed so that one
+// multiplication serves two channels. Each word holds one channel in its lower
+// half and one in its upper half.
 type pixels struct {
-	redBlue, redBlue2 uint64 // of the even row, and of the odd row
-	greens            uint64 // of both rows
+	redBlue  uint64 // red and blue of the even row
+	redBlue2 uint64 // red and blue of the odd row
+	greens   uint64 // green of the even row and green of the odd row
 }
 
 func pack(to []pixels, even, odd []byte) {
 	for i := range to {
-		if len(even) < 4 || len(odd) < 4 { // reading four bytes would pass the end
+		if len(even) < 4 || len(odd) < 4 { // reading four bytes would read past the end
 			x, y := [4]byte{}, [4]byte{}
 			copy(x[:], even)
 			copy(y[:], odd)
@@ -232,9 +237,10 @@ func unpackSums(sums uint64) (low, high byte) {
 	return clip(l), clip(int32((sums - uint64(int64(l))) >> 32))
 }
 
-// weighted sums pixels modulo 2^64, which keeps both halves exact: the lower as
-// an int32, the upper after subtracting the lower. Without inlining, all values
-// stay in registers.
+// weighted returns weighted sums of packed pixels modulo 2^64. Both halves of a
+// sum are recoverable exactly: the lower as an int32, and the upper after
+// subtracting the lower (unpackSums). The directive prevents inlining, because
+// a separate function keeps all values in registers.
 //
 //go:noinline
 func weighted(of []pixels, weights []uint64) (redBlue, redBlue2, greens uint64) {

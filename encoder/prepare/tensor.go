@@ -8,9 +8,9 @@ import (
 	"cpar"
 )
 
-// Tensor converts an upright 8-bit RGB image of 3·width·height bytes, row by
-// row (decode.Image), to 3·Height·Width values by channel, row and column.
-// Errors wrap cpar.ErrInput.
+// Tensor converts an upright 8-bit RGB image, stored row by row in
+// 3·width·height bytes (decode.Image). It returns 3·Height·Width values in the
+// order channel, row, column. Errors wrap cpar.ErrInput.
 func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("preparing an image: %w: %w", cpar.ErrInput, err)
@@ -58,13 +58,13 @@ func (p Preprocessing) pixels(rgb []byte, width, height int) []byte {
 func (p Preprocessing) full(width, height int) (w, h int) {
 	switch {
 	case p.Resize == ResizeCrop && width <= height:
-		// torchvision's Resize truncates the longer side. int64 holds the
-		// product even if a strip is a million times as long as wide.
+		// Like torchvision's Resize, truncate the longer side. An int64 holds
+		// the product even if an image is a million times as long as wide.
 		return p.Shorter, int(int64(p.Shorter) * int64(height) / int64(width))
 	case p.Resize == ResizeCrop:
 		return int(int64(p.Shorter) * int64(width) / int64(height)), p.Shorter
 	case p.Resize == ResizePad:
-		// As in open_clip's ResizeKeepRatio, round ties to even in float64.
+		// Like open_clip's ResizeKeepRatio, round ties to even in float64.
 		ratio := max(float64(width)/float64(p.Width), float64(height)/float64(p.Height))
 		side := func(n int) int { return max(1, int(math.RoundToEven(float64(n)/ratio))) }
 		return side(width), side(height)
@@ -74,9 +74,12 @@ func (p Preprocessing) full(width, height int) (w, h int) {
 	return p.Width, p.Height
 }
 
-// A placement is the needed part of a resized axis and its position in the
-// result.
-type placement struct{ skip, length, at int }
+// A placement describes the part of a resized axis that the result contains.
+type placement struct {
+	skip   int // first pixel of the part
+	length int // pixels of the part
+	at     int // position of the part in the result
+}
 
 func (p Preprocessing) place(full, wanted int) placement {
 	if full < wanted {
@@ -84,15 +87,15 @@ func (p Preprocessing) place(full, wanted int) placement {
 	}
 	skip := (full - wanted) / 2
 	if p.Offset == OffsetEven && (full-wanted)%2 == 1 {
-		skip += skip % 2 // Python's round(), half to even
+		skip += skip % 2 // as Python's round(): half to even
 	}
 	return placement{skip, wanted, 0}
 }
 
-// Views is the number of views per image. Their embeddings are averaged. Each
-// view costs one run of the network. docs/quality.md measures the gain.
+// Views is the number of views of an image whose embeddings are averaged. Each
+// view costs one run of the network. docs/quality.md reports the gain.
 //
-//	1    the image; 0 is the same
+//	1    the image (0 means the same)
 //	2    the image, and its mirrored centre
 type Views int
 
@@ -106,7 +109,7 @@ func (v Views) Check() error {
 	return nil
 }
 
-const middleShare = 7
+const middleShare = 7 // length of the centre's sides, in eighths
 
 // Tensors returns one input per view, in the format of Tensor. Errors wrap
 // cpar.ErrInput.

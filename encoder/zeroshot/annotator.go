@@ -13,15 +13,15 @@ import (
 
 // Options configure Prepare.
 type Options struct {
-	Encoder feature.Encoder // the image half
-	Text    TextEncoder     // the text half, such as a TextModel
-	// Asked lists the keywords to offer. They compete with the words of
-	// Everyday. If Asked is empty, Everyday itself is offered.
-	Asked []string
-	// MaxKeywords and MinScore limit the keywords per photo.
-	MaxKeywords int
-	MinScore    float64
-	Cache       *feature.Cache // of embeddings and keyword vectors, may be nil
+	Encoder feature.Encoder // the image half of a CLIP-like model
+	Text    TextEncoder     // its text half, such as a TextModel
+	// Asked lists the keywords that may be returned. They compete with the
+	// words of Everyday. If Asked is empty, the words of Everyday may be
+	// returned.
+	Asked       []string
+	MaxKeywords int            // maximum number of keywords per photo
+	MinScore    float64        // minimum score of a keyword
+	Cache       *feature.Cache // cache of embeddings and keyword vectors, may be nil
 	Progress    progress.Func
 }
 
@@ -32,15 +32,15 @@ type Annotator struct {
 	}
 	opt  Options
 	name string
-	// ColourMatches counts the single-colour images, out of ColourCount, that
-	// the two halves name correctly. Doubtful reports whether that result is
-	// close to chance.
+	// ColourMatches is the number of single-colour images, out of ColourCount,
+	// for which the two halves find the right colour name.
 	ColourMatches, ColourCount int
-	Doubtful                   bool
+	// Doubtful reports whether ColourMatches is close to chance.
+	Doubtful bool
 }
 
-// Prepare computes the vectors of the keywords and caches them. It checks ctx
-// between texts. Errors wrap cpar.ErrInput.
+// Prepare computes and caches the keywords' vectors. It checks ctx between
+// texts. Errors wrap cpar.ErrInput.
 func Prepare(ctx context.Context, o Options) (*Annotator, error) {
 	list := Everyday()
 	offered := len(list)
@@ -65,14 +65,14 @@ func Prepare(ctx context.Context, o Options) (*Annotator, error) {
 		return nil, err
 	}
 	p.name = fmt.Sprintf("words %x %x %q %q %d %g", o.Encoder.Digest(), o.Text.Digest(), templates, list[:offered], o.MaxKeywords, o.MinScore)
-	p.opt.Text = nil // frees the memory of a text half no longer needed
+	p.opt.Text = nil // frees the text half, which is no longer needed
 	return p, nil
 }
 
 // String identifies everything that Keywords depends on, except the photo.
 func (p *Annotator) String() string { return p.name }
 
-// Keywords finds the keywords of a photo's file, except those in known.
+// Keywords finds keywords for a photo's file, except those in known.
 func (p *Annotator) Keywords(path string, known []string) ([]Score, error) {
 	data, err := decode.ReadFile(path)
 	if err != nil {
@@ -97,10 +97,11 @@ func (p *Annotator) KeywordsOf(data []byte, known []string) ([]Score, error) {
 	return p.ranker.Rank(embedding, p.opt.MaxKeywords, p.opt.MinScore, known)
 }
 
-// Two halves with vectors of equal length may come from different models. They
-// then rank keywords by chance, and the files do not reveal this. The check
-// embeds single-colour images and the names of the colours. A mismatched pair
-// reaches three of six matches with a probability of 6 %.
+// colours serve to check that the two halves belong together. Halves of
+// different models may give vectors of equal length, and then rank keywords at
+// random. The check compares embeddings of single-colour images with embeddings
+// of the colours' names. A mismatched pair reaches three of six matches with a
+// probability of 6 %.
 var colours = []struct {
 	name string
 	rgb  [3]byte
@@ -111,7 +112,7 @@ var colours = []struct {
 
 const minColourMatches = 3
 
-const colourSide = 64
+const colourSide = 64 // pixels
 
 func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, error) {
 	out := make([][]float32, len(colours))
@@ -132,8 +133,9 @@ func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, err
 	return out, nil
 }
 
-// countColourMatches counts the colours whose image is nearest to their name.
-// It first centres the vectors of each half, because these lie close together.
+// countColourMatches counts the colours whose image is nearest to their own
+// name. It first centres the vectors of each half on their mean, because the
+// vectors of one half lie close together.
 func countColourMatches(ctx context.Context, pictures [][]float32, t TextEncoder, cache *feature.Cache) (int, error) {
 	var prompts []string
 	for _, c := range colours {

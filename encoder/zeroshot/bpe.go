@@ -20,32 +20,33 @@ import (
 //
 //	text ─lower case, NFC─▶ words ─UTF-8─▶ bytes, last of a word marked ─merges─▶ tokens
 //
-// It omits OpenAI's repair of wrongly decoded text and HTML entities in
+// It omits OpenAI's repair of wrongly decoded text and of HTML entities in
 // captions from the web.
 type bpe struct {
-	bytes  [256]int64 // tokens of bytes
-	last   [256]int64 // tokens of bytes that end a word
+	bytes  [256]int64 // the token of each byte
+	last   [256]int64 // the token of each byte at the end of a word
 	merges map[pair]merge
 }
 
 type pair [2]int64
 
 type merge struct {
-	rank int
-	to   int64
+	rank int   // the lowest rank is merged first
+	to   int64 // the merged token
 }
 
 const (
 	wordEnd  = "</w>"
 	clipFrom = "<|startoftext|>"
 	clipTo   = "<|endoftext|>"
-	// clipMerges is the number of lines used from OpenAI's longer file.
+	// clipMerges is the number of lines that CLIP uses of OpenAI's longer file.
 	clipMerges = 49152 - 256 - 2
-	clipLength = 77
+	clipLength = 77 // tokens per text
 )
 
-// newBPE returns the encoding for a vocabulary and merges. A merge is two
-// tokens separated by a space. All 512 byte tokens are required.
+// newBPE returns the encoding for a vocabulary and a list of merges. A merge is
+// two tokens separated by a space. The vocabulary must have all 512 tokens of
+// bytes.
 func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 	b := &bpe{merges: make(map[pair]merge, len(merges))}
 	for i, r := range byteRunes() {
@@ -69,8 +70,8 @@ func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 	return b, nil
 }
 
-// byteRunes returns the characters that represent bytes in vocabularies: the
-// byte itself if printable, otherwise a character from U+0100 on.
+// byteRunes returns the character that represents each byte in vocabularies:
+// the byte itself if it is printable, otherwise a character from U+0100 on.
 func byteRunes() (runes [256]rune) {
 	next := rune(0x100)
 	for i := range runes {
@@ -85,8 +86,8 @@ func byteRunes() (runes [256]rune) {
 	return runes
 }
 
-// clipWords matches words as OpenAI's pattern does. Its input has no white
-// space except single spaces.
+// clipWords matches words as OpenAI's pattern does, in texts with no other
+// white space than single spaces.
 var clipWords = regexp.MustCompile(`'s|'t|'re|'ve|'m|'ll|'d|\p{L}+|\p{N}|[^ \p{L}\p{N}]+`)
 
 func (b *bpe) encode(text string) (ids []int64) {
@@ -98,8 +99,9 @@ func (b *bpe) encode(text string) (ids []int64) {
 	return ids
 }
 
-// word merges the adjacent pair of the lowest rank until no merge applies.
-// Texts are short, so scanning all pairs each time is cheap.
+// word returns the tokens of a word. It merges the adjacent pair with the
+// lowest rank until no merge applies. Scanning all pairs each time is cheap,
+// because words are short.
 func (b *bpe) word(word string) []int64 {
 	ids := make([]int64, len(word))
 	for i := range len(word) {
@@ -138,8 +140,9 @@ func readVocabulary(vocab, merges []byte) (*Tokenizer, error) {
 	return newCLIP(vocabulary, mergeLines(merges))
 }
 
-// readOpenAI derives the vocabulary from the merges: bytes, bytes that end a
-// word, merge results, and the special tokens.
+// readOpenAI derives the vocabulary from OpenAI's file of merges. The tokens
+// are the bytes, the bytes that end a word, the merged tokens, and the special
+// tokens, in this order.
 func readOpenAI(data []byte) (*Tokenizer, error) {
 	merges := mergeLines(data)
 	merges = merges[:min(len(merges), clipMerges)]
@@ -177,8 +180,9 @@ func mergeLines(data []byte) (lines []string) {
 	return lines
 }
 
-// newCLIP makes a CLIP tokenizer. It pads with zeros, as OpenAI does. CLIP
-// ignores padding, because it takes the largest token as the end.
+// newCLIP returns a CLIP tokenizer. It pads with zeros, as OpenAI does. CLIP
+// ignores padding, because it takes the token with the largest number as the
+// end of the text.
 func newCLIP(vocabulary map[string]int64, merges []string) (*Tokenizer, error) {
 	if err := checkVocabulary(vocabulary); err != nil {
 		return nil, err

@@ -9,11 +9,12 @@ import (
 	"cpar/model/wordnet"
 )
 
-// PrepareClasses returns an Annotator that needs no text half. o.Encoder is a
-// classifier of ImageNet (encoder.OpenClassifier), and WordNet relates its
-// classes to words. Without o.Asked, it offers the words of Everyday that
-// WordNet places above some class. The score of a word is the probability that
-// a person would give it, OfferedShare times the sum over its classes.
+// PrepareClasses returns an Annotator that needs no text half. Field o.Encoder
+// must be a classifier of ImageNet (encoder.OpenClassifier). WordNet, a
+// dictionary with a hierarchy of terms, relates its classes to words. The score
+// of a word estimates the probability that a person would give it: OfferedShare
+// times the sum of the probabilities of its classes. If o.Asked is empty, the words of Everyday are offered. Words without a class are never
+// returned.
 func PrepareClasses(o Options) (*Annotator, error) {
 	if err := wordnet.Check(); err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	if n := len(values); n != wordnet.Classes && n != wordnet.Classes+1 {
 		return nil, fmt.Errorf("ranking words: %w: %d classes, want %d", cpar.ErrInput, n, wordnet.Classes)
 	}
-	classes := probabilities(values[len(values)-wordnet.Classes:]) // without "background"
+	classes := probabilities(values[len(values)-wordnet.Classes:]) // leaves out the class "background"
 	shares := make([]float64, len(r))
 	for i, word := range r {
 		shares[i] = OfferedShare * float64(wordnet.Probability(word, classes))
@@ -46,8 +47,8 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
 }
 
-// probabilities returns the softmax of values, or values themselves if they add
-// up to 1, because then the network ends in a softmax.
+// probabilities returns the softmax of values. If the values add up to 1, it
+// returns them unchanged, because the network then already ends in a softmax.
 func probabilities(values []float32) []float32 {
 	sum, largest := 0.0, slices.Max(values)
 	for _, x := range values {

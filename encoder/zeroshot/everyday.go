@@ -17,7 +17,7 @@ import (
 //go:embed everyday.txt
 var everyday string
 
-// Everyday returns the project's own list of keywords.
+// Everyday returns the program's own list of everyday keywords.
 func Everyday() []string {
 	list, err := ReadList(everyday)
 	if err != nil {
@@ -26,8 +26,8 @@ func Everyday() []string {
 	return list
 }
 
-// Limits of a keyword list. Computing a keyword's vector takes a quarter of a
-// second, once.
+// These constants limit a keyword list, because computing the vector of a
+// keyword for the first time takes a quarter of a second.
 const (
 	maxWords     = 5000
 	maxWordRunes = 100

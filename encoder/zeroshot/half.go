@@ -20,21 +20,22 @@ import (
 //
 //	input_ids 1×77 (1×64 for SigLIP), optional attention_mask ─▶ text_embeds 1×d
 //
-// It loads its weights on the first call of Text, because cached texts need no
-// network. It is safe for concurrent use.
+// The weights are loaded by the first call of Text, because they are not needed
+// if the results for all texts are cached. A TextModel is safe for concurrent
+// use.
 type TextModel struct {
 	path      string
 	file      *onnx.File
 	tokenizer *Tokenizer
 	digest    [sha256.Size]byte
 	in        inputs
-	programs  []program // the shortest first
+	programs  []program // sorted by length, the shortest first
 }
 
-// A program is the network for texts of one length.
+// A program is the text half for texts of one length.
 type program struct {
-	length  int
-	compile func() (*compiled, error) // compiles once
+	length  int                       // number of tokens
+	compile func() (*compiled, error) // compiles on the first call
 }
 
 type compiled struct {
@@ -42,23 +43,27 @@ type compiled struct {
 	output string
 }
 
+// An inputs names the inputs of a text half. The name of a missing input is "".
 type inputs struct {
 	ids, mask, positions string
-	length               int // 0 if the file leaves it open
+	length               int // number of tokens, 0 if the file leaves it open
 }
 
-// textLimits admit the text halves of the largest public CLIPs.
+// textLimits admit the text halves of the largest public CLIP models.
 var textLimits = onnx.Limits{FileBytes: 3 << 30, Memory: 3 << 30, Elements: 1 << 28, Work: 1 << 37}
 
 const (
 	maxDim = 4096
-	// If the file leaves the length open, shortLength tokens suffice for most
-	// prompts and take a fifth of the time. CLIP ignores tokens after the end.
+	// shortLength is a number of tokens that suffices for most prompts and
+	// takes a fifth of the time of clipLength. It is used if the file leaves
+	// the length open. The results are the same, because CLIP ignores tokens
+	// after the end of the text.
 	shortLength = 16
 )
 
-// Open opens a text half with the named tokenizer, or otherwise with the
-// tokenizer beside the file. Errors wrap cpar.ErrInput.
+// Open opens a text half. Parameter tokenizer is the path of its tokenizer. If
+// it is empty, Open looks for a tokenizer beside the model. Errors wrap
+// cpar.ErrInput.
 func Open(path, tokenizer string) (*TextModel, error) {
 	h := &TextModel{path: path}
 	var err error
@@ -135,7 +140,7 @@ func (h *TextModel) Text(text string) ([]float32, error) {
 	var used, length int
 	var compile func() (*compiled, error)
 	var err error
-	for _, p := range h.programs { // the shortest that fits the text
+	for _, p := range h.programs { // use the shortest into which the text fits
 		length, compile = p.length, p.compile
 		if ids, used, err = h.tokenizer.Encode(text, length); err == nil {
 			break
@@ -158,7 +163,7 @@ func (h *TextModel) Text(text string) ([]float32, error) {
 			in[name][i] = value(i)
 		}
 	}
-	fill(h.in.ids, func(i int) float32 { return float32(ids[i]) }) // exact, because a vocabulary is smaller than 2²⁴
+	fill(h.in.ids, func(i int) float32 { return float32(ids[i]) }) // float32 is exact, because tokens are below 2²⁴
 	fill(h.in.mask, func(i int) float32 { return float32(min(1, max(0, used-i))) })
 	fill(h.in.positions, func(i int) float32 { return float32(i) })
 	out, err := p.Run(in)
@@ -178,7 +183,7 @@ func (h *TextModel) compile(length int) (*compiled, error) {
 		shapes := map[string][]int{}
 		for _, in := range m.Graph.FreeInputs() {
 			if in.Type.Floating() {
-				shapes[in.Name] = imageShape(in) // input of the image half, if the file holds both
+				shapes[in.Name] = imageShape(in) // an input of the image half, in a file with both halves
 			} else {
 				shapes[in.Name] = []int{1, length}
 			}
@@ -235,11 +240,13 @@ func imageShape(in onnx.ValueInfo) []int {
 	return shape
 }
 
-// projected are output names, by exporter, of embeddings in the common space.
+// projected lists the names that various exporters give to the output that is
+// projected into the common space of images and texts.
 var projected = []string{"text_embeds", "text_features", "text_embedding", "text_embeddings", "sentence_embedding", "embedding", "embeddings"}
 
-// chooseOutput finds the embedding by its name, or as the only vector. CLIP's
-// pooler_output precedes the projection, SigLIP's follows it.
+// chooseOutput finds the output that is the embedding, by its name or as the
+// only vector. An output pooler_output is the embedding in SigLIP, but in CLIP
+// it still lacks the projection.
 func chooseOutput(outputs []onnx.ValueInfo, shape func(string) ([]int, bool), clip bool) (string, error) {
 	var vectors, seen []string
 	pooled := ""
@@ -247,7 +254,7 @@ func chooseOutput(outputs []onnx.ValueInfo, shape func(string) ([]int, bool), cl
 		s, ok := shape(o.Name)
 		seen = append(seen, fmt.Sprintf("%.40q %v", o.Name, s))
 		switch n := len(s); {
-		case !ok: // due to a missing operator, which Compile names
+		case !ok: // an operator is missing, which Compile reports
 			vectors = append(vectors, o.Name)
 		case n < 1 || n > 2 || s[n-1] < 2 || s[n-1] > maxDim || n == 2 && s[0] != 1:
 		case o.Name == "pooler_output":

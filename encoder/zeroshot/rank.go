@@ -20,26 +20,28 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Score is a keyword with its share of the softmax over all keywords, 0 to 1.
+// A Score is a keyword with its share, from 0 to 1, of the softmax over all
+// keywords.
 type Score struct {
 	Word  string  `json:"word"`
 	Score float64 `json:"score"`
 }
 
-// temperature multiplies cosines. Training leaves it at 100 for CLIP and at
-// about 115 for SigLIP, and text halves do not state it.
+// temperature is the factor of cosines in the softmax. Training ends at a
+// factor of 100 for CLIP and of about 115 for SigLIP. It is a constant because
+// files of text halves do not state it.
 const temperature = 100
 
 // A Ranker ranks keywords by a photo's embedding. It is safe for concurrent
 // use.
 type Ranker struct {
 	words   []string
-	offered int         // number of leading words that may be returned
-	vectors [][]float32 // of length 1
+	offered int         // number of leading words that Rank may return
+	vectors [][]float32 // one unit vector for each word
 }
 
 // NewRanker returns a Ranker for words with one vector each. Parameter offered
-// is the number of leading words to offer.
+// is the number of leading words that Rank may return. The others only compete.
 func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error) {
 	if len(words) == 0 || len(words) != len(vectors) || offered < 1 || offered > len(words) {
 		return nil, fmt.Errorf("ranking words: %w: %d words, %d vectors, %d of them offered", cpar.ErrInput, len(words), len(vectors), offered)
@@ -58,9 +60,9 @@ func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error
 	return r, nil
 }
 
-// Rank returns the keywords nearest to a photo's embedding, best first, except
-// those in known. Parameter most limits their number, and parameter least is
-// the minimum score.
+// Rank returns the keywords nearest to a photo's embedding, the best first,
+// except those in known. It returns at most most keywords, with scores of at
+// least least.
 func (r *Ranker) Rank(embedding []float32, most int, least float64, known []string) ([]Score, error) {
 	photo, err := normalised(embedding)
 	if dim := len(r.vectors[0]); err == nil && len(photo) != dim {
@@ -72,7 +74,7 @@ func (r *Ranker) Rank(embedding []float32, most int, least float64, known []stri
 	return best(r.words[:r.offered], softmax(photo, r.vectors), most, least, known), nil
 }
 
-// best returns the words of the largest shares within Rank's limits.
+// best returns the words with the largest shares, within the limits of Rank.
 func best(words []string, shares []float64, most int, least float64, known []string) []Score {
 	leave := map[string]bool{}
 	for _, word := range known {
@@ -131,21 +133,22 @@ func normalised(v []float32) ([]float32, error) {
 	return unit, nil
 }
 
-// templates turn a keyword into prompts, because CLIP learned from captions and
-// the mean of several prompts is more stable (section 3.1.4 of its paper). The
-// second template suits plurals and mass nouns.
+// templates turn a keyword into prompts, because CLIP was trained on captions,
+// and the mean over several prompts is more stable (section 3.1.4 of the CLIP
+// paper cited in doc.go). The second template suits plurals and mass nouns.
 var templates = []string{"a photo of a {}.", "a photo of {}."}
 
 // A TextEncoder computes the embedding of a text.
 type TextEncoder interface {
 	// Digest identifies everything that determines the results of Text.
 	Digest() [sha256.Size]byte
-	// Text must be safe for concurrent use.
+	// Text computes an embedding. It must be safe for concurrent use.
 	Text(text string) ([]float32, error)
 }
 
-// Vectors returns the keywords' vectors, each the mean of its prompts'
-// embeddings, from the cache where possible. It checks ctx between prompts.
+// Vectors returns one vector per keyword, in the direction of the mean of its
+// prompts' embeddings. It uses the cache where possible, and checks ctx between
+// prompts.
 func Vectors(ctx context.Context, words []string, t TextEncoder, cache *feature.Cache, report progress.Func) ([][]float32, error) {
 	out := make([][]float32, len(words))
 	var mu sync.Mutex // guards done and calls of report

@@ -18,8 +18,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Limits of tokenizer files. CLIP's largest has 3 MB and 49,408 tokens,
-// SigLIP's 2.5 MB and 32,000.
+// These constants limit tokenizer files and texts. CLIP's largest file has 3 MB
+// and 49,408 tokens. SigLIP's has 2.5 MB and 32,000 tokens.
 const (
 	maxFileBytes  = 32 << 20
 	maxTokens     = 1 << 19
@@ -32,11 +32,10 @@ const (
 // concurrent use.
 type Tokenizer struct {
 	segmenter     segmenter
-	before, after []int64
-	pad           int64
-	// length is the number of tokens per text, 0 if the files do not state it.
-	length        int
-	defaultLength int
+	before, after []int64 // special tokens around each text
+	pad           int64   // token that pads a text
+	length        int     // tokens per text, 0 if the files do not state it
+	defaultLength int     // tokens per text if length is 0
 	digest        [sha256.Size]byte
 }
 
@@ -44,8 +43,8 @@ type Tokenizer struct {
 type segmenter interface{ encode(text string) []int64 }
 
 // Encode returns exactly length tokens: the text between its special tokens,
-// then padding. Result used excludes the padding. Encode refuses texts that do
-// not fit.
+// and then padding. Result used is the number of tokens before the padding.
+// Encode refuses texts that do not fit.
 func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
 	if len(text) > maxTextBytes {
 		return nil, 0, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)
@@ -59,7 +58,8 @@ func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err 
 
 func (t *Tokenizer) Digest() [sha256.Size]byte { return t.digest }
 
-// Length returns the number of tokens per text if the text half leaves it open.
+// Length returns the number of tokens per text for a text half that leaves it
+// open.
 func (t *Tokenizer) Length() int {
 	if t.length > 0 {
 		return t.length
@@ -67,7 +67,7 @@ func (t *Tokenizer) Length() int {
 	return t.defaultLength
 }
 
-// The tokenizer files that come with models.
+// These are the names of tokenizer files that come with models.
 const (
 	tokenizerJSON   = "tokenizer.json"
 	vocabJSON       = "vocab.json"
@@ -76,8 +76,9 @@ const (
 	tokenizerConfig = "tokenizer_config.json"
 )
 
-// FindTokenizer opens the tokenizer of a text half: the files beside the text
-// half, or in the parent folder, where optimum leaves tokenizers.
+// FindTokenizer opens the tokenizer of a text half. It looks beside the text
+// half and then in the parent folder, where the exporter optimum leaves
+// tokenizers.
 func FindTokenizer(model string) (*Tokenizer, error) {
 	folder := filepath.Dir(model)
 	above := filepath.Join(folder, "..")
@@ -93,8 +94,8 @@ func FindTokenizer(model string) (*Tokenizer, error) {
 
 var errNoTokenizer = fmt.Errorf("%w: there is none", cpar.ErrInput)
 
-// OpenTokenizer opens a tokenizer by one of its files or by their folder.
-// Errors wrap cpar.ErrInput.
+// OpenTokenizer opens a tokenizer from the path of one of its files or of their
+// folder. Errors wrap cpar.ErrInput.
 func OpenTokenizer(path string) (*Tokenizer, error) {
 	t, err := openTokenizer(path)
 	if err != nil && !errors.Is(err, errNoTokenizer) {
@@ -153,7 +154,7 @@ func tokenizerOf(dir, name string, data []byte) (t *Tokenizer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// An optional file holds padding and length.
+	// The optional file tokenizer_config.json holds the padding and the length.
 	rest, err := readSmall(filepath.Join(dir, tokenizerConfig))
 	if err == nil {
 		digest.Write(rest)

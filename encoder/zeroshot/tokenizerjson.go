@@ -10,9 +10,9 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A tokenizerFile is the part of a tokenizer.json (Hugging Face tokenizers)
-// that is read. Only two kinds of model are accepted, because an almost correct
-// segmentation would produce plausible but wrong keywords.
+// A tokenizerFile holds the supported fields of a tokenizer.json (Hugging Face
+// tokenizers). Only two kinds of tokenizers are accepted, because an almost
+// correct segmentation would produce plausible but wrong keywords.
 type tokenizerFile struct {
 	Model struct {
 		Type    string          `json:"type"`
@@ -38,8 +38,8 @@ type tokenizerFile struct {
 	} `json:"added_tokens"`
 }
 
-// A mergeLine is two tokens, separated by a space in older files and a list in
-// later files.
+// A mergeLine is two tokens separated by a space. Newer files store it as a
+// list of two.
 type mergeLine string
 
 func (m *mergeLine) UnmarshalJSON(b []byte) error {
@@ -52,9 +52,10 @@ func (m *mergeLine) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// A scored is a vocabulary entry of a Unigram tokenizer (unigram.go).
 type scored struct {
 	piece string
-	score float64
+	score float64 // log probability
 }
 
 func (s *scored) UnmarshalJSON(b []byte) error {
@@ -92,8 +93,8 @@ func (f *tokenizerFile) clip() (*Tokenizer, error) {
 	return newCLIP(vocabulary, merges)
 }
 
-// unigram makes a SigLIP tokenizer. SigLIP's text half also reads the padding,
-// so the padding must be correct.
+// unigram returns a SigLIP tokenizer. Its padding must be correct, because
+// SigLIP's text half also reads the padding.
 func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 	var list []scored
 	if err := json.Unmarshal(f.Model.Vocab, &list); err != nil {
@@ -117,9 +118,10 @@ func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 	return t, err
 }
 
-const maxTemplate = 8
+const maxTemplate = 8 // parts of a template
 
-// readTemplate finds the special tokens around a text, by default a final </s>.
+// readTemplate reads the special tokens around a text. By default, a text ends
+// in </s>.
 func (f *tokenizerFile) readTemplate(t *Tokenizer, list []scored) error {
 	id := func(token string) (int64, error) {
 		for _, a := range f.Added {
@@ -137,7 +139,7 @@ func (f *tokenizerFile) readTemplate(t *Tokenizer, list []scored) error {
 		t.after = []int64{end}
 		return err
 	}
-	if len(f.Post.Single) > maxTemplate { // each is searched among all tokens
+	if len(f.Post.Single) > maxTemplate { // each part is searched for among all tokens
 		return fmt.Errorf("%w: its template has %d parts; %d are accepted", cpar.ErrInput, len(f.Post.Single), maxTemplate)
 	}
 	text := false
@@ -162,7 +164,7 @@ func (f *tokenizerFile) readTemplate(t *Tokenizer, list []scored) error {
 	return nil
 }
 
-// configure reads length and padding from tokenizer_config.json.
+// configure reads the length and the padding from tokenizer_config.json.
 func (t *Tokenizer) configure(data []byte) error {
 	var c struct {
 		Length float64         `json:"model_max_length"`
@@ -171,7 +173,7 @@ func (t *Tokenizer) configure(data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("%w: %s: %w", cpar.ErrInput, tokenizerConfig, err)
 	}
-	// Files without a limit state 10³⁰.
+	// In files without a limit, the length is 10³⁰.
 	if c.Length >= 1 && c.Length <= maxLength {
 		t.length = int(c.Length)
 	}

@@ -14,30 +14,30 @@ import (
 )
 
 // unigram is SentencePiece's unigram model (Kudo, "Subword Regularization",
-// 2018), used by SigLIP's text halves. It chooses the segmentation into known
-// pieces with the largest sum of log probabilities.
+// 2018), which SigLIP's text halves use. Of all segmentations of a text into
+// known pieces, it chooses the one with the largest sum of log probabilities.
 //
 //	text ─canonical─▶ a ▁ before each word ─Viterbi─▶ tokens
 type unigram struct {
 	pieces  map[string]piece
-	longest int // bytes of a piece
-	unknown piece
-	// If canonical is set, texts become lower-case without punctuation, as in
-	// SigLIP's training.
+	longest int   // length of the longest piece in bytes
+	unknown piece // stands for an unknown character
+	// canonical is set if texts are converted to lower case without punctuation,
+	// as in SigLIP's training.
 	canonical bool
 }
 
 type piece struct {
-	id    int64
-	score float64
+	id    int64   // token
+	score float64 // log probability
 }
 
 const (
-	space = "▁"
-	// An unknown character scores unknownPenalty below the lowest known piece,
-	// as in SentencePiece.
+	space = "▁" // marks the start of a word
+	// unknownPenalty is the difference between the lowest score of a known piece
+	// and the score of an unknown character, as in SentencePiece.
 	unknownPenalty = 10
-	siglipLength   = 64
+	siglipLength   = 64 // tokens per text
 )
 
 func newUnigram(list []scored, unknown int64, canonical bool) (*unigram, error) {
@@ -113,7 +113,7 @@ func (u *unigram) segment(text string) []int64 {
 	var ids []int64
 	for to := len(text); to > 0; to = ways[to].from {
 		if n := len(ids); ways[to].piece.id == u.unknown.id && n > 0 && ids[n-1] == u.unknown.id {
-			continue // merge adjacent unknown characters
+			continue // adjacent unknown characters share one token
 		}
 		ids = append(ids, ways[to].piece.id)
 	}

@@ -2,10 +2,11 @@
 //
 //	go run ./gen FLOAT.onnx mobilenet_v2.onnx
 //
-// The source network's weights were 8-bit integers with one scale per output
-// channel before they were published as float32. gen replaces each weight w by
-// DequantizeLinear(q, s), which gives an ordinary ONNX file of a quarter of the
-// size. It fails if any bit of a weight differs from q·s.
+// The published float32 weights of the source network are products of 8-bit
+// integers q and one scale s per output channel. Command gen replaces each
+// weight tensor by DequantizeLinear(q, s). The result is an ordinary ONNX file
+// of a quarter of the size. The command fails if a weight differs from q·s in
+// any bit.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// Field numbers in onnx.proto.
+// These are field numbers in onnx.proto.
 const (
 	modelGraph  protowire.Number = 7
 	modelOpset  protowire.Number = 8
@@ -45,9 +46,9 @@ const (
 )
 
 const (
-	kindInt = 2
+	kindInt = 2 // AttributeProto.INT
 	// opset is the first opset in which DequantizeLinear has an axis. The
-	// network's other operators are unchanged since the source's opset 11.
+	// network's other operators are the same as in the source's opset 11.
 	opset = 13
 )
 
@@ -96,7 +97,8 @@ func quantise(model []byte) (out []byte, err error) {
 }
 
 // quantiseGraph replaces weights by quantised tensors and dequantising nodes.
-// These nodes come first, because nodes follow their inputs.
+// These nodes come first, because ONNX requires nodes to follow those that
+// compute their inputs.
 func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	var nodes, rest []byte
 	for number, whole := range fields(graph) {
@@ -120,8 +122,8 @@ func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	return append(nodes, rest...), nil
 }
 
-// quantiseTensor returns tensor q, with the dimensions of t, and tensor s, with
-// one value per channel.
+// quantiseTensor returns the encoded tensors q, with the dimensions of t, and
+// s, with one scale per channel.
 func quantiseTensor(t *onnx.Tensor) (q, s []byte, err error) {
 	values, err := t.Floats()
 	if err != nil {
@@ -145,8 +147,8 @@ func quantiseTensor(t *onnx.Tensor) (q, s []byte, err error) {
 }
 
 // scaleOf finds a scale s for which every weight is exactly s times an integer
-// from −127 to 127. The quantiser mapped the largest magnitude to 127, so s is
-// within rounding of that magnitude divided by 127.
+// from −127 to 127. The original quantiser mapped the largest magnitude to 127.
+// Therefore s is that magnitude divided by 127, up to rounding.
 func scaleOf(channel []float32) (float32, bool) {
 	largest := float32(0)
 	for _, w := range channel {
@@ -186,8 +188,8 @@ func writeTensor(name string, kind onnx.Type, raw []byte, dims ...int) (b []byte
 	return appendBytes(appendBytes(b, tensorName, []byte(name)), tensorRaw, raw)
 }
 
-// dequantise returns the node that computes a weight from its integers and
-// scales.
+// dequantise returns the encoded node that computes a weight tensor from its
+// integers and scales.
 func dequantise(name string) (b []byte) {
 	axis := appendBytes(nil, attributeName, []byte("axis"))
 	axis = appendInt(appendInt(axis, attributeInt, 0), attributeType, kindInt)
@@ -206,7 +208,8 @@ func appendInt(to []byte, number protowire.Number, v int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(to, number, protowire.VarintType), uint64(v))
 }
 
-// fields returns the encoded fields of a valid message, with their tags.
+// fields iterates over the fields of a valid message, by number and as bytes
+// including the tag.
 func fields(message []byte) iter.Seq2[protowire.Number, []byte] {
 	return func(yield func(protowire.Number, []byte) bool) {
 		for len(message) > 0 {

@@ -14,11 +14,11 @@ import (
 	"cpar/user/device"
 )
 
-// sureFrom and maybeFrom are the minimum probabilities of sure and maybe
-// keywords. Less probable keywords are not shown.
+// sureFrom is the minimum probability of a keyword that is shown as "likely".
+// maybeFrom is the minimum for "maybe". Less probable keywords are not shown.
 const sureFrom, maybeFrom = 0.5, 0.25
 
-// calibrateFrom is the minimum number of photos from which profile `paper` can
+// calibrateFrom is the minimum number of photos from which profile "paper" can
 // learn probabilities.
 const calibrateFrom = 100
 
@@ -27,7 +27,8 @@ type Photo struct {
 	Name     string    `json:"name"`
 	Truth    []string  `json:"truth"` // keywords that people gave
 	Keywords []Keyword `json:"keywords"`
-	// Nearest are the indexed photos whose keywords count, nearest first.
+	// Nearest are the indexed photos from which the keywords are taken, the
+	// nearest first.
 	Nearest  []rank.Neighbour `json:"nearest"`
 	Sent     int              `json:"bytes_sent"`
 	Received int              `json:"bytes_received"`
@@ -37,18 +38,18 @@ type Photo struct {
 	Near    []item  `json:"-"` // the first of Nearest, as photos
 }
 
-// A Keyword is a keyword that was found. Correct reports whether people gave it
-// too.
+// A Keyword is a keyword that was found. Sure reports whether it is likely, and
+// Correct reports whether people gave it too.
 type Keyword struct {
 	rank.Keyword
 	Sure    bool `json:"sure"`
 	Correct bool `json:"correct"`
 }
 
-// Figure returns the probability or, without one, the weight.
+// Figure returns the probability or, if there is none, the weight.
 func (k Keyword) Figure() string {
 	if k.Probability > 0 {
-		return fmt.Sprintf("%.0f %%", min(99, math.Floor(100*k.Probability))) // never 100 %
+		return fmt.Sprintf("%.0f %%", min(99, math.Floor(100*k.Probability))) // 99 at most, because no keyword is certain
 	}
 	return fmt.Sprintf("%.1f", k.Weight)
 }
@@ -90,7 +91,8 @@ func (s *session) pushIndex(ctx context.Context) error {
 	})
 }
 
-// openIndex opens the index as a device with only the key does.
+// openIndex opens the index in the way of a device that has nothing but the
+// key.
 func (s *session) openIndex(ctx context.Context) error {
 	return s.step(func() string {
 		return fmt.Sprintf("open it with the key: fetch %s, once", Bytes(s.result.Fetched))
@@ -148,8 +150,9 @@ func (s *session) annotate(ctx context.Context) error {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// marked marks sure and correct keywords. Without probabilities no keyword is
-// sure, and only those of about half of the near photos or more are kept.
+// marked marks sure and correct keywords. If there are no probabilities, no
+// keyword is sure, and marked keeps the keywords that at least about half of
+// the near photos have.
 func marked(keywords []rank.Keyword, probable bool, near int, truth []string) []Keyword {
 	out := []Keyword{}
 	for _, k := range keywords {

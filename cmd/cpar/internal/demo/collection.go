@@ -26,12 +26,12 @@ type item struct {
 	Picture picture // a thumbnail
 }
 
-// spare is the number of extra new photos that are read, in case some cannot be
+// spare is the number of additional new photos to read, in case some cannot be
 // decoded.
 const spare = 4
 
-// openCollection opens or paints the collection and chooses photos to index and
-// new photos.
+// openCollection opens or paints the collection. It chooses the photos to index
+// and the new photos.
 func (s *session) openCollection(ctx context.Context) error {
 	train, fresh, err := s.divide(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *session) divide(ctx context.Context) (train, fresh []dataset.Photo, err
 	return train, fresh, nil
 }
 
-// spread chooses at most n evenly spaced elements, in order.
+// spread returns at most n evenly spaced elements of a list, in order.
 func spread[T any](list []T, n int) []T {
 	n = min(n, len(list))
 	out := make([]T, n)
@@ -140,9 +140,9 @@ func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err e
 	return c.Photos[:count], c.Photos[count:], nil
 }
 
-// writeScenes writes images 0 to n-1 as dir/images/0000.jpg and so on, and then
-// manifest.csv, whose presence marks a complete folder. Several goroutines call
-// progress.
+// writeScenes writes images 0 to n-1 as dir/images/0000.jpg and so on. It
+// writes manifest.csv last, because that file's presence marks a complete
+// folder. Several goroutines call function progress.
 func writeScenes(ctx context.Context, dir string, n int, progress func(done int)) error {
 	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
 		return fmt.Errorf("writing scenes: %w: %w", cpar.ErrStorage, err)

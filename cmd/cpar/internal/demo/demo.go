@@ -5,8 +5,8 @@
 //
 // The server has a clean environment, no key, and only a folder and the bytes
 // sent over HTTP. The Result holds the keywords found, the keywords that people
-// gave, and the server's view. Print writes the Result for a terminal, and
-// WritePage as an HTML page.
+// gave, and a list of what the server saw. Method Print writes the Result for a
+// terminal, and WritePage writes it as an HTML page.
 package demo
 
 import (
@@ -32,8 +32,8 @@ const (
 	// shownNear is the number of neighbours shown for a new photo.
 	shownNear  = 5
 	shownAlbum = 20
-	// DefaultPhotos is the maximum number of indexed photos. Learning from
-	// their keywords dominates the time.
+	// DefaultPhotos is the maximum number of indexed photos. The number is
+	// limited because learning from their keywords takes most of the time.
 	DefaultPhotos = 1000
 	// Likely is the maximum number of keywords per photo, as in cpar annotate.
 	Likely = 12
@@ -41,21 +41,23 @@ const (
 
 // Options configures Run.
 type Options struct {
-	// Data is the folder of a collection. If empty, Run paints a collection.
+	// Data is the folder of a collection. If it is empty, Run paints a
+	// collection.
 	Data string
 	// Photos is the maximum number of indexed photos.
 	Photos int
-	// Network compares photos by their content. It may be nil.
+	// Network is the image network by which photos are compared. If it is nil,
+	// colours and textures are compared.
 	Network *encoder.Encoder
 	// Cache keeps features between runs. It may be nil.
 	Cache *feature.Cache
 	// Keep is a new or empty folder for the key, the index, the server's data
-	// and its log. If empty, nothing is kept.
+	// and its log. If Keep is "", nothing is kept.
 	Keep string
 	// Keywords is the maximum number of keywords per photo.
 	Keywords int
-	// Progress is called during a stage, and Step at its end with its duration.
-	// Both may be nil.
+	// Progress is called during a stage. Step is called at the end of a stage
+	// with its duration. Both may be nil.
 	Progress progress.Func
 	Step     func(what string, took time.Duration)
 }
@@ -63,8 +65,8 @@ type Options struct {
 // A Result holds the findings of a run.
 type Result struct {
 	Collection string `json:"collection"`
-	// Records is the number of indexed photos, out of Available. Words is the
-	// number of their different keywords.
+	// Records is the number of indexed photos, out of Available photos. Words
+	// is the number of different keywords that they have.
 	Records   int `json:"records"`
 	Available int `json:"available"`
 	Words     int `json:"keywords"`
@@ -78,8 +80,9 @@ type Result struct {
 	// device downloads once.
 	Stored  uint64 `json:"bytes_stored"`
 	Fetched uint64 `json:"bytes_fetched_once"`
-	// DeviceMS covers the request and the reply on this device, CloudMS the
-	// HTTP round trip. Both are medians per photo.
+	// DeviceMS is the time in milliseconds that this device takes to make the
+	// request and read the reply. CloudMS is the time of the HTTP round trip.
+	// Both are medians over photos.
 	DeviceMS float64   `json:"home_ms"`
 	CloudMS  float64   `json:"cloud_ms"`
 	Saw      CloudView `json:"cloud_saw"`
@@ -96,20 +99,20 @@ type Result struct {
 type session struct {
 	Options
 	result Result
-	folder string // for all files of the run
+	folder string // holds all files of the run
 
 	train   []item // the photos to index
 	fresh   []item // the new photos
 	key     *user.Key
 	builder *user.Builder
 	index   *cpar.Manifest
-	opened  *device.Index // as opened by a device that has only the key
+	opened  *device.Index // the index, opened by a device that has only the key
 	cloud   *cloudProcess
 	client  *cparhttp.Client
 }
 
-// Run runs the demonstration. When it returns, the server's process has ended
-// and temporary files are gone.
+// Run runs the demonstration. Before it returns, it ends the server's process
+// and removes temporary files.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	s := &session{Options: o, key: user.NewKey()}
 	s.result = Result{Painted: o.Data == "", MaxKeywords: o.Keywords, Kept: o.Keep}
@@ -144,8 +147,8 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	return &s.result, nil
 }
 
-// workFolder creates the folder of a run. A folder to keep must be new or
-// empty, otherwise a key in it could be lost.
+// workFolder creates the folder of a run. It refuses a folder to keep that is
+// not empty, because a key in it could be overwritten.
 func workFolder(keep string) (string, error) {
 	if keep == "" {
 		dir, err := os.MkdirTemp("", "cpar-demo-")

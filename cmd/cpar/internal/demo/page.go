@@ -31,8 +31,8 @@ func (r *Result) WritePage(path string) error {
 	return nil
 }
 
-// noiseBytes is the number of request bytes drawn. More would look the same and
-// enlarge the page.
+// noiseBytes is the number of bytes of a request that the page draws as pixels.
+// More would look the same and enlarge the page.
 const noiseBytes = 12_288
 
 func (p Photo) Noise() picture { return noise(p.request[:min(noiseBytes, len(p.request))], p.Picture) }
@@ -50,7 +50,7 @@ type Group struct {
 	Keywords []Keyword
 }
 
-// Groups returns the non-empty groups: likely, maybe, or by weight.
+// Groups returns the non-empty groups among "likely", "maybe" and "by weight".
 func (p Photo) Groups() []Group {
 	all := []Group{{Name: "likely"}, {Name: "maybe"}, {Name: "by weight"}}
 	for _, k := range p.Keywords {
@@ -66,8 +66,8 @@ func (p Photo) Groups() []Group {
 	return slices.DeleteFunc(all, func(g Group) bool { return len(g.Keywords) == 0 })
 }
 
-// Share counts the right keywords among the likely ones, or among all keywords
-// without probabilities.
+// Share returns, as "12 of 20", the number of right keywords among the likely
+// ones, or among all keywords if there are no probabilities.
 func (r *Result) Share() string {
 	right, given := 0, 0
 	for _, p := range r.Photos {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Longest sides of images in the page, in pixels.
+	// These are the longest sides of images in the page, in pixels.
 	pictureSide = 640
 	thumbSide   = 144
 )
@@ -26,8 +26,8 @@ type picture struct {
 	Width, Height int
 }
 
-// loadPictures loads the page's images while the painted files exist. Images
-// that cannot be shown are left out.
+// loadPictures loads the page's images. It must be called before painted files
+// are removed. It leaves out images that cannot be shown.
 func (s *session) loadPictures() {
 	thumb := func(it *item) item {
 		if it.Picture.URL == "" {
@@ -77,13 +77,14 @@ func newPicture(kind string, b []byte, size image.Point) picture {
 }
 
 // noise draws bytes as full rows of grey pixels, in about the proportions of
-// shape. An observer without the key sees no more.
+// shape. The image shows the request as an observer without the key sees it.
 func noise(b []byte, shape picture) picture {
 	ratio := 4.0 / 3
 	if shape.Width > 0 && shape.Height > 0 {
 		ratio = float64(shape.Width) / float64(shape.Height)
 	}
-	// An odd width keeps the eight-byte numbers from lining up as stripes.
+	// With an odd width, the eight-byte numbers of the request do not line up
+	// as stripes.
 	w := max(1, int(math.Round(math.Sqrt(float64(len(b))*ratio)))) | 1
 	img := image.NewGray(image.Rect(0, 0, w, len(b)/w))
 	copy(img.Pix, b)

@@ -46,7 +46,7 @@ func (r *Result) Verdict() string {
 	return r.Share() + " suggestions are right; weights are not probabilities"
 }
 
-// SawLines describes the server's view in plain words.
+// SawLines describes in plain words what the server saw.
 func (r *Result) SawLines() []string {
 	saw, first := r.Saw, r.Photos[0]
 	found := "none of your"
@@ -62,7 +62,7 @@ func (r *Result) SawLines() []string {
 	}
 }
 
-// Duration formats milliseconds with three digits.
+// Duration formats a number of milliseconds with three digits.
 func Duration(ms float64) string {
 	if ms >= 1000 {
 		return humanfmt.Digits(ms/1000) + " s"

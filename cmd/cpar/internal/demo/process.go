@@ -15,16 +15,17 @@ import (
 )
 
 // CloudCommand is the hidden subcommand that runs the cloud. It serves the
-// folder --data on a free loopback port, writes "listening on URL" to standard
-// output and its debug log to standard error, and ends at the end of standard
-// input.
+// folder --data on a free loopback port. It writes "listening on URL" to
+// standard output, and its debug log to standard error. It ends when its
+// standard input is closed.
 const CloudCommand = "demo-cloud"
 
-// patience is the time that the process has to start serving, and to end.
+// patience is the time limit for the process to start serving, and again for it
+// to end.
 const patience = 20 * time.Second
 
-// A cloudProcess is the server's process. It ends when this process ends for
-// any reason, because the pipe to its standard input closes then.
+// A cloudProcess is the server's process. It ends whenever the demo's process
+// ends, because that closes the pipe to its standard input.
 type cloudProcess struct {
 	cmd *exec.Cmd
 	end context.CancelFunc
@@ -80,15 +81,15 @@ func startCloud(ctx context.Context, data, log string) (p *cloudProcess, err err
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if !ok {
-		_ = p.stop() // the error below has the reason
+		_ = p.stop() // the error below gives the reason
 		return fail(fmt.Errorf("it ended without serving; its log: %s", lastLine(log)))
 	}
 	p.url = url
 	return p, nil
 }
 
-// cleanEnvironment returns a minimal environment. Above all, it names no folder
-// of the owner.
+// cleanEnvironment returns a minimal environment, so that the server learns no
+// folder of the owner.
 func cleanEnvironment() []string {
 	env := []string{"LANG=C"} // an empty list would inherit the environment
 	if root := os.Getenv("SYSTEMROOT"); runtime.GOOS == "windows" && root != "" {
@@ -113,7 +114,8 @@ func (p *cloudProcess) stop() error {
 		return nil
 	}
 	p.end()
-	// Wait also reports that end has cancelled the context.
+	// Check the exit state, because Wait also returns an error after p.end has
+	// cancelled the context.
 	if err := p.cmd.Wait(); p.cmd.ProcessState == nil || !p.cmd.ProcessState.Success() {
 		return fmt.Errorf("ending the server's process: %w: %w; its log: %s", cpar.ErrCloud, err, lastLine(p.log))
 	}

@@ -16,31 +16,29 @@ import (
 	"cpar"
 )
 
-// CloudView describes what the server's process saw, according to its log and
+// A CloudView describes what the server's process saw, according to its log and
 // its folder.
 type CloudView struct {
-	// Stored counts the bytes in the server's folder, Requests the HTTP
-	// requests in its log, Annotations the annotation requests among them, and
-	// Received their bytes.
-	Stored      int64 `json:"bytes_stored"`
-	Requests    int   `json:"requests"`
-	Annotations int   `json:"annotations"`
-	Received    int   `json:"bytes_received"`
-	// Log holds log lines of two annotations.
+	Stored      int64 `json:"bytes_stored"`   // bytes in the server's folder
+	Requests    int   `json:"requests"`       // HTTP requests in its log
+	Annotations int   `json:"annotations"`    // annotation requests among them
+	Received    int   `json:"bytes_received"` // bytes of the annotation requests
+	// Log holds the log lines of two annotation requests.
 	Log []string `json:"log"`
-	// Searched is the number of the owner's words and names searched for in
-	// Haystack bytes: folder, log and all requests. Found lists the words that
-	// occur.
+	// Searched is the number of the owner's words and file names that were
+	// searched for in the server's folder, its log and all requests. Haystack
+	// is the size of these in bytes. Found lists the words that occur in them.
 	Searched int      `json:"words_searched"`
 	Haystack int64    `json:"bytes_searched"`
 	Found    []string `json:"words_found"`
 }
 
-// shortest is the minimum length in bytes of a word to search for. Shorter
+// shortest is the minimum length, in bytes, of a word to search for. Shorter
 // words occur by chance in megabytes of ciphertext.
 const shortest = 6
 
-// logWords are words of the log itself, which may also be keywords.
+// logWords are words that the log itself uses. They are not searched for,
+// because they may also be keywords.
 const logWords = "request manifest segments annotate missing health indexes serving stopping received address method status"
 
 func (s *session) lookAtCloud() error {
@@ -91,11 +89,11 @@ func (s *session) lookAtCloud() error {
 	return nil
 }
 
-// needles searches for many words in a single scan.
+// A needles searches for many words in a single scan.
 type needles struct {
 	count int
-	by    map[[shortest]byte][]string
-	there map[string]bool
+	by    map[[shortest]byte][]string // words by their first bytes
+	there map[string]bool             // words that occur
 }
 
 func newNeedles(words []string) *needles {

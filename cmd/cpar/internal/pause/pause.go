@@ -11,7 +11,7 @@ import (
 
 // Limits bound background work. The zero value never rests.
 type Limits struct {
-	OnlyOnPower bool
+	OnlyOnPower bool // whether to rest on battery power
 	Hours       Hours
 }
 
@@ -26,11 +26,11 @@ func (l Limits) Why(now time.Time) string {
 	return ""
 }
 
-// Hours is a daily period, in minutes since midnight. It spans midnight if To
-// is before From. Equal bounds mean the whole day.
+// An Hours is a daily period in local time, in minutes since midnight. It spans
+// midnight if To is before From. Equal bounds mean the whole day.
 type Hours struct{ From, To int }
 
-// ParseHours parses two times of day, such as 22-6 or 22:30-6:15.
+// ParseHours parses a period such as 22-6 or 22:30-6:15.
 func ParseHours(text string) (h Hours, err error) {
 	from, to, ok := strings.Cut(text, "-")
 	if ok {

@@ -2,5 +2,6 @@
 
 package pause
 
-// onBattery cannot be determined on this system, so CPAR assumes mains power.
+// onBattery returns false, because the power supply cannot be determined on
+// this system.
 func onBattery() bool { return false }

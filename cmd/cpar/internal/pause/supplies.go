@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// discharging reports whether a computer runs on its battery. The argument is
-// Linux's folder /sys/class/power_supply. The battery of a device, such as a
-// mouse, does not count. A computer without a battery is on mains power.
+// discharging reports whether a computer runs on its battery. Parameter
+// supplies is Linux's folder /sys/class/power_supply. Batteries of peripherals,
+// such as a mouse, do not count. A computer without a battery is on mains
+// power.
 func discharging(supplies fs.FS) bool {
 	all, _ := fs.ReadDir(supplies, ".")
 	read := func(name, attribute string) string {
