@@ -57,10 +57,9 @@ func (r Reason) text() reasonText {
 }
 
 // Summary counts the omissions, one line per reason, in text that is safe to
-// print: "left out: 2 videos". Unreadable files are named with their cause. It
-// returns "" if users expect every omission.
+// print: "left out: 2 videos: a.mov, b.mts". Unreadable files are named with
+// their cause. It returns "" if users expect every omission.
 func (l *Listing) Summary() string {
-	const named = 5
 	by := map[Reason][]Skipped{}
 	for _, s := range l.Skipped {
 		by[s.Reason] = append(by[s.Reason], s)
@@ -76,9 +75,15 @@ func (l *Listing) Summary() string {
 			line = "left out: 1 " + w.one
 		}
 		var details []string
+		named := 5
 		switch w.reason {
 		case OtherKind:
 			details = kindsOf(all)
+		case Video:
+			named = 3
+			for _, s := range all {
+				details = append(details, sanitize.Text(s.Path))
+			}
 		case Unreadable:
 			for _, s := range all {
 				details = append(details, sanitize.Text(s.Path)+" ("+sanitize.Text(s.Detail)+")")

@@ -83,7 +83,11 @@ func (d *doctorFlags) run(ctx context.Context) {
 		d.findings.Fail("network", "name another file with --model", err)
 	} else {
 		u := describe(n)
-		d.findings.OK("network", "%s: %s, run by %s", sanitize.Text(d.model.path), u.Embedding, sanitize.Text(u.Runtime))
+		detail := ""
+		if verbose(d.keys.cmd) {
+			detail = ": photos are compared by " + u.Embedding.String()
+		}
+		d.findings.OK("network", "%s, run by %s%s", sanitize.Text(d.model.path), sanitize.Text(u.Runtime), detail)
 		if d.model.path == bundled.Name {
 			d.findings.OK("network", "%s: %s", gives, do)
 		}

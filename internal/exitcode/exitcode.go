@@ -79,6 +79,14 @@ func Of(err error) int {
 	return Other
 }
 
+// Partly marks err as the summary of work that is done except for some photos.
+// It keeps its text and exit code.
+func Partly(err error) error { return partly{err} }
+
+type partly struct{ error }
+
+func (p partly) Unwrap() error { return p.error }
+
 type Code struct {
 	Code int
 	Name string // in a word or two
@@ -92,13 +100,13 @@ func All() []Code {
 		{OK, "done", "everything was done, or there was nothing to do"},
 		{Other, "another failure", "a failure without a code of its own, such as a bug in the program"},
 		{Usage, "usage", "the command line or the configuration file is malformed"},
-		{Input, "unusable input", "a photo, a folder or a value cannot be used; if there were several photos, the others were done"},
+		{Input, "unusable input", "a photo, a folder or a value cannot be used; if there were several photos, the others were done (a collection without its unusable photos is complete: 0)"},
 		{Key, "wrong key", "the key, its passphrase or its file is missing, wrong or damaged"},
 		{Corrupt, "damaged data", "an index, a request or a stored file is damaged"},
 		{Version, "unknown format version", "the file was written by another version of the program; update cpar, or build the index again"},
 		{Cloud, "cloud failure", "the cloud is unreachable, failed, or sent something that it must not send"},
 		{Storage, "storage failure", "a disk is full or cannot be written, including the disk of the output"},
-		{Interrupted, "interrupted", "the command was stopped by ^C or a signal and left nothing half done"},
+		{Interrupted, "interrupted", "the command was stopped by ^C or a signal and left no file half written"},
 	}
 }
 
@@ -121,11 +129,16 @@ func Line(only ...int) string {
 }
 
 // Report prints err as `program: error: …`, with its hint on a second line, and
-// returns the exit code. It prints nothing for nil.
+// returns the exit code. It prints nothing for nil, and leaves out the word error
+// if err comes from Partly.
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
 		// System messages contain file names as they are on the disk.
-		fmt.Fprintf(w, "%s: error: %s\n", program, sanitize.Lines(err.Error()))
+		kind := "error: "
+		if errors.As(err, new(partly)) {
+			kind = ""
+		}
+		fmt.Fprintf(w, "%s: %s%s\n", program, kind, sanitize.Lines(err.Error()))
 		if h := hint.Of(err); h != "" {
 			fmt.Fprintf(w, "hint: %s\n", sanitize.Lines(h))
 		}
