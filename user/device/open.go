@@ -133,6 +133,10 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
+// Reload opens the generation that the cloud has now. On failure, x keeps its
+// own.
+func (x *Index) Reload(ctx context.Context) error { return x.openRetrying(ctx, x.Manifest.ID) }
+
 // openRetrying opens the current generation of index id, and tries once more if
 // an update has removed a segment meanwhile.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {

@@ -48,6 +48,7 @@ type Server struct {
 	listings   *lru.Cache[string, *listing]
 	life       context.Context // of the server
 	surveying  sync.WaitGroup
+	ruling     sync.Mutex                     // held while the vocabulary changes
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 

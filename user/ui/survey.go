@@ -121,6 +121,14 @@ func (v *survey) share(word string) string {
 	return word
 }
 
+// clear forgets all photos after the words of suggestions have changed.
+func (v *survey) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.by)
+	v.version++
+}
+
 // broken stores why nothing is known of a photo.
 func (v *survey) broken(id string, err error) {
 	v.mu.Lock()
