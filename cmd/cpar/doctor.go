@@ -27,6 +27,8 @@ type doctorFlags struct {
 	model    modelFlags
 	findings doctor.List
 
+	detailed bool // as with --verbose, and in JSON
+
 	free func(folder string) (bytes int64, ok bool) // replaced in tests
 }
 
@@ -50,6 +52,7 @@ that of the first failure. Warnings do not count.`,
 			if err := d.model.Check(); err != nil {
 				return err
 			}
+			d.detailed = asJSON || verbose(cmd)
 			d.run(cmd.Context())
 			if err := d.findings.Print(cmd.OutOrStdout(), asJSON); err != nil {
 				return err
@@ -84,7 +87,7 @@ func (d *doctorFlags) run(ctx context.Context) {
 	} else {
 		u := describe(n)
 		detail := ""
-		if verbose(d.keys.cmd) {
+		if d.detailed {
 			detail = ": photos are compared by " + u.Embedding.String()
 		}
 		d.findings.OK("network", "%s, run by %s%s", sanitize.Text(d.model.path), sanitize.Text(u.Runtime), detail)

@@ -100,7 +100,7 @@ func All() []Code {
 		{OK, "done", "everything was done, or there was nothing to do"},
 		{Other, "another failure", "a failure without a code of its own, such as a bug in the program"},
 		{Usage, "usage", "the command line or the configuration file is malformed"},
-		{Input, "unusable input", "a photo, a folder or a value cannot be used; if there were several photos, the others were done (a collection without its unusable photos is complete: 0)"},
+		{Input, "unusable input", "a photo, a folder or a value cannot be used; if there were several photos, the others were done"},
 		{Key, "wrong key", "the key, its passphrase or its file is missing, wrong or damaged"},
 		{Corrupt, "damaged data", "an index, a request or a stored file is damaged"},
 		{Version, "unknown format version", "the file was written by another version of the program; update cpar, or build the index again"},

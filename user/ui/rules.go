@@ -51,12 +51,14 @@ func (s *Server) vocabulary(_ http.ResponseWriter, r *http.Request) (any, error)
 	return out, nil
 }
 
+// mappedWords lists the words with rules, then the others of the index.
 func mappedWords(v *vocabulary.Vocabulary, known []string) (list []mapped) {
 	at := map[string]int{}
 	for _, r := range v.Rules() {
 		at[metadata.Fold(r.Word)] = len(list)
 		list = append(list, mapped{Rule: r, Ruled: true})
 	}
+	known = slices.SortedFunc(slices.Values(known), func(a, b string) int { return cmp.Compare(metadata.Fold(a), metadata.Fold(b)) })
 	for _, word := range known {
 		i, ok := at[metadata.Fold(word)]
 		if !ok {
@@ -65,15 +67,6 @@ func mappedWords(v *vocabulary.Vocabulary, known []string) (list []mapped) {
 		}
 		list[i].Known = true
 	}
-	slices.SortStableFunc(list, func(a, b mapped) int {
-		if a.Ruled != b.Ruled {
-			if a.Ruled {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(metadata.Fold(a.Word), metadata.Fold(b.Word))
-	})
 	return list
 }
 
