@@ -58,7 +58,7 @@ A new device without a card believes the first index that a cloud shows.`,
 			}
 			return output(cmd, asJSON, map[string]any{"card": seen.Card()}, func() {
 				fmt.Fprintln(cmd.OutOrStdout(), seen.Card())
-				next(cmd, "cpar card %s, on the other device, with a copy of this key", seen.Card())
+				next(cmd, "on the other device, which needs a copy of this key: cpar card %s", seen.Card())
 			})
 		},
 	}

@@ -144,14 +144,14 @@ func counted(n int, noun string) string {
 var errPartly = errors.New("some photos failed")
 
 // partly returns an error for the photos that failed, with the exit code of the
-// first failure. Unusable photos among others are expected, so their error reads
-// as a summary.
+// first failure. Unusable photos among others are expected, so their error is a
+// summary.
 func partly(failed int, all int, first error) error {
 	switch {
 	case failed == 0:
 		return nil
 	case failed < all && exitcode.Of(first) == exitcode.Input:
-		return exitcode.Partly(fmt.Errorf("%d of %s could not be used, and the others are done; the first: %w", failed, photosOf(all), first))
+		return exitcode.Partly(fmt.Sprintf("%d of %s could not be used, and the others are done", failed, photosOf(all)), first)
 	}
 	return fmt.Errorf("%w: %d of %d; the first: %w", errPartly, failed, all, first)
 }

@@ -79,13 +79,17 @@ func Of(err error) int {
 	return Other
 }
 
-// Partly marks err as the summary of work that is done except for some photos.
-// It keeps its text and exit code.
-func Partly(err error) error { return partly{err} }
+// Partly returns a summary of work that is done except for some photos, whose
+// failures the caller has printed. The exit code is err's.
+func Partly(summary string, err error) error { return partly{summary, err} }
 
-type partly struct{ error }
+type partly struct {
+	summary string
+	err     error
+}
 
-func (p partly) Unwrap() error { return p.error }
+func (p partly) Error() string { return p.summary }
+func (p partly) Unwrap() error { return p.err }
 
 type Code struct {
 	Code int
