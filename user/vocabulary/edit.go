@@ -21,9 +21,7 @@ type Rule struct {
 
 // Rules returns the rules about all words in alphabetical order.
 func (v *Vocabulary) Rules() (list []Rule) {
-	if v == nil {
-		return nil
-	}
+	f := v.rules()
 	by := map[string]*Rule{} // by folded word
 	about := func(word string) *Rule {
 		r := by[fold(word)]
@@ -34,16 +32,16 @@ func (v *Vocabulary) Rules() (list []Rule) {
 		r.Word = min(r.Word, word)
 		return r
 	}
-	for _, word := range v.file.Never {
+	for _, word := range f.Never {
 		about(word).Never = true
 	}
-	for word, other := range v.file.Synonyms {
+	for word, other := range f.Synonyms {
 		about(word).Synonym = other
 	}
-	for word, path := range v.file.Parents {
+	for word, path := range f.Parents {
 		about(word).Parents = path
 	}
-	for language, words := range v.file.Translations {
+	for language, words := range f.Translations {
 		for word, other := range words {
 			about(word).Translations[language] = other
 		}
@@ -103,31 +101,26 @@ func (v *Vocabulary) In(language string) (*Vocabulary, error) {
 
 // Language returns the language in which words are written, "" for the words of
 // the index, and Languages those of all translations.
-func (v *Vocabulary) Language() string {
-	if v == nil {
-		return ""
-	}
-	return v.file.Language
-}
+func (v *Vocabulary) Language() string    { return v.rules().Language }
+func (v *Vocabulary) Languages() []string { return slices.Sorted(maps.Keys(v.rules().Translations)) }
 
-func (v *Vocabulary) Languages() []string {
+// rules returns the rules of a vocabulary, which may be nil.
+func (v *Vocabulary) rules() file {
 	if v == nil {
-		return nil
+		return file{}
 	}
-	return slices.Sorted(maps.Keys(v.file.Translations))
+	return v.file
 }
 
 // copied returns rules that can be changed.
 func (v *Vocabulary) copied() file {
-	f := file{Translations: map[string]map[string]string{}}
-	if v == nil {
-		return f
+	f := v.rules()
+	f.Never, f.Synonyms, f.Parents = slices.Clone(f.Never), maps.Clone(f.Synonyms), maps.Clone(f.Parents)
+	translations := map[string]map[string]string{}
+	for language, words := range f.Translations {
+		translations[language] = maps.Clone(words)
 	}
-	f.Language, f.Never = v.file.Language, slices.Clone(v.file.Never)
-	f.Synonyms, f.Parents = maps.Clone(v.file.Synonyms), maps.Clone(v.file.Parents)
-	for language, words := range v.file.Translations {
-		f.Translations[language] = maps.Clone(words)
-	}
+	f.Translations = translations
 	return f
 }
 
