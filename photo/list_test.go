@@ -74,7 +74,7 @@ func TestListGivesReasonForEachFile(t *testing.T) {
 		"not a photo notes.txt", "not a photo sub/no-ending"})
 	equal(t, "summary", strings.Split(l.Summary(), "\n"), []string{
 		"left out: 2 photos of a kind that is not read: .orf, .rw2",
-		"left out: 1 video",
+		"left out: 1 video: " + filepath.Join(dir, "film.MP4"),
 		"left out: 2 files that are not photos",
 		"left out: 2 hidden files or folders",
 		"left out: 6 trash folders",

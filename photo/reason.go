@@ -55,11 +55,10 @@ func (r Reason) text() reasonText {
 	return reasonText{one: string(r), many: string(r)}
 }
 
-// Summary counts the omissions, one line per reason, such as "left out: 2
-// videos", without control characters. It names unreadable files and the
-// causes. It returns "" if users expect every omission.
+// Summary counts the omissions, one line per reason, in text that is safe to
+// print: "left out: 2 videos: a.mov, b.mts". Unreadable files are named with
+// their cause. It returns "" if users expect every omission.
 func (l *Listing) Summary() string {
-	const named = 5
 	by := map[Reason][]Skipped{}
 	for _, s := range l.Skipped {
 		by[s.Reason] = append(by[s.Reason], s)
@@ -75,9 +74,15 @@ func (l *Listing) Summary() string {
 			line = "left out: 1 " + w.one
 		}
 		var details []string
+		named := 5
 		switch w.reason {
 		case OtherKind:
 			details = kindsOf(all)
+		case Video:
+			named = 3
+			for _, s := range all {
+				details = append(details, sanitize.Text(s.Path))
+			}
 		case Unreadable:
 			for _, s := range all {
 				details = append(details, sanitize.Text(s.Path)+" ("+sanitize.Text(s.Detail)+")")

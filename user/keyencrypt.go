@@ -10,6 +10,7 @@ import (
 	"filippo.io/age/armor"
 
 	"cpar"
+	"cpar/internal/hint"
 )
 
 // defaultScryptLogN is age's default work factor and takes about one second.
@@ -19,7 +20,10 @@ const defaultScryptLogN, maxWork = 18, 22
 // scryptLogN is the work factor of new files, lower in tests of this package.
 var scryptLogN = defaultScryptLogN
 
-var errPassphrase = fmt.Errorf("%w: the passphrase does not match", cpar.ErrKey)
+// errPassphrase reports a passphrase that does not open the file.
+var errPassphrase = hint.Add(fmt.Errorf("%w: the passphrase does not match", cpar.ErrKey), typeAgain)
+
+const typeAgain = "run the command again and type the passphrase of this key file, or name another file with --key"
 
 func encryptWithPassphrase(text []byte, passphrase string) ([]byte, error) {
 	to, err := age.NewScryptRecipient(passphrase)
@@ -34,7 +38,7 @@ func encryptWithPassphrase(text []byte, passphrase string) ([]byte, error) {
 func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	who, err := age.NewScryptIdentity(pass)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the passphrase is empty", cpar.ErrKey)
+		return nil, hint.Add(fmt.Errorf("%w: the passphrase is empty", cpar.ErrKey), typeAgain)
 	}
 	who.SetMaxWorkFactor(maxWork)
 	defer giveBack()

@@ -114,7 +114,8 @@ Schemes that show the cloud the distances must be allowed for the key (cpar key 
 their indexes named each time. cpar card brings another device up to date. A reply that
 was tampered with is an error of its photo (exit code 7).
 
-Unreadable photos are named at the end, and the exit code is 3. On a second device you
+Unreadable photos are named at the end. The exit code is then 3, because these photos have
+no keywords, although the others are done. On a second device you
 need only the key and, for an index of profile network, the same image network (--model).`,
 		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"cpar"
+	"cpar/model/rank"
 )
 
 // An index with both structures comes from an earlier version and gets a note.
@@ -33,5 +37,23 @@ func TestIndexDecidesTheSearch(t *testing.T) {
 		if note := c.flags.note(&c.m); (note == "") != (c.note == "") || !strings.Contains(note, c.note) {
 			t.Errorf("%s: %q", name, note)
 		}
+	}
+}
+
+// People read keywords by their probability. The ranking, which JSON keeps, also
+// prefers rare words.
+func TestKeywordsArePrintedMostProbableFirst(t *testing.T) {
+	var out bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	ranked := []rank.Keyword{{Word: "boat", Probability: 0.948, Weight: 1.5}, {Word: "sky", Probability: 0.967, Weight: 1}, {Word: "sea", Probability: 0.3}}
+	printKeywords(cmd, ranked, "")
+	if want := "  sky    97 %\n  boat   95 %\n  sea    30 %\n"; out.String() != want || ranked[0].Word != "boat" {
+		t.Errorf("printed %q, want %q; the ranking is %+v", out.String(), want, ranked)
+	}
+	out.Reset()
+	printKeywords(cmd, []rank.Keyword{{Word: "sea", Weight: 3}, {Word: "sky", Weight: 2}}, "+ ")
+	if want := "  + sea   3.00\n  + sky   2.00\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 }

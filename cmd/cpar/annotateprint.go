@@ -126,7 +126,7 @@ func (p *annotatePrinter) finish(sum library.Summary, broken error, n int) error
 		return err
 	}
 	if errors.Is(broken, library.ErrStopped) {
-		return hint.Add(fmt.Errorf("%w: %w", broken, partly(p.failed, n, p.first)), "pass --on-errors continue to name them and continue")
+		return hint.Add(fmt.Errorf("%w: %d of %s failed; the first: %w", broken, p.failed, photosOf(n), p.first), "pass --on-errors continue to name them and continue")
 	}
 	if broken != nil {
 		return broken
@@ -217,7 +217,11 @@ func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	}
 }
 
+// printKeywords prints keywords, the most probable first. Their own order may
+// prefer rare ones, and weights have no other order.
 func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
+	words = slices.Clone(words)
+	slices.SortStableFunc(words, func(a, b rank.Keyword) int { return cmp.Compare(b.Probability, a.Probability) })
 	width := 0
 	for _, k := range words {
 		width = max(width, len([]rune(sanitize.Text(k.Word))))

@@ -167,6 +167,19 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("the sidecar that was downloaded: %+v, %v", words, err)
 	}
 
+	// A rule made on the page is in the folder of the index and at the cloud.
+	page.Text(`location.hash = '#/vocabulary/sky'`)
+	page.Await(`document.getElementById('rule-synonym')`)
+	page.Text(`document.getElementById('rule-synonym').focus()`)
+	page.Press("h", "e", "a", "v", "e", "n", "Enter")
+	page.Await(`document.querySelector('.mapped td')?.textContent === 'heaven'`)
+	if got := sh.run("cpar", "words", "show", "--index", "index", "--key", "k"); !strings.Contains(got, "sky = 'heaven'") {
+		t.Errorf("the vocabulary of the index is %s", got)
+	}
+	if got := sh.run("cpar", "push", "index", "--cloud", cloud.address, "--dry-run"); !strings.Contains(got, ": 0 B of ") {
+		t.Errorf("the cloud lacks the vocabulary: %s", got)
+	}
+
 	for _, rule := range page.Broken() {
 		t.Errorf("not usable by everybody: %s", rule)
 	}

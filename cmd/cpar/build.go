@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,48 +46,6 @@ type buildFlags struct {
 	asJSON          bool
 }
 
-// built is the JSON output of build.
-type built struct {
-	Index   string `json:"index,omitempty"`
-	ID      string `json:"id,omitempty"`
-	Name    string `json:"name"`
-	Scheme  string `json:"scheme"`
-	Profile string `json:"profile"`
-	Ranker  string `json:"ranker"`
-	// Dimensions is the length of a vector. Neighbours is the number of
-	// neighbours that the ranker uses.
-	Dimensions int    `json:"dimensions,omitempty"`
-	Neighbours int    `json:"neighbours,omitempty"`
-	Network    string `json:"network,omitempty"`
-	// Encoder describes the embedding taken from the network.
-	Encoder *usedNetwork `json:"encoder,omitempty"`
-	// Validation is the result of cross-validation. Tuning gives the reason for
-	// the choice that --profile auto made.
-	Validation *rank.Validation `json:"validation,omitempty"`
-	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
-
-	// Format is the detected format of the collection.
-	Format   dataset.Format `json:"format"`
-	Images   int            `json:"images"`
-	Keywords int            `json:"keywords"`
-	Bytes    uint64         `json:"bytes,omitempty"`
-	Fields   uint32         `json:"split_fields,omitempty"`
-	Clamped  int            `json:"clamped"`
-	Choice   *tune.Choice   `json:"choice,omitempty"`
-	// Photos counts the photos found, as used or as left out for a reason.
-	Photos counts `json:"photos"`
-	// Duplicates are photos with the same content as another photo. The other
-	// photo also receives their keywords.
-	Duplicates []user.NamedDuplicate `json:"duplicates"`
-	Skipped    []user.Skipped        `json:"skipped"`
-	Warnings   []dataset.Warning     `json:"warnings"`
-	peopleLeftOut
-	DryRun bool `json:"dry_run"`
-
-	// protects describes the protection of the scheme.
-	protects string
-}
-
 func buildCommand() *cobra.Command {
 	var f buildFlags
 	c := &cobra.Command{
@@ -112,17 +72,19 @@ have keywords, otherwise paper. auto follows the recommendation of cpar tune. Pr
 learned and network rank keywords by probability, and so does paper with --ranker
 calibrated.
 
-Unusable photos are named, counted and left out. --strict stops at the first. Photos
+Unusable photos are named, counted and left out, and the exit code is 0 because the index
+is complete without them. --strict stops at the first (exit code 3). Photos
 with the same content count as one, with the keywords of all. A photo has at most 31
 keywords. Features are kept in your cache folder, encrypted under your key, so an
 interrupted build continues where it stopped. An existing index in --out stays complete
 until the new one is.
 
---name gives the index a name, which is stored encrypted. cpar inspect --key shows it.`,
+The index is called as its folder, without .index, or as --name says. The name is stored
+encrypted, and cpar inspect --key shows it.`,
 		Example: `  $ cpar build photos/ --out family.index
   encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
-  index 3a9d33fd4c9e228a4994b0d476c91826
-  profile network, ranker calibrated, 128 dimensions
+  index 3a9d33fd4c9e228a4994b0d476c91826, called family
+  photos are compared by an image network and your keywords
   note: scheme sealed hides photos, keywords, requests and all distances from the cloud…
 
   $ cpar build photos/ --model mobilenetv2-12.onnx --out family.index     (finds more; see cpar model)`,
@@ -135,7 +97,7 @@ until the new one is.
 	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network, auto (try them and choose), or default (depends on the collection)")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (paper for profile paper, otherwise calibrated)")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
-	c.Flags().StringVar(&f.name, "name", "", "name of the index (default: the name of the collection's folder)")
+	c.Flags().StringVar(&f.name, "name", "", "name of the index (default: the name in --out, without .index)")
 	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched on this device), cpar (the paper's encrypted forest), ivf (encrypted inverted file), capia (linear scan), or auto (measure and choose)")
 	c.Flags().StringVar(&f.orderBy, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
 	c.Flags().IntVar(&f.pca, "pca", profile.DefaultPCA, "for profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
@@ -235,17 +197,19 @@ func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (
 	return opt, nil
 }
 
-// nameFor returns the name given by the flag, or otherwise the name of the
-// folder if that is a valid name for an index.
-func (f *buildFlags) nameFor(folder string) string {
+// nameFor returns the name in the flag, otherwise the name of the index folder
+// without its ending, and of the collection in a dry run without such a folder.
+// It returns "" if that is no valid name.
+func (f *buildFlags) nameFor(collection string) string {
 	if f.name != "" {
 		return f.name
 	}
-	whole, err := filepath.Abs(folder)
-	if err != nil || user.CheckName(filepath.Base(whole)) != nil {
+	whole, err := filepath.Abs(cmp.Or(f.out, collection))
+	name := strings.TrimSuffix(filepath.Base(whole), ".index")
+	if err != nil || user.CheckName(name) != nil {
 		return ""
 	}
-	return filepath.Base(whole)
+	return name
 }
 
 func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
@@ -375,44 +339,4 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 		r.Network, r.Encoder = fmt.Sprintf("%x", digest), describe(f.model.opened)
 	}
 	return r, nil
-}
-
-func (r *built) print(cmd *cobra.Command) {
-	out := cmd.OutOrStdout()
-	printSkipped(cmd, r.Skipped)
-	printDuplicates(cmd, r.Duplicates)
-	switch r.Format {
-	case dataset.Manifest, dataset.Embedded: // collections made by the owner
-	default:
-		fmt.Fprintf(out, "read as %s\n", r.Format)
-	}
-	if r.DryRun {
-		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Photos.left())
-		return
-	}
-	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), r.Photos.left())
-	fmt.Fprintf(out, "index %s", r.ID)
-	if r.Name != "" {
-		fmt.Fprintf(out, ", called %s", r.Name)
-	}
-	fmt.Fprintln(out)
-	fmt.Fprintf(out, "profile %s, ranker %s", r.Profile, r.Ranker)
-	if r.Profile != profile.Paper.String() {
-		fmt.Fprintf(out, ", %d dimensions", r.Dimensions)
-	}
-	if r.Tuning != nil {
-		fmt.Fprintf(out, ": %s", r.Tuning.Reason)
-	}
-	fmt.Fprintln(out)
-	if v := r.Validation; v != nil {
-		fmt.Fprintf(out, "tried on your own photos, %d keywords each: finds %.0f of your %.0f words at least once (precision P %.1f %%, recall R %.1f %%)\n", v.Keywords, v.Nplus, v.Words, v.P, v.R)
-	}
-	if c := r.Choice; c != nil {
-		fmt.Fprintf(out, "scheme %s", c.Scheme)
-		if c.Search != "" {
-			fmt.Fprintf(out, ", search %s", c.Search)
-		}
-		fmt.Fprintf(out, ": %s\n", c.Reason)
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), r.protects)
 }

@@ -46,6 +46,7 @@ A new device without a card believes the first index that a cloud shows.`,
 				}
 				return output(cmd, asJSON, map[string]any{"card": card.Card(), "dry_run": dryRun}, func() {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s index %v in generation %d, or a later one, with key %.8s…\n", either(dryRun, "this device would accept", "from now on this device accepts"), card.Origin, card.Generation, key.Fingerprint())
+					next(cmd, "cpar annotate PHOTO%s", keys.again())
 				})
 			}
 			seen, ok, err := d.InUse(key)
@@ -55,7 +56,10 @@ A new device without a card believes the first index that a cloud shows.`,
 			if !ok {
 				return hint.Add(fmt.Errorf("printing a card: %w: this device has not seen an index of this key", cpar.ErrInput), "push one, or annotate a photo first")
 			}
-			return output(cmd, asJSON, map[string]any{"card": seen.Card()}, func() { fmt.Fprintln(cmd.OutOrStdout(), seen.Card()) })
+			return output(cmd, asJSON, map[string]any{"card": seen.Card()}, func() {
+				fmt.Fprintln(cmd.OutOrStdout(), seen.Card())
+				next(cmd, "on the other device, which needs a copy of this key: cpar card %s", seen.Card())
+			})
 		},
 	}
 	keys.add(c)

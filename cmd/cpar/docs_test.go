@@ -70,6 +70,11 @@ needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` +
 	for _, c := range exitcode.All() {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Says)
 	}
+	b.WriteString(`
+` + "`cpar annotate`" + ` exits with 3 if a photo cannot be used, although the others are done, because that photo has no keywords.
+` + "`cpar build` and `cpar add`" + ` leave unusable photos out, count them, and exit with 0, because the index is complete without them. With
+` + "`--strict`" + ` they stop with 3 at the first. ` + "`--json`" + ` lists these photos.
+`)
 	return b.String()
 }
 

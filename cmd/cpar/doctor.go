@@ -26,6 +26,8 @@ type doctorFlags struct {
 	model    modelFlags
 	findings doctor.List
 
+	detailed bool // as with --verbose, and in JSON
+
 	free func(folder string) (bytes int64, ok bool) // replaced in tests
 }
 
@@ -49,6 +51,7 @@ that of the first failure. Warnings do not count.`,
 			if err := d.model.Check(); err != nil {
 				return err
 			}
+			d.detailed = asJSON || verbose(cmd)
 			d.run(cmd.Context())
 			if err := d.findings.Print(cmd.OutOrStdout(), asJSON); err != nil {
 				return err
@@ -82,7 +85,11 @@ func (d *doctorFlags) run(ctx context.Context) {
 		d.findings.Fail("network", "name another file with --model", err)
 	} else {
 		u := describe(n)
-		d.findings.OK("network", "%s: %s, run by %s", sanitize.Text(d.model.path), u.Embedding, sanitize.Text(u.Runtime))
+		detail := ""
+		if d.detailed {
+			detail = ": photos are compared by " + u.Embedding.String()
+		}
+		d.findings.OK("network", "%s, run by %s%s", sanitize.Text(d.model.path), sanitize.Text(u.Runtime), detail)
 		if d.model.path == bundled.Name {
 			d.findings.OK("network", "%s: %s", gives, do)
 		}

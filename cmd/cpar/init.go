@@ -69,6 +69,9 @@ words, or reads them from standard input.`,
 			}
 			return output(cmd, asJSON, map[string]any{"key": path, "fingerprint": key.Fingerprint(), "passphrase": !noPassphrase, "allows": key.Policy(), "dry_run": dryRun}, func() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s; keep a copy in a safe place\n", either(dryRun, "would write", "wrote"), path)
+				if !noPassphrase {
+					fmt.Fprintf(cmd.ErrOrStderr(), "note: each command asks for the passphrase; cpar key remember%s stores it in your system's keyring\n", keys.again())
+				}
 				next(cmd, "cpar build FOLDER%s --out FOLDER.index", keys.again())
 			})
 		},

@@ -12,6 +12,7 @@ import (
 
 	zxcvbn "github.com/ccojocar/zxcvbn-go"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -145,12 +146,11 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 
 // again returns the --key flag as the user gave it, for use in a suggested next
 // command.
-func (k *keyFlags) again() string {
-	if k.path == "" {
-		return ""
-	}
-	return " --key " + k.path
-}
+func (k *keyFlags) again() string { return again("key", k.path) }
+
+const passphraseAdvice = `Choose a passphrase for the key file: four or five unrelated words are good. It cannot be
+recovered, so write it down. Typing stays invisible.
+`
 
 // maxPrompts is the maximum number of attempts at typing a new passphrase.
 const maxPrompts = 3
@@ -163,6 +163,9 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err err
 			err = checkPassphrase(pass, insist)
 		}
 		return pass, err
+	}
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		fmt.Fprint(k.cmd.ErrOrStderr(), passphraseAdvice)
 	}
 	for left := maxPrompts; left > 0; left-- {
 		if pass, err = k.typed(); err == nil {

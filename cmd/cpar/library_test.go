@@ -358,7 +358,7 @@ func (h *home) check(all map[string]annotated, damaged []string, there map[strin
 		}
 		delete(all, path)
 	}
-	if !bytes.Contains(notes, fmt.Appendf(nil, "some photos failed: %d of ", len(damaged))) {
+	if !bytes.Contains(notes, fmt.Appendf(nil, "cpar: %d of ", len(damaged))) || !bytes.Contains(notes, []byte(" photos could not be used, and the others are done")) {
 		h.t.Errorf("it ends with: %s", notes)
 	}
 	now, done := h.sidecars(), 0

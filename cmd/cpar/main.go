@@ -131,7 +131,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-var errInterrupted = fmt.Errorf("%w; nothing was left half done", exitcode.ErrInterrupted)
+var errInterrupted = fmt.Errorf("%w; no file is half written", exitcode.ErrInterrupted)
 
 // interrupted marks any error after ^C as an interruption.
 func interrupted(ctx context.Context, err error) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/internal/exitcode"
 	"cpar/internal/sanitize"
 	"cpar/photo/dataset"
 	"cpar/user"
@@ -25,6 +26,16 @@ func unlessJSON(cmd *cobra.Command, asJSON bool) io.Writer {
 
 func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
+}
+
+// again returns a flag for the next command, or "" if the command does not need
+// it because a setting has the same value.
+func again(flag, value string) string {
+	found, err := table.Find("")
+	if set := found[flag].Values; value == "" || err == nil && len(set) == 1 && set[0] == value {
+		return ""
+	}
+	return " --" + flag + " " + shellWord(value)
 }
 
 // nextPush suggests the push command, with additional flags in parameter more.
@@ -131,11 +142,15 @@ func counted(n int, noun string) string {
 
 var errPartly = errors.New("some photos failed")
 
-// partly returns an error if some photos failed. The first failure determines
-// its exit code.
+// partly returns an error for the photos that failed, with the exit code of the
+// first failure. Unusable photos among others are expected, so their error is a
+// summary.
 func partly(failed int, all int, first error) error {
-	if failed == 0 {
+	switch {
+	case failed == 0:
 		return nil
+	case failed < all && exitcode.Of(first) == exitcode.Input:
+		return exitcode.Partly(fmt.Sprintf("%d of %s could not be used, and the others are done", failed, photosOf(all)), first)
 	}
 	return fmt.Errorf("%w: %d of %d; the first: %w", errPartly, failed, all, first)
 }

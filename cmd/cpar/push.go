@@ -116,13 +116,13 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 		if pushed.Switched {
 			fmt.Fprintf(cmd.OutOrStdout(), "this device uses it from now on, in place of %v\n", f.opt.Replaces)
 		}
-		nextAnnotate(cmd, client.URL(), folder, pushed)
+		f.nextAnnotate(cmd, folder, pushed)
 	})
 }
 
 // nextAnnotate suggests the command that annotates photos with the index just
 // pushed from a folder.
-func nextAnnotate(cmd *cobra.Command, cloud, folder string, p device.Pushed) {
+func (f *pushFlags) nextAnnotate(cmd *cobra.Command, folder string, p device.Pushed) {
 	named := ""
 	if p.InUse == nil || *p.InUse != p.Origin {
 		named = " --index " + shellWord(folder)
@@ -130,5 +130,5 @@ func nextAnnotate(cmd *cobra.Command, cloud, folder string, p device.Pushed) {
 	if p.InUse != nil && named != "" && user.Hides(p.Manifest.Scheme) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: this device still uses index %v; naming the new one once, as below, switches it\n", *p.InUse)
 	}
-	next(cmd, "cpar annotate PHOTO --cloud %s%s", cloud, named)
+	next(cmd, "cpar annotate PHOTO%s%s%s", again("cloud", f.cloud.url), f.keys.again(), named)
 }

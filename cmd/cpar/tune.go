@@ -47,14 +47,16 @@ not repeat the work. Without a key nothing is written.
 
 For each profile and ranker it prints, with 5 keywords per photo:
 
-  P, R           precision and recall in per cent, the means over keywords
-  N+             keywords found at least once, and their total number
+  right          share of the predicted keywords that are right, averaged over words
+                 (precision, P in the JSON output)
+  found          share of your keywords that are predicted, averaged over words (recall, R)
+  words          number of your words found at least once, and of all (N+)
   you            time per photo on this machine before encryption
   capia, sealed  the size of an index of the collection in these schemes
   cloud          time of a scan for one photo at a cloud of scheme capia, on one core
                  like yours
 
-It recommends the best harmonic mean of P and R, or the cheapest of several profiles whose
+It recommends the best harmonic mean of right and found, or the cheapest of several profiles whose
 difference may be chance. Profile network is tried with the network inside cpar or the one
 that --model names, and not with --model none. Projections are always tested on photos
 that they were not learnt from. tune uses at most 4000 photos and takes minutes for a few
@@ -152,7 +154,7 @@ func (f *tuneFlags) keep(opt *user.ReadOptions) (user.Memo, error) {
 func (r *tuned) print(out io.Writer) {
 	fmt.Fprintf(out, "%d of %s were asked, %s each\n\n", r.Rows[0].Photos, photosOf(r.Photos), counted(r.Rows[0].Keywords, "keyword"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "profile\tranker\tP\tR\tN+\tyou\tcapia\tsealed\tcloud\t")
+	fmt.Fprintln(w, "profile\tranker\tright\tfound\twords\tyou\tcapia\tsealed\tcloud\t")
 	for _, row := range r.Rows {
 		you, cloud := "?", "<0.01 ms" // "?" if no photo could be read again, "<0.01 ms" if there are few photos
 		if row.OwnerMS > 0 {
@@ -165,7 +167,7 @@ func (r *tuned) print(out io.Writer) {
 			you, size(row.IndexBytes.CAPIA), size(row.IndexBytes.Sealed), cloud)
 	}
 	w.Flush()
-	fmt.Fprintf(out, "\nP, R: precision and recall; N+: how many of your words are found at least once; you, cloud: time for a photo;\ncapia, sealed: an index of these photos in that scheme\n\n")
+	fmt.Fprintf(out, "\nright: share of the predicted keywords that are right; found: share of your keywords that are predicted;\nwords: how many of your words are found at least once; you, cloud: time for a photo;\ncapia, sealed: an index of these photos in that scheme\n\n")
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "left out profile %v: %s\n", l.Profile, l.Reason)
 	}

@@ -53,8 +53,8 @@ the next cpar add learns from them. Rejected keywords are not suggested again.
 
 The page is part of this program and loads nothing from a network. It listens only on
 127.0.0.1. The printed address ends in a secret, which the page removes from the address
-bar at once. Anyone with the secret can see the photos below the folders and write
-keywords, so do not pass it on. End the page with ^C, which makes the secret worthless.
+bar at once. Anyone with the secret can see the photos below the folders, write keywords
+and change the vocabulary, so do not pass it on. End the page with ^C, which makes the secret worthless.
 
 Without photos that have keywords, --own-words shows words of the image network's own
 vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar init).`,
@@ -138,7 +138,7 @@ func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.page.Cloud = a.client.URL()
+	f.page.Cloud, f.page.Key, f.page.Device, f.page.Client = a.client.URL(), a.key, a.this, a.client
 	f.page.Params = func(x *device.Index) (cpar.Params, error) {
 		return f.search.params(x.Manifest, x.Ranker().Neighbours())
 	}

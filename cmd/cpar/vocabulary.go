@@ -26,7 +26,7 @@ func vocabularyCommand() *cobra.Command {
 		Long: `words manages the vocabulary of an index: synonyms, translations, words above others, and
 words that are never suggested. It is applied when keywords are suggested, written and
 searched, on every device, and stored encrypted with the index. Keywords that are already
-written stay, and cpar undo removes the keywords of a run.
+written stay, and cpar undo removes the keywords of a run. cpar ui has a page for it.
 
 A vocabulary is a TOML file, each part of which may be missing:
 

@@ -41,7 +41,8 @@ func watchCommand() *cobra.Command {
 		Use:   "watch FOLDER…",
 		Short: "annotate new photos as they arrive",
 		Long: `watch annotates photos as they arrive in folders, as cpar annotate --write does, until ^C
-ends it. At the start it annotates the photos that this device has not annotated yet.
+ends it. It writes sidecars, or into JPEG files with --write embedded. It begins with the photos
+that are there, except those that this device has annotated before.
 
 A photo is annotated once it has settled: the size and time of its files have not changed
 for some seconds (--settle), and a JPEG file has its end. A photo is annotated once, even
@@ -142,6 +143,15 @@ func (f *watchFlags) watch(cmd *cobra.Command, folders []string) {
 		how = "every " + o.Every.String()
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "watching %s %s; ^C ends it\n", counted(len(folders), "folder"), how)
+	there := 0
+	if l, _ := photo.List(cmd.Context(), folders, o.List); l != nil { // the watcher reports folders that cannot be read
+		there = len(l.Photos)
+	}
+	into := "sidecars"
+	if f.place.to == string(metadata.Embedded) {
+		into = "JPEG files"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "it begins with the %s that are there, without those annotated before, and writes keywords into %s; cpar undo takes a run back\n", photosOf(there), into)
 }
 
 func (f *watchFlags) follower(cmd *cobra.Command, args []string, l *library.Library, a asker) *library.Follower {

@@ -78,6 +78,18 @@ func Of(err error) int {
 	return Other
 }
 
+// Partly returns a summary of work that is done except for some photos, whose
+// failures the caller has printed. The exit code is err's.
+func Partly(summary string, err error) error { return partly{summary, err} }
+
+type partly struct {
+	summary string
+	err     error
+}
+
+func (p partly) Error() string { return p.summary }
+func (p partly) Unwrap() error { return p.err }
+
 type Code struct {
 	Code int
 	Name string // in a word or two
@@ -96,7 +108,7 @@ func All() []Code {
 		{Version, "unknown format version", "the file was written by another version of the program; update cpar, or build the index again"},
 		{Cloud, "cloud failure", "the cloud is unreachable, failed, or sent something that it must not send"},
 		{Storage, "storage failure", "a disk is full or cannot be written, including the disk of the output"},
-		{Interrupted, "interrupted", "the command was stopped by ^C or a signal and left nothing half done"},
+		{Interrupted, "interrupted", "the command was stopped by ^C or a signal and left no file half written"},
 	}
 }
 
@@ -119,12 +131,17 @@ func Line(only ...int) string {
 }
 
 // Report prints err as `program: error: …`, with its hint on a second line, and
-// returns the exit code. It prints nothing for nil.
+// returns the exit code. It prints nothing for nil, and leaves out the word error
+// if err comes from Partly.
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
 		// Error messages of the system may contain file names with control
 		// characters.
-		fmt.Fprintf(w, "%s: error: %s\n", program, sanitize.Lines(err.Error()))
+		kind := "error: "
+		if errors.As(err, new(partly)) {
+			kind = ""
+		}
+		fmt.Fprintf(w, "%s: %s%s\n", program, kind, sanitize.Lines(err.Error()))
 		if h := hint.Of(err); h != "" {
 			fmt.Fprintf(w, "hint: %s\n", sanitize.Lines(h))
 		}

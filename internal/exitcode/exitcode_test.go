@@ -45,6 +45,11 @@ func TestReport(t *testing.T) {
 		t.Errorf("printed %q, want %q", b.String(), want)
 	}
 	b.Reset()
+	code = Report(&b, "cpar", hint.Add(Partly("1 of 2 photos", cpar.ErrInput), "look at it"))
+	if want := "cpar: 1 of 2 photos\nhint: look at it\n"; b.String() != want || code != Input {
+		t.Errorf("printed %q, code %d; want %q, code %d", b.String(), code, want, Input)
+	}
+	b.Reset()
 	if Report(&b, "cpard", nil) != 0 || b.Len() != 0 {
 		t.Errorf("nil printed %q", b.String())
 	}

@@ -1,7 +1,7 @@
 // Package hint attaches advice for the user to an error. An error describes the
 // failure, and its hint the next step, printed on a line of its own:
 //
-//	cpar: error: segment vectors 3f2a…: damaged data: its digest does not fit
+//	cpar: error: segment vectors 3f2a…: damaged data: its content does not match its digest
 //	hint: build or push the index again
 package hint
 

@@ -57,7 +57,7 @@ var (
 	ErrMissing = errors.New("it is missing")
 	ErrNotFile = errors.New("it is not a regular file")
 	ErrSize    = errors.New("its size does not fit")
-	ErrDigest  = errors.New("its digest does not fit")
+	ErrDigest  = errors.New("its content does not match its digest")
 )
 
 // ErrNoIndex reports a folder without a manifest, wrapped with cpar.ErrInput.

@@ -62,7 +62,7 @@ func TestOpenLibrary(t *testing.T) {
 		"no-keywords plain.jpg",
 		"no-keywords run.jpg: only suggestions that you have not accepted",
 	})
-	if s := c.Summary(); !strings.HasPrefix(s, "left out: 1 video\nleft out: 1 folder of thumbnails\n1 file or link ignored: odd.orf (a kind of photo that is not read)\n4 images without keywords: ") {
+	if s := c.Summary(); !strings.HasPrefix(s, "left out: 1 video: film.mov\nleft out: 1 folder of thumbnails\n1 file or link ignored: odd.orf (a kind of photo that is not read)\n4 images without keywords: ") {
 		t.Errorf("summary:\n%s", s)
 	}
 
@@ -92,7 +92,7 @@ func TestOpenLibrary(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Open(t.Context(), folder(t, map[string]string{"film.mov": "film"}), Options{})
-	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "it holds no annotated image: unusable input\nleft out: 1 video") {
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "it holds no annotated image: unusable input\nleft out: 1 video: film.mov") {
 		t.Errorf("nothing but a film: %v", err)
 	}
 }

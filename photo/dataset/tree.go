@@ -106,7 +106,7 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 			damaged = true
 		}
 		for _, p := range problems {
-			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(p.Path), "its metadata is damaged: %s", p.Detail))
+			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(p.Path), "its keywords cannot be read: %s", p.Detail))
 			damaged = true
 		}
 		human, people = append(human, words.Human...), append(people, words.People...)

@@ -120,6 +120,13 @@ type codec struct {
 	bytes  func(claim image.Config, data []byte) int64
 }
 
+// A reason is an error that people read beside the name of the photo. It counts
+// as cpar.ErrInput and does not repeat its text.
+type reason string
+
+func (r reason) Error() string      { return string(r) }
+func (reason) Is(target error) bool { return target == cpar.ErrInput }
+
 // sniff detects the format from the content, because extensions are unreliable.
 func sniff(data []byte) (*codec, error) {
 	has := func(off int, magic string) bool {
@@ -141,15 +148,15 @@ func sniff(data []byte) (*codec, error) {
 	case has(0, "BM"):
 		return newCodec("bmp", reading(bmp.DecodeConfig), reading(bmp.Decode), timesSamples(1)), nil
 	case len(data) == 0:
-		return nil, fmt.Errorf("%w: the file is empty", cpar.ErrInput)
+		return nil, reason("the file is empty")
 	case has(4, "ftyp") && isHEIC(data):
 		return &codec{"heic", heicConfig, heicDecode, heicBytes}, nil
 	case has(4, "ftyp") && isAVIF(data):
-		return nil, fmt.Errorf("%w: an AVIF image; convert it to JPEG first", cpar.ErrInput)
+		return nil, reason("it is an AVIF image; convert it to JPEG first")
 	case has(4, "ftyp"):
-		return nil, fmt.Errorf("%w: a video, or a kind of HEIF without a photo in HEVC", cpar.ErrInput)
+		return nil, reason("it is a video, or a kind of HEIF without a photo in HEVC")
 	}
-	return nil, fmt.Errorf("%w: not a JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC or raw image", cpar.ErrInput)
+	return nil, reason("it is not a JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC or raw image, whatever its name ends in")
 }
 
 func newCodec(name string, config func([]byte) (image.Config, error), decode func([]byte) (image.Image, error), weigh func(image.Config, []byte) int64) *codec {
@@ -168,11 +175,11 @@ func reading[T any](from func(io.Reader) (T, error)) func([]byte) (T, error) {
 
 func inspect(data []byte) (*codec, image.Config, error) {
 	if len(data) > maxFileBytes {
-		return nil, image.Config{}, fmt.Errorf("decoding image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, len(data), int64(maxFileBytes))
+		return nil, image.Config{}, reason(fmt.Sprintf("it has %d bytes, more than the %d accepted", len(data), int64(maxFileBytes)))
 	}
 	c, err := sniff(data)
 	if err != nil {
-		return nil, image.Config{}, fmt.Errorf("decoding image: %w", err)
+		return nil, image.Config{}, err
 	}
 	cfg, err := guard(func() (image.Config, error) { return c.config(data) })
 	if err != nil {

@@ -161,7 +161,7 @@ func readBlocks(r io.ReaderAt, size int64, name string) (s source, problems []Pr
 		readers[at].read(&b, r, size)
 		s = b.source()
 	case !formatsWithoutKeywords[strings.ToLower(filepath.Ext(name))]:
-		b.problem("", errors.New("not a photo of a known kind"))
+		b.problem("", errors.New("it is not a photo of a known kind, whatever its name ends in"))
 	}
 	for _, err := range b.problems {
 		problems = append(problems, Problem{name, err.Error()})

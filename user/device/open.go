@@ -132,8 +132,12 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
-// openRetrying opens the current generation of the index id. It tries once more
-// if an update removes a segment in the meantime.
+// Reload opens the generation that the cloud has now. On failure, x keeps its
+// own.
+func (x *Index) Reload(ctx context.Context) error { return x.openRetrying(ctx, x.Manifest.ID) }
+
+// openRetrying opens the current generation of index id, and tries once more if
+// an update has removed a segment meanwhile.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	err := x.openState(ctx, id)
 	if errors.Is(err, cparhttp.ErrNotFound) {

@@ -43,6 +43,7 @@ func (d *Device) Places() ([]Place, error) {
 		{Name: "memory", What: "names of indexes, and the generations by which old indexes are refused", Paths: state("keys", "keyfiles", "made", "indexes")},
 		{Name: "networks", What: "image networks from cpar model get", Paths: state("models")},
 		{Name: "vision", What: "the service key of cpar vision-serve", Paths: state("vision-token")},
+		{Name: "watch", What: "the state of each cpar watch, which cpar doctor shows", Paths: state("watch")},
 	}
 	// Remove only cpar's data, because the folder may also hold the settings.
 	for _, k := range kept {

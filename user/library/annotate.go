@@ -38,6 +38,8 @@ type Options struct {
 	Whole bool
 	// Again ignores stored answers.
 	Again bool
+	// Earlier holds further Keys whose stored answers count.
+	Earlier []string
 	// Stored sends no request. Photos without a stored answer fail.
 	Stored bool
 	// Lean omits neighbours from the results to save memory.
@@ -142,7 +144,7 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 	w := &annotator{l: l, x: x, o: o, list: list, told: make([]bool, len(list)), results: make([]Result, len(list))}
 	if x != nil {
 		var err error
-		if w.key, err = keyOf(x, o); err != nil {
+		if w.key, err = Key(x, o); err != nil {
 			return nil, err
 		}
 		w.owner = x.Owner
@@ -200,9 +202,9 @@ func (s *Summary) count(r *Result) {
 	s.Keywords += len(r.Added)
 }
 
-// keyOf returns a digest of everything that an answer depends on besides the
+// Key returns a digest of everything that an answer depends on besides the
 // photo: the generation of the index, its parameters and the ranking.
-func keyOf(x *device.Index, o Options) (string, error) {
+func Key(x *device.Index, o Options) (string, error) {
 	params := x.DefaultParams()
 	if o.Params != nil {
 		var err error

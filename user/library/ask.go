@@ -106,7 +106,7 @@ func (w *annotator) answered(queue []question, first int, some []device.Annotate
 	}
 	// The index may have been reopened, so take the key of the generation that
 	// answered.
-	key, err := keyOf(w.x, w.o)
+	key, err := Key(w.x, w.o)
 	out := group{want: w.wanted(key)}
 	for i, q := range queue {
 		j := q.job

@@ -136,6 +136,11 @@ func (w *annotator) once(j *job) bool {
 func (w *annotator) stored(content digest, key string) (*answer, bool) {
 	w.l.mu.Lock()
 	raw, ok := w.l.mem.answers[answerKey{content, key}]
+	for _, earlier := range w.o.Earlier {
+		if !ok {
+			raw, ok = w.l.mem.answers[answerKey{content, earlier}]
+		}
+	}
 	if !ok && w.o.Once { // accept an answer of another generation
 		raw, ok = w.l.mem.answers[answerKey{content, w.l.mem.latest[content]}]
 	}
@@ -245,7 +250,7 @@ func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Phot
 		return nil, err
 	}
 	defer release()
-	key, err := keyOf(x, o)
+	key, err := Key(x, o)
 	if err != nil {
 		return nil, err
 	}

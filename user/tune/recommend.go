@@ -92,7 +92,7 @@ func (t *Tuning) because(chosen, best *Row, all []*Row) string {
 		if chosen.OwnerMS*muchSlower < best.OwnerMS {
 			what = fmt.Sprintf("a photo costs you less (%.0f ms, not %.0f)", chosen.OwnerMS, best.OwnerMS)
 		}
-		return fmt.Sprintf("profile %s is as good as %s within the noise of folds (harmonic mean of P and R %s and %s, ±%.1f), and %s",
+		return fmt.Sprintf("profile %s is as good as %s within the noise of folds (harmonic mean of the shares right and found %s and %s, ±%.1f), and %s",
 			name(chosen), name(best), mean(chosen), mean(best), 200*rank.StandardError(&chosen.Validation, &best.Validation, false), what)
 	}
 	others := ""
@@ -104,7 +104,7 @@ func (t *Tuning) because(chosen, best *Row, all []*Row) string {
 	if others == "" {
 		return fmt.Sprintf("only profile %v could be tried", chosen.Profile)
 	}
-	return fmt.Sprintf("profile %s finds most: harmonic mean of P and R %s; %s", name(chosen), mean(chosen), others[2:])
+	return fmt.Sprintf("profile %s finds most: harmonic mean of the shares right and found %s; %s", name(chosen), mean(chosen), others[2:])
 }
 
 func megabytes(row *Row) float64 { return float64(row.IndexBytes.CAPIA) / 1e6 }

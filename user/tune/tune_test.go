@@ -53,7 +53,7 @@ func TestRecommendCoversEveryOutcome(t *testing.T) {
 		"too few photos": {99, [][]Row{paper(0.1, 0.1, 0.1), both(profile.Learned, 30, 5e6, 0.9, 0.9, 0.9)},
 			profile.Paper, rank.KindPaper, "99 photos are too few"},
 		"one is best": {5000, [][]Row{paper(0.15, 0.16, 0.14), both(profile.Learned, 30, 5e6, 0.25, 0.24, 0.26), both(profile.Network, 90, 5e6, 0.35, 0.34, 0.36)},
-			profile.Network, rank.KindCalibrated, "profile network (ranker calibrated) finds most: harmonic mean of P and R 35.0 %; paper (ranker paper) 15.0 %, learned (ranker calibrated) 25.0 %"},
+			profile.Network, rank.KindCalibrated, "profile network (ranker calibrated) finds most: harmonic mean of the shares right and found 35.0 %; paper (ranker paper) 15.0 %, learned (ranker calibrated) 25.0 %"},
 		"as good, and faster for the owner": {5000, [][]Row{paper(0.15, 0.16, 0.14), both(profile.Learned, 30, 5e6, 0.25, 0.30, 0.28), both(profile.Network, 90, 4e6, 0.30, 0.26, 0.31)},
 			profile.Learned, rank.KindCalibrated, "a photo costs you less (30 ms, not 90)"},
 		"as good, and a smaller index": {5000, [][]Row{paper(0.25, 0.30, 0.29), both(profile.Learned, 33, 5e6, 0.25, 0.30, 0.28)},

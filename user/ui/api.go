@@ -33,6 +33,9 @@ func (s *Server) routes(mux *http.ServeMux) {
 	answer(mux, "GET /api/list/{listing}", s.rows)
 	answer(mux, "GET /api/words", s.suggested)
 	answer(mux, "GET /api/complete", s.completed)
+	answer(mux, "GET /api/vocabulary", s.vocabulary)
+	answer(mux, "POST /api/vocabulary", s.setVocabulary)
+	answer(mux, "POST /api/vocabulary/undo", s.undoVocabulary)
 	answer(mux, "GET /api/unreadable", s.unreadable)
 	answer(mux, "POST /api/mark", s.mark)
 	answer(mux, "POST /api/unmark", s.unmark)
@@ -92,7 +95,11 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 func body[T any](w http.ResponseWriter, r *http.Request) (v T, err error) {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	return largeBody[T](w, r, maxBodyBytes)
+}
+
+func largeBody[T any](w http.ResponseWriter, r *http.Request, limit int64) (v T, err error) {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
 	d.DisallowUnknownFields()
 	if err = d.Decode(&v); err != nil {
 		return v, fmt.Errorf("reading the page's request: %w: %w", cpar.ErrInput, err)

@@ -6,10 +6,11 @@
 //	           │         └ os.Root of each folder: photos, by opaque ids
 //	           └ in the URL fragment, which browsers do not send
 //
-// The program embeds the page and its resources, and the content security
-// policy limits the browser to this server. A client with the token can view
-// photos below the opened folders and write keywords beside them. guard.go
-// lists the requests that are refused.
+// The program contains the page and everything it loads, and the content
+// security policy limits the browser to this server. A client with the token
+// can view photos below the opened folders, write keywords beside them, and
+// change the vocabulary of the index.
+// guard.go lists the requests that are refused.
 //
 // Decisions wait in memory until the user writes them. Each write changes the
 // photo's metadata in a run that can be undone.
@@ -22,6 +23,7 @@ import (
 	"cpar/internal/leakage"
 	"cpar/model/rank"
 	"cpar/user/library"
+	"cpar/user/vocabulary"
 )
 
 // A Backend performs the owner's operations for the page. It must be safe for
@@ -43,6 +45,13 @@ type Backend interface {
 	Content(path string) (content [32]byte, ok bool)
 	// Vocabulary returns the words of the index.
 	Vocabulary() []string
+	// Rules returns the owner's vocabulary, and the reason why the page cannot
+	// change it, "" if it can.
+	Rules() (v *vocabulary.Vocabulary, fixed string)
+	// SetRules replaces the vocabulary in a new generation of the index, and
+	// UndoRules restores the one before. Both push the generation.
+	SetRules(ctx context.Context, v *vocabulary.Vocabulary) error
+	UndoRules(ctx context.Context) error
 	// Look returns the keywords and stored answers of a photo, without a
 	// request.
 	Look(path string) (*Known, error)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cpar/internal/testing/browser"
+	"cpar/user/vocabulary"
 )
 
 var pictures = flag.String("pictures", "", "write pictures of every view into this folder")
@@ -29,6 +30,7 @@ func pictured(t *testing.T, p *browser.Page, name string) {
 // and loads nothing from elsewhere.
 func TestEveryViewIsAccessible(t *testing.T) {
 	f := newFake(t, 24)
+	f.rules, _ = vocabulary.Parse([]byte("language = 'de'\nnever = ['todo']\n[synonyms]\nhound = 'dog'\n[parents]\ndog = 'animal/pet'\n[translations.de]\ndog = 'Hund'\n"))
 	s, address := start(t, f)
 	all, _ := s.photos.list()
 	id := all[4].id
@@ -54,6 +56,7 @@ func TestEveryViewIsAccessible(t *testing.T) {
 		{"unreadable", "#/unreadable", `document.querySelector('.plain')`},
 		{"search", "#/search/" + fakeWord, `document.querySelector('.results h2')`},
 		{"runs", "#/runs", `document.querySelector('.runs li')`},
+		{"vocabulary", "#/vocabulary/hound", `document.querySelector('.mapped td')`},
 		{"settings", "#/settings", `document.querySelector('.facts')`},
 	}
 	p.Text(fmt.Sprintf(`location.hash = '#/photo/%s'`, id))
@@ -70,6 +73,7 @@ func TestEveryViewIsAccessible(t *testing.T) {
 				p.Await(`!document.getElementById('main').hasAttribute('aria-busy')`)
 				p.Text(`document.querySelector('.cloud') && (document.querySelector('.cloud').open = true)`)
 				p.Text(`document.querySelector('.filters') && (document.querySelector('.filters').open = true)`)
+				p.Text(`document.getElementById('as-text') && (document.getElementById('as-text').open = true)`)
 				p.Await(v.ready)
 				if v.name == "review" {
 					p.Text(`[...document.querySelectorAll('.wall li')].slice(1, 3).forEach((li) => li.click())`)

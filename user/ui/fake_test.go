@@ -17,6 +17,7 @@ import (
 	"cpar/internal/scene"
 	"cpar/model/rank"
 	"cpar/user/library"
+	"cpar/user/vocabulary"
 )
 
 // A fake is a library without an index. It suggests the words that its photos
@@ -35,6 +36,9 @@ type fake struct {
 	writing func()
 	chosen  []Choice
 	limit   float64 // minimum probability of a likely keyword
+
+	rules, formerRules *vocabulary.Vocabulary
+	fixed              string
 }
 
 const fakeWord = "dusk"
@@ -75,6 +79,7 @@ func (f *fake) Look(path string) (*Known, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := *f.known[path]
+	k.Keywords = f.rules.Apply(k.Keywords)
 	return &k, nil
 }
 
@@ -177,6 +182,21 @@ func (f *fake) Content(path string) (content [32]byte, _ bool) {
 }
 
 func (f *fake) Vocabulary() []string { return []string{"Dune", "duck", "harbour"} }
+
+func (f *fake) Rules() (*vocabulary.Vocabulary, string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rules, f.fixed
+}
+
+func (f *fake) SetRules(_ context.Context, v *vocabulary.Vocabulary) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules, f.formerRules = v, f.rules
+	return f.fail
+}
+
+func (f *fake) UndoRules(ctx context.Context) error { return f.SetRules(ctx, f.formerRules) }
 
 func (f *fake) Runs() ([]library.Run, error) { return f.runs, nil }
 

@@ -10,6 +10,7 @@ import (
 	"cpar/model/rank"
 	"cpar/photo/decode"
 	"cpar/user/library"
+	"cpar/user/vocabulary"
 )
 
 // An OwnBackend is the Backend of an owner without an index. An image network
@@ -44,6 +45,10 @@ func (w *OwnBackend) Locate(context.Context) (func(content [32]byte) []uint32, e
 }
 
 func (w *OwnBackend) Vocabulary() []string { return nil }
+
+func (w *OwnBackend) Rules() (*vocabulary.Vocabulary, string) {
+	return nil, "A vocabulary belongs to an index, and there is none yet."
+}
 
 func (w *OwnBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {

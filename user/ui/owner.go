@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 
 	"cpar"
+	"cpar/cparhttp"
 	"cpar/internal/leakage"
 	"cpar/internal/sanitize"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/photo"
 	"cpar/photo/metadata"
+	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/library"
 )
@@ -50,6 +52,10 @@ type LibraryOptions struct {
 	Params func(*device.Index) (cpar.Params, error)
 	// Cloud is the cloud's address for display.
 	Cloud string
+	// Key, Device and Client let the page change the vocabulary of the index.
+	Key    *user.Key
+	Device *device.Device
+	Client *cparhttp.Client
 }
 
 // A LibraryBackend is the Backend of a library and an index at a cloud.
@@ -62,6 +68,8 @@ type LibraryBackend struct {
 	// state is a copy of the index after the last request, for methods that
 	// only read.
 	state atomic.Pointer[device.Index]
+	// earlier holds the keys of answers from before changes of the vocabulary.
+	earlier atomic.Pointer[[]string]
 
 	mu      sync.Mutex
 	also    map[string][]string // further files of a photo's shot
@@ -84,6 +92,7 @@ func NewLibraryBackend(l *library.Library, x *device.Index, o LibraryOptions) *L
 		w.chosen.threshold, w.chosen.right = 0, 0
 	}
 	w.keepState()
+	w.earlier.Store(&[]string{})
 	return w
 }
 
@@ -225,7 +234,9 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err != nil {
 		return nil, err
 	}
-	results, err := w.library.Recall(context.Background(), w.state.Load(), w.shots(path), w.options())
+	x, o := w.state.Load(), w.options()
+	o.Earlier = *w.earlier.Load()
+	results, err := w.library.Recall(context.Background(), x, w.shots(path), o)
 	if err != nil {
 		return nil, err
 	}
@@ -233,8 +244,11 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	switch {
 	case r.Err != nil:
 		return nil, r.Err
-	case r.Known:
-		known.Asked, known.Keywords, known.Near = true, r.Keywords, r.Near
+	case r.Known: // perhaps in the words of an earlier vocabulary
+		known.Asked, known.Keywords, known.Near = true, x.Vocabulary().Apply(r.Keywords), r.Near
+		for i := range known.Near {
+			known.Near[i].Keywords = x.Vocabulary().Words(known.Near[i].Keywords)
+		}
 	}
 	return known, nil
 }
@@ -355,8 +369,8 @@ func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 
 func (w *LibraryBackend) Find(_ context.Context, word string) (paths []string, err error) {
 	var related []string
-	if w.index != nil {
-		related = w.index.Vocabulary().Related(word)
+	if x := w.state.Load(); x != nil {
+		related = x.Vocabulary().Related(word)
 	}
 	for _, r := range w.library.Find(word, related...) {
 		paths = append(paths, r.Path)

@@ -102,7 +102,7 @@ func newHouse(t *testing.T, ranker rank.Kind) *house {
 	for i := range 3 {
 		paint(filepath.Join(h.dir, fmt.Sprintf("new%d.jpg", i)), 40+i)
 	}
-	h.LibraryBackend = NewLibraryBackend(l, x, LibraryOptions{Folders: []string{h.dir}, Where: metadata.Sidecar, Style: metadata.Append, Threshold: 0.5, Cloud: server.URL})
+	h.LibraryBackend = NewLibraryBackend(l, x, LibraryOptions{Folders: []string{h.dir}, Where: metadata.Sidecar, Style: metadata.Append, Threshold: 0.5, Cloud: server.URL, Key: key, Device: dev, Client: client})
 	return h
 }
 

@@ -46,6 +46,7 @@ type Server struct {
 	listings   *lru.Cache[string, *listing]
 	life       context.Context // ends when the server stops
 	surveying  sync.WaitGroup
+	ruling     sync.Mutex                     // held while the vocabulary changes
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 

@@ -119,6 +119,14 @@ func (v *survey) share(word string) string {
 	return word
 }
 
+// clear forgets all photos after the words of suggestions have changed.
+func (v *survey) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.by)
+	v.version++
+}
+
 // broken stores the reason why a photo's keywords could not be read.
 func (v *survey) broken(id string, err error) {
 	v.mu.Lock()

@@ -71,7 +71,7 @@ func cleanMap(in map[string]string, value func(string) (string, error)) (map[str
 		case err != nil:
 			return nil, err
 		case seen[fold(w)]:
-			return nil, fmt.Errorf("%w: two rules of one kind are about %s", cpar.ErrInput, sanitize.Text(w))
+			return nil, wordError{fmt.Errorf("%w: two rules of one kind are about %s", cpar.ErrInput, sanitize.Text(w)), w}
 		}
 		seen[fold(w)], out[w] = true, to
 	}
@@ -104,7 +104,7 @@ func (v *Vocabulary) mapWords() error {
 			word = base[fold(word)]
 		}
 		if steps > len(base) {
-			return fmt.Errorf("%w: the synonyms of %s lead back to it", cpar.ErrInput, sanitize.Text(other))
+			return wordError{fmt.Errorf("%w: the synonyms of %s lead back to it", cpar.ErrInput, sanitize.Text(other)), other}
 		}
 		v.written[fold(other)] = word
 	}
@@ -156,7 +156,7 @@ func (v *Vocabulary) linkParents() error {
 	}
 	for word := range v.parents {
 		if slices.ContainsFunc(v.ancestors(word), func(a string) bool { return fold(a) == word }) {
-			return fmt.Errorf("%w: %s is a parent of itself", cpar.ErrInput, sanitize.Text(word))
+			return wordError{fmt.Errorf("%w: %s is a parent of itself", cpar.ErrInput, sanitize.Text(word)), word}
 		}
 	}
 	return nil

@@ -61,9 +61,35 @@ func Parse(text []byte) (*Vocabulary, error) {
 	}
 	v, err := compile(f)
 	if err != nil {
-		return nil, fmt.Errorf("reading the vocabulary: %w", err)
+		return nil, fmt.Errorf("reading the vocabulary: %s%w", lineOf(text, err), err)
 	}
 	return v, nil
+}
+
+// A wordError is an error in a rule about a word.
+type wordError struct {
+	error
+	word string
+}
+
+func (e wordError) Unwrap() error { return e.error }
+
+// lineOf returns "line n: " for the first line with the word of an error.
+func lineOf(text []byte, err error) string {
+	of := wordError{}
+	if !errors.As(err, &of) {
+		return ""
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("\"'=[],/\r\n", r) })
+		if slices.ContainsFunc(words, func(w string) bool { return of.word != "" && fold(w) == fold(of.word) }) ||
+			of.word == "" && slices.ContainsFunc([]string{`""`, "''", "//"}, func(none string) bool { return strings.Contains(line, none) }) {
+			return fmt.Sprintf("line %d: ", n)
+		}
+	}
+	return ""
 }
 
 func explain(err error) string {
@@ -132,13 +158,16 @@ func fold(word string) string { return metadata.Fold(word) }
 // clean normalises a word and rejects a word that cannot be a keyword.
 func clean(word string) (string, error) {
 	word = strings.TrimSpace(norm.NFC.String(word))
+	var err error
 	switch {
 	case word == "":
-		return "", fmt.Errorf("%w: an empty word", cpar.ErrInput)
+		err = fmt.Errorf("%w: an empty word", cpar.ErrInput)
 	case len(word) > dataset.MaxKeywordBytes:
-		return "", fmt.Errorf("%w: the word %s has more than %d bytes", cpar.ErrInput, sanitize.Short(word), dataset.MaxKeywordBytes)
+		err = fmt.Errorf("%w: the word %s has more than %d bytes", cpar.ErrInput, sanitize.Short(word), dataset.MaxKeywordBytes)
 	case sanitize.Text(word) != word || strings.Contains(word, ";"):
-		return "", fmt.Errorf("%w: the word %s contains a control character or a semicolon", cpar.ErrInput, sanitize.Text(word))
+		err = fmt.Errorf("%w: the word %s contains a control character or a semicolon", cpar.ErrInput, sanitize.Text(word))
+	default:
+		return word, nil
 	}
-	return word, nil
+	return "", wordError{err, word}
 }

@@ -95,16 +95,18 @@ func TestTextIsReadAgain(t *testing.T) {
 
 func TestUnusableVocabulariesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"[synonyms]\na = 'b'\nb = 'a'":             "lead back to it",
-		"[parents]\ndog = 'pet'\npet = 'dog'":      "is a parent of itself",
-		"[parents]\ndog = 'animal//pet'":           "an empty word",
+		"[synonyms]\na = 'b'\nb = 'a'":             "line 2: unusable input: the synonyms of a lead back to it|line 3: unusable input: the synonyms of b lead back to it",
+		"[parents]\ndog = 'pet'\npet = 'dog'":      "line 2: unusable input: dog is a parent of itself|line 2: unusable input: pet is a parent of itself",
+		"[parents]\ndog = 'animal//pet'":           "line 2: unusable input: an empty word",
 		"language = 'de'":                          "language de has no translations",
 		"[synonym]\na = 'b'":                       "line 1: there is no synonym",
 		"never = [\"a\\u0007\"]":                   "control character",
-		"[synonyms]\nHound = 'dog'\nhound = 'cat'": "two rules of one kind are about hound",
+		"[synonyms]\nHound = 'dog'\nhound = 'cat'": "line 2: unusable input: two rules of one kind are about hound",
 		"never = 3": "line 1",
 	} {
-		if _, err := Parse([]byte(text)); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), want) {
+		_, err := Parse([]byte(text))
+		says := func(want string) bool { return strings.Contains(err.Error(), want) }
+		if !errors.Is(err, cpar.ErrInput) || !slices.ContainsFunc(strings.Split(want, "|"), says) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -57,7 +57,8 @@ export async function groups(main, signal) {
   input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(again, 120); });
   draw();
   main.replaceChildren(
-    h('div', { class: 'head' }, h('div', {}, h('h1', {}, 'Review by word'), told)),
+    h('div', { class: 'head' }, h('div', {}, h('h1', {}, 'Review by word'), told),
+      h('div', { class: 'acts' }, h('a', { class: 'button quiet', href: '#/vocabulary' }, 'Your vocabulary'))),
     h('form', { class: 'filtering', role: 'search', onsubmit: (e) => e.preventDefault() }, h('span', { class: 'pick' }, h('label', { for: 'only' }, 'Words that begin with'), input)),
     list);
   pin([], signal);

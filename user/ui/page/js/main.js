@@ -8,6 +8,7 @@ import { review } from './review.js';
 import { unreadable } from './unreadable.js';
 import { search } from './search.js';
 import { runs } from './runs.js';
+import { vocabulary } from './vocabulary.js';
 import { settings } from './settings.js';
 import { help } from './help.js';
 import { takeDrops } from './drop.js';
@@ -19,6 +20,7 @@ const pages = [
   [/^#\/photo\/([\w-]+)$/, photo, 'Photo'],
   [/^#\/words\/(.+)$/, review, 'Review'],
   [/^#\/words$/, groups, 'Words'],
+  [/^#\/vocabulary(?:\/(.*))?$/, vocabulary, 'Vocabulary'],
   [/^#\/unreadable$/, unreadable, 'Files left out'],
   [/^#\/search(?:\/(.*))?$/, search, 'Search'],
   [/^#\/runs$/, runs, 'Runs'],
@@ -39,7 +41,7 @@ async function turn() {
   const [pattern, show, title] = pages.find(([p]) => p.test(hash));
   document.title = `${title} - cpar`;
   for (const a of document.querySelectorAll('.top nav a')) {
-    const here = a.getAttribute('href') === (hash.match(/^#\/\w*/)?.[0] || '#/');
+    const here = a.getAttribute('href') === (hash.replace('#/vocabulary', '#/words').match(/^#\/\w*/)?.[0] || '#/');
     if (here) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   }

@@ -26,7 +26,7 @@ export async function review(main, signal, given) {
   const title = h('h1', {}, word);
   const steps = h('div', { class: 'acts' });
   main.replaceChildren(
-    h('p', { class: 'path' }, h('a', { href: '#/words' }, 'All words')),
+    h('p', { class: 'path' }, h('a', { href: '#/words' }, 'All words'), ' · ', h('a', { href: `#/vocabulary/${encodeURIComponent(word)}` }, 'How it is written')),
     h('div', { class: 'head' }, h('div', {}, title, told), steps), g.wall, h('p', { class: 'acts below-wall' }, faint));
   pin([], signal);
 
