@@ -30,7 +30,7 @@ type ReadOptions struct {
 	Strict bool
 	// Cache, if not nil, keeps features.
 	Cache *feature.Cache
-	// Network, if not nil, computes embeddings, which profile `network`
+	// Network, if not nil, computes embeddings, which profile "network"
 	// requires.
 	Network  *encoder.Encoder
 	Progress Progress
@@ -114,10 +114,10 @@ const enoughToLearn = 100
 // enoughToProject is the corresponding number for a projection of embeddings.
 const enoughToProject = 20
 
-// SuitedProfile returns the default profile for a collection: `network` if all
-// photos have embeddings and at least enoughToProject have keywords, `learned`
-// if at least enoughToLearn have keywords, and `paper` otherwise. If the
-// keywords hardly distinguish photos, it is `paper`.
+// SuitedProfile returns the default profile for a collection: "network" if all
+// photos have embeddings and at least enoughToProject have keywords, "learned"
+// if at least enoughToLearn have keywords, and "paper" otherwise. If the
+// keywords hardly distinguish photos, it is "paper".
 func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, true
 	for _, im := range images {

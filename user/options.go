@@ -37,7 +37,7 @@ var (
 )
 
 // Options control how an index is built. The zero value selects DefaultScheme
-// and profile `paper` with its own ranker. The paper's forest is SplitOriginal
+// and profile "paper" with its own ranker. The paper's forest is SplitOriginal
 // with cpar.PlaceNode.
 type Options struct {
 	// Name is the owner's name for the index, which the server cannot read.
@@ -49,9 +49,9 @@ type Options struct {
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	Ranker  rank.Kind
-	// PCA is X in the paper's PCA-X, for profile `paper`. 0 means 32.
+	// PCA is X in the paper's PCA-X, for profile "paper". 0 means 32.
 	PCA int
-	// Text is the text half of the network of profile `network`, or nil.
+	// Text is the text half of the network of profile "network", or nil.
 	Text profile.TextVectors
 	// Fitted supplies a profile and ranker. Indexes that share them contain
 	// information about the collection they were fitted to.
@@ -70,14 +70,14 @@ type Options struct {
 	WithLists bool
 	// Block is the block width (coordinates per block) of scheme sealed, a
 	// power of two from 16 to 128. Wide blocks make requests short and hints
-	// long. 0 means 128 with profile `paper` and 32 otherwise.
+	// long. 0 means 128 with profile "paper" and 32 otherwise.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
 	// security by the core-SVP estimate instead of 120. Requests are twice as
 	// long.
 	Careful bool
 	// Cells is the number of hidden cells (groups of neighbouring records) of
-	// scheme sealed: 1, 2, 4 or 8, but 1 with profile `paper`. A request
+	// scheme sealed: 1, 2, 4 or 8, but 1 with profile "paper". A request
 	// searches one cell. 0 means 8 for at least 50,000 records and 1 otherwise.
 	Cells    int
 	Progress Progress

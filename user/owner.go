@@ -155,7 +155,7 @@ func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledge
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 
 // Projector returns the projection from vectors to integers for encryption.
-// With profile `paper`, the projection is secret.
+// With profile "paper", the projection is secret.
 func (o *Owner) Projector() profile.Projector { return o.index.Projector }
 
 // Needs returns the segments of m that the owner must hold before annotating a

@@ -21,18 +21,21 @@ import (
 )
 
 type Options struct {
-	// Where selects where to write keywords, "" for nowhere. A file that cannot
-	// hold keywords gets a sidecar.
+	// Where selects embedded keywords or sidecars, "" neither. A file that
+	// cannot hold keywords gets a sidecar in any case.
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
-	// DryRun stores answers but writes no photo and no sidecar.
+	// DryRun stores answers in the journal but writes no photo and no sidecar.
 	DryRun bool
 	// Resume continues the last run if it stopped early and had the same
-	// Command. More announces a further call that continues this run.
-	Resume, More bool
-	// Once skips photos that a run has annotated, and requests no content
-	// twice, even if the index has changed or the run was undone.
+	// Command.
+	Resume bool
+	// More states that a later call will continue this run.
+	More bool
+	// Once skips photos that any run has annotated, even if the index has
+	// changed since or the run was undone. It also prevents a second request
+	// for the same content.
 	Once bool
 	// Whole rejects truncated files, which may still be arriving.
 	Whole bool
@@ -40,22 +43,24 @@ type Options struct {
 	Again bool
 	// Stored sends no request. Photos without a stored answer fail.
 	Stored bool
-	// Lean omits neighbours from the results to save memory.
+	// Lean omits Near from the results to save memory.
 	Lean bool
 	// Jobs is the number of photos read concurrently, 0 for one per core.
 	Jobs int
 	// OnErrors is the number of unreadable photos and unwritable folders
 	// tolerated before the run stops, -1 for any number.
 	OnErrors int
-	// MinProbability and MaxKeywords limit the keywords shown and written.
+	// MinProbability and MaxKeywords limit the keywords that are shown and
+	// written.
 	MinProbability float64
 	MaxKeywords    int
-	// Everything requests and stores all keywords of the neighbours, instead of
-	// at most MostKept with a probability of at least LeastKept.
+	// Everything requests and stores all keywords of the neighbours. Otherwise
+	// at most MostKept keywords with a probability of at least LeastKept are
+	// stored.
 	Everything bool
 	// Suggest, if not nil, returns further words to write into a photo.
-	// Suggests identifies its configuration.
-	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
+	Suggest func(path string, keywords []rank.Keyword) ([]string, error)
+	// Suggests identifies the configuration of Suggest.
 	Suggests string
 	// Params, AllCells and Sending are options of the index (see
 	// device.AnnotateOptions).
@@ -71,16 +76,16 @@ type Options struct {
 
 type Result struct {
 	Path     string
-	Also     []string         // other files of the same shot
-	Keywords []rank.Keyword   // keywords that meet the limits
+	Also     []string         // other files of the same photo, such as raw files
+	Keywords []rank.Keyword   // keywords within the limits of Options
 	Maybe    []rank.Keyword   // the other keywords
 	Near     []rank.Neighbour // nearest first
-	Added    []string         // words written, or planned
-	Files    []string         // files written, or planned
+	Added    []string         // words written, or planned in a dry run
+	Files    []string         // files written, or planned in a dry run
 	Run      string           // "" if nothing was written
-	Known    bool             // from a stored answer
-	Finished bool             // nothing was left to do
-	// CutShort reports that the file was read and is truncated.
+	Known    bool             // the answer was already stored
+	Finished bool             // an earlier run had finished the photo
+	// CutShort reports that the file is truncated but could be read.
 	CutShort bool
 	// Beside reports that the keywords are in a sidecar, because the file
 	// cannot hold them.
@@ -90,27 +95,27 @@ type Result struct {
 	Asked device.Annotated
 }
 
-// A Summary counts photos.
+// A Summary counts photos, or files and keywords where its fields say so.
 type Summary struct {
 	Run      string // "" if nothing was written
 	Done     int    // photos with an answer
-	Known    int    // with a stored answer
-	Written  int    // with words written
+	Known    int    // photos whose answer was already stored
+	Written  int    // photos with words written
 	Files    int    // files written
 	Keywords int
-	Nothing  int // without a likely keyword
-	Failed   int // unreadable or unwritable
+	Nothing  int // photos without a likely keyword
+	Failed   int // photos that could not be read or written
 }
 
 // ErrIncomplete reports a truncated file (Options.Whole).
 var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInput)
 
-// ErrStopped ends a run with more than OnErrors failures.
+// ErrStopped ends a run that had more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
-// Annotate annotates photos. After the last request, it calls the function each
-// with every result. It returns an error after a failure of the cloud or the
-// disk or an interrupt. Failures of single photos are in their results.
+// Annotate annotates photos. After the last request, it passes every result to
+// the function each. It returns an error if the cloud or the disk failed or the
+// user interrupted it. Failures of single photos are in their results.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -131,15 +136,15 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Pho
 	if err != nil {
 		return Summary{}, err
 	}
-	groups, err := w.askAll(ctx)
-	return w.finishAll(ctx, groups, err, each)
+	batches, err := w.askAll(ctx)
+	return w.finishAll(ctx, batches, err, each)
 }
 
 func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*annotator, error) {
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	w := &annotator{l: l, x: x, o: o, list: list, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	w := &annotator{l: l, x: x, o: o, list: list, final: make([]bool, len(list)), results: make([]Result, len(list))}
 	if x != nil {
 		var err error
 		if w.key, err = keyOf(x, o); err != nil {
@@ -151,10 +156,11 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 	return w, nil
 }
 
-// askAll sends all requests and returns the answered photos. Only afterwards,
-// finishAll writes. Otherwise the times of requests would tell the cloud how
-// much was written or that writing failed. Both depend on the secret keywords.
-func (w *annotator) askAll(ctx context.Context) ([]group, error) {
+// askAll sends all requests and returns the answered photos in batches.
+// finishAll writes them only after the last request. Otherwise the times of
+// later requests would tell the cloud how much was written or that writing
+// failed. Both depend on the secret keywords.
+func (w *annotator) askAll(ctx context.Context) ([]batch, error) {
 	todo, err := w.look(ctx)
 	if err != nil {
 		return nil, err
@@ -165,12 +171,12 @@ func (w *annotator) askAll(ctx context.Context) ([]group, error) {
 	return w.ask(ctx, todo)
 }
 
-// finishAll writes the answers and calls the function each with every final
-// result. The argument err is the error that ended askAll.
-func (w *annotator) finishAll(ctx context.Context, groups []group, err error, each func(Result)) (Summary, error) {
-	err = w.writeAll(ctx, groups, err)
+// finishAll writes the answers and passes every final result to the function
+// each. Parameter err is the error that ended askAll.
+func (w *annotator) finishAll(ctx context.Context, batches []batch, err error, each func(Result)) (Summary, error) {
+	err = w.writeAll(ctx, batches, err)
 	for i := range w.results {
-		if w.told[i] {
+		if w.final[i] {
 			w.sum.count(&w.results[i])
 			if w.began && len(w.results[i].Files) > 0 {
 				w.sum.Run = w.run
@@ -243,15 +249,15 @@ type annotator struct {
 	key, want string
 
 	results []Result
-	told    []bool // told[i] is set once results[i] is final
+	final   []bool // final[i] is set once results[i] is final
 	sum     Summary
 	failed  atomic.Int64 // unreadable photos
 
 	wrong   error    // error of the journal during askAll
 	run     string   // id, chosen before the first write
-	same    string   // see began.Same
-	resumed bool     // an earlier call began the run
-	began   bool     // the journal has the run
+	same    string   // identifies the command (began.Same in record.go)
+	resumed bool     // an earlier call of Annotate began the run
+	began   bool     // the journal records the run's beginning
 	confirm []record // records of finished photos, not yet in the journal
 }
 
@@ -260,34 +266,34 @@ type job struct {
 	path    string // absolute
 	stat    stat
 	content digest
-	seen    bool           // content is from the journal
-	frames  []device.Photo // the photo, or frames of a video, with features unless the answer is known
+	seen    bool           // content was read from the journal, not computed
+	frames  []device.Photo // the photo or the frames of a video, without features if the answer is known
 	heard   []device.Annotated
-	answer  *answer // nil if the journal has it, under key
+	answer  *answer // nil if the journal holds the answer, under key
 	key     string
 	fresh   bool // answered in this run
 	ready   chan struct{}
 	err     error
 }
 
-// A group holds the jobs of one batch, answered in one generation of the index.
-// want identifies the kind of work that is finished once a photo is written
-// (memory.finished).
-type group struct {
+// A batch holds jobs that one exchange with one generation of the index has
+// answered. Field want is a digest of the answer's key and the options for
+// writing, under which the journal marks a photo as finished (memory.finished).
+type batch struct {
 	jobs []*job
 	want string
 }
 
-func (w *annotator) writeAll(ctx context.Context, groups []group, err error) error {
-	for i, g := range groups {
+func (w *annotator) writeAll(ctx context.Context, batches []batch, err error) error {
+	for i, b := range batches {
 		if err == nil && ctx.Err() != nil { // interrupted while writing
 			err = context.Cause(ctx)
 			break
 		}
-		if err := w.finish(g); err != nil {
-			return err // the next process ends the run as stopped early
+		if err := w.finish(b); err != nil {
+			return err // the next process records that this run stopped early
 		}
-		w.o.Progress.Report("write", i+1, len(groups))
+		w.o.Progress.Report("write", i+1, len(batches))
 	}
 	return cmp.Or(w.wrong, w.flush(err != nil || w.o.More), err)
 }
@@ -297,12 +303,12 @@ func (w *annotator) fail(j *job, err error) {
 	w.failed.Add(1)
 }
 
-// failLate records a failure that follows the reply. OnErrors does not count
-// it, because the answer is stored.
+// failLate records a failure after the reply. It does not count towards
+// OnErrors, because the answer is stored.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err
-	w.told[j.at] = true
+	w.final[j.at] = true
 }
 
 func (w *annotator) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }

@@ -10,14 +10,17 @@
 //	                 ▼
 //	        sidecars, JPEG files ─▶ journal: done
 //
-// While the cloud answers one batch, the package computes the features of the
-// next. It writes keywords after the last request. A photo is identified by its
-// content (decode.ContentDigest), so a moved photo is not requested again. A
-// file with unchanged path, size, time and inode is not read again. An answer
-// is valid for one generation of an index and one set of options.
+// While the cloud answers one batch of requests, the package computes the
+// features of the next. It writes keywords after the last request, so that the
+// cloud learns nothing about them. A photo is identified by its content
+// (decode.ContentDigest), so a moved photo causes no second request. A file
+// with unchanged path, size, modification time and inode is not read again. An
+// answer is valid for one generation (version) of an index and one set of
+// options.
 //
-// Undo reverts a run. A file that has not changed since the run gets its former
-// bytes back. From any other file, Undo removes exactly the words of the run
+// A run is the set of changes made by one command. Undo reverts a run. If a
+// file has not changed since the run, Undo restores its former bytes. From any
+// other file, Undo removes exactly the words that the run added
 // (metadata.Retract).
 //
 // The journal is encrypted under the key and stored outside the folders of
@@ -25,5 +28,6 @@
 //
 //	STATE/library/FINGERPRINT/…
 //
-// The next run repeats requests whose replies were rejected.
+// If a reply was rejected, no answer is stored, and the next run repeats the
+// request.
 package library

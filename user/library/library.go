@@ -15,8 +15,8 @@ import (
 	"cpar/user/localstore"
 )
 
-// A Library is a device's record of the photos annotated with a key. It may be
-// used concurrently, and several processes may share its folder.
+// A Library records, on one device, which photos were annotated with a key. It
+// is safe for concurrent use, and several processes may share its folder.
 type Library struct {
 	journal *localstore.Journal[record]
 	lock    string // path of the lock file
@@ -24,7 +24,7 @@ type Library struct {
 
 	mu   sync.Mutex
 	mem  *memory
-	read int64 // bytes of the journal in mem
+	read int64 // bytes of the journal that mem reflects, −1 to read it again
 }
 
 func Open(key *user.Key, d *device.Device) (*Library, error) {
@@ -54,7 +54,8 @@ func (l *Library) refresh() error {
 	return nil
 }
 
-// remember appends records, synced to disk, and applies them to the memory.
+// remember appends records to the journal, syncs it to disk, and applies the
+// records to l.mem.
 func (l *Library) remember(records ...record) error {
 	if len(records) == 0 {
 		return nil
@@ -74,14 +75,14 @@ func (l *Library) remember(records ...record) error {
 	}
 	after, err := l.journal.Size()
 	if err != nil || before != l.read || after != before+grows {
-		after = -1 // another process has appended, so read again
+		after = -1 // another process has appended, so read the journal again
 	}
 	l.read = after
 	return err
 }
 
-// lockShared registers this process as a writer of photos and completes the
-// runs of killed processes. Several processes may hold the lock.
+// lockShared registers this process as a writer of photos. If no other process
+// holds the lock, lockShared first completes the runs of killed processes.
 func (l *Library) lockShared() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	alone, err := lock.TryLock()
@@ -100,7 +101,7 @@ func (l *Library) lockShared() (release func(), err error) {
 		err = lock.RLock()
 	}
 	if err == nil {
-		err = l.refresh() // until release, no process calls settle or Forget
+		err = l.refresh() // until release, no other process can call settle or Forget
 	}
 	if err != nil {
 		lock.Close()

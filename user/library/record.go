@@ -15,7 +15,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A record is one entry of the journal. Exactly one field is set.
+// A record is one entry of the journal. Exactly one field is set, except that
+// Cut accompanies Ended.
 type record struct {
 	Began   *began   `json:"began,omitempty"`
 	Asked   *asked   `json:"asked,omitempty"`
@@ -40,21 +41,23 @@ type began struct {
 	Run     string    `json:"run"`
 	At      time.Time `json:"at"`
 	Command string    `json:"command"`
-	Keep    bool      `json:"keep,omitempty"` // files keep their modification time
-	// Words is set if the undo data was dropped and only the words are known.
+	Keep    bool      `json:"keep,omitempty"` // the run preserves modification times
+	// Words is set if the undo data was dropped, so that only the run's words
+	// are known.
 	Words bool `json:"words,omitempty"`
-	// Same identifies the command. Only the same command resumes the run.
+	// Same is a digest of the command and its options. Only the same command
+	// resumes the run.
 	Same string `json:"same,omitempty"`
 }
 
 type asked struct {
 	Content digest          `json:"content"`
-	Key     string          `json:"key"` // see keyOf
+	Key     string          `json:"key"` // digest of index, generation and ranking (keyOf)
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// An intent is a change about to be made. It holds the former bytes that the
-// change removes.
+// An intent is a change to a file that is about to be made. It holds the bytes
+// that the change removes, for undo.
 type intent struct {
 	Run     string   `json:"run"`
 	Photo   string   `json:"photo"`
@@ -62,13 +65,14 @@ type intent struct {
 	Want    string   `json:"want,omitempty"`
 	Path    string   `json:"path"`
 	Words   []string `json:"words,omitempty"`
-	Person  bool     `json:"person,omitempty"` // the user's own words, except those in Machine
+	Person  bool     `json:"person,omitempty"` // the change adds the user's own words, except those in Machine
 	Machine []string `json:"machine,omitempty"`
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// Before distinguishes a change that was never made from a later change of
-	// the file, and prevents a second reversal of decisions.
+	// Before, the file's former digest, distinguishes a change that was never
+	// made from a later change of the file. It also prevents a second reversal
+	// of decisions.
 	Before digest `json:"before,omitzero"`
 	After  digest `json:"after"`
 	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
@@ -77,14 +81,15 @@ type intent struct {
 	Old    []byte `json:"old,omitempty"`
 }
 
-// A failed record marks the last intent of a run for a file as not made.
+// A failed record states that the last intent of a run for a file was not
+// carried out.
 type failed struct {
 	Run  string `json:"run"`
 	Path string `json:"path"`
 }
 
-// A done record marks a photo as finished for Want, or only as read if Want is
-// "".
+// A done record marks a photo as finished for the options with the digest Want.
+// If Want is "", the photo was only read.
 type done struct {
 	Photo   string   `json:"photo"`
 	Also    []string `json:"also,omitempty"`
@@ -108,7 +113,7 @@ type undone struct {
 	Left []string `json:"left,omitempty"`
 }
 
-// A digest is a SHA-256 digest, hexadecimal in JSON.
+// A digest is a SHA-256 digest. In JSON it is hexadecimal.
 type digest [32]byte
 
 func (d digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
@@ -121,7 +126,7 @@ func (d *digest) UnmarshalText(b []byte) error {
 	return err
 }
 
-// newIntent returns the intent from which an edit can be undone.
+// newIntent returns an intent with the data for undoing an edit.
 func newIntent(run string, e *metadata.Edit) *intent {
 	p := 0
 	for p < len(e.Old) && p < len(e.New) && e.Old[p] == e.New[p] {
@@ -135,7 +140,8 @@ func newIntent(run string, e *metadata.Edit) *intent {
 		Prefix: p, Suffix: s, New: len(e.New) - p - s, Old: bytes.Clone(e.Old[p : len(e.Old)-s])}
 }
 
-// edit reconstructs the edit. now holds the file after the edit.
+// edit reconstructs the edit from the file's bytes after it, or returns nil if
+// they are too few.
 func (i *intent) edit(now []byte) *metadata.Edit {
 	n := i.Prefix + i.New + i.Suffix
 	if n > len(now) {
@@ -174,7 +180,7 @@ type neighbour struct {
 	Words  []string `json:"w"`
 }
 
-// Bounds of a stored answer, without Options.Everything.
+// These constants bound a stored answer unless Options.Everything is set.
 const (
 	MostKept     = 24
 	LeastKept    = 0.02

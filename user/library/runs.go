@@ -11,8 +11,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Run is a set of changes to files and decisions. A call that resumes a run
-// (Options.Resume) belongs to the same Run.
+// A Run is a set of changes to files and of decisions that can be undone
+// together. A call that resumes a run (Options.Resume) adds to the same Run.
 type Run struct {
 	ID        string    `json:"run"`
 	Began     time.Time `json:"began"`
@@ -43,7 +43,8 @@ func (l *Library) Runs() ([]Run, error) {
 	return out, nil
 }
 
-// letters are the characters of run ids, without similar characters.
+// letters are the characters of run ids, without l, 1 and others that look
+// alike.
 const letters = "abcdefghjkmnpqrstuvwxyz23456789"
 
 // newRun returns a random unused id that is short enough to type.
@@ -67,8 +68,8 @@ func beginning(id, command string, keep bool) *began {
 	return &began{Run: id, At: time.Now().Truncate(time.Second), Command: command, Keep: keep}
 }
 
-// resumable returns the id of the last run if it was cut and the same command
-// began it, otherwise "".
+// resumable returns the id of the last run if it stopped early and the same
+// command began it. Otherwise it returns "".
 func (l *Library) resumable(same string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +86,8 @@ func (l *Library) resumable(same string) string {
 	return ""
 }
 
-// find returns the run with the given id, or the last run that can be undone if
-// id is "".
+// find returns the run with the given id. If id is "", it returns the last run
+// that can be undone.
 func (l *Library) find(id string) (*run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,11 +21,11 @@ import (
 // undoing.
 type Undone struct {
 	Run       string   `json:"run"`
-	Restored  []string `json:"restored"`  // have their former bytes
-	Retracted []string `json:"retracted"` // later changed, lost the run's words
-	Untouched []string `json:"untouched"` // contain none of the run's words
-	Gone      []string `json:"gone"`      // were moved or deleted
-	Left      []Left   `json:"left"`      // could not be changed
+	Restored  []string `json:"restored"`  // files with their former bytes
+	Retracted []string `json:"retracted"` // files changed since, without the run's words now
+	Untouched []string `json:"untouched"` // files that contain none of the run's words
+	Gone      []string `json:"gone"`      // files that were moved or deleted
+	Left      []Left   `json:"left"`      // files that could not be changed
 	Damaged   int      `json:"damaged,omitempty"`
 	// Photos lists the photos to which the files belong.
 	Photos []string `json:"-"`
@@ -37,8 +37,8 @@ type Left struct {
 	photo  string
 }
 
-// Undo reverts the run with the given id, or the last run not undone if id is
-// "". Undo can be repeated.
+// Undo reverts the run with the given id. If id is "", it reverts the last run
+// that is not yet undone. Undo can be repeated.
 func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progress.Func) (Undone, error) {
 	none := Undone{Restored: []string{}, Retracted: []string{}, Untouched: []string{}, Gone: []string{}, Left: []Left{}}
 	release, err := l.lockShared()
@@ -91,9 +91,9 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 }
 
 type history struct {
-	intents []*intent         // made or about to be made
-	decided bool              // words were accepted or rejected, which Retract cannot revert
-	since   map[string]string // last later run that wrote to a file, by file
+	intents []*intent         // changes made or about to be made
+	decided bool              // the user accepted or rejected words, which Retract cannot revert
+	since   map[string]string // by file, the last later run that wrote to the file
 	damaged int
 }
 
@@ -129,9 +129,9 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error for a changed file whose decision only the
-// former bytes can revert. Only the last intent for a file counts, because
-// earlier intents failed.
+// retractable returns an error if a file has changed since the run and the run
+// contains decisions, because only the former bytes can revert decisions. It
+// considers only the last intent for a file, because earlier intents failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -169,7 +169,7 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 		edit = made.Undo()
 	} else {
 		to = &u.Retracted
-		if i.Removed { // recreated after the run
+		if i.Removed { // the file was recreated after the run
 			u.Untouched = append(u.Untouched, i.Path)
 			return nil
 		}
@@ -237,8 +237,8 @@ func (l *Library) settle() error {
 	return l.remember(records...)
 }
 
-// removeTemps removes the temporary files of changes. Under the exclusive lock
-// they belong to killed processes.
+// removeTemps removes the temporary files of changes. Because of the exclusive
+// lock, they belong to killed processes.
 func removeTemps(intents []*intent) {
 	names := map[string][]string{} // by folder
 	for _, i := range intents {
@@ -262,7 +262,7 @@ func (i *intent) made() bool {
 	return err == nil && sha256.Sum256(now) == i.After
 }
 
-// unmade reports whether a file equals its state before the change.
+// unmade reports whether a file is as it was before the change.
 func (i *intent) unmade() bool {
 	now, err := readRegular(i.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -271,8 +271,8 @@ func (i *intent) unmade() bool {
 	return err == nil && i.Before != digest{} && sha256.Sum256(now) == i.Before
 }
 
-// readRegular reads a regular file. A pipe or a device in its place could block
-// forever.
+// readRegular reads a file. It rejects pipes and devices, because reading them
+// could block forever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -27,7 +27,7 @@ import (
 
 // Options configure Tune. The zero value is valid.
 type Options struct {
-	// PCA is X in the paper's PCA-X, for profile `paper`. 0 means 32.
+	// PCA is X in the paper's PCA-X, for profile "paper". 0 means 32.
 	PCA int
 	// Tune reads a few of Photos to measure the owner's time. Without Photos,
 	// the time is not measured.

@@ -30,7 +30,7 @@ type Twin struct {
 }
 
 // Twin returns the plaintext counterpart. It takes 8·1347 bytes per record with
-// profile `paper`.
+// profile "paper".
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Records)}
 	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
