@@ -28,7 +28,7 @@ type ReadOptions struct {
 	// Strict stops at the first unusable photo instead of skipping and
 	// reporting it.
 	Strict bool
-	// Cache, if not nil, keeps features.
+	// Cache, if not nil, stores features for later runs.
 	Cache *feature.Cache
 	// Network, if not nil, computes embeddings, which profile "network"
 	// requires.
@@ -83,7 +83,8 @@ func NamedDuplicates(photos []dataset.Photo, first []int) []NamedDuplicate {
 	return named
 }
 
-// readImages returns the photos that could be read, and their items.
+// readImages returns the photos that could be read, and the items that they
+// came from.
 func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	photos, used, skipped, err := extract(ctx, items, opt)
 	if err != nil {
@@ -107,17 +108,19 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 	return images, read, skipped, nil
 }
 
-// enoughToLearn is the number of tagged photos above which a learned profile
-// finds more than colours and textures.
+// enoughToLearn is the number of photos with keywords from which on profile
+// "learned" finds better keywords than profile "paper", which compares colours
+// and textures.
 const enoughToLearn = 100
 
-// enoughToProject is the corresponding number for a projection of embeddings.
+// enoughToProject is the corresponding number for profile "network", which
+// projects embeddings.
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: "network" if all
 // photos have embeddings and at least enoughToProject have keywords, "learned"
-// if at least enoughToLearn have keywords, and "paper" otherwise. If the
-// keywords hardly distinguish photos, it is "paper".
+// if at least enoughToLearn have keywords, and "paper" otherwise. It also
+// returns "paper" if the keywords hardly distinguish photos.
 func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, true
 	for _, im := range images {
@@ -138,8 +141,8 @@ func SuitedProfile(images []Photo) profile.Kind {
 }
 
 // distinguished reports whether at least five photos have a keyword that at
-// least five others lack. Otherwise one fold of a cross-validation may hold all
-// such photos.
+// least five others lack. If fewer had one, a single fold of a cross-validation
+// might hold all of them.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}

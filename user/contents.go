@@ -27,15 +27,16 @@ type Memo interface {
 type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
-	// Memo caches content digests by path, size and modification time. It may
-	// be nil. ReadOnly prevents writes to Memo.
-	Memo     Memo
+	// Memo, if not nil, caches content digests by path, size and modification
+	// time.
+	Memo Memo
+	// ReadOnly prevents writes to Memo.
 	ReadOnly bool
 	Progress Progress
 }
 
-// ReadContents computes content digests without decoding. listed[i] describes
-// read[i], the i-th readable item.
+// ReadContents computes the content digests of photos without decoding them.
+// Element listed[i] describes read[i], the i-th readable item.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
@@ -62,8 +63,9 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	return listed, read, skipped, err
 }
 
-// usable returns the positions of the usable items and the names of the others.
-// If strict is set, it returns an error for the first unusable item.
+// usable returns the positions of the items without an error, and the names of
+// and reasons for the others. If strict is set, it returns the first error
+// instead.
 func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipped []Skipped, err error) {
 	for i, err := range errs {
 		switch {
@@ -80,8 +82,8 @@ func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipp
 
 const contentKind = "content 1"
 
-// settled is the minimum age at which a file's modification time identifies its
-// content.
+// settled is the minimum age of a modification time that identifies a file's
+// content. A file may change twice within one tick of a coarse clock.
 const settled = 2 * time.Second
 
 func (opt ContentOptions) content(path string) (content [32]byte, err error) {
@@ -102,8 +104,8 @@ func (opt ContentOptions) content(path string) (content [32]byte, err error) {
 	return content, nil
 }
 
-// name returns the name in Memo of the current version of a file, or nil if the
-// digest must not be cached.
+// name returns the name under which Memo stores the digest of a file's current
+// version, or nil if the digest must not be cached.
 func (opt ContentOptions) name(path string) []byte {
 	if opt.Memo == nil {
 		return nil
@@ -121,8 +123,8 @@ func (opt ContentOptions) name(path string) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(info.ModTime().UnixNano()))
 }
 
-// ReadFeatures extracts the features of photos. The result is nil for photos
-// that cannot be used.
+// ReadFeatures extracts the features of photos. An element of the result is nil
+// if its photo cannot be used.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
 	photos, _, skipped, err := extract(ctx, items, opt)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// The type fitted holds the results of learning from the collection, in a
-// segment written when an index is built or compacted. Updates record new words
-// in the ledger, which authenticates the segment by its digest.
+// The type fitted holds what was learnt from the collection. Its segment is
+// written when an index is built or compacted. The ledger authenticates the
+// segment by its digest and holds the words that later updates add.
 type fitted struct {
 	profile  profile.Profile
 	ranker   rank.Ranker
@@ -30,8 +30,8 @@ const (
 	// profileVersion is the version of the encoding specified in
 	// docs/FORMAT.md.
 	profileVersion = 2
-	// Words and ranker are padded to a multiple of paddedWords bytes, to hide
-	// the vocabulary's size.
+	// The encoded words and ranker are padded to a multiple of paddedWords
+	// bytes to hide the size of the vocabulary.
 	paddedWords = 1 << 16
 )
 
@@ -55,8 +55,8 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	return b, nil
 }
 
-// begin counts the words of a collection for a new index id and drops unused
-// words.
+// begin makes the dictionary and the word counts of a collection for a new
+// index id, without unused words.
 func (l *ledger) begin(keywords [][]string) (err error) {
 	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return err
@@ -155,5 +155,6 @@ func decryptFitted(encrypted []byte, key *Key, id cpar.IndexID) (fitted, error) 
 	return readFitted(plain, id)
 }
 
-// fittedBinding avoids the label "profile", which the ledger already uses.
+// fittedBinding returns the data authenticated with the segment. Its label is
+// not "profile", because the ledger uses that.
 func fittedBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/fitted"), id[:]...) }

@@ -12,11 +12,12 @@ import (
 	"cpar"
 )
 
-// defaultScryptLogN is age's default work factor and takes about one second.
-// maxWork limits the work that a hostile file can demand.
+// defaultScryptLogN is log₂ of age's default work factor, which takes about one
+// second. maxWork limits log₂ of the work that a hostile file can demand.
 const defaultScryptLogN, maxWork = 18, 22
 
-// scryptLogN is the work factor of new files, lower in tests of this package.
+// scryptLogN is log₂ of the work factor of new files. Tests of this package
+// lower it.
 var scryptLogN = defaultScryptLogN
 
 var errPassphrase = fmt.Errorf("%w: the passphrase does not match", cpar.ErrKey)
@@ -46,8 +47,9 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	return out, err
 }
 
-// giveBack returns scrypt's 256 MB to the system. Otherwise the collector would
-// count them as live and let the heap grow to twice that size.
+// giveBack returns the 256 MB that scrypt used to the system. Otherwise the
+// garbage collector would count them as live and let the heap grow to twice
+// that size.
 func giveBack() { debug.FreeOSMemory() }
 
 func encryptTo(text []byte, to age.Recipient) ([]byte, error) {

@@ -24,19 +24,21 @@ import (
 //	passphrase of a slot ─scrypt─▶ identity (X25519), the same in all slots ─▶ seed and policy
 //
 // The holder of one passphrase can therefore change the policy or add a slot
-// while the others keep their passphrases. A digest keyed by the identity
-// covers the file.
+// without knowing the other passphrases. A digest keyed by the identity
+// authenticates the whole file.
 const (
-	slottedLine = "CPAR-SLOTTED-1" // followed by the file's id, 32 hexadecimal digits
-	slotLine    = "CPAR-SLOT-1"    // followed by the slot's name, then the encrypted identity
-	payloadLine = "CPAR-PAYLOAD-1" // then the key, encrypted to the identity
-	digestLine  = "CPAR-DIGEST-1"  // followed by the keyed digest of everything before, 64 digits
+	slottedLine = "CPAR-SLOTTED-1" // precedes the file's id, 32 hexadecimal digits
+	slotLine    = "CPAR-SLOT-1"    // precedes the slot's name and, on the next lines, the encrypted identity
+	payloadLine = "CPAR-PAYLOAD-1" // precedes, on the next lines, the key encrypted to the identity
+	digestLine  = "CPAR-DIGEST-1"  // precedes the keyed digest of everything before this line, 64 digits
 )
 
-// MaxSlots limits the number of scrypt attempts, at about one second each.
+// MaxSlots limits the time for opening a file: each slot takes about one second
+// of scrypt.
 const MaxSlots = 8
 
-// FirstSlot is the name of the slot for a file's former single passphrase.
+// FirstSlot is the name of the slot that receives the passphrase of a file that
+// had no slots.
 const FirstSlot = "first"
 
 // A slotFile is a key file with slots. Its identity is nil until a slot is
@@ -74,8 +76,8 @@ func newSlotted() (*slotFile, error) {
 	return &slotFile{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
 }
 
-// add encrypts the identity under a passphrase, in a new slot or the existing
-// slot of this name.
+// add encrypts the identity under a passphrase and stores it in the slot of
+// this name, which it creates if necessary.
 func (s *slotFile) add(name string, passphrase func() (string, error)) error {
 	next, err := passphrase()
 	if err != nil {
@@ -137,8 +139,8 @@ func hasSlots(text []byte) bool {
 	return false
 }
 
-// parseSlots allows remarks only before the slots, because the digest must
-// cover every significant line.
+// parseSlots parses a key file with slots. It allows remarks only before the
+// slots, because the digest must cover every later line.
 func parseSlots(text []byte) (*slotFile, error) {
 	p := slotLines{}
 	for line := range strings.Lines(string(text)) {
@@ -190,7 +192,8 @@ func (p *slotLines) block(to *[]byte) bool {
 	return true
 }
 
-// open finds the identity, checks the digest and decrypts the key's text.
+// open finds the identity, checks the file's digest and decrypts the key's
+// text.
 func (s *slotFile) open(how Unlock) ([]byte, error) {
 	if how.Identity != nil {
 		// A stored identity of an older version of the file is ignored.

@@ -29,7 +29,7 @@ type Owner struct {
 	index    *index.Index
 	scheme   scheme
 	manifest cpar.Manifest
-	// ranks is the ledger's ranker, updated with current word counts by Hold.
+	// ranks is the ledger's ranker. Hold updates its word counts.
 	ranks   atomic.Pointer[rank.Ranker]
 	network atomic.Pointer[encoder.Encoder]
 	cache   atomic.Pointer[feature.Cache]
@@ -46,9 +46,9 @@ func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 // A Fetch returns the stored bytes of a segment, still encrypted.
 type Fetch func(s cpar.Segment) ([]byte, error)
 
-// Open opens an index with its key. It rejects bytes that do not match the
-// manifest's digests (ErrCorrupt), the key of another index (ErrKey), and a
-// scheme that the key does not allow (ErrInput).
+// Open opens an index with its key. It returns ErrCorrupt for bytes that do not
+// match the manifest's digests, ErrKey for the key of another index, and
+// ErrInput for a scheme that the key does not allow.
 func Open(key *Key, m *cpar.Manifest, fetch Fetch) (*Owner, error) {
 	o, err := open(key, m, fetch, rand.Reader)
 	if err != nil {
@@ -88,8 +88,9 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	return o, o.checkManifest(m)
 }
 
-// openLedger reads the ledger up to the scheme's part and checks the manifest
-// against the ledger, before any other part of the index is trusted.
+// openLedger reads the ledger, except the scheme's part, and checks the
+// manifest against it before any other part of the index is trusted. The
+// returned reader stands at the scheme's part.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {
@@ -159,7 +160,7 @@ func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 func (o *Owner) Projector() profile.Projector { return o.index.Projector }
 
 // Needs returns the segments of m that the owner must hold before annotating a
-// photo. They are fetched whole and independently of the photo.
+// photo. They do not depend on the photo.
 func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
 	var out []cpar.Segment
 	for _, s := range m.Segments {
@@ -205,8 +206,8 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	return nil
 }
 
-// SetEncoder sets the image network that the index was built with. It rejects
-// another network, and nil if the profile needs a network (ErrInput).
+// SetEncoder sets the image network that the index was built with. It returns
+// ErrInput for another network, and for nil if the profile needs a network.
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {

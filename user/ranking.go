@@ -15,15 +15,15 @@ type Ranking struct {
 	MaxKeywords int
 	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind
-	// Rare makes a calibrated ranker favour rare words, which raises precision
+	// Rare makes a calibrated ranker favour rare words. This raises precision
 	// and recall averaged over words.
 	Rare bool
 	// MinProbability drops less probable keywords. It requires a calibrated
 	// ranker.
 	MinProbability float64
-	// Guess holds the predictions from the photo's own vector (Owner.Vector),
-	// or nil. Calibrated rankers of a learned profile are calibrated with these
-	// predictions.
+	// Guess holds the keywords predicted from the photo's own vector
+	// (Owner.Vector) rather than from neighbours, or nil. Rankers of learned
+	// profiles were calibrated with such predictions and expect them.
 	Guess *rank.Guess
 }
 
@@ -78,8 +78,9 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	return out[:min(len(out), r.MaxKeywords)], nil
 }
 
-// Threshold returns the probability above which the fraction `right` of
-// keywords is correct, or 0 if the index's ranker has no probabilities.
+// Threshold returns the smallest probability above which the fraction `right`
+// of keywords is correct. It returns 0 if the index's ranker has no
+// probabilities.
 func (o *Owner) Threshold(right float64) float64 {
 	if c, ok := o.Ranker().(*rank.Calibrated); ok {
 		return c.Threshold(right)

@@ -13,9 +13,9 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Distinct finds duplicates in a collection. first[i] is the position of the
-// first photo with the content of photo i. That photo receives the keywords of
-// all its duplicates, up to the limit of a record.
+// Distinct finds duplicates in a collection. Element first[i] is the position
+// of the first photo with the same content as photo i. The first photo receives
+// the keywords of all its duplicates, up to the limit of a record.
 func Distinct(photos []Photo) (keywords [][]string, first []int) {
 	keywords, first = make([][]string, len(photos)), make([]int, len(photos))
 	seen := map[[32]byte]int{}
@@ -43,8 +43,8 @@ type SyncOptions struct {
 	IncludePeople bool
 	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
-	// Features computes the features of new photos, given by position. Photos
-	// with a nil result are left out.
+	// Features computes the features of the new photos at the given positions.
+	// Photos with a nil result are left out.
 	Features func(ctx context.Context, o *Owner, photos []int) ([]*feature.Vectors, error)
 }
 
