@@ -2,8 +2,9 @@
 //
 //	Access ─▶ Client: a *cparhttp.Client that sends the token to its cloud only
 //
-// A token comes from a file or the environment, never from an argument, which
-// every program on the machine can read. A bearer.Token prints as redacted.
+// A token (the password for a cloud) comes from a file or an environment
+// variable. It never comes from a command-line argument, because every program
+// on the machine can read those. A bearer.Token prints as redacted.
 package access
 
 import (
@@ -24,12 +25,13 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Access holds an address and credentials, each "" if unused.
+// An Access holds the address of a cloud and credentials. Unused fields are
+// empty.
 type Access struct {
 	Cloud string
 	Token bearer.Token
-	// CA is a PEM file of authorities that may sign the cloud's certificate, or
-	// "" for the system's.
+	// CA is a PEM file of the authorities that may sign the cloud's
+	// certificate. "" trusts the system's authorities.
 	CA string
 	// Cert and Key are the PEM files of the client certificate.
 	Cert, Key string
@@ -37,7 +39,7 @@ type Access struct {
 
 const maxFileBytes = 1 << 20
 
-// Read reads a small file, which errors call `what`.
+// Read reads a small file. Parameter what names the file in errors.
 func Read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -62,7 +64,7 @@ func ReadToken(path string) (bearer.Token, error) {
 	return ParseToken(string(b), path)
 }
 
-// ParseToken parses a token read from a file or a variable.
+// ParseToken parses a token. Parameter from names its source in errors.
 func ParseToken(text, from string) (bearer.Token, error) {
 	t, err := bearer.Parse(strings.TrimSpace(text))
 	if err != nil {

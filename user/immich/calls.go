@@ -62,7 +62,8 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 	return all, nil
 }
 
-// notThere adds a hint if the server lacks a call that every Immich supports.
+// notThere adds a hint if the server does not know a call that every Immich
+// supports.
 func notThere(err error) error {
 	if errors.Is(err, errGone) {
 		return hint.Add(err, "check the address of Immich and the album's id; Immich 2 or later is required")
@@ -70,7 +71,7 @@ func notThere(err error) error {
 	return err
 }
 
-// ask makes a call and decodes its response. The string doing names the call in
+// ask makes a call and decodes its response. Parameter doing names the call in
 // errors.
 func ask[T any](ctx context.Context, c *Client, doing, method, path string, in any, decode func([]byte) (T, error)) (out T, err error) {
 	b, _, err := c.call(ctx, method, path, in, maxAnswer)
@@ -104,7 +105,8 @@ func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
 	return ask(ctx, c, "making tags", http.MethodPut, "/tags", map[string][]string{"tags": values}, decodeTags)
 }
 
-// assign puts a tag on photos or removes it, and returns the outcome for each.
+// assign puts a tag on photos or, with method DELETE, removes it. It returns an
+// outcome for each photo.
 func (c *Client) assign(ctx context.Context, method string, tag id, photos []id) (all []outcome, err error) {
 	for some := range slices.Chunk(photos, 500) {
 		b, again, err := c.call(ctx, method, "/tags/"+string(tag)+"/assets", map[string][]id{"ids": some}, maxAnswer)

@@ -44,17 +44,17 @@ type Run struct {
 	ID     string    `json:"run"`
 	Began  time.Time `json:"began"`
 	Server string    `json:"server"`
-	Photos int       `json:"photos"` // finished
-	Tags   int       `json:"tags"`   // set on photos
+	Photos int       `json:"photos"` // number of finished photos
+	Tags   int       `json:"tags"`   // number of tags set on photos
 	Undone bool      `json:"undone"`
 
 	state string
 	made  map[string]bool        // values of created tags
 	ids   map[string]id          // ids of tags by value, at the time of the run
-	has   map[string]map[id]bool // by value: photos tagged by the run
+	has   map[string]map[id]bool // photos tagged by the run, by tag value
 	done  map[id]string          // checksums of finished photos
 
-	answers map[string]map[id]answer // by answer key
+	answers map[string]map[id]answer // by answer key (run.key)
 }
 
 type answer struct {
@@ -130,8 +130,9 @@ func (j *Journal) append(records ...record) error {
 	return err
 }
 
-// Runs returns the runs at a server, or at every server if server is "", oldest
-// first, and the number of damaged parts of the journal.
+// Runs returns the runs at a server, oldest first. If server is "", it returns
+// the runs at all servers. Result damaged is the number of damaged parts of the
+// journal.
 func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
 	byID := map[string]*Run{}
 	damaged, err = j.Read(func(r *record) {
@@ -190,7 +191,7 @@ func known(runs []*Run, state string) map[id]string {
 	return all
 }
 
-// answered returns the last answer about each photo under an answer key.
+// answered returns the last stored answer for each photo under an answer key.
 func answered(runs []*Run, key string) map[id]answer {
 	all := map[id]answer{}
 	for _, r := range runs {

@@ -8,11 +8,12 @@ import (
 	"strconv"
 )
 
-// Upper bounds of one response.
+// Limits of one response. Because all photos are held in memory, their number
+// and texts are limited too.
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos
-	longestText = 4096 // of a name or checksum, because all photos are held in memory
+	longestText = 4096 // bytes of a name or checksum
 	maxTags     = 100_000
 	maxOnPhoto  = 10_000
 	maxAnswer   = 32 << 20
@@ -55,8 +56,8 @@ type outcome struct {
 	again bool
 }
 
-// list decodes an array. It rejects more than `most` elements, because decoded
-// elements of `{},{},…` take more memory than their text.
+// list decodes an array of at most `most` elements. The number is limited,
+// because decoded elements of `{},{},…` take more memory than their text.
 func list[T any](b []byte, most int) ([]T, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
@@ -79,8 +80,9 @@ func list[T any](b []byte, most int) ([]T, error) {
 	return out, nil
 }
 
-// decodePage decodes one page of a search. next is 0 after the last page and
-// otherwise greater than page, so that a server cannot cause an endless loop.
+// decodePage decodes one page of a search. Result next is the number of the
+// next page, or 0 after the last. It is always greater than page, so that a
+// server cannot cause an endless loop.
 func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	var v struct {
 		Assets struct {

@@ -27,8 +27,9 @@
 //	  confidence         float     its probability; PhotoPrism's uncertainty is 100-100·confidence
 //	  topicality         float     the same
 //
-// The key is sent as "Authorization: Bearer KEY". PhotoPrism sends nothing when
-// it starts and takes the address from vision.yml (docs/PROGRAMS.md).
+// The key is sent as "Authorization: Bearer KEY". PhotoPrism reads this
+// service's address from vision.yml (docs/PROGRAMS.md) and sends nothing when
+// it starts.
 //
 // Input is hostile: any web page, any program on this machine and, in a
 // container network, any neighbour can connect.
@@ -40,7 +41,8 @@ import "time"
 const (
 	// MaxBody limits a request, with room for a 7680-pixel image in base64.
 	MaxBody = 16 << 20
-	// MaxImages exceeds the three crops of a photo.
+	// MaxImages leaves room beyond the three crops that PhotoPrism sends of a
+	// photo.
 	MaxImages = 8
 	// working is the number of requests processed concurrently, and waiting the
 	// number of requests queued. The bodies of queued requests are not in
