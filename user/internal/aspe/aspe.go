@@ -10,10 +10,12 @@
 //	reply            ─▶ ReplyReader.Read ─▶ neighbours with Dis = (Comp/r_s + r)/F
 //
 // Package scorevector lays out the vectors, ive encrypts them, and ope encrypts
-// split values. C(V) and C(H) are encrypted vectors and planes, and Comp is a
-// score. An index of scheme capia has neither forest nor cells. Package letter
-// implements the constructions as the paper prints them. SECURITY.md lists what
-// the server learns.
+// split values. A plane splits the records at one value of one dimension. C(V)
+// is an encrypted vector, C(H) an encrypted plane, and Comp a score. S, w and e
+// are the key, plaintext scale and noise of package ive, and r_s, r and F the
+// scales of package scorevector. An index of scheme capia has neither forest
+// nor cells. Package letter implements the constructions as the paper prints
+// them. SECURITY.md lists what the server learns.
 package aspe
 
 import (
@@ -35,17 +37,19 @@ type Index struct {
 	part   *ledgerPart
 	budget *scorevector.Budget
 	order  orderEncoder
-	// fields holds the coordinates that the forest's planes cut, the paper's
-	// split fields SF. planeLimit bounds the sum of a request's distances from
-	// the centres of these fields.
-	fields     []int
+	// fields holds the dimensions that the forest's planes split, the paper's
+	// split fields SF.
+	fields []int
+	// planeLimit is the maximum sum, over the split fields, of a request's
+	// distances from the centres.
 	planeLimit int64
-	// vectors and planes hold 8·m² bytes each and are created on first use.
+	// vectors and planes return the keys for vectors of m elements. They create
+	// a key, of 8·m² bytes, on first use.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
 }
 
-// planeKey encrypts split planes and the requests for them.
+// A planeKey encrypts split planes and the plane vectors of requests.
 type planeKey struct {
 	seed.Redacted
 	*ive.Key
@@ -75,7 +79,7 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	c.vectors = sync.OnceValues(func() (*ive.Key, error) {
 		return ive.NewKey(x.Secret("vectors"), c.budget.Cipher())
 	})
-	if len(c.fields) == 0 { // there are no planes without a forest or if all photos are alike
+	if len(c.fields) == 0 { // there is no forest, or all photos are alike
 		c.planes = func() (*planeKey, error) { return nil, fmt.Errorf("%w: the index has no planes", cpar.ErrInput) }
 		return c, nil
 	}
@@ -91,8 +95,8 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	return c, nil
 }
 
-// budgetOf returns the noise budget of an index, including its secret offset r.
-// The offset affects the maximum squared distance of two vectors.
+// budgetOf returns the noise budget of an index with its secret offset r, which
+// affects the maximum squared distance of two vectors.
 func budgetOf(x *index.Index) (*scorevector.Budget, error) {
 	budget, err := scorevector.NewLargestScale(x.Profile.Layout())
 	if err != nil {
@@ -118,8 +122,8 @@ func (c *Index) Describe(m *cpar.Manifest) {
 
 func (c *Index) AppendBinary(b []byte) ([]byte, error) { return c.part.appendBinary(b) }
 
-// Bytes returns the size of n records and their part of the ledger, without
-// search structures.
+// Bytes returns the size in bytes of n records and the scheme's part of the
+// ledger, without search structures.
 func Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {

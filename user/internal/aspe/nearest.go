@@ -15,19 +15,19 @@ import (
 	"cpar/user/scorevector"
 )
 
-// folds is the number of parts of the calibration photos. It equals the number
-// in package learn, because means over words are comparable only for equal
-// numbers of photos.
+// folds is the number of parts for cross-validation. It equals the number in
+// package learn, so that the accuracies measured here and there average over
+// equal numbers of photos and are comparable.
 const folds = 10
 
-// Samples returns at most `most` photos of a collection with their nearest
+// Samples returns at most `most` photos of a collection, each with its nearest
 // neighbours by the plaintext distances of the index.
 func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collection, most int, tell progress.Func) ([]rank.Sample, error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
 		return nil, err
 	}
-	// The collection keeps its own vectors unclamped.
+	// Clamp copies, so that the collection's own vectors stay as they are.
 	records := slices.Clone(c.Records)
 	for i := range records {
 		records[i].Z = slices.Clone(records[i].Z)
@@ -74,15 +74,15 @@ func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, 
 	return near[:min(len(near), rank.MostNeighbours)], nil
 }
 
-// Scanner returns a function that scans n records with the server's kernels on
-// one core, for timing.
+// Scanner returns a function that scores n records as the server does, on one
+// core, so that its time can be measured.
 func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
 		return nil, err
 	}
 	space := &plainSpace{rows: make([]uint64, n*budget.Dim()), request: make([]uint64, budget.Dim())}
-	for i := range space.rows { // write all pages, because reading an unwritten page does not access memory
+	for i := range space.rows { // write all pages of memory, because reading an unwritten page would be unrealistically fast
 		space.rows[i] = uint64(i)
 	}
 	return func() { space.scan(n, rank.PaperNeighbours) }, nil

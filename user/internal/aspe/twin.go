@@ -15,22 +15,24 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A Twin is a plaintext index of the same integers without noise. Tests compare
-// the encrypted search with the search of the Twin, visit by visit. A Twin
-// never leaves the owner.
+// A Twin is a plaintext index of the same integer vectors without noise. Tests
+// compare the encrypted search with the search of the Twin, visit by visit. A
+// Twin never leaves the owner.
 type Twin struct {
 	index   *Index
 	forest  *kdforest.Forest // nil without a forest
 	lists   *ivf.Cells       // nil without cells
 	ballots func() *kdforest.Ballots
 	records int
-	// rows and centroids are record vectors of budget.Dim words each, with ε =
-	// 0.
-	rows, centroids []uint64
+	// rows holds the records' vectors, of budget.Dim words each, with random
+	// term ε = 0.
+	rows []uint64
+	// centroids holds the vectors of the cells' centroids in the same form.
+	centroids []uint64
 }
 
-// Twin returns the plaintext counterpart. It takes 8·1347 bytes per record with
-// profile "paper".
+// Twin returns the plaintext counterpart of the index. With profile "paper" it
+// takes 8·1347 bytes per record.
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Records)}
 	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
@@ -42,7 +44,7 @@ func (b *Builder) Twin() (index.Twin, error) {
 	return t, err
 }
 
-// plainRows returns the record vectors with ε = 0 as words modulo 2⁶⁴.
+// plainRows returns the vectors of records, with ε = 0, as words modulo 2⁶⁴.
 func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, error) {
 	dim := budget.Dim()
 	rows, row := make([]uint64, dim*len(records)), make([]int64, dim)
@@ -55,9 +57,9 @@ func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, er
 	return rows, nil
 }
 
-// Search performs the server's search on plaintext with the request's scale, so
-// that scores are comparable as integers. trace, if not nil, receives every
-// visit.
+// Search performs the server's search on plaintext. It uses the request's
+// secret scale, so that scores equal the server's up to noise. Function trace,
+// if not nil, receives every visit.
 func (t *Twin) Search(request index.ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	reading, ok := request.(*ReplyReader)
 	if !ok {
@@ -96,24 +98,26 @@ func (t *Twin) searchLists(space *plainSpace, l, visits int, trace func(kdforest
 	return hits, err
 }
 
-// PlaneDistance returns the photo's signed distance beyond a plane, in units of
-// the split space (levels in the original space).
+// PlaneDistance returns the photo's coordinate minus the plane's value, in
+// units of the split space. With SplitOriginal the units are levels.
 func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
 	p := t.index.part.planes[plane]
 	return int64(t.index.point(v)[p.Dim]) - int64(p.Value)
 }
 
-// plainSpace is a plaintext request. It uses the server's kernels.
+// A plainSpace scores plaintext records against a plaintext request, with the
+// server's kernels.
 type plainSpace struct {
-	rows    []uint64 // of records or centroids
+	rows    []uint64 // vectors of records or centroids
 	request []uint64
 	dots    []uint64 // scratch
 
-	index *Index
-	point []uint16
-	// scale is r_s, planeScale r_p.
-	scale, planeScale int64
-	// mHat is m̂, for comparing plane distances with record scores.
+	index      *Index
+	point      []uint16
+	scale      int64 // r_s
+	planeScale int64 // r_p
+	// mHat is m̂, the number of JL coordinates. It converts plane distances to
+	// squared JL units.
 	mHat float64
 }
 
@@ -160,9 +164,9 @@ func (s *plainSpace) Fields() []kdforest.Field {
 	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
 }
 
-// Beyond is the plaintext of the paper's type-2 comparison. It compares three
-// quarters of the distance to the plane, in squared JL units, with a record's
-// score.
+// Beyond reports whether a plane is farther away than the record with the score
+// worst. It does in plaintext what the paper's type-2 comparison does, with
+// three quarters of the distance to the plane, in squared JL units.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	p := s.index.part.planes[plane]
 	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.part.split.unit()
@@ -170,7 +174,8 @@ func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	return far-float64(s.scale*s.index.budget.Offset()) > float64(worst)
 }
 
-// Distance returns the plaintext score of a plane, r_p·|V_s[f] − split|.
+// Distance returns the plaintext score of a plane, r_p·|V_s[f] − split|, where
+// V_s[f] is the request's coordinate.
 func (s *plainSpace) Distance(plane uint32) float64 {
 	p := s.index.part.planes[plane]
 	return math.Abs(float64(s.planeScale * (int64(s.point[p.Dim]) - int64(p.Value))))

@@ -15,7 +15,7 @@ import (
 	"cpar/user/ive"
 )
 
-// batch is the number of records encrypted at once, 5 MB of vectors.
+// batch is the number of records encrypted at once. Their vectors take 5 MB.
 const batch = 512
 
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
@@ -36,7 +36,8 @@ func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	return nil
 }
 
-// writeVectors lays out and encrypts every record: C(V) = S⁻¹(wV + e).
+// writeVectors lays out and encrypts every record as C(V) = S⁻¹(wV + e)
+// (package ive).
 func (b *Builder) writeVectors(ctx context.Context, w *index.Writer) error {
 	key, err := b.vectors()
 	if err != nil {
@@ -131,9 +132,9 @@ func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 	return w.Bytes(cpar.SegmentForest, enc)
 }
 
-// writePlanes encrypts one small signed plane for each distinct split.
+// writePlanes encrypts one plane for each distinct split.
 func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
-	if len(b.part.planes) == 0 { // there is one image, or all are alike
+	if len(b.part.planes) == 0 { // there is only one photo, or all are alike
 		return w.Bytes(cpar.SegmentPlanes, nil)
 	}
 	key, err := b.planes()
@@ -164,8 +165,8 @@ func encryptedRows(ctx context.Context, w *index.Writer, kind cpar.SegmentKind, 
 	return w.Bytes(kind, wire.AppendWords(nil, words))
 }
 
-// eachPlane calls f with every plane's number, the position of its field in SF,
-// and its level.
+// eachPlane calls f for every plane with its number, the position of its field
+// among the split fields SF, and its level.
 func (b *Builder) eachPlane(f func(plane, field int, level uint16) error) error {
 	for i, p := range b.part.planes {
 		field, _ := slices.BinarySearch(b.fields, p.Dim)

@@ -1,9 +1,10 @@
-// Package local is the owner's side of scheme local.
+// Package local is the owner's side of scheme local, in which the owner
+// searches a downloaded copy of the index.
 //
 //	rows, 32 per block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
 //	all segments       ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
 //
-// The server only stores the blocks.
+// The server only stores the blocks. A row is the plaintext vector of a record.
 package local
 
 import (
@@ -34,7 +35,7 @@ var Kind = rows.Kind{
 	},
 }
 
-// cipher encrypts the rows of one index in blocks.
+// A cipher encrypts the rows of one index in blocks.
 type cipher struct {
 	seed.Redacted
 	index *index.Index
@@ -57,9 +58,11 @@ func (s *cipher) binding(block uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/vectors"), s.index.ID[:]...), block)
 }
 
-// Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros.
+// Encrypt encrypts blocks. A block holds a count, up to LocalBlockRecords
+// records, and zeros.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
-	// No nonce may serve two block numbers.
+	// The nonces depend on the block number, because no nonce may be used for
+	// two block numbers.
 	number := uint32(first / cpar.LocalBlockRecords)
 	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
 	plain := make([]byte, s.bytes()-aead.Overhead)
@@ -80,7 +83,8 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (block
 
 func (s *cipher) Drop([]byte, int) error { return nil }
 
-// Clustered returns no cells, because a local search reveals nothing.
+// Clustered returns no cells, because they would only speed up a server's
+// search.
 func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
 
 func (s *cipher) Finish(*index.Writer) error { return nil }

@@ -26,58 +26,58 @@ type Cipher interface {
 	// Unit returns the number of records in a unit (a group or block) and the
 	// size of a unit in bytes.
 	Unit() (records, bytes int)
-	// Encrypt encrypts new records in units. The last unit may be incomplete.
-	// first is the number of the first record among those outside cells, and
-	// starts a unit. hints may be nil. The secret fresh must serve this call
-	// alone.
+	// Encrypt encrypts new records in units, of which the last may be
+	// incomplete. Parameter first is the number of the first new record,
+	// counted among those outside cells. It is the first of a unit. Secret
+	// fresh must not be used for anything else. Result hints may be nil.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop subtracts a segment of the previous generation, which starts at
-	// number unit, from the integrity sums.
+	// Drop subtracts a segment of the previous generation from the integrity
+	// sums. Parameter unit is the number of its first unit.
 	Drop(segment []byte, unit int) error
-	// Finish writes the cipher's segments other than vectors, hints and
+	// Finish writes the segments of the cipher other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes the records of a segment that starts at number unit to the
-	// function each, and returns the number of units.
+	// Decrypt passes the records of a segment to the function each. Parameter
+	// unit is the number of the segment's first unit, and result units the
+	// number of units in the segment.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
-	// NewIntegrityCheck returns a check of the stored records against the
-	// ledger. The caller passes every segment of vectors to add, then calls
-	// right.
+	// NewIntegrityCheck returns two functions that check stored records against
+	// the ledger. The caller passes every segment of vectors to add. Function
+	// right then reports whether they are intact.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
-	// Needs reports whether to hold segments of kind k. Held returns the number
-	// of records that held segments cover.
+	// Needs reports whether the owner must hold segments of kind k.
 	Needs(k cpar.SegmentKind) bool
 	Hold(k cpar.SegmentKind, segments [][]byte) error
+	// Held returns the number of records for which the owner holds segments.
 	Held() int
 	// Request returns the request to send, or nil, and a function that decodes
-	// the reply into scores, with the scores of the cell first.
+	// the reply into scores. The scores of the requested cell come first.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
-	// Next returns the cipher of the next generation. Rebuild returns a cipher
-	// with the same parameters for a new index.
+	// Next returns the cipher of the next generation.
 	Next(x *index.Index) Cipher
+	// Rebuild returns a cipher with the same parameters for a new index.
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
-	// Clustered returns the cipher of the records in cells, or nil, and their
-	// number. They precede all other records.
+	// Clustered returns the cipher of the records in cells, or nil, and the
+	// number of these records. They precede all other records.
 	Clustered() (Clustered, int)
 }
 
-// Options are the options of scheme sealed: the block width, the larger ring,
-// and the number of cells, a power of two. 0 selects a default.
+// Options are the options of scheme sealed. Zero values select defaults.
 type Options struct {
-	Block   int
-	Careful bool
-	Cells   int
+	Block   int  // coordinates per block
+	Careful bool // the larger ring
+	Cells   int  // number of cells, a power of two
 }
 
 type Kind struct {
 	Coarse bool
 	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
 	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
-	// Vectors returns the size of n records with the output of Finish and
-	// AppendBinary.
+	// Vectors returns the size in bytes of n records and of the output of
+	// Finish and AppendBinary.
 	Vectors func(q *Quantiser, n int) (uint64, error)
 }
 
@@ -87,9 +87,10 @@ type Index struct {
 	quantiser *Quantiser
 	cipher    Cipher
 	removed   Bitmap
-	// keywords covers all records and is nil until Hold.
+	// keywords holds the keywords of all records. It is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
-	// cells assigns records to cells. It is nil until Hold and without cells.
+	// cells assigns records to cells. It is nil until Hold, or if there are no
+	// cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
@@ -107,7 +108,8 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	return out, err
 }
 
-// Bytes returns the size of n records with their part of the ledger.
+// Bytes returns the size in bytes of n records and of the scheme's part of the
+// ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
@@ -141,7 +143,8 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is like Hold, for the segments that an update rewrites.
+// HoldSome is like Hold but does not require all records. Updates need only
+// some segments.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
@@ -171,22 +174,22 @@ type ReplyReader struct {
 	seed.Redacted
 	index *Index
 	l     int
-	u     []int16 // plaintext, for the twin
-	own   float64
-	// cluster is −1 without cells.
+	u     []int16 // plaintext of the request, for the twin
+	own   float64 // addend that converts scores to distances (quantise.go)
+	// cluster is the requested cell, −1 without cells.
 	cluster int
 	words   *keyword.Table
 	read    func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
-	// near caches the result for the reply with this digest, which can be
-	// decrypted only once.
+	// near caches the result of the reply with this digest, because a reply can
+	// be decrypted only once.
 	digest [sha256.Size]byte
 	near   []rank.Neighbour
 }
 
-// Request encrypts a vector under a fresh secret. The server does not learn the
-// number of neighbours.
+// Request encrypts a vector under a fresh secret. It does not contain the
+// wanted number of neighbours, so the server does not learn it.
 func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {

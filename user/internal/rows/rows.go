@@ -9,7 +9,7 @@ import (
 	"cpar/kdforest"
 )
 
-// Rows holds plaintext rows consecutively.
+// Rows holds the plaintext of records: a vector (row) and an addend each.
 type Rows struct {
 	dim     int
 	rows    []int16 // dim values per record
@@ -47,8 +47,8 @@ func (r *Rows) Scores(u []int16, workers int) []int64 {
 	return out
 }
 
-// dot returns an inner product. The norm bounds limit it to 2,101,000, which
-// fits 32 bits.
+// dot returns an inner product. The norm bounds (quantise.go) limit it to
+// 2,101,000, which fits 32 bits.
 func dot(a, b []int16) int32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 int32
@@ -66,7 +66,7 @@ func dot(a, b []int16) int32 {
 }
 
 // nearest returns the l lowest scores of live records, in ascending order of
-// (score, record). It skips absent scores.
+// score and then record. It skips absent scores.
 func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 	queue := kdforest.NewQueue(l)
 	for i, score := range scores {
@@ -80,15 +80,17 @@ func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 // absent is the score of a record that the request did not cover.
 const absent = math.MaxInt64
 
-// A Bitmap marks removed records. Record i is bit i mod 8 of byte i/8. Its
-// length depends only on the number of records.
+// A Bitmap marks removed records. The mark of record i is bit i mod 8 of byte
+// i/8. The length depends only on the number of records, so it does not reveal
+// removals.
 type Bitmap []byte
 
 func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
 
-// With returns b extended to the given number of records, with removed marked.
+// With returns a copy of b, extended to the given number of records, in which
+// the records in removed are marked.
 func (b Bitmap) With(records int, removed []int) Bitmap {
 	out := append(slices.Clone(b), NewBitmap(records)[len(b):]...)
 	for _, i := range removed {
@@ -97,8 +99,8 @@ func (b Bitmap) With(records int, removed []int) Bitmap {
 	return out
 }
 
-// count returns the number of removed records. No bit after the last record is
-// set.
+// count returns the number of removed records. It relies on the bits after the
+// last record being 0.
 func (b Bitmap) count() (n int) {
 	for _, x := range b {
 		n += bits.OnesCount8(x)

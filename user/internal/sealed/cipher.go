@@ -23,18 +23,19 @@ import (
 // Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// A cipher encrypts the records of one generation of an index in groups. The
-// outer cipher encrypts the open part, the records outside cells.
+// A cipher encrypts the records of one generation of an index in groups. If the
+// index has cells (hidden groups of neighbours), there are two ciphers: the
+// outer cipher for the open part, the records outside cells, and the inner
+// cipher clustered.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
 	params lattice.Params
 	key    func() (*Key, error)
-	// rho generates the numbers ρ that check replies. check holds the sums
-	// (check.go).
+	// rho generates the secret numbers ρ that check replies (check.go).
 	rho   *seed.Stream
-	check checkSums
-	// hints is nil until Hold.
+	check checkSums // the sums S and T of check.go
+	// hints holds the data for reading replies. It is nil until Hold.
 	hints atomic.Pointer[Hints]
 	// clustered encrypts the records in cells. It is nil without cells. The
 	// outer cipher performs Request, Finish and Hold for both.
@@ -120,8 +121,8 @@ func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
 	return check, nil
 }
 
-// schemeBytes returns the size of groups, hints, parameters (stored twice), and
-// sums.
+// schemeBytes returns the size in bytes of groups, hints, parameters (stored
+// twice) and check sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	open, err := q.Lattice(0, false, 0)
 	if err != nil {
@@ -157,7 +158,8 @@ func (s *cipher) Clustered() (rows.Clustered, int) {
 
 func (s *cipher) Layout() lattice.Params { return s.params }
 
-// AppendStatic appends the clustered part's sums, which never change.
+// AppendStatic appends the check sums of the records in cells, which never
+// change.
 func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
 
 func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
@@ -167,7 +169,7 @@ func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
 
 func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
-// Encrypt encrypts groups under separate seeds and noise and computes their
+// Encrypt encrypts groups, each with its own seed and noise, and computes their
 // hints.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (groups, hints []byte, err error) {
 	key, err := s.key()
@@ -286,8 +288,8 @@ func (s *cipher) Held() int {
 	return s.records + h.Records()
 }
 
-// Request encrypts a request to a cell and a request to the open part, each
-// under its own secret. It omits a part without groups.
+// Request encrypts two requests, one to a cell and one to the open part, each
+// under its own secret. It omits a part that has no groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request
@@ -336,7 +338,7 @@ func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*sectionRequest
 	return &sectionRequest{cipher: s, once: once, hints: s.hints.Load(), wanted: s.check.wanted(s.params, q.Matrix)}, q, nil
 }
 
-// checkedScores verifies the reply against the sums and decodes the scores.
+// checkedScores verifies a reply against the check sums and decodes its scores.
 func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
 		return nil, fmt.Errorf("%w: its reply does not belong to this index", cpar.ErrCloud)

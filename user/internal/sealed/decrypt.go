@@ -9,7 +9,9 @@ import (
 )
 
 // Decrypt recovers the vectors and addends of a group, for compaction and
-// removal.
+// removal. Package lattice defines the symbols: W_{g,b} is the ciphertext of
+// block b of group g, a_g public, s_b secret, m_{g,b} the message, scaled by
+// Δ_db, and e_{g,b} noise.
 //
 //	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
 func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
@@ -63,11 +65,12 @@ func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	}
 }
 
-// saturated clips x to int16, so that the noise from a wrong key stays large.
+// saturated clips x to int16. Truncation could turn the large values that a
+// wrong key yields into small ones.
 func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.MaxInt16)) }
 
 // nearest returns the integer nearest to x/2^shift, where x represents a number
-// between −Q/2 and Q/2.
+// between −Q/2 and Q/2 modulo Q.
 func nearest(ring *lattice.Ring, x uint64, shift int) int64 {
 	return (ring.Centred(x) + 1<<(shift-1)) >> shift
 }
