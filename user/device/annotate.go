@@ -18,8 +18,8 @@ import (
 	"cpar/user"
 )
 
-// A Photo is a photo to annotate: its name in messages, and its features.
-// AnnotateSeq skips a photo without Features.
+// A Photo is a photo to annotate. Name identifies it in messages, and Features
+// computes its features. AnnotateSeq skips a photo whose Features is nil.
 type Photo struct {
 	Name     string
 	Features func(*user.Owner) (*feature.Vectors, error)
@@ -41,8 +41,8 @@ func Extracted(name string, f *feature.Vectors) Photo {
 }
 
 type AnnotateOptions struct {
-	// Params selects the search parameters, nil for Owner.DefaultParams. Params
-	// is called again if the index changes.
+	// Params selects the search parameters. Nil selects Owner.DefaultParams.
+	// Params is called again if the index changes.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
 	// AllCells requests every cell (hidden group of records) of an index with
@@ -55,14 +55,14 @@ type AnnotateOptions struct {
 	Progress progress.Func
 }
 
-// Annotated is the outcome for one photo: keywords or an error.
+// Annotated holds the keywords of one photo, or an error.
 type Annotated struct {
 	Photo    string
-	Number   int // position among the photos passed
+	Number   int // position among the photos given to Annotate
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour // nearest first
 	Err      error
-	Sent     int // bytes
+	Sent     int // bytes of the request
 	Received int
 	Visited  uint32 // records scored
 	Touched  uint64 // bytes of ciphertext read to score them
@@ -71,8 +71,8 @@ type Annotated struct {
 	Pending *user.Pending
 }
 
-// Took holds the duration of each step. Answer is this request's share of the
-// time of its batch.
+// Took holds the duration of each step. Answer is the time for the replies of a
+// batch, divided by the number of its requests.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
 // Annotate turns photos into keywords:
@@ -80,10 +80,10 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 //	photo ─▶ features ─▶ vector ─▶ request ║─▶ scores ─▶ reply ║─▶ keywords
 //	         device                        ║      cloud        ║   device
 //
-// After a failure of the cloud or an interrupt, Annotate returns an error with
-// the results obtained so far. Failures of single photos are in their results.
-// No outcome is reported before all requests are sent. Otherwise a user who
-// stopped after a rejected reply would reveal the rejection to the cloud.
+// If the cloud fails or ctx ends, Annotate returns an error and the results
+// obtained so far. Failures of single photos are in their results. No result is
+// reported before all requests are sent. Otherwise a user who stopped after a
+// rejected reply would reveal the rejection to the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
 	var all []Annotated
 	for some, err := range x.AnnotateSeq(ctx, slices.Values(photos), w) {
@@ -96,15 +96,14 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 	return all, nil
 }
 
-// maxPassed bounds the photos taken for one batch, in multiples of the batch
-// size, if most photos need no request.
+// maxPassed times the batch size is the maximum number of photos taken for one
+// batch, including photos that need no request.
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
-// batch at a time, with every photo taken since the previous batch. Photos
-// without Features have no result. The first error ends the sequence and is
-// yielded with the results that precede it. AnnotateSeq does not report
-// progress.
+// batch at a time. Photos without Features have no result. The first error ends
+// the sequence and is yielded together with the last results. AnnotateSeq does
+// not report progress.
 func (x *Index) AnnotateSeq(ctx context.Context, photos iter.Seq[Photo], w AnnotateOptions) iter.Seq2[[]Annotated, error] {
 	return func(yield func([]Annotated, error) bool) {
 		var group []numbered
@@ -146,9 +145,9 @@ type numbered struct {
 //
 // The segments that decrypt replies belong to one generation of the index.
 // Therefore annotateGroup fetches the manifest again after each batch, and
-// repeats the batch after an update by another device. Its requests depend on
-// the manifest alone, and replies are decrypted at the end, so that a cloud
-// learns nothing by altering a reply.
+// repeats the batch after an update by another device. Whether it repeats a
+// batch depends on the manifest alone, and replies are decrypted at the end. A
+// cloud therefore learns nothing by altering a reply.
 func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w AnnotateOptions) ([]Annotated, error) {
 	if len(photos) == 0 {
 		return nil, nil
@@ -181,7 +180,8 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 	return done, err
 }
 
-// tries returns how often a batch is repeated if the index keeps changing.
+// tries returns the maximum number of repetitions of a batch if the index keeps
+// changing.
 func (x *Index) tries() int {
 	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		return 0
@@ -189,8 +189,8 @@ func (x *Index) tries() int {
 	return 2
 }
 
-// reopenIfMoved opens the generation at the cloud if it differs from the open
-// one. moved reports whether they differ.
+// reopenIfMoved opens the cloud's current generation if it differs from the
+// open generation. Result moved reports whether they differ.
 func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	m, err := x.opener.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
@@ -200,8 +200,8 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	return true, x.openRetrying(ctx, x.Manifest.ID)
 }
 
-// askOnce sends requests for the open generation. Together with an error,
-// askOnce returns the photos that have a reply or failed earlier.
+// askOnce sends requests for the open generation. It returns the photos that
+// have a reply or failed, even if it also returns an error.
 func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOptions) ([]*photoRequest, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
@@ -222,7 +222,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 		}
 	}
 	err := x.ask(ctx, asked)
-	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch
+	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch before this request
 	all = slices.DeleteFunc(all, func(a *photoRequest) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
 	for _, a := range all {
 		for _, r := range a.rest {
@@ -235,15 +235,14 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 
 type photoRequest struct {
 	Annotated
-	in      *user.Owner   // for the generation that was requested
+	in      *user.Owner   // owner of the generation that was requested
 	records uint32        // records in that generation
-	guess   *rank.Guess   // of keywords, nil if the profile makes none
+	guess   *rank.Guess   // keywords guessed from the photo's own vector, nil if the profile makes no guess
 	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
-	// rest holds the requests to further cells. neighbours is the number of
-	// neighbours requested in all cells together.
+	// rest holds the requests to further cells (AllCells).
 	rest       []*photoRequest
-	neighbours int
+	neighbours int // number of neighbours wanted, in all cells together
 }
 
 func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w AnnotateOptions) error {
@@ -298,7 +297,7 @@ func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, e
 // this photo fails, and the cloud does not learn of the failure.
 func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
-	a.Visited = a.records // the reply may state another number
+	a.Visited = a.records // unless the reply states another number
 	if a.reply != nil && a.reply.Visited > 0 {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}
@@ -318,12 +317,12 @@ func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	return err
 }
 
-// batchPhotos is the number of photos in a batch. A cloud that scans the index
-// reads memory once per batch, and a batch takes one round trip.
+// batchPhotos is the number of photos in a batch. A batch takes one round trip,
+// and a cloud that scans the index reads it from memory once per batch.
 const batchPhotos = 16
 
 // manyRecords is the number of records scored per batch if every request scans
-// the whole index. Scoring takes about two seconds.
+// the whole index. Scoring that many takes about two seconds.
 const manyRecords = 1_000_000
 
 // Batch returns the number of photos to request at once.

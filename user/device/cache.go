@@ -32,7 +32,7 @@ func (d *Device) LocalStore(key *user.Key, limit int64) (*localstore.Store, erro
 const journalsFolder = "library"
 
 // Journals opens the store of a key's journals in the state folder, without a
-// limit, and returns its folder.
+// size limit. It also returns the store's folder.
 func (d *Device) Journals(key *user.Key) (store *localstore.Store, dir string, err error) {
 	dir = filepath.Join(d.State, journalsFolder, key.Fingerprint())
 	store, err = key.LocalStore(dir, 0)
@@ -53,7 +53,7 @@ func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
 	return feature.NewCache(v), nil
 }
 
-// A Kept describes one kind of data in the cache.
+// A Kept value describes one kind of data in the cache.
 type Kept struct {
 	What  string `json:"what"`
 	Files int    `json:"files"`
@@ -87,7 +87,7 @@ func (d *Device) Kept() ([]Kept, error) {
 	return out, nil
 }
 
-// held counts the files below a path, which may be missing.
+// held counts the files below a path and their bytes. The path may be missing.
 func held(path string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -105,8 +105,8 @@ func held(path string) (files int, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// ClearCache removes everything that Kept lists and returns the list. It keeps
-// the record of seen generations and the journals.
+// ClearCache removes everything that Kept lists and returns the list. It does
+// not remove the record of seen generations and the journals.
 func (d *Device) ClearCache(dryRun bool) ([]Kept, error) {
 	list, err := d.Kept()
 	if err != nil || dryRun {

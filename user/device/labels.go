@@ -13,7 +13,8 @@ import (
 	"cpar/user/localstore"
 )
 
-// A label describes an index. The name is private.
+// A label describes an index. It is stored encrypted, because the name is
+// private.
 type label struct {
 	Name   string      `json:"name"`
 	Scheme cpar.Scheme `json:"scheme"`
@@ -37,8 +38,8 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-// keepLabel stores the label of an index. If folder is "", it keeps the known
-// folder.
+// keepLabel stores the label of an index. If folder is "", the stored folder
+// stays the same.
 func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest, folder string) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes(), Folder: folder}
 	l, err := d.labels(key)
@@ -67,11 +68,11 @@ const (
 	maxLabelBytes = 256 << 20
 )
 
-// The type looking fetches the ledgers of a cloud's indexes within these
-// bounds.
+// A looking value fetches the ledgers of a cloud's indexes within these bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers that the key does not open. It may be nil.
+	// foreign remembers ledgers that the key does not open, so that they are
+	// not fetched again. It may be nil.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
@@ -118,7 +119,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 	return l, m, err
 }
 
-// foreignName identifies a ledger by its index and its bytes. A foreign ledger
-// that a cloud once serves under the id of the owner's index therefore does not
-// hide the index forever.
+// foreignName identifies a ledger by the id of its index and by its bytes. If a
+// cloud once serves a foreign ledger under the id of the owner's index, the
+// index is therefore not hidden forever.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

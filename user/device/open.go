@@ -35,9 +35,9 @@ type Cloud interface {
 }
 
 type OpenOptions struct {
-	// Index is the id that the user gave, zero for none.
+	// Index is the id that the user gave, or zero.
 	Index cpar.IndexID
-	// Name is the name that the user gave, "" for none.
+	// Name is the name that the user gave, or "".
 	Name string
 	// Ready, if not nil, may reject the index before large segments are
 	// fetched.
@@ -74,11 +74,11 @@ func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 }
 
 // Open opens an index at a cloud, with only the key, and caches the downloads.
-// It returns ErrCloud for a generation older than the newest seen. Unless the
-// user named the index, it also returns ErrCloud for an index other than the
-// default, a deleted index, and a scheme that shows distances. It returns
-// ErrInput for a scheme that the key does not allow. Nothing that Open sends
-// depends on a photo.
+// It returns ErrCloud for a generation that is older than the newest seen.
+// Unless the user named the index, it also returns ErrCloud for an index other
+// than the default, a deleted index, and a scheme that shows distances to the
+// cloud. It returns ErrInput for a scheme that the key does not allow. Nothing
+// that Open sends depends on a photo.
 func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
 	if opt.Name != "" {
 		x, err := d.Find(ctx, cloud, key, opt.Name, opt.Progress)
@@ -105,8 +105,8 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 	return x, x.openRetrying(ctx, id)
 }
 
-// choose selects the index if the user named none: the default if the cloud
-// lists it, otherwise the only index listed.
+// choose selects an index if the user named none. It selects the default if the
+// cloud lists it, and otherwise the only index listed.
 func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpar.IndexID, err error) {
 	list, err := cloud.List(ctx)
 	if err != nil {
@@ -132,8 +132,8 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
-// openRetrying opens the current generation of the index id. It tries once more
-// if an update removes a segment in the meantime.
+// openRetrying opens the current generation of an index. It tries once more if
+// an update removed a segment in the meantime.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	err := x.openState(ctx, id)
 	if errors.Is(err, cparhttp.ErrNotFound) {
@@ -142,8 +142,9 @@ func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	return err
 }
 
-// openState opens the generation in the cloud's manifest and fetches the
-// necessary segments. On failure, x keeps its previous generation.
+// openState fetches the cloud's manifest and the segments that the owner must
+// hold, and opens their generation. If it fails, x keeps its previous
+// generation.
 func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	h := x.opener
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
@@ -160,7 +161,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	o, err := h.ledger(ctx, m)
 	switch {
 	case errors.Is(err, user.ErrNotAllowed) && !named:
-		err = weakIndex() // the user did not name it, so the hint must not suggest allowing it
+		err = weakIndex() // the hint must not suggest allowing an index that the user did not name
 	case err != nil:
 		return err
 	case x.Owner == nil && h.opt.Name != "" && o.Name() != h.opt.Name:
@@ -189,8 +190,8 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// maxLedgerBytes bounds a download before the key has authenticated it. A PCA-8
-// profile has 20 MB, the largest keyword list 8 MB.
+// maxLedgerBytes bounds a download before the key has authenticated it. The
+// largest profile (PCA-8) has 20 MB, and the largest keyword list 8 MB.
 const maxLedgerBytes = 64 << 20
 
 // ledger fetches the ledger and the profile, opens them with the key, and
@@ -205,13 +206,13 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
-// A fetching value reads segments of an index from the cache or the cloud.
+// A fetching value reads segments of an index from the cache or from the cloud.
 type fetching struct {
 	*opener
 	ctx   context.Context
 	id    cpar.IndexID
 	fresh map[string][]byte // downloads by path in the cache
-	bytes uint64            // of downloads
+	bytes uint64            // number of bytes downloaded
 }
 
 func (h *opener) fetching(ctx context.Context, id cpar.IndexID) *fetching {
@@ -238,8 +239,8 @@ func (f *fetching) small(s cpar.Segment) ([]byte, error) {
 
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
-// fetch reads a segment from the file cached or downloads it. It calls tell for
-// every piece downloaded.
+// fetch reads a segment from the cache file, if it has the right digest, or
+// downloads it. It calls tell for every piece downloaded.
 func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
@@ -255,8 +256,9 @@ func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byt
 	return buffer.Bytes(), nil
 }
 
-// keep caches the downloads that the key has authenticated, so that a cloud
-// cannot fill the disk. After a failed write, the segment is downloaded again.
+// keep caches the downloads. It is called after the key has authenticated them,
+// so that a cloud cannot fill the disk. If a write fails, the segment is
+// downloaded again next time.
 func (f *fetching) keep() {
 	for path, b := range f.fresh {
 		if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
@@ -265,8 +267,8 @@ func (f *fetching) keep() {
 	}
 }
 
-// hold passes the necessary segments to the owner and returns the number of
-// bytes downloaded.
+// hold passes the segments that the owner must hold to the owner. It returns
+// the number of bytes downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
 	if len(needs) == 0 {

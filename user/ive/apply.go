@@ -2,17 +2,19 @@ package ive
 
 import "cpar/internal/modq"
 
-// In the products below, x and dst have m words and may be the same slice.
+// In the products below, x and dst have m words and may be the same slice. The
+// factors P₁, L, D, U and P₂ are those of type Key.
 
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {
 	a := k.enter(x)
-	// Ascend, because row i of U needs the old elements right of i.
+	// Ascend, because row i of U needs the old values of the elements after i.
 	for i := range a {
 		a[i] += modq.Dot(k.upperRow(i), a[i+1:])
 	}
 	scale(a, k.diag)
-	// Descend, because row i of L needs the old elements left of i.
+	// Descend, because row i of L needs the old values of the elements before
+	// i.
 	for i := len(a) - 1; i >= 0; i-- {
 		a[i] += modq.Dot(k.lowerRow(i), a)
 	}
@@ -24,8 +26,8 @@ func (k *Key) applyInverse(dst, x []uint64) {
 // applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. (Transposing a permutation
 // inverts it, so P₁ and P₂ keep their places.) The solves use rows of the
 // untransposed triangles: once an element is known, its multiple of a row is
-// subtracted from all others. Rows are subtracted in groups of four, first
-// within the group, then from all later elements at once.
+// subtracted from all others. Rows are subtracted in groups of four: first from
+// the elements of the group, then from all later elements at once.
 func (k *Key) applyTranspose(dst, x []uint64) {
 	a := k.enter(x)
 	m := len(a)

@@ -8,7 +8,10 @@ import (
 	"cpar/internal/seed"
 )
 
-// The noise of a score. With x = w·V + e and y = w_s·V_s + e_s,
+// The noise of a score. Before multiplication by the key, a record is x = w·V +
+// e and a request y = w_s·V_s + e_s, where V and V_s are the plaintext vectors
+// of m elements, w and w_s powers of two, and e and e_s noise of at most 19.
+// Then
 //
 //	⟨C, t⟩ = ⟨x, y⟩ = w·w_s·⟨V, V_s⟩ + w·⟨V, e_s⟩ + w_s·⟨e, V_s⟩ + ⟨e, e_s⟩  (mod 2⁶⁴)
 //
@@ -16,19 +19,19 @@ import (
 //
 //	19·‖V‖₁/w_s + 19·‖V_s‖₁/w + 361·m/(w·w_s)      [WorstNoise]
 //
-// A slot without noise on one side does not count in the other side's norm. Two
-// conditions are both necessary:
+// If an element has no noise on one side, it does not count in the other side's
+// norm ‖·‖₁. Two conditions are necessary:
 //
 //	(|⟨V, V_s⟩| + noise)·w·w_s < 2⁶³              nothing wraps  [Fits]
 //	noise < the smallest difference that matters  order survives
 //
-// The usual condition w > 2·max|e| implies neither.
+// The usual condition w > 2·max|e| implies neither of them.
 const (
 	NoiseBound = seed.GaussianBound
 
 	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances. 2¹⁴ is
-	// the largest scale at which the distances of package scorevector fit: 61.8
-	// bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
+	// the largest scale at which scores of distances in [0, 22] (package
+	// scorevector) fit: they take 61.8 of 63 bits. 2¹⁶ wraps.
 	DistanceShift = 14
 
 	// ScaleBits sets the range of a request's scale r_s, which is uniform in
@@ -36,14 +39,15 @@ const (
 	ScaleBits = 10
 	MaxScale  = 1<<(ScaleBits+1) - 1
 
-	// EpsilonBound is the maximum |ε|, the random term of a record. A score
-	// contains 3ε ≤ 49,152, whereas a unit of distance is at least 6.6·10⁸.
-	// Twice this bound already changes ranks.
+	// EpsilonBound is the maximum |ε|, where ε is the random term of a record.
+	// A score contains 3ε, at most 49,152, whereas a unit of distance is at
+	// least 6.6·10⁸. Twice this bound already changes the ranks of records.
 	EpsilonBound = 1 << 14
 )
 
-// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. record is Σ|V[i]| over
-// slots with request noise. request is Σ|V_s[i]| over slots with record noise.
+// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. Parameter record is
+// Σ|V[i]| over the elements with noise in the request. Parameter request is
+// Σ|V_s[i]| over the elements with noise in the record.
 func (p Params) WorstNoise(record, request float64) float64 {
 	w, ws := math.Ldexp(1, int(p.RecordShift)), math.Ldexp(1, int(p.RequestShift))
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)
@@ -62,8 +66,8 @@ func (p Params) Fits(score, noise float64) error {
 	return nil
 }
 
-// Bits returns log₂ of the largest word for the score and noise of Fits. Below
-// 63, scores are read back correctly.
+// Bits returns log₂ of the largest word that scores and errors up to the given
+// bounds can give. If it is below 63, scores are read correctly.
 func (p Params) Bits(score, noise float64) float64 {
 	return math.Log2(score+noise) + float64(p.RecordShift+p.RequestShift)
 }

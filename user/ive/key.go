@@ -7,7 +7,7 @@ import (
 	"cpar/internal/seed"
 )
 
-// A Key holds the matrix S in factors:
+// A Key holds the secret matrix S as factors:
 //
 //	S⁻¹ = P₁·L·D·U·P₂
 //
@@ -16,7 +16,8 @@ import (
 // 2⁶⁴, so every factor is invertible. Neither direction needs a matrix inverse:
 // S⁻¹x multiplies by the triangles, and Sᵀy solves with their transposes. Both
 // take m² multiplications and read the factors row by row. The permutations
-// hide the public order of slots from the order of elimination.
+// hide which element of a vector, in their publicly known order, belongs to
+// which row of the triangles.
 //
 // A Key holds 8·m² bytes, is safe for concurrent use and prints as redacted.
 type Key struct {
@@ -30,8 +31,8 @@ type Key struct {
 	left, right []int
 }
 
-// NewKey derives the key deterministically from secret and dimension. The
-// plaintext scales do not enter the derivation.
+// NewKey derives the key deterministically from secret and dimension. The key
+// does not depend on the plaintext scales.
 func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making an encryption key: %w", err)

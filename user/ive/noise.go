@@ -3,9 +3,8 @@ package ive
 import "cpar/internal/seed"
 
 // Noise is the source of randomness for encryption. One Noise serves any number
-// of ciphertexts. Each continues the stream where the previous ciphertext
-// stopped. The same secret gives the same ciphertexts. A Noise is not safe for
-// concurrent use.
+// of ciphertexts, which take their samples from one stream in turn. The same
+// secret gives the same ciphertexts. A Noise is not safe for concurrent use.
 //
 // Two different vectors must never be encrypted under the same noise, because
 // their ciphertexts would differ by exactly S⁻¹·w·(V - V′).
@@ -21,16 +20,16 @@ func NewNoise(secret [seed.Size]byte) *Noise {
 	return &Noise{stream: seed.New(secret)}
 }
 
-// InsecureNoNoise returns a source whose e and ε are zero, for tests and cost
-// measurements. Scales are still random. Without e, m known records reveal S⁻¹
-// by linear algebra alone.
+// InsecureNoNoise returns a source whose noise e and random terms ε are zero,
+// for tests and cost measurements. Scales are still random. Without e, m known
+// records reveal S⁻¹ by linear algebra alone.
 func InsecureNoNoise(secret [seed.Size]byte) *Noise {
 	n := NewNoise(secret)
 	n.off = true
 	return n
 }
 
-// Scale draws r_s, the scale of a request, uniform in [2¹⁰, 2¹¹).
+// Scale draws r_s, the secret scale of a request, uniform in [2¹⁰, 2¹¹).
 func (n *Noise) Scale() int64 { return n.stream.Between(1<<ScaleBits, MaxScale) }
 
 // Epsilon draws ε, the random term of a record, uniform within ±EpsilonBound.
@@ -44,13 +43,14 @@ func (n *Noise) Epsilon() int64 {
 
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
-// reader returns an independent source that starts `skip` samples later.
+// reader returns a source that reads the same stream, starting `skip` samples
+// later.
 func (n *Noise) reader(skip int) *Noise {
 	at := n.stream.Position() + uint64(skip)*seed.GaussianBytes
 	return &Noise{stream: n.stream.At(at), off: n.off}
 }
 
-// advance skips `count` samples, which readers have taken.
+// advance skips `count` samples that readers have taken.
 func (n *Noise) advance(count int) {
 	n.stream.Seek(n.stream.Position() + uint64(count)*seed.GaussianBytes)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// staleAfter is the age at which a temporary file is abandoned.
+// staleAfter is the age at which a temporary file counts as abandoned.
 const staleAfter = time.Hour
 
 type file struct {
@@ -19,7 +19,8 @@ type file struct {
 	modified time.Time
 }
 
-// entries lists the entries and, separately, temporary files. It skips logs.
+// entries lists the store's entries and, separately, temporary files. It skips
+// logs.
 func (v *Store) entries() (all, temporaries []file, err error) {
 	folders, err := os.ReadDir(v.dir)
 	if err != nil {
@@ -50,8 +51,8 @@ func (v *Store) entries() (all, temporaries []file, err error) {
 	return all, temporaries, nil
 }
 
-// makeRoom removes the oldest entries if more bytes would exceed the limit,
-// down to nine tenths of it.
+// makeRoom makes room for more bytes. If they would exceed the limit, it
+// removes the oldest entries until nine tenths of the limit are used.
 func (v *Store) makeRoom(more int64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A Journal is an append-only, encrypted list of the actions of runs, kept in a
-// Log. Its records are values of type R.
+// A Journal is an append-only, encrypted list of records of type R, which
+// describe the actions of runs. A Log stores it.
 //
 //	entry of the log: DEFLATE(JSON array of records)
 //	                | JSON object, one record, as earlier versions wrote it
 //
-// A compressed entry never begins with '{', because that byte would mark a
-// final block, and package compress/flate marks only the empty block that ends
-// a stream as final.
+// A compressed entry never begins with '{'. That byte would mark a final block,
+// and package compress/flate marks only the empty block at the end of a stream
+// as final.
 type Journal[R any] struct{ *Log }
 
 func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
@@ -29,8 +29,8 @@ func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
 	return &Journal[R]{log}, err
 }
 
-// Append writes records as one entry, synced to disk, all or none. It returns
-// the number of bytes by which the journal grows.
+// Append writes all records, or none, as one entry, and syncs it to disk.
+// Result grows is the number of bytes by which the journal grows.
 func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	b, err := encode(records)
 	if err == nil {
@@ -39,9 +39,9 @@ func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	return int64(headSize + aead.Overhead + 4 + len(b)), err
 }
 
-// Read calls take for every record, oldest first, and returns the number of
-// damaged parts that it left out. An intact entry that is not JSON for R is an
-// error, because its records would otherwise be lost.
+// Read calls the function take for every record, oldest first, and returns the
+// number of damaged parts that it skipped. An intact entry that does not decode
+// to records of type R is an error, because skipping it would lose its records.
 func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
 	for b, err := range j.All() {
 		if errors.Is(err, cpar.ErrCorrupt) {

@@ -26,16 +26,17 @@ import (
 //
 //	batches: length (4) ‖ its CRC-32C (4) ‖ sealed(records: length (4) ‖ record)
 //
-// A crash can cut off the last batch, which then counts as never written. A
-// damaged length hides all following batches. Append copies these bytes to a
-// file beside the log.
+// A crash can truncate the last batch, which then counts as never written.
+// After a damaged length, no batch can be found. Append copies the bytes that
+// it can no longer read to a file beside the log.
 type Log struct {
 	store *Store
 	path  string
 	bound []byte
 }
 
-// maxBatch bounds a read, because a damaged length may be large.
+// maxBatch is the maximum length of a batch in bytes. It bounds a read, because
+// a damaged length may be large.
 const maxBatch = 64 << 20
 
 // Log opens a log by name. The first Append creates its file.
@@ -48,8 +49,9 @@ func (v *Store) Log(name string) (*Log, error) {
 	return &Log{v, filepath.Join(dir, hex.EncodeToString(d[:])), binding("log", []byte(name))}, nil
 }
 
-// All yields the records in order. For a damaged batch before the last it
-// yields an error and continues, unless the batch's length is damaged.
+// All yields the records in order. For a damaged batch before the last, it
+// yields an error and continues with the next batch. It cannot continue after a
+// damaged length.
 func (l *Log) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(l.path)
@@ -127,7 +129,8 @@ func readLength(r io.Reader) (int, error) {
 	return n, nil
 }
 
-// onlyZeros reports whether r has only zeros left or nothing, as after a crash.
+// onlyZeros reports whether the rest of r is empty or all zeros, as after a
+// crash.
 func onlyZeros(r io.Reader) bool {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -141,7 +144,7 @@ func onlyZeros(r io.Reader) bool {
 	}
 }
 
-// Append writes records as one batch, synced to disk, all or none.
+// Append writes all records, or none, as one batch, and syncs it to disk.
 func (l *Log) Append(records ...[]byte) error {
 	batch := l.batch(records)
 	if len(batch) > maxBatch {
@@ -185,8 +188,8 @@ func (l *Log) batch(records [][]byte) []byte {
 	return append(head, sealed...)
 }
 
-// end returns the end of the last whole batch and reports whether the rest is
-// damage that no crash explains. It decrypts only the last batch.
+// end returns the end of the last whole batch. Result damaged reports damage
+// behind it that a crash does not explain. It decrypts only the last batch.
 func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
@@ -251,8 +254,7 @@ func (l *Log) failed(what string, err error) error {
 	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
 }
 
-// Size returns the length of the log in bytes, which changes when another
-// process appends.
+// Size returns the length of the log in bytes.
 func (l *Log) Size() (int64, error) {
 	info, err := os.Stat(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

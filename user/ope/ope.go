@@ -1,17 +1,19 @@
-// Package ope implements the paper's order-preserving encryption of levels.
+// Package ope implements the paper's order-preserving encryption of levels, the
+// quantised values 0…β of a field (one dimension of the feature vectors).
 //
 //	Key    field, level ─▶ 40-bit ciphertext
 //
-// Encryption is deterministic: equal levels of a field look equal within an
-// index and, for one key, across indexes and requests.
+// Encryption is deterministic. Equal levels of a field therefore look equal
+// within an index and, under the same key, across indexes and requests.
 //
 // A Key is a random order-preserving function for each field. The domain has
 // only about a thousand levels, so the function is drawn directly as a sorted
 // random subset of the range, uniform among all such functions. It leaks order,
 // equality and approximate values. The ciphertext of level x lies near
-// x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range, so the
-// first half of a level's ten bits is practically public. By default, an index
-// therefore stores ranks (package aspe), which leak only order and equality.
+// x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range. The first
+// five of a level's ten bits are therefore practically public. By default, an
+// index therefore stores ranks (package aspe), which leak only order and
+// equality.
 package ope
 
 import (
@@ -49,8 +51,9 @@ func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	return &Key{secret: secret, beta: beta, fields: map[int][]uint64{}}, nil
 }
 
-// Encrypt returns the ciphertext of a level, in [0, 2⁴⁰). It is strictly
-// increasing within a field. Different fields have unrelated functions.
+// Encrypt returns the ciphertext of a level, in [0, 2⁴⁰). Within a field,
+// ciphertexts increase strictly with levels. Different fields have unrelated
+// functions.
 func (k *Key) Encrypt(field, level int) (uint64, error) {
 	if field < 0 || level < 0 || level > k.beta {
 		return 0, fmt.Errorf("encrypting level %d of field %d: levels go from 0 to %d: %w", level, field, k.beta, cpar.ErrInput)
@@ -58,8 +61,8 @@ func (k *Key) Encrypt(field, level int) (uint64, error) {
 	return k.function(field)[level], nil
 }
 
-// Decrypt returns the level of a ciphertext. It returns cpar.ErrKey for a
-// ciphertext under another key.
+// Decrypt returns the level of a ciphertext, or cpar.ErrKey for a ciphertext
+// under another key.
 func (k *Key) Decrypt(field int, ciphertext uint64) (int, error) {
 	if field < 0 {
 		return 0, fmt.Errorf("decrypting a level of field %d: %w", field, cpar.ErrInput)

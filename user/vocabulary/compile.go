@@ -58,8 +58,8 @@ func cleanAll(words []string) (out []string, err error) {
 	return out, nil
 }
 
-// cleanMap cleans words and values. Different spellings of one word are an
-// error.
+// cleanMap cleans the keys and values of rules. Two keys that differ only in
+// spelling are an error.
 func cleanMap(in map[string]string, value func(string) (string, error)) (map[string]string, error) {
 	out, seen := map[string]string{}, map[string]bool{}
 	for _, w := range slices.Sorted(maps.Keys(in)) {
@@ -92,7 +92,7 @@ func cleanPath(path string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// mapWords computes the words to write for synonyms and translations.
+// mapWords computes the word to write for every synonym and translation.
 func (v *Vocabulary) mapWords() error {
 	base := map[string]string{} // from folded synonyms to their words
 	for other, word := range v.file.Synonyms {
@@ -122,9 +122,9 @@ func (v *Vocabulary) mapWords() error {
 	return nil
 }
 
-// mapTranslations maps a word with translations to itself, and each translation
-// to its word. It skips a translation that has other rules or belongs to
-// several words.
+// mapTranslations maps every translation back to its word, and a word that has
+// translations to itself. It skips a translation that has other rules or
+// belongs to several words.
 func (v *Vocabulary) mapTranslations() {
 	back := map[string][]string{}
 	for _, words := range v.file.Translations {
@@ -144,7 +144,7 @@ func (v *Vocabulary) mapTranslations() {
 	}
 }
 
-// linkParents computes the written parents of written words.
+// linkParents computes the parents of words, both as they are to be written.
 func (v *Vocabulary) linkParents() error {
 	for _, word := range slices.Sorted(maps.Keys(v.file.Parents)) {
 		of := fold(v.Word(word))
@@ -162,7 +162,8 @@ func (v *Vocabulary) linkParents() error {
 	return nil
 }
 
-// ancestors returns all words above a folded written word, nearest rules first.
+// ancestors returns all words above a word, which must be in its written form
+// and folded. Direct parents come first.
 func (v *Vocabulary) ancestors(word string) (all []string) {
 	todo := []string{word}
 	for len(todo) > 0 {

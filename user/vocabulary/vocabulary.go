@@ -26,22 +26,22 @@ import (
 	"cpar/photo/metadata"
 )
 
-// MaxBytes bounds a vocabulary as text.
+// MaxBytes is the maximum length of a vocabulary's text.
 const MaxBytes = 1 << 20
 
 // A Vocabulary is immutable. The zero value changes no word.
 type Vocabulary struct {
 	file file
 
-	written map[string]string   // from folded words to the words to write
-	parents map[string][]string // from folded written words to written words
-	never   map[string]bool     // folded
+	written map[string]string   // by folded word, the word to write
+	parents map[string][]string // by folded word to write, its parents as they are written
+	never   map[string]bool     // folded words that are never suggested
 }
 
 // A file is the TOML form of a vocabulary.
 type file struct {
-	// Language is the language of words with a known translation, or "" to keep
-	// the words of the index.
+	// Language is the language into which words with a known translation are
+	// translated. "" keeps the words of the index.
 	Language     string                       `toml:"language,omitempty" comment:"write words in this language, if a translation is known"`
 	Never        []string                     `toml:"never,omitempty" comment:"words that are never suggested"`
 	Synonyms     map[string]string            `toml:"synonyms,omitempty" comment:"other word = word to write"`
@@ -113,8 +113,8 @@ func (v *Vocabulary) Counts() (c Counts) {
 	return c
 }
 
-// Subjects returns the sorted words to which rules apply, for comparison with
-// the keywords of an index.
+// Subjects returns the sorted words to which rules apply. Callers compare them
+// with the keywords of an index.
 func (v *Vocabulary) Subjects() (words []string) {
 	if v == nil {
 		return nil
