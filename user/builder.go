@@ -35,7 +35,7 @@ func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[recor
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
 
 // Clamped returns the number of records whose vectors were shortened to fit the
-// cipher. It is 0 for ordinary photographs.
+// cipher, 0 for ordinary photographs.
 func (b *Builder) Clamped() int { return b.twinBuilder.Clamped() }
 
 // Fitted returns the profile and ranker for reuse in another index.
@@ -48,10 +48,9 @@ func (b *Builder) Fitted() *profile.Fitted {
 // Encrypt writes the encrypted index to folder and activates it atomically. All
 // randomness is fresh, so two builds of a collection share nothing.
 //
-// A Builder encrypts only once, because its keys belong to one index id. If a
-// vector were encrypted twice under one key, the difference of the ciphertexts
-// would be S⁻¹, the inverse of the key's matrix, times the difference of two
-// noise vectors.
+// A Builder encrypts only once, because its keys belong to one index id. Two
+// ciphertexts of one vector under one key would reveal the difference of two
+// noise vectors times S⁻¹, the inverse of the key's matrix.
 func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
 	return b.encrypt(ctx, folder, indexdir.Options{})
 }
@@ -77,8 +76,8 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 	return w.Manifest, nil
 }
 
-// write writes the segments of s, the identities and the ledger. It also writes
-// the profile unless the manifest lists it. It then activates the generation.
+// write writes the segments of s, the identities, the profile unless the
+// manifest lists it, and the ledger. It then activates the generation.
 func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, ide
 	return w.Activate()
 }
 
-// Twin returns the plaintext counterpart of the index, with the same records.
+// Twin returns the plaintext counterpart of the index.
 func (b *Builder) Twin() (*Twin, error) {
 	t, err := b.twinBuilder.Twin()
 	return &Twin{t}, err
@@ -123,8 +122,8 @@ func (b *Builder) Twin() (*Twin, error) {
 // A Twin is a plaintext index for checking the encrypted search.
 type Twin struct{ twin index.Twin }
 
-// Search performs the server's search on plaintext. It passes every visited
-// node to trace, unless trace is nil.
+// Search performs the server's search on plaintext and passes visited nodes to
+// trace, which may be nil.
 func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	return t.twin.Search(pending.replyReader, trace)
 }

@@ -28,7 +28,7 @@ type ReadOptions struct {
 	// Strict stops at the first unusable photo instead of skipping and
 	// reporting it.
 	Strict bool
-	// Cache, if not nil, stores features for later runs.
+	// Cache, if not nil, keeps features.
 	Cache *feature.Cache
 	// Network, if not nil, computes embeddings, which profile "network"
 	// requires.
@@ -83,8 +83,7 @@ func NamedDuplicates(photos []dataset.Photo, first []int) []NamedDuplicate {
 	return named
 }
 
-// readImages returns the photos that could be read, and the items that they
-// came from.
+// readImages returns the readable photos, and the items that they came from.
 func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	photos, used, skipped, err := extract(ctx, items, opt)
 	if err != nil {
@@ -108,9 +107,8 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 	return images, read, skipped, nil
 }
 
-// enoughToLearn is the number of photos with keywords from which on profile
-// "learned" finds better keywords than profile "paper", which compares colours
-// and textures.
+// enoughToLearn is the number of photos with keywords above which profile
+// "learned" finds better keywords than colours and textures do.
 const enoughToLearn = 100
 
 // enoughToProject is the corresponding number for profile "network", which
@@ -141,8 +139,8 @@ func SuitedProfile(images []Photo) profile.Kind {
 }
 
 // distinguished reports whether at least five photos have a keyword that at
-// least five others lack. If fewer had one, a single fold of a cross-validation
-// might hold all of them.
+// least five others lack. Otherwise one fold of a cross-validation might hold
+// all such photos.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}

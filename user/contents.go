@@ -35,8 +35,8 @@ type ContentOptions struct {
 	Progress Progress
 }
 
-// ReadContents computes the content digests of photos without decoding them.
-// Element listed[i] describes read[i], the i-th readable item.
+// ReadContents computes content digests without decoding photos. listed[i]
+// describes read[i], the i-th readable item.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
@@ -82,8 +82,8 @@ func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipp
 
 const contentKind = "content 1"
 
-// settled is the minimum age of a modification time that identifies a file's
-// content. A file may change twice within one tick of a coarse clock.
+// settled is the minimum age at which a modification time identifies a file's
+// content, because clocks are coarse.
 const settled = 2 * time.Second
 
 func (opt ContentOptions) content(path string) (content [32]byte, err error) {
@@ -123,8 +123,8 @@ func (opt ContentOptions) name(path string) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(info.ModTime().UnixNano()))
 }
 
-// ReadFeatures extracts the features of photos. An element of the result is nil
-// if its photo cannot be used.
+// ReadFeatures extracts the features of photos. The result is nil for photos
+// that cannot be used.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
 	photos, _, skipped, err := extract(ctx, items, opt)
 	if err != nil {

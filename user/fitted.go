@@ -30,8 +30,8 @@ const (
 	// profileVersion is the version of the encoding specified in
 	// docs/FORMAT.md.
 	profileVersion = 2
-	// The encoded words and ranker are padded to a multiple of paddedWords
-	// bytes to hide the size of the vocabulary.
+	// Words and ranker are padded to a multiple of paddedWords bytes, to hide
+	// the vocabulary's size.
 	paddedWords = 1 << 16
 )
 
@@ -55,8 +55,8 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	return b, nil
 }
 
-// begin makes the dictionary and the word counts of a collection for a new
-// index id, without unused words.
+// begin counts the words of a collection for a new index id and drops unused
+// words.
 func (l *ledger) begin(keywords [][]string) (err error) {
 	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return err
@@ -155,6 +155,6 @@ func decryptFitted(encrypted []byte, key *Key, id cpar.IndexID) (fitted, error) 
 	return readFitted(plain, id)
 }
 
-// fittedBinding returns the data authenticated with the segment. Its label is
-// not "profile", because the ledger uses that.
+// fittedBinding returns data to authenticate. It avoids the label "profile",
+// which the ledger already uses.
 func fittedBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/fitted"), id[:]...) }

@@ -17,8 +17,8 @@ type History []byte
 
 const (
 	ancestorBytes = 8
-	// maxAncestors bounds the size of the ledger. If there are more ancestors,
-	// the oldest are dropped.
+	// maxAncestors bounds the size of the ledger. Beyond it, the oldest
+	// ancestors are dropped.
 	maxAncestors = 1 << 16
 	// minAncestors is the padded length of a short history. Longer histories
 	// are padded to minAncestors times a power of two. Padding hides the exact
@@ -41,8 +41,8 @@ func (h History) after(state [sha256.Size]byte) History {
 	return slices.Concat(state[:ancestorBytes], h[:min(len(h), (maxAncestors-1)*ancestorBytes)])
 }
 
-// padding returns the number of zero bytes that extend size bytes to room·2ⁿ
-// bytes for the smallest n ≥ 0.
+// padding returns the number of zeros that extend size bytes to room·2ⁿ bytes
+// for the smallest n ≥ 0.
 func padding(size, room int) int {
 	for room < size {
 		room *= 2

@@ -57,8 +57,8 @@ const (
 	identityChunk = 1 << 24
 	// All segments except the last, the tail, hold a multiple of identityTail
 	// identities. Adding photos rewrites the tail. If this fills the tail, the
-	// segment before the tail is rewritten too, unless it holds at least
-	// identityRecent identities. These rules keep the number of segments small.
+	// segment before it is rewritten too, unless it holds at least
+	// identityRecent identities. This keeps the number of segments small.
 	identityTail, identityRecent = 256, 2 * 256
 )
 

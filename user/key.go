@@ -28,8 +28,8 @@ func NewKey(allow ...cpar.Scheme) *Key {
 	return k
 }
 
-// Fingerprint returns a digest that identifies the key, independently of its
-// file and passphrase, and reveals nothing about it.
+// Fingerprint returns an identifier of the key, independent of file and
+// passphrase, that reveals nothing about it.
 func (k *Key) Fingerprint() string {
 	f := k.secret.Derive("fingerprint")
 	return hex.EncodeToString(f[:16])

@@ -130,11 +130,10 @@ func (f *keyFile) makeSlots() (err error) {
 	return f.slots.add(FirstSlot, func() (string, error) { return f.passphrase, nil })
 }
 
-// Identity calls the function keep with the file's id and the identity (a
-// private key) that opens the file. Function keep stores both in the system's
-// keyring. Identity converts a file without slots to one with slots, because a
-// keyring should not hold a passphrase that may be used elsewhere. It writes
-// the file only after keep has succeeded.
+// Identity calls keep with the file's id and the identity (a private key) that
+// opens the file, to store them in a keyring. A file without slots is converted
+// to slots, because a keyring should not hold a passphrase that is used
+// elsewhere. The file is written only after keep succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"cpar"
 )
 
-// defaultScryptLogN is log₂ of age's default work factor, which takes about one
-// second. maxWork limits log₂ of the work that a hostile file can demand.
+// defaultScryptLogN is log₂ of age's default work factor, about one second.
+// maxWork limits the work that a hostile file can demand.
 const defaultScryptLogN, maxWork = 18, 22
 
 // scryptLogN is log₂ of the work factor of new files. Tests of this package
@@ -47,9 +47,8 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	return out, err
 }
 
-// giveBack returns the 256 MB that scrypt used to the system. Otherwise the
-// garbage collector would count them as live and let the heap grow to twice
-// that size.
+// giveBack returns scrypt's 256 MB to the system. Otherwise the collector would
+// count them as live and let the heap grow to twice that size.
 func giveBack() { debug.FreeOSMemory() }
 
 func encryptTo(text []byte, to age.Recipient) ([]byte, error) {

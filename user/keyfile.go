@@ -31,12 +31,11 @@ const (
 
 // Unlock controls how an encrypted key file is opened.
 type Unlock struct {
-	// Passphrase asks for the passphrase. It is called at most once, and only
-	// if Identity does not open the file.
+	// Passphrase is called at most once, if Identity does not open the file.
 	Passphrase func() (string, error)
-	// Encrypted rejects a file that is not encrypted. Naming a Slot has the
-	// same effect. Callers set it when the user gave a passphrase, because
-	// someone may have replaced the file.
+	// Encrypted rejects a file that is not encrypted, as Slot does. Callers set
+	// it when the user gave a passphrase, because someone may have replaced the
+	// file.
 	Encrypted bool
 	// Slot names the slot that the passphrase belongs to. If it is "", all
 	// slots are tried, at about one second each.
@@ -72,9 +71,9 @@ func (f *keyFile) encode() (text []byte, err error) {
 	return text, nil
 }
 
-// WriteFile writes k to a new file that only its owner may read. If there is a
-// passphrase, age encrypts the file with a key derived by scrypt. An existing
-// file is never overwritten, because without its key no index can be read.
+// WriteFile writes k to a new file that only its owner may read. With a
+// passphrase, the file is encrypted by age and scrypt. An existing file is
+// never overwritten, because a lost key loses every index made with it.
 func (k *Key) WriteFile(path, passphrase string) error {
 	text, err := (&keyFile{key: k, passphrase: passphrase}).encode()
 	if err != nil {

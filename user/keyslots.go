@@ -28,17 +28,15 @@ import (
 // authenticates the whole file.
 const (
 	slottedLine = "CPAR-SLOTTED-1" // precedes the file's id, 32 hexadecimal digits
-	slotLine    = "CPAR-SLOT-1"    // precedes the slot's name and, on the next lines, the encrypted identity
-	payloadLine = "CPAR-PAYLOAD-1" // precedes, on the next lines, the key encrypted to the identity
+	slotLine    = "CPAR-SLOT-1"    // precedes the slot's name, then the encrypted identity
+	payloadLine = "CPAR-PAYLOAD-1" // precedes the key, encrypted to the identity
 	digestLine  = "CPAR-DIGEST-1"  // precedes the keyed digest of everything before this line, 64 digits
 )
 
-// MaxSlots limits the time for opening a file: each slot takes about one second
-// of scrypt.
+// MaxSlots limits the number of scrypt attempts, about one second each.
 const MaxSlots = 8
 
-// FirstSlot is the name of the slot that receives the passphrase of a file that
-// had no slots.
+// FirstSlot is the name of the slot made from a file's single passphrase.
 const FirstSlot = "first"
 
 // A slotFile is a key file with slots. Its identity is nil until a slot is
@@ -76,8 +74,8 @@ func newSlotted() (*slotFile, error) {
 	return &slotFile{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
 }
 
-// add encrypts the identity under a passphrase and stores it in the slot of
-// this name, which it creates if necessary.
+// add encrypts the identity under a passphrase, in a new slot or the existing
+// slot of this name.
 func (s *slotFile) add(name string, passphrase func() (string, error)) error {
 	next, err := passphrase()
 	if err != nil {
@@ -139,8 +137,8 @@ func hasSlots(text []byte) bool {
 	return false
 }
 
-// parseSlots parses a key file with slots. It allows remarks only before the
-// slots, because the digest must cover every later line.
+// parseSlots allows remarks only before the slots, because the digest must
+// cover every significant line.
 func parseSlots(text []byte) (*slotFile, error) {
 	p := slotLines{}
 	for line := range strings.Lines(string(text)) {

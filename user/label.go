@@ -31,20 +31,19 @@ func (l Label) ID() cpar.IndexID { return l.ledger.id }
 // Name returns the owner's name for the index, or "".
 func (l Label) Name() string { return l.ledger.name }
 
-// Origin returns the id under which the index was first built. All its records
-// use the projection of vectors to integers that was drawn for this id. It
-// differs from ID only after Compact. Indexes with the same key and origin are
-// generations of one index.
+// Origin returns the id for which the projection of vectors to integers was
+// drawn. It differs from ID only after Compact. Indexes with the same key and
+// origin are generations of one index.
 func (l Label) Origin() cpar.IndexID { return l.ledger.origin }
 
 // Scheme returns the ledger's scheme, which the server cannot alter.
 func (l Label) Scheme() cpar.Scheme { return l.ledger.scheme }
 
-// Records returns the number of live records, those not removed.
+// Records returns the number of live records.
 func (l Label) Records() int { return l.ledger.live }
 
-// Generation returns the number of the generation, which starts at 1 and which
-// every update, including Compact, increases.
+// Generation returns the number of the generation. It starts at 1, and Compact
+// continues it.
 func (l Label) Generation() uint64 { return l.ledger.generation }
 
 // Digest returns the digest of the whole ledger, or zero until the generation

@@ -27,7 +27,7 @@ type ledger struct {
 	origin cpar.IndexID
 	scheme cpar.Scheme
 	name   string
-	// records counts all records ever added under this id.
+	// records counts all records ever added.
 	records int
 	live    int // records not removed
 	// generation is the number of this generation.
@@ -62,8 +62,8 @@ const (
 // little.
 const minWords = 4096
 
-// appendBinary appends the canonical encoding of l and the part of the ledger
-// that the scheme own encodes.
+// appendBinary appends the canonical encoding of l and the part that the scheme
+// own encodes.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	le := binary.LittleEndian
 	b = appendHeader(b, ledgerKind, ledgerVersion, l.id)
@@ -193,8 +193,7 @@ func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) 
 	return plain, nil
 }
 
-// The labels of the ledger's secret and binding are "profile", because they
-// predate the name "ledger".
+// The labels are "profile", because they predate the name "ledger".
 func ledgerBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/profile"), id[:]...) }
 
 func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
@@ -226,11 +225,10 @@ func (l *ledger) after() *ledger {
 	return &next
 }
 
-// checkNonces rejects a generation in which the key for keywords could have
-// encrypted more messages than is safe. No other key encrypts as many. The
-// bound on the number is (pages + 2 for the tail) times the number of
-// generations under this id. It ignores updates of copies restored from a
-// backup.
+// checkNonces rejects a generation in which the key of keywords, which encrypts
+// most, could have encrypted too many messages. The bound is (pages + 2 for the
+// tail) times the number of generations under this id. Copies restored from a
+// backup are not counted.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

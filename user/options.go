@@ -47,11 +47,10 @@ type Options struct {
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	Ranker  rank.Kind
-	// PCA is X in the paper's PCA-X, which keeps one X-th of the wavelet
-	// coefficients. It applies to profile "paper". 0 means 32.
+	// PCA is X in the paper's PCA-X for profile "paper", which keeps 4096/X
+	// components of a wavelet feature. 0 means 32.
 	PCA int
-	// Text is the text encoder that belongs to the image network of profile
-	// "network", or nil.
+	// Text is the text half of the network of profile "network", or nil.
 	Text profile.TextVectors
 	// Fitted supplies a profile and ranker. Indexes that share them contain
 	// information about the collection they were fitted to.
@@ -69,7 +68,7 @@ type Options struct {
 	// reveals.
 	WithLists bool
 	// Block is the block width (coordinates per block) of scheme sealed, a
-	// power of two from 16 to 128. Wide blocks make requests short but hints
+	// power of two from 16 to 128. Wide blocks make requests short, and hints
 	// (precomputed data that the owner holds) long. 0 means 128 with profile
 	// "paper" and 32 otherwise.
 	Block int
@@ -79,8 +78,8 @@ type Options struct {
 	Careful bool
 	// Cells is the number of hidden cells (groups of neighbouring records) of
 	// scheme sealed: 1, 2, 4 or 8, but 1 with profile "paper". A request
-	// searches one cell, and the server does not learn which. 0 means 8 for at
-	// least 50,000 records and 1 otherwise.
+	// searches one cell, hidden from the server. 0 means 8 for at least 50,000
+	// records and 1 otherwise.
 	Cells    int
 	Progress Progress
 
@@ -171,7 +170,7 @@ func checkBlock(o *Options) error {
 		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d", minBlock, maxBlock)
 	}
 	if o.Profile != profile.Paper {
-		return nil // other vectors are short, so requests are small at any width
+		return nil // other vectors are short
 	}
 	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
 	least := 0

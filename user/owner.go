@@ -46,9 +46,9 @@ func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 // A Fetch returns the stored bytes of a segment, still encrypted.
 type Fetch func(s cpar.Segment) ([]byte, error)
 
-// Open opens an index with its key. It returns ErrCorrupt for bytes that do not
-// match the manifest's digests, ErrKey for the key of another index, and
-// ErrInput for a scheme that the key does not allow.
+// Open opens an index with its key. It rejects bytes that do not match the
+// manifest's digests (ErrCorrupt), the key of another index (ErrKey), and a
+// scheme that the key does not allow (ErrInput).
 func Open(key *Key, m *cpar.Manifest, fetch Fetch) (*Owner, error) {
 	o, err := open(key, m, fetch, rand.Reader)
 	if err != nil {
@@ -88,9 +88,9 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	return o, o.checkManifest(m)
 }
 
-// openLedger reads the ledger, except the scheme's part, and checks the
-// manifest against it before any other part of the index is trusted. The
-// returned reader stands at the scheme's part.
+// openLedger reads the ledger up to the scheme's part, where it leaves the
+// reader. It checks the manifest against the ledger before any other part of
+// the index is trusted.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {

@@ -21,9 +21,9 @@ type Ranking struct {
 	// MinProbability drops less probable keywords. It requires a calibrated
 	// ranker.
 	MinProbability float64
-	// Guess holds the keywords predicted from the photo's own vector
-	// (Owner.Vector) rather than from neighbours, or nil. Rankers of learned
-	// profiles were calibrated with such predictions and expect them.
+	// Guess holds the predictions from the photo's own vector (Owner.Vector),
+	// or nil. Rankers of learned profiles were calibrated with such
+	// predictions.
 	Guess *rank.Guess
 }
 

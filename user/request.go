@@ -72,8 +72,8 @@ func Nearest(l int, lists ...[]rank.Neighbour) []rank.Neighbour {
 	return all[:min(l, len(all))]
 }
 
-// DefaultParams returns parameters for the most accurate search that the index
-// supports, with the number of neighbours that its ranker needs.
+// DefaultParams returns the most accurate search that the index supports, with
+// the number of neighbours that its ranker needs.
 func (o *Owner) DefaultParams() cpar.Params {
 	p := o.manifest.DefaultParams()
 	p.L = uint16(o.ledger.ranker.Neighbours())

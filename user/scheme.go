@@ -31,9 +31,8 @@ type scheme interface {
 	// there are no cells.
 	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
 	// Count returns the number of live records for each keyword, or nil if the
-	// owner does not hold the keywords. These counts are newer than the
-	// ranker's, which come from the collection as it was when the index was
-	// built.
+	// owner does not hold the keywords. The ranker's own counts date from the
+	// build of the index.
 	Count() map[string]int
 }
 
@@ -62,7 +61,7 @@ type entry struct {
 	// cannot be updated.
 	updatable func(s scheme) (*rows.Index, bool)
 	// bytes returns the size in bytes of n records, without search structures,
-	// keywords and the part of the ledger that all schemes share.
+	// keywords and the common part of the ledger.
 	bytes func(layout vectorlayout.Params, n int) (uint64, error)
 }
 

@@ -17,8 +17,7 @@ import (
 
 const (
 	maxCalibrationPhotos = 2000
-	// CalibrateKeep is the number of keywords per photo that calibration takes
-	// into account.
+	// CalibrateKeep is the number of keywords per photo during calibration.
 	CalibrateKeep = 5
 )
 
@@ -167,9 +166,9 @@ func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Pr
 	return out, nil
 }
 
-// calibrate returns the requested ranker. It uses each photo's nearest
-// neighbours as test data. They are unbiased here, because a profile learnt
-// from keywords brings its own ranker.
+// calibrate returns the requested ranker. It tests on each photo's nearest
+// neighbours, which are unbiased unless the profile was learnt from keywords.
+// Such a profile brings its own ranker.
 func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Ranker, error) {
 	if fit.Profile.Kind().Ranker(b.opt.Ranker) != rank.KindCalibrated {
 		return rank.PaperRanker{}, nil
@@ -189,10 +188,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	return ranker, err
 }
 
-// drawIndexSecret derives the secret for the id and the order of records. The
-// secret depends on collection and options even if the random source repeats
-// itself, because two indexes with the same id would encrypt vectors twice
-// under one key.
+// drawIndexSecret derives the secret for the id and the order of records. It
+// depends on collection and options, even if random numbers repeat, because two
+// indexes with the same id would encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))

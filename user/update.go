@@ -31,7 +31,7 @@ type Update struct {
 	// record.
 	Missing []int `json:"missing"`
 	// Clamped counts the added records whose vectors were shortened to fit the
-	// cipher. It is 0 for ordinary photographs.
+	// cipher, 0 for ordinary photographs.
 	Clamped int    `json:"clamped"`
 	Bytes   uint64 `json:"bytes"`
 	Written bool   `json:"written"`
@@ -62,9 +62,9 @@ func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o
 }
 
 // Compact replaces the index (scheme sealed or local) in folder by a new index
-// without removed records and unused words. The new index has a new id and new
-// secrets, but the same projection of vectors. The caller deletes the old id
-// from the server afterwards.
+// without removed records and unused words. It has a new id with new secrets,
+// but the same projection. The caller deletes the old id from the server
+// afterwards.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }

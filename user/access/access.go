@@ -2,9 +2,9 @@
 //
 //	Access ─▶ Client: a *cparhttp.Client that sends the token to its cloud only
 //
-// A token (the password for a cloud) comes from a file or an environment
-// variable. It never comes from a command-line argument, because every program
-// on the machine can read those. A bearer.Token prints as redacted.
+// A token, the password for a cloud, comes from a file or an environment
+// variable, but never from an argument, which every program on the machine can
+// read. A bearer.Token prints as redacted.
 package access
 
 import (
@@ -25,8 +25,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Access holds the address of a cloud and credentials. Unused fields are
-// empty.
+// An Access holds an address and credentials, each "" if unused.
 type Access struct {
 	Cloud string
 	Token bearer.Token
@@ -39,7 +38,7 @@ type Access struct {
 
 const maxFileBytes = 1 << 20
 
-// Read reads a small file. Parameter what names the file in errors.
+// Read reads a small file, called `what` in errors.
 func Read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

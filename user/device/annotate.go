@@ -18,7 +18,7 @@ import (
 	"cpar/user"
 )
 
-// A Photo is a photo to annotate. Name identifies it in messages, and Features
+// A Photo is a photo to annotate: its name in messages, and a function that
 // computes its features. AnnotateSeq skips a photo whose Features is nil.
 type Photo struct {
 	Name     string
@@ -62,7 +62,7 @@ type Annotated struct {
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour // nearest first
 	Err      error
-	Sent     int // bytes of the request
+	Sent     int // bytes sent
 	Received int
 	Visited  uint32 // records scored
 	Touched  uint64 // bytes of ciphertext read to score them
@@ -71,8 +71,8 @@ type Annotated struct {
 	Pending *user.Pending
 }
 
-// Took holds the duration of each step. Answer is the time for the replies of a
-// batch, divided by the number of its requests.
+// Took holds the duration of each step. Answer is the time for a batch, divided
+// by its number of requests.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
 // Annotate turns photos into keywords:
@@ -222,7 +222,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 		}
 	}
 	err := x.ask(ctx, asked)
-	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch before this request
+	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch
 	all = slices.DeleteFunc(all, func(a *photoRequest) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
 	for _, a := range all {
 		for _, r := range a.rest {
@@ -237,7 +237,7 @@ type photoRequest struct {
 	Annotated
 	in      *user.Owner   // owner of the generation that was requested
 	records uint32        // records in that generation
-	guess   *rank.Guess   // keywords guessed from the photo's own vector, nil if the profile makes no guess
+	guess   *rank.Guess   // keywords guessed from the photo's own vector, or nil
 	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
 	// rest holds the requests to further cells (AllCells).

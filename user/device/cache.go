@@ -32,7 +32,7 @@ func (d *Device) LocalStore(key *user.Key, limit int64) (*localstore.Store, erro
 const journalsFolder = "library"
 
 // Journals opens the store of a key's journals in the state folder, without a
-// size limit. It also returns the store's folder.
+// limit, and returns its folder.
 func (d *Device) Journals(key *user.Key) (store *localstore.Store, dir string, err error) {
 	dir = filepath.Join(d.State, journalsFolder, key.Fingerprint())
 	store, err = key.LocalStore(dir, 0)
@@ -87,7 +87,7 @@ func (d *Device) Kept() ([]Kept, error) {
 	return out, nil
 }
 
-// held counts the files below a path and their bytes. The path may be missing.
+// held counts the files below a path, which may be missing.
 func held(path string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

@@ -35,8 +35,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// A Device has a State folder, which must not be lost, and a Cache folder.
-// Cache is "" if there is none.
+// A Device has a State folder, which must not be lost, and a Cache folder, or
+// "" for none.
 type Device struct{ State, Cache string }
 
 // This returns a Device for the computer that runs the program.

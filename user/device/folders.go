@@ -65,8 +65,8 @@ func labelOf(key *user.Key, folder string) (user.Label, error) {
 	return user.ReadLabel(key, m, func(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(folder, s) })
 }
 
-// origins lists the origins (first ids, before compaction) of the indexes that
-// this device made with a key.
+// origins lists the origins (first ids) of the indexes that this device made
+// with a key.
 func (d *Device) origins(key *user.Key) (list []cpar.IndexID) {
 	files, _ := filepath.Glob(filepath.Join(d.State, "made", "*"))
 	for _, file := range files {

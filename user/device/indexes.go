@@ -26,7 +26,7 @@ type ListedIndex struct {
 	Photos     int          `json:"photos"`
 	Bytes      uint64       `json:"bytes"`
 	Generation uint64       `json:"generation,omitempty"`
-	// InUse marks the index that this device uses by default.
+	// InUse marks the default index.
 	InUse bool `json:"in_use"`
 	// Opens reports whether the key opens the index.
 	Opens bool `json:"opens"`
@@ -136,8 +136,7 @@ func (d *Device) recall(key *user.Key) (*memory, error) {
 	return &copied, err
 }
 
-// Known returns the indexes of a key that this device has seen, without asking
-// a cloud.
+// Known returns the indexes of a key that this device has seen.
 func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	m, err := d.recall(key)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"cpar/user/localstore"
 )
 
-// A label describes an index. It is stored encrypted, because the name is
-// private.
+// A label describes an index. The name is private, so labels are encrypted.
 type label struct {
 	Name   string      `json:"name"`
 	Scheme cpar.Scheme `json:"scheme"`
@@ -71,8 +70,7 @@ const (
 // A looking value fetches the ledgers of a cloud's indexes within these bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers that the key does not open, so that they are
-	// not fetched again. It may be nil.
+	// foreign remembers ledgers that the key does not open, or is nil.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
@@ -119,7 +117,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 	return l, m, err
 }
 
-// foreignName identifies a ledger by the id of its index and by its bytes. If a
-// cloud once serves a foreign ledger under the id of the owner's index, the
-// index is therefore not hidden forever.
+// foreignName identifies a ledger by its index and its bytes. If a cloud once
+// serves a foreign ledger under the id of the owner's index, the index is
+// therefore not hidden forever.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

@@ -19,8 +19,8 @@ type made struct {
 	Key    string      `json:"key"` // fingerprint
 	Scheme cpar.Scheme `json:"scheme"`
 	IndexGeneration
-	// Parent is the manifest digest of the previous generation, or zero if the
-	// index was built.
+	// Parent is the manifest digest of the previous generation, zero after a
+	// build.
 	Parent cpar.Digest `json:"parent"`
 	// History holds the digests of the ancestors.
 	History user.History `json:"history,omitempty"`
@@ -43,8 +43,8 @@ func (d *Device) madeFile(digest cpar.Digest) string {
 }
 
 // Made records that this device made the generation in a folder. Parameter
-// before is the previous generation, or nil if the index was built. Without the
-// record, Push requires Force.
+// before is the previous generation, nil after a build. Without the record,
+// Push requires Force.
 func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error {
 	o, now, err := OpenFolder(key, folder)
 	if err != nil {
@@ -82,8 +82,8 @@ func (d *Device) madeHere(digest cpar.Digest) (m made, ok bool, err error) {
 	return m, true, nil
 }
 
-// descends reports whether generation now equals generation old or was made
-// from it on this device, in any number of steps.
+// descends reports whether now equals old or was made here from it in any
+// number of steps. Both are manifest digests.
 func (d *Device) descends(now, old cpar.Digest) (bool, error) {
 	for seen := map[cpar.Digest]bool{}; now != old; {
 		seen[now] = true
@@ -112,7 +112,7 @@ func OpenFolder(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, erro
 }
 
 // ToUpdate opens the index in a folder for an update. It rejects a generation
-// that is older than the newest generation seen.
+// older than the newest seen.
 func (d *Device) ToUpdate(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, error) {
 	o, m, err := OpenFolder(key, folder)
 	if err != nil {

@@ -18,16 +18,14 @@ type memory struct {
 	// Allows is the policy of the key on this device, nil until it has seen the
 	// key.
 	Allows *user.Policy `json:"allows"`
-	// InUse is the origin of the default index, whose scheme always hides
-	// distances from the cloud.
+	// InUse is the origin of the default index. Its scheme hides distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
 	// Seen maps origins (first ids, before compaction) to the newest
 	// generations.
 	Seen map[string]IndexGeneration `json:"seen"`
-	// Cards maps origins to generations that a card of another device named
-	// (see Card). Until the device has opened a generation that descends from
-	// both, Seen keeps its entry, because a card from a fork must not hide the
-	// fork.
+	// Cards maps origins to generations that a card named (see Card). Until a
+	// descendant has been opened, Seen keeps its entry, because a card of a
+	// fork must not hide the fork.
 	Cards map[string]IndexGeneration `json:"cards,omitempty"`
 	// Deleted lists the origins of indexes that this device deleted. Seen keeps
 	// their generations, so that a cloud that kept an index cannot roll it
@@ -57,8 +55,7 @@ func (m *memory) follows(l user.Label) error {
 		"push the newest state; or drop the card: cpar card here, and pass the printed word to cpar card with --force")
 }
 
-// newest returns the newest generation of an index that was seen or named by a
-// card.
+// newest returns the newest generation of an index, seen or on a card.
 func (m *memory) newest(origin cpar.IndexID) IndexGeneration {
 	seen, card := m.Seen[origin.String()], m.Cards[origin.String()]
 	if card.Generation > seen.Generation {
@@ -71,9 +68,9 @@ func (d *Device) memoryFile(fingerprint string) string {
 	return filepath.Join(d.State, "keys", fingerprint)
 }
 
-// withMemory loads this device's memory of a key, calls the function work, and
-// stores the result. An unreadable file is an error, because an empty memory
-// would let the cloud roll an index back.
+// withMemory loads the memory of a key, calls work, and stores the result. An
+// unreadable file is an error, because an empty memory would let the cloud roll
+// back.
 func (d *Device) withMemory(fingerprint string, work func(*memory) error) error {
 	path := d.memoryFile(fingerprint)
 	return locked(path, func() error {
@@ -119,9 +116,9 @@ func (m *memory) pushed(s made, forced bool) {
 	}
 }
 
-// replaced records that the cloud deleted the index id and that the index now
-// replaces it. If the deleted index was the default and the new one hides
-// distances, the new one becomes the default.
+// replaced records that the index with this id was deleted from the cloud and
+// replaced by now. If it was the default and now hides distances, now becomes
+// the default.
 func (m *memory) replaced(id cpar.IndexID, now made) (switched bool) {
 	for _, s := range m.Seen {
 		if s.ID != id || s.Origin == now.Origin {
@@ -214,8 +211,8 @@ func ParseCard(card string) (s IndexGeneration, err error) {
 // AcceptCard adopts the generation on another device's card. Afterwards, this
 // device rejects older generations, forks of this generation, and other
 // indexes. If it has seen the index, the card must be newer, and the next
-// generation that it opens must descend from both. Parameter force replaces the
-// record of generations seen.
+// generation opened must descend from both. Force replaces the record of
+// generations seen.
 func (d *Device) AcceptCard(key *user.Key, s IndexGeneration, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		origin := s.Origin.String()

@@ -74,11 +74,11 @@ func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 }
 
 // Open opens an index at a cloud, with only the key, and caches the downloads.
-// It returns ErrCloud for a generation that is older than the newest seen.
-// Unless the user named the index, it also returns ErrCloud for an index other
-// than the default, a deleted index, and a scheme that shows distances to the
-// cloud. It returns ErrInput for a scheme that the key does not allow. Nothing
-// that Open sends depends on a photo.
+// It returns ErrCloud for a generation older than the newest seen. Unless the
+// user named the index, it also returns ErrCloud for an index other than the
+// default, a deleted index, and a scheme that shows the cloud distances. It
+// returns ErrInput for a scheme that the key does not allow. Nothing that Open
+// sends depends on a photo.
 func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
 	if opt.Name != "" {
 		x, err := d.Find(ctx, cloud, key, opt.Name, opt.Progress)
@@ -105,8 +105,8 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 	return x, x.openRetrying(ctx, id)
 }
 
-// choose selects an index if the user named none. It selects the default if the
-// cloud lists it, and otherwise the only index listed.
+// choose selects the index if the user named none: the default if the cloud
+// lists it, and otherwise the only index listed.
 func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpar.IndexID, err error) {
 	list, err := cloud.List(ctx)
 	if err != nil {
@@ -142,9 +142,8 @@ func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	return err
 }
 
-// openState fetches the cloud's manifest and the segments that the owner must
-// hold, and opens their generation. If it fails, x keeps its previous
-// generation.
+// openState opens the cloud's current generation and fetches the segments that
+// the owner must hold. On failure, x keeps its previous generation.
 func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	h := x.opener
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
@@ -239,8 +238,8 @@ func (f *fetching) small(s cpar.Segment) ([]byte, error) {
 
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
-// fetch reads a segment from the cache file, if it has the right digest, or
-// downloads it. It calls tell for every piece downloaded.
+// fetch reads a segment from the cache file cached or downloads it. It calls
+// tell for every piece downloaded.
 func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
@@ -256,9 +255,9 @@ func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byt
 	return buffer.Bytes(), nil
 }
 
-// keep caches the downloads. It is called after the key has authenticated them,
-// so that a cloud cannot fill the disk. If a write fails, the segment is
-// downloaded again next time.
+// keep caches the downloads after the key has authenticated them, so that a
+// cloud cannot fill the disk. If a write fails, the next run downloads the
+// segment again.
 func (f *fetching) keep() {
 	for path, b := range f.fresh {
 		if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
@@ -267,8 +266,8 @@ func (f *fetching) keep() {
 	}
 }
 
-// hold passes the segments that the owner must hold to the owner. It returns
-// the number of bytes downloaded.
+// hold gives the owner the segments that Needs names and returns the number of
+// bytes downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
 	if len(needs) == 0 {

@@ -23,8 +23,7 @@ type Place struct {
 	Bytes int64    `json:"bytes"`
 }
 
-// keyringPlace is the name of the place for entries of the system's keyring.
-// Its files only mark that entries exist.
+// keyringPlace is the place of the keyring's entries. Its files only mark them.
 const keyringPlace = "keyring"
 
 // Places lists the data that this device keeps, in the order in which they can

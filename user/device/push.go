@@ -19,8 +19,8 @@ type PushOptions struct {
 	// Force replaces the index at the cloud even if this device did not make
 	// it.
 	Force bool
-	// DryRun makes all checks, sends only the manifest, and counts the bytes
-	// that are missing at the cloud.
+	// DryRun makes all checks, sends only the manifest, and reports the missing
+	// bytes.
 	DryRun   bool
 	Progress progress.Func
 }
@@ -31,8 +31,7 @@ type Pushed struct {
 	Missing uint64
 	// Sent is the number of bytes sent, without bytes already at the cloud.
 	Sent uint64
-	// Origin is the index's first id, which compaction keeps, or zero for a
-	// folder not made here.
+	// Origin is the index's first id, or zero for a folder not made here.
 	Origin cpar.IndexID
 	// Remembered reports whether the generation was recorded as seen. Only
 	// generations made on this device are recorded.

@@ -37,8 +37,7 @@ const keyringService = "cpar key file"
 
 var errKeyring = errors.New("the system's keyring")
 
-// keyringHint is the hint on systems without a keyring, such as a server
-// reached over SSH.
+// keyringHint is for systems without a keyring, such as an SSH host.
 const keyringHint = "nothing was remembered, and nothing is kept in a file instead; cpar asks for the passphrase as before"
 
 // marker returns the path of a file that marks a remembered identity. If it
@@ -46,8 +45,8 @@ const keyringHint = "nothing was remembered, and nothing is kept in a file inste
 // window.
 func (d *Device) marker(file string) string { return filepath.Join(d.State, "remembered", file) }
 
-// Remember stores a key file's identity, the private key that its passphrase
-// unlocks (user.Identity), in the keyring. It does not store the passphrase.
+// Remember stores in the keyring the identity (private key) that the passphrase
+// unlocks (user.Identity), not the passphrase.
 func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how user.Unlock) error {
 	how.Identity = nil // the user enters the passphrase once more
 	kept := ""

@@ -105,7 +105,7 @@ func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
 	return ask(ctx, c, "making tags", http.MethodPut, "/tags", map[string][]string{"tags": values}, decodeTags)
 }
 
-// assign puts a tag on photos or, with method DELETE, removes it. It returns an
+// assign puts a tag on photos, or removes it with DELETE, and returns an
 // outcome for each photo.
 func (c *Client) assign(ctx context.Context, method string, tag id, photos []id) (all []outcome, err error) {
 	for some := range slices.Chunk(photos, 500) {

@@ -60,8 +60,8 @@ func NewClient(address, key string) (*Client, error) {
 }
 
 // ownClient returns a client that follows no redirects, because a redirect
-// could send the key elsewhere. Requests to a loopback address use no proxy and
-// no name server, so that they stay on this machine.
+// could send the key elsewhere. Requests to loopback use no proxy and no name
+// server.
 func ownClient(u *url.URL) *http.Client {
 	t := http.DefaultTransport.(*http.Transport)
 	if u.Scheme == "http" {

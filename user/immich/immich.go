@@ -25,9 +25,8 @@
 // creates missing parents. Field error is "duplicate" (the photo already has
 // the tag), "not_found" (the photo lacks the tag or does not exist),
 // "no_permission" or another word. Immich returns 400 or 404 for a photo or tag
-// that does not exist or belongs to another user. Only undo needs the
-// permission tag.delete. Without the permission, unused tags remain until
-// Immich drops them at night.
+// that does not exist or belongs to another user. Only undo needs tag.delete.
+// Without it, unused tags remain until Immich drops them at night.
 //
 // When Immich reads a file's metadata again, it may replace all tags of the
 // photo by those in the file. Check therefore restores the tags of a photo that
@@ -40,8 +39,8 @@ import "strings"
 // Root is the parent of all tags of this package. Other tags are never changed.
 const Root = "auto"
 
-// valueOf returns the tag for a keyword. It replaces slashes, because Immich
-// uses them to separate levels of tags.
+// valueOf returns the tag of a keyword. It replaces slashes, which separate
+// levels of tags.
 func valueOf(word string) string {
 	return Root + "/" + strings.ReplaceAll(strings.TrimSpace(word), "/", "-")
 }

@@ -130,9 +130,8 @@ func (j *Journal) append(records ...record) error {
 	return err
 }
 
-// Runs returns the runs at a server, oldest first. If server is "", it returns
-// the runs at all servers. Result damaged is the number of damaged parts of the
-// journal.
+// Runs returns the runs at a server, or at every server if server is "", oldest
+// first. Result damaged is the number of damaged parts of the journal.
 func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
 	byID := map[string]*Run{}
 	damaged, err = j.Read(func(r *record) {

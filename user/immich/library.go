@@ -69,16 +69,16 @@ type run struct {
 	*Library
 	o       Options
 	x       Index
-	key     string // identifies the generation of the index and the ranking, for which stored answers are valid
+	key     string // identifies answers by generation of the index and ranking
 	tagger  *tagger
 	summary Summary
 }
 
 // Annotate tags the photos not yet finished in this generation of the index.
-// All requests to the cloud are sent before the first tag is set. Neither tags
-// nor errors of tagging can therefore influence the requests, whose times the
-// cloud sees. After an error, answers and finished work remain in the journal,
-// and the next run continues from there.
+// All requests are sent before the first tag is set. Neither tags nor errors of
+// tagging can therefore influence the requests, which the cloud sees. After an
+// error, answers and finished work remain, and the next run continues from
+// there.
 func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, error) {
 	r := &run{Library: l, o: o, x: x}
 	photos, err := r.begin(ctx)
@@ -207,7 +207,7 @@ func (r *run) ask(ctx context.Context, photos []*photo, features []*feature.Vect
 		}
 	}
 	ask := r.o.Annotate
-	ask.Progress = nil // askAll reports progress once per group
+	ask.Progress = nil // askAll reports it
 	answers, err := r.x.Annotate(ctx, questions, ask)
 	for i, a := range answers {
 		p := asked[i]

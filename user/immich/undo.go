@@ -166,8 +166,8 @@ func (u *undoing) clearOne(ctx context.Context, value string) error {
 type Checked struct {
 	Run     string `json:"run"`
 	Photos  int    `json:"photos"`   // photos tagged by the run
-	Whole   int    `json:"whole"`    // photos with all tags of the run
-	PutBack int    `json:"put_back"` // photos that had lost all tags of the run, which were restored
+	Whole   int    `json:"whole"`    // photos with all their tags
+	PutBack int    `json:"put_back"` // photos that had lost all tags, now restored
 	Taken   int    `json:"taken"`    // photos from which a user removed some of the tags
 	Gone    int    `json:"gone"`     // deleted photos
 }

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// Limits of one response. Because all photos are held in memory, their number
-// and texts are limited too.
+// Limits of one response.
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos
@@ -56,8 +55,8 @@ type outcome struct {
 	again bool
 }
 
-// list decodes an array of at most `most` elements. The number is limited,
-// because decoded elements of `{},{},…` take more memory than their text.
+// list decodes an array. It rejects more than `most` elements, because decoded
+// elements of `{},{},…` take more memory than their text.
 func list[T any](b []byte, most int) ([]T, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
@@ -80,9 +79,9 @@ func list[T any](b []byte, most int) ([]T, error) {
 	return out, nil
 }
 
-// decodePage decodes one page of a search. Result next is the number of the
-// next page, or 0 after the last. It is always greater than page, so that a
-// server cannot cause an endless loop.
+// decodePage decodes one page of a search. Result next is 0 after the last page
+// and otherwise greater than page, so that a server cannot cause an endless
+// loop.
 func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	var v struct {
 		Assets struct {

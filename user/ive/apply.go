@@ -2,8 +2,8 @@ package ive
 
 import "cpar/internal/modq"
 
-// In the products below, x and dst have m words and may be the same slice. The
-// factors P₁, L, D, U and P₂ are those of type Key.
+// In the products below, x and dst have m words and may be the same slice. Type
+// Key defines the factors.
 
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {

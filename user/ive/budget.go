@@ -8,10 +8,8 @@ import (
 	"cpar/internal/seed"
 )
 
-// The noise of a score. Before multiplication by the key, a record is x = w·V +
-// e and a request y = w_s·V_s + e_s, where V and V_s are the plaintext vectors
-// of m elements, w and w_s powers of two, and e and e_s noise of at most 19.
-// Then
+// The noise of a score. Let x = w·V + e and y = w_s·V_s + e_s be record and
+// request before multiplication by the key, with noise |e| ≤ 19. Then
 //
 //	⟨C, t⟩ = ⟨x, y⟩ = w·w_s·⟨V, V_s⟩ + w·⟨V, e_s⟩ + w_s·⟨e, V_s⟩ + ⟨e, e_s⟩  (mod 2⁶⁴)
 //
@@ -39,15 +37,15 @@ const (
 	ScaleBits = 10
 	MaxScale  = 1<<(ScaleBits+1) - 1
 
-	// EpsilonBound is the maximum |ε|, where ε is the random term of a record.
-	// A score contains 3ε, at most 49,152, whereas a unit of distance is at
-	// least 6.6·10⁸. Twice this bound already changes the ranks of records.
+	// EpsilonBound is the maximum |ε|, the random term of a record. A score
+	// contains 3ε ≤ 49,152, whereas a unit of distance is at least 6.6·10⁸.
+	// Twice this bound already changes the ranks of records.
 	EpsilonBound = 1 << 14
 )
 
 // WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. Parameter record is
-// Σ|V[i]| over the elements with noise in the request. Parameter request is
-// Σ|V_s[i]| over the elements with noise in the record.
+// Σ|V[i]| over slots with noise in the request, and request is Σ|V_s[i]| over
+// slots with noise in the record.
 func (p Params) WorstNoise(record, request float64) float64 {
 	w, ws := math.Ldexp(1, int(p.RecordShift)), math.Ldexp(1, int(p.RequestShift))
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)
@@ -66,8 +64,8 @@ func (p Params) Fits(score, noise float64) error {
 	return nil
 }
 
-// Bits returns log₂ of the largest word that scores and errors up to the given
-// bounds can give. If it is below 63, scores are read correctly.
+// Bits returns log₂ of the largest word for these bounds of score and noise.
+// Below 63, scores are read correctly.
 func (p Params) Bits(score, noise float64) float64 {
 	return math.Log2(score+noise) + float64(p.RecordShift+p.RequestShift)
 }

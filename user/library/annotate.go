@@ -26,16 +26,15 @@ type Options struct {
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
-	// DryRun stores answers in the journal but writes no photo and no sidecar.
+	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
 	// Resume continues the last run if it stopped early and had the same
 	// Command.
 	Resume bool
 	// More states that a later call will continue this run.
 	More bool
-	// Once skips photos that any run has annotated, even if the index has
-	// changed since or the run was undone. It also prevents a second request
-	// for the same content.
+	// Once skips photos that any run has annotated, and requests no content
+	// twice. It does so even if the index has changed or the run was undone.
 	Once bool
 	// Whole rejects truncated files, which may still be arriving.
 	Whole bool
@@ -76,12 +75,12 @@ type Options struct {
 
 type Result struct {
 	Path     string
-	Also     []string         // other files of the same photo, such as raw files
+	Also     []string         // the photo's other files, such as raw files
 	Keywords []rank.Keyword   // keywords within the limits of Options
 	Maybe    []rank.Keyword   // the other keywords
 	Near     []rank.Neighbour // nearest first
-	Added    []string         // words written, or planned in a dry run
-	Files    []string         // files written, or planned in a dry run
+	Added    []string         // words written or, in a dry run, planned
+	Files    []string         // files written or, in a dry run, planned
 	Run      string           // "" if nothing was written
 	Known    bool             // the answer was already stored
 	Finished bool             // an earlier run had finished the photo
@@ -95,7 +94,7 @@ type Result struct {
 	Asked device.Annotated
 }
 
-// A Summary counts photos, or files and keywords where its fields say so.
+// A Summary counts photos unless noted otherwise.
 type Summary struct {
 	Run      string // "" if nothing was written
 	Done     int    // photos with an answer
@@ -104,7 +103,7 @@ type Summary struct {
 	Files    int    // files written
 	Keywords int
 	Nothing  int // photos without a likely keyword
-	Failed   int // photos that could not be read or written
+	Failed   int // unreadable or unwritable photos
 }
 
 // ErrIncomplete reports a truncated file (Options.Whole).
@@ -156,10 +155,9 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 	return w, nil
 }
 
-// askAll sends all requests and returns the answered photos in batches.
-// finishAll writes them only after the last request. Otherwise the times of
-// later requests would tell the cloud how much was written or that writing
-// failed. Both depend on the secret keywords.
+// askAll sends all requests and returns the answered photos. finishAll writes
+// only afterwards. Otherwise the times of requests would tell the cloud how
+// much was written or that writing failed. Both depend on the secret keywords.
 func (w *annotator) askAll(ctx context.Context) ([]batch, error) {
 	todo, err := w.look(ctx)
 	if err != nil {
@@ -255,7 +253,7 @@ type annotator struct {
 
 	wrong   error    // error of the journal during askAll
 	run     string   // id, chosen before the first write
-	same    string   // identifies the command (began.Same in record.go)
+	same    string   // digest of the command (began.Same)
 	resumed bool     // an earlier call of Annotate began the run
 	began   bool     // the journal records the run's beginning
 	confirm []record // records of finished photos, not yet in the journal
@@ -266,7 +264,7 @@ type job struct {
 	path    string // absolute
 	stat    stat
 	content digest
-	seen    bool           // content was read from the journal, not computed
+	seen    bool           // content is from the journal
 	frames  []device.Photo // the photo or the frames of a video, without features if the answer is known
 	heard   []device.Annotated
 	answer  *answer // nil if the journal holds the answer, under key
@@ -276,9 +274,9 @@ type job struct {
 	err     error
 }
 
-// A batch holds jobs that one exchange with one generation of the index has
-// answered. Field want is a digest of the answer's key and the options for
-// writing, under which the journal marks a photo as finished (memory.finished).
+// A batch holds jobs that were answered together, in one generation of the
+// index. Field want is a digest under which the journal marks a written photo
+// as finished (memory.finished).
 type batch struct {
 	jobs []*job
 	want string

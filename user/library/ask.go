@@ -13,16 +13,15 @@ import (
 )
 
 // A question is a photo, or a frame of a video, for which keywords are
-// requested. Field number identifies the question for Options.Sending. It is
-// the position of the photo in the list. The second and later frames of a video
-// have numbers above all positions.
+// requested. Field number identifies it for Options.Sending: the photo's
+// position in the list or, for further frames, a number above all positions.
 type question struct {
 	*job
 	number int
 }
 
-// ask passes prepared photos to the index and returns the photos that each
-// batch of requests has answered.
+// ask passes prepared photos to the index and returns those that each batch of
+// requests has answered.
 func (w *annotator) ask(ctx context.Context, todo []*job) (batches []batch, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var workers sync.WaitGroup
@@ -83,8 +82,8 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (batches []batch, err 
 }
 
 // answered stores the answers to one batch of requests and returns the jobs
-// that have an answer. If an error ended the batch early, some questions have
-// none. Parameter first is the number that the index gave to queue[0].
+// that have an answer. If an error ended the batch early, some have none.
+// Parameter first is the number of queue[0].
 //
 // A video is answered once all its frames are, possibly in a later batch than
 // its first frame.
@@ -106,8 +105,8 @@ func (w *annotator) answered(queue []question, first int, some []device.Annotate
 		a.Pending, a.Keywords, a.Near = nil, nil, nil
 		w.results[j.at].Asked = a
 	}
-	// The index may have been reopened in a newer generation, so take the key
-	// of the generation that answered.
+	// The index may have been reopened, so take the key of the generation that
+	// answered.
 	key, err := keyOf(w.x, w.o)
 	out := batch{want: w.wanted(key)}
 	for i, q := range queue {
@@ -123,8 +122,8 @@ func (w *annotator) answered(queue []question, first int, some []device.Annotate
 	return out, cmp.Or(err, w.store(out.jobs))
 }
 
-// store records the answers to one batch in the journal. Failures are reported
-// after the last request (w.wrong), because they may depend on the keywords.
+// store records the answers to one batch. Failures are reported after the last
+// request, because they may depend on the keywords.
 func (w *annotator) store(jobs []*job) error {
 	if w.l == nil {
 		return nil

@@ -26,8 +26,8 @@ type Decision struct {
 }
 
 // Decide writes decisions on several photos as one run and passes each photo's
-// result to the function each. An interrupt ends Decide after the current group
-// of up to 64 photos. Decide uses only the Options that concern writing.
+// result to the function each. An interrupt ends Decide between two groups of
+// 64 photos. Decide uses the fields of Options that concern writing.
 func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each func(Result)) error {
 	release, err := l.lockShared()
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each f
 const decidedAtOnce = 64
 
 // decide writes decisions on photos. Parameter first is the position of the
-// first photo in the list given to Decide.
+// first in Decide's list.
 func (w *annotator) decide(first int, some []Decision) error {
 	jobs := make([]*job, len(some))
 	var wait errgroup.Group
@@ -111,8 +111,8 @@ func (w *annotator) decide(first int, some []Decision) error {
 	return w.write(batch{jobs: jobs}, todo, records)
 }
 
-// Machine returns the words that runs wrote for a photo and that no user has
-// accepted. It finds a photo that has moved by its name and content.
+// Machine returns the words that runs wrote for a photo and no user accepted.
+// It recognises a photo that has moved.
 func (l *Library) Machine(path string) []string {
 	path, err := absolute(path)
 	if err != nil || l.refresh() != nil {
@@ -138,8 +138,8 @@ func (l *Library) Machine(path string) []string {
 	return slices.Compact(words)
 }
 
-// Content returns the content digest of a photo, or false if the photo has
-// changed since it was annotated.
+// Content returns the content digest of a photo that has not changed since it
+// was annotated.
 func (l *Library) Content(path string) ([32]byte, bool) {
 	path, err := absolute(path)
 	if err != nil || l.refresh() != nil {
@@ -154,8 +154,8 @@ func (l *Library) Content(path string) ([32]byte, bool) {
 	return [32]byte{}, false
 }
 
-// Find returns the photos that still exist and have a written keyword that
-// starts with word or equals an element of others, such as a synonym.
+// Find returns the photos that exist and have a written keyword that starts
+// with word or equals an element of others, such as a synonym.
 func (l *Library) Find(word string, others ...string) []Result {
 	if l.refresh() != nil {
 		return nil // an unreadable journal matches nothing

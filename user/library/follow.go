@@ -51,8 +51,8 @@ const (
 	writePause  = 10 * time.Minute
 )
 
-// The type asking holds photos whose keywords were requested, until they are
-// written. Its zero value in the queue marks the end of a burst.
+// The type asking holds requested photos until they are written. In the queue,
+// its zero value marks the end of a burst.
 type asking struct {
 	w       *annotator
 	batches []batch
@@ -102,8 +102,8 @@ func (f *Follower) problem(err error) {
 	f.Problem(err)
 }
 
-// ask requests keywords for photos and queues the answers for writing. It
-// returns only errors that must end Run.
+// ask requests keywords for photos and queues the answers. It returns only
+// errors that end Run.
 func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err error) {
 	for f.index == nil {
 		if f.index, err = f.Open(ctx); err == nil {
@@ -190,8 +190,8 @@ func (f *Follower) write(ctx context.Context, a asking) {
 // user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
-// endCut marks the run that stopped early as ended, so that the next call
-// begins a new run.
+// endCut ends the run that stopped early, so that the next call begins a new
+// run.
 func (l *Library) endCut(same string) error {
 	release, err := l.lockShared()
 	if err != nil {

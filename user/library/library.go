@@ -24,7 +24,7 @@ type Library struct {
 
 	mu   sync.Mutex
 	mem  *memory
-	read int64 // bytes of the journal that mem reflects, −1 to read it again
+	read int64 // bytes of the journal in mem, −1 to read it again
 }
 
 func Open(key *user.Key, d *device.Device) (*Library, error) {
@@ -54,8 +54,7 @@ func (l *Library) refresh() error {
 	return nil
 }
 
-// remember appends records to the journal, syncs it to disk, and applies the
-// records to l.mem.
+// remember appends records to the journal, syncs it, and applies them to l.mem.
 func (l *Library) remember(records ...record) error {
 	if len(records) == 0 {
 		return nil

@@ -86,8 +86,8 @@ func unnamed(err error) error {
 	return err
 }
 
-// known reports whether a photo is unchanged and needs no more work. If so, it
-// loads the stored answer.
+// known reports whether an unchanged photo needs no more work. If so, it loads
+// the answer.
 func (w *annotator) known(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
@@ -208,7 +208,7 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 var errNotStored = fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
 
 func (w *annotator) prepare(ctx context.Context, j *job) error {
-	j.frames = []device.Photo{{}} // the index sends no request for a photo without features
+	j.frames = []device.Photo{{}} // the index skips a question without features
 	if j.seen && w.recall(j) {
 		return nil
 	}
@@ -238,8 +238,8 @@ func (w *annotator) prepare(ctx context.Context, j *job) error {
 	return nil
 }
 
-// Recall returns the stored results of photos, in order. Field Known of a
-// result is false if no answer is stored or the photo has changed since.
+// Recall returns the stored results of photos, in order. A result's Known is
+// false if no answer is stored or the photo has changed since.
 func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
 	release, err := l.lockShared()
 	if err != nil {

@@ -51,7 +51,7 @@ type knownPhoto struct {
 }
 
 // A finished value states that a photo needs no more work for the options with
-// the digest `want`.
+// digest want.
 type finished struct {
 	content   digest
 	want, run string
@@ -140,7 +140,7 @@ func (m *memory) takeIntent(i *intent) {
 	r := m.runs[i.Run]
 	r.files++
 	r.words += len(i.Words)
-	r.undone, r.left = false, nil // the run has written again since it was undone
+	r.undone, r.left = false, nil // the run has written again since its undo
 	p := m.photo(i.Photo)
 	machine := i.Words
 	if i.Person {
@@ -177,8 +177,7 @@ func (m *memory) takeFailed(f *failed) {
 	r.files--
 	r.words -= len(i.Words)
 	m.settled(f.Run, func(other *intent) bool { return other == i })
-	// Other files of the same photo, such as a raw file, may hold the same
-	// words.
+	// Other files of the photo, such as a raw file, may hold the same words.
 	if !slices.ContainsFunc(m.pending[f.Run], func(other *intent) bool { return other.Photo == i.Photo }) &&
 		!slices.ContainsFunc(p.done, func(d finished) bool { return d.run == f.Run }) {
 		p.wrote = slices.DeleteFunc(p.wrote, func(w wrote) bool { return w.run == f.Run })
@@ -212,8 +211,8 @@ func (m *memory) alive(run, photo string) bool {
 	return r != nil && !r.undone && (r.left == nil || slices.Contains(r.left, photo))
 }
 
-// finished reports whether a photo needs no more work for the options with the
-// digest `want`.
+// finished reports whether a photo needs no more work for the options with
+// digest want.
 func (m *memory) finished(path string, content digest, want string) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {

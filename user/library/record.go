@@ -15,8 +15,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A record is one entry of the journal. Exactly one field is set, except that
-// Cut accompanies Ended.
+// A record is one entry of the journal. Only one field is set, or Ended and
+// Cut.
 type record struct {
 	Began   *began   `json:"began,omitempty"`
 	Asked   *asked   `json:"asked,omitempty"`
@@ -45,19 +45,18 @@ type began struct {
 	// Words is set if the undo data was dropped, so that only the run's words
 	// are known.
 	Words bool `json:"words,omitempty"`
-	// Same is a digest of the command and its options. Only the same command
-	// resumes the run.
+	// Same is a digest of the command. Only the same command resumes the run.
 	Same string `json:"same,omitempty"`
 }
 
 type asked struct {
 	Content digest          `json:"content"`
-	Key     string          `json:"key"` // digest of index, generation and ranking (keyOf)
+	Key     string          `json:"key"` // digest of index and ranking (keyOf)
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// An intent is a change to a file that is about to be made. It holds the bytes
-// that the change removes, for undo.
+// An intent is a change that is about to be made to a file. It holds the bytes
+// that the change removes.
 type intent struct {
 	Run     string   `json:"run"`
 	Photo   string   `json:"photo"`
@@ -70,9 +69,9 @@ type intent struct {
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// Before, the file's former digest, distinguishes a change that was never
-	// made from a later change of the file. It also prevents a second reversal
-	// of decisions.
+	// Before, the former digest, distinguishes a change that was never made
+	// from a later change of the file. It also prevents a second reversal of
+	// decisions.
 	Before digest `json:"before,omitzero"`
 	After  digest `json:"after"`
 	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
@@ -88,8 +87,8 @@ type failed struct {
 	Path string `json:"path"`
 }
 
-// A done record marks a photo as finished for the options with the digest Want.
-// If Want is "", the photo was only read.
+// A done record marks a photo as finished for the options with digest Want, or
+// only as read if Want is "".
 type done struct {
 	Photo   string   `json:"photo"`
 	Also    []string `json:"also,omitempty"`
@@ -141,7 +140,7 @@ func newIntent(run string, e *metadata.Edit) *intent {
 }
 
 // edit reconstructs the edit from the file's bytes after it, or returns nil if
-// they are too few.
+// they are too short.
 func (i *intent) edit(now []byte) *metadata.Edit {
 	n := i.Prefix + i.New + i.Suffix
 	if n > len(now) {

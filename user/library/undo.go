@@ -37,8 +37,8 @@ type Left struct {
 	photo  string
 }
 
-// Undo reverts the run with the given id. If id is "", it reverts the last run
-// that is not yet undone. Undo can be repeated.
+// Undo reverts the run with the given id, or the last run not undone if id is
+// "". Undo can be repeated.
 func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progress.Func) (Undone, error) {
 	none := Undone{Restored: []string{}, Retracted: []string{}, Untouched: []string{}, Gone: []string{}, Left: []Left{}}
 	release, err := l.lockShared()
@@ -129,9 +129,9 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error if a file has changed since the run and the run
-// contains decisions, because only the former bytes can revert decisions. It
-// considers only the last intent for a file, because earlier intents failed.
+// retractable returns an error if the run contains decisions and the file has
+// changed since, because only the former bytes can revert decisions. Only the
+// last intent for a file counts, because earlier intents failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -169,7 +169,7 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 		edit = made.Undo()
 	} else {
 		to = &u.Retracted
-		if i.Removed { // the file was recreated after the run
+		if i.Removed { // recreated after the run
 			u.Untouched = append(u.Untouched, i.Path)
 			return nil
 		}

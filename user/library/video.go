@@ -44,8 +44,8 @@ func (w *annotator) prepareVideo(ctx context.Context, j *job) error {
 // for a frame without the keyword. The mean is the probability that the keyword
 // fits a random frame, so it can be compared with the threshold for photos. A
 // maximum would grow with the number of frames. Keywords are ordered by
-// probability, or by weight if they have no probabilities. The neighbours of
-// all frames are merged, nearest first.
+// probability, or by weight if they have none. The neighbours are the nearest
+// of all frames.
 func together(frames []device.Annotated) device.Annotated {
 	if len(frames) == 1 {
 		return frames[0]

@@ -10,8 +10,7 @@ import (
 	"cpar/photo/metadata"
 )
 
-// finish sets the results of an answered batch of photos and writes their
-// words.
+// finish reports the photos of an answered batch and writes their words.
 func (w *annotator) finish(b batch) error {
 	for _, j := range b.jobs {
 		if j.answer == nil {
@@ -38,8 +37,7 @@ func (w *annotator) finish(b batch) error {
 	return w.write(b, todo, records)
 }
 
-// flush appends the last records of the run to the journal. Parameter cut
-// states that the run stopped early.
+// flush completes the journal. Parameter cut states that the run stopped early.
 func (w *annotator) flush(cut bool) error {
 	if w.l == nil || w.wrong != nil {
 		return nil
@@ -62,8 +60,7 @@ type target struct {
 	err  error
 }
 
-// suggested returns the files of an answered batch of photos, with the words to
-// write into them.
+// suggested returns the files of a batch with the words to write into them.
 func (w *annotator) suggested(b batch) (todo []*target, err error) {
 	for _, j := range b.jobs {
 		words, err := w.words(j)
@@ -83,8 +80,8 @@ func (w *annotator) suggested(b batch) (todo []*target, err error) {
 	return todo, nil
 }
 
-// targets returns the files that receive a photo's keywords: the photo and any
-// raw files of the same exposure.
+// targets returns the files that receive a photo's keywords, including its raw
+// files.
 func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
 	todo := []*target{{j: j, path: j.path, change: c}}
 	for _, also := range w.list[j.at].Also {
@@ -97,8 +94,8 @@ func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
 	return todo, nil
 }
 
-// choose selects the run to which the changes belong: the last run if it can be
-// resumed, or a new run.
+// choose selects the run that receives the changes: one to resume, or a new
+// one.
 func (w *annotator) choose() {
 	if w.run != "" {
 		return
@@ -134,9 +131,9 @@ func (w *annotator) begin(records *[]record) {
 	w.began = true
 }
 
-// write changes the files of a batch of photos. It appends every change to the
-// journal before making the change. Photos that share a file, such as a
-// sidecar, are written one after the other.
+// write changes the files of a batch. The journal receives every change before
+// it is made. Photos that share a file, such as a sidecar, are written one
+// after the other.
 func (w *annotator) write(b batch, todo []*target, records []record) error {
 	for len(todo) > 0 {
 		w.each(todo, w.plan)

@@ -26,17 +26,16 @@ import (
 //
 //	batches: length (4) ‖ its CRC-32C (4) ‖ sealed(records: length (4) ‖ record)
 //
-// A crash can truncate the last batch, which then counts as never written.
-// After a damaged length, no batch can be found. Append copies the bytes that
-// it can no longer read to a file beside the log.
+// A crash can cut off the last batch, which then counts as never written. A
+// damaged length hides all following batches. Append copies unreadable bytes to
+// a file beside the log.
 type Log struct {
 	store *Store
 	path  string
 	bound []byte
 }
 
-// maxBatch is the maximum length of a batch in bytes. It bounds a read, because
-// a damaged length may be large.
+// maxBatch, in bytes, bounds a read, because a damaged length may be large.
 const maxBatch = 64 << 20
 
 // Log opens a log by name. The first Append creates its file.
@@ -50,8 +49,7 @@ func (v *Store) Log(name string) (*Log, error) {
 }
 
 // All yields the records in order. For a damaged batch before the last, it
-// yields an error and continues with the next batch. It cannot continue after a
-// damaged length.
+// yields an error and continues, unless the batch's length is damaged.
 func (l *Log) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(l.path)

@@ -7,10 +7,9 @@
 //	DIR/ab/cdef…      entries, written by Put and read by Get
 //	DIR/logs/ab…      logs of appended records
 //
-// Files have mode 0600, folders 0700. Anyone who can read the folder learns the
-// number, sizes and times of entries. Anyone who can write to it can remove
-// entries and restore old ones undetected, so data that must detect rollback is
-// stored elsewhere.
+// Files have mode 0600, folders 0700. A reader of the folder learns the number,
+// sizes and times of entries. A writer can remove entries and restore old ones
+// undetected, so data that must detect rollback is stored elsewhere.
 package localstore
 
 import (
@@ -67,14 +66,14 @@ func (v *Store) path(kind string, name []byte) string {
 	return filepath.Join(v.dir, digits[:2], digits[2:])
 }
 
-// binding returns the data authenticated with a value. It contains kind and
-// name, so that entries cannot be swapped.
+// binding returns kind and name as data to authenticate with the value, so that
+// entries cannot be swapped.
 func binding(kind string, name []byte) []byte {
 	return append([]byte("cpar/vault/"+kind+"\x00"), name...)
 }
 
-// seal encrypts a value. It derives the nonce from binding and value too, so
-// that different values never share a nonce, even if random numbers repeat.
+// seal derives the nonce from binding and value too, so that no nonce is used
+// for two bindings or values, even if random numbers repeat.
 func (v *Store) seal(plain, binding []byte) []byte {
 	contents := sha256.Sum256(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(binding))), binding, plain))
 	return v.box.Seal(nil, seed.New(v.source.Fresh("vault", 0, contents)), plain, binding)

@@ -1,5 +1,5 @@
 // Package ope implements the paper's order-preserving encryption of levels, the
-// quantised values 0…β of a field (one dimension of the feature vectors).
+// quantised values of a field (dimension).
 //
 //	Key    field, level ─▶ 40-bit ciphertext
 //

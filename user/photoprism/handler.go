@@ -29,8 +29,8 @@ type Options struct {
 	// Addresses permits any IP address as the host. This is safe, because a web
 	// page cannot make its own name an IP address.
 	Addresses bool
-	// Label finds the labels of a photo from its images. It returns
-	// cpar.ErrInput for an unusable image.
+	// Label finds the labels of a photo. It returns cpar.ErrInput for an
+	// unusable image.
 	Label func(ctx context.Context, pictures [][]byte) ([]Label, error)
 	// Log receives a line per request, without any of its content.
 	Log *slog.Logger
@@ -97,8 +97,8 @@ func (s *server) named(hostport string) bool {
 		slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
-// knows reports whether a request has the key. It compares digests of equal
-// length, so that timing does not reveal the key.
+// knows checks the key. It compares digests of equal length, so that timing
+// does not reveal the key.
 func (s *server) knows(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := sha256.Sum256([]byte(strings.TrimSpace(token)))

@@ -66,7 +66,7 @@ func (x *Index) inTurn(ctx context.Context, work func() error) error {
 }
 
 // merged returns at most MaxKeywords keywords of all images, each with its
-// highest probability in any image.
+// highest probability.
 func (x *Index) merged(all []device.Annotated) ([]Label, error) {
 	best := map[string]float64{}
 	for _, a := range all {

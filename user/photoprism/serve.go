@@ -32,8 +32,7 @@ func Listen(address string, cert *tls.Certificate) (l net.Listener, loopback boo
 	if err != nil {
 		return nil, false, fmt.Errorf("listening: %w: %w", cpar.ErrInput, err)
 	}
-	// Check the resolved address, because the name localhost is loopback only
-	// by convention.
+	// Check the resolved address: localhost is loopback only by convention.
 	a, ok := l.Addr().(*net.TCPAddr)
 	loopback = ok && a.IP.IsLoopback()
 	if !loopback && cert == nil {
@@ -88,8 +87,8 @@ func CheckToken(token string) error {
 		"let cpar make one: leave out --token-file and CPAR_VISION_TOKEN")
 }
 
-// MadeToken reads the service's key from a file. If there is none, it creates a
-// file with a random key that only the file's owner may read.
+// MadeToken reads the key from a file. If there is none, it creates a key that
+// only the file's owner may read.
 func MadeToken(path string) (token string, made bool, err error) {
 	token, err = ReadToken(path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -10,48 +10,47 @@ import (
 	"cpar/user/ive"
 )
 
-// The noise budget. A score is r_s·(F·Dis − r), where r_s is the request's
-// secret scale, F the number of squared JL units per unit of distance, and r
-// the secret offset (see the package comment). Encryption multiplies records
-// and requests by the plaintext scale w = 2^Shift and adds Gaussian noise e,
-// cut off at ±19 (package ive). |score|·w² must therefore stay below 2⁶³.
+// The noise budget. A score is r_s·(F·Dis − r), where r_s is a request's secret
+// scale, r the secret offset and F the number of squared JL units per unit of
+// distance (package comment). Encryption multiplies the vectors by the
+// plaintext scale w = 2^Shift and adds noise e of at most 19 (package ive).
+// |score|·w² must stay below 2⁶³.
 //
-// Bound on Dis. A photo has six L1-normalised feature vectors with 864 fields
-// (dimensions) in total. Two vectors differ by at most 2 in L1, so D_L1 ≤ 12 in
-// total. A field is rounded to one of the levels 0…999, and one unit of L1 is
-// 999/2 = 499.5 levels. Rounding changes the difference of two levels by at
-// most one level, so 864 fields add at most 864/499.5 = 1.73. KL is jointly
-// convex, so it is largest between two one-bin histograms. With smoothing s =
-// 10⁻³ over 48 bins, the maximum is log(1001)/1.048 = 6.59. The sum of the
-// three bounds is below 20.4, if the L1 distance of the levels is computed
-// rather than estimated through JL. The interval [0, 22] with r in its middle
-// thus covers every pair of photos and uses 61.8 bits.
+// Bound on Dis. A photo has six L1-normalised vectors with 864 fields
+// (dimensions) in total. Each vector pair differs by at most 2, so D_L1 ≤ 12.
+// Fields are rounded to levels 0…999, and 999/2 = 499.5 levels are one unit.
+// Rounding 864 pairs of levels adds at most one level each, or 864/499.5 =
+// 1.73. KL is jointly convex, so it is largest between two one-bin histograms:
+// with smoothing s = 10⁻³ over 48 bins, log(1001)/1.048 = 6.59. The sum is
+// below 20.4 if D_L1 is computed from levels rather than estimated through JL.
+// The interval [0, 22] with r in its middle thus covers every pair of photos
+// and uses 61.8 bits.
 //
-// Statistical bound on the JL estimate. ‖z_a − z_b‖² is a sum of m̂ squares,
-// and each square is that of a sum of independent signs. It exceeds (1+δ) times
-// its mean with probability at most exp(−(m̂/2)·(δ − log(1+δ))). The estimated
-// Dis of two photos with KL = 6.59 therefore leaves [0, 22] with probability at
-// most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and 0.012 at the extreme of 13.73. It
-// reaches 37, where scores wrap, with probability at most 10⁻¹¹². Leaving [0,
-// 22] is harmless, but wrapping must not happen.
+// Statistical bound on the JL estimate. ‖z_a − z_b‖² is a sum of m̂ squares of
+// sums of independent signs. It exceeds (1+δ) times its mean with probability
+// at most exp(−(m̂/2)·(δ − log(1+δ))). The estimated Dis of two photos with KL
+// = 6.59 therefore leaves [0, 22] with probability at most 10⁻³⁰ at D_L1 = 10,
+// 3·10⁻¹⁰ at 12 and 0.012 at the extreme of 13.73. It reaches 37, where scores
+// wrap, with probability at most 10⁻¹¹². Leaving [0, 22] is harmless, but
+// wrapping must not happen.
 //
-// Certain bound on the JL estimate. The triangle inequality gives D_JL ≤ (‖z_a‖
-// + ‖z_b‖)²/F, and the owner knows both norms. Record and Request reject
-// vectors whose scores could wrap (CheckNorms). The Σz² of a record must not
-// exceed MaxSquare, 7.48·F. z is measured from a baseline, one level per field,
-// that all photos share. The baseline does not change distances, but Σz² is
-// about F times a photo's L1 distance from the baseline. If the baseline is
-// each field's median, photos of Corel-5k lie at an L1 distance of at most 5.5
-// from it and blank images at 6.2. If it were each field's minimum, blank
-// images would lie at 11 and be rejected. Callers that must not fail use Clamp.
+// Certain bound on the JL estimate. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
+// and the owner knows both norms. Record and Request reject vectors whose
+// scores could wrap (CheckNorms). A record's Σz² must not exceed MaxSquare,
+// 7.48·F. z is measured from a baseline, one level per field, that all photos
+// share. The baseline does not change distances, but Σz² is about F times a
+// photo's L1 distance from it. Photos of Corel-5k lie at most 5.5 from the
+// median of each field, blank images 6.2. If the baseline were each field's
+// minimum, blank images would lie at 11 and be rejected. Callers that must not
+// fail use Clamp.
 const (
 	// MaxError is the maximum error in Dis from the encryption noise e and a
-	// record's random term ε. The maximum assumes that every e is 19 or −19,
-	// whichever increases the error. Actual errors are a hundred times smaller.
+	// record's random term ε. It assumes that every e is 19 or −19, whichever
+	// is worse. Actual errors are a hundred times smaller.
 	MaxError = 2e-3
 
-	// maxSum bounds the sum of a histogram: 1 plus a generous bound on rounding
-	// 48 bins to multiples of 2⁻¹⁸.
+	// maxSum bounds the sum of a histogram after rounding 48 bins to multiples
+	// of 2⁻¹⁸.
 	maxSum = 1.001
 )
 
@@ -77,9 +76,8 @@ func New(p vectorlayout.Params) (*Budget, error) {
 }
 
 // WithSecretOffset returns the budget with a secret r drawn from stream. If r
-// were known, the server could read distances after guessing r_s, which has
-// eleven bits. A secret r multiplies the number of possible pairs (r_s, r) by
-// F/2.
+// were known, the server could read distances after guessing the eleven bits of
+// r_s. A secret r multiplies the possibilities by F/2.
 func (b *Budget) WithSecretOffset(stream *seed.Stream) (*Budget, error) {
 	hidden := *b
 	r := b.maxOffset() - int64(stream.Uint64n(uint64(b.unit/2)))
@@ -109,13 +107,12 @@ func (b *Budget) setOffset(r int64) error {
 		divergence = vectorlayout.MaxLog * maxSum
 	}
 	b.maxSquaredDistance = limit + float64(b.offset) - (divergence+MaxError)*b.unit
-	// Distances hardly exceed Max, and a larger bound would admit longer
-	// vectors, whose noise is larger.
+	// Distances hardly exceed Max. A larger bound would admit longer vectors,
+	// which have larger noise.
 	b.maxSquaredDistance = math.Floor(min(b.maxSquaredDistance, 2.5*p.Max*b.unit))
-	// Record and Request check histogram bins one by one, so that v and c may
-	// have different sums and the computed divergence Σ v log v − Σ v log c may
-	// be negative. Its minimum is −log m_KL, for a uniform v and a c with all
-	// bins 1. Dis has the same minimum, because the JL part may be 0.
+	// The minimum of Dis is negative. Record and Request check bins one by one,
+	// so the sums of v and c may differ. For a uniform v and a c with all bins
+	// 1, Σ v log v − Σ v log c is −log m_KL. The JL part may be 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
 	if b.maxSquaredDistance < p.Max*b.unit || lowest > limit {
 		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
@@ -132,9 +129,9 @@ func (b *Budget) setOffset(r int64) error {
 
 // NewLargestScale calls New with the largest plaintext scale, up to
 // 2^ive.DistanceShift, at which distances fit. F and the scores grow with m̂,
-// so the scale must fall. The paper's m̂ = 1296 allows a scale of 2¹⁴. PCA-8,
-// which keeps one eighth of the wavelet coefficients, has m̂ = 2448 and allows
-// 2¹³.
+// so the scale must fall. The paper's m̂ = 1296 allows 2¹⁴. With PCA-8, which
+// keeps more wavelet components than the paper's choice, m̂ is 2448 and the
+// scale 2¹³.
 func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 	var first error
 	for p.Shift = ive.DistanceShift; p.Shift > 0; p.Shift-- {
@@ -156,7 +153,7 @@ func (b *Budget) Unit() float64 { return b.unit }
 func (b *Budget) Offset() int64 { return b.offset }
 
 // Bits returns the number of bits, without the sign, of the largest scaled
-// score of a Dis in [0, Max]. A word has room for 63.
+// score of a Dis in [0, Max]. 63 are available.
 func (b *Budget) Bits() float64 {
 	half := max(float64(b.offset), b.params.Max*b.unit-float64(b.offset))
 	return b.Cipher().Bits(half*ive.MaxScale, MaxError*b.unit*ive.MaxScale)
@@ -165,9 +162,9 @@ func (b *Budget) Bits() float64 {
 // MaxDistanceError bounds the error of a distance from noise and ε if the
 // request's r_s is scale.
 func (b *Budget) MaxDistanceError(scale int64) float64 {
-	// CheckNorms bounds the sum of both norms by √maxSquaredDistance. If one
-	// photo's norm is 0, the other's may be as large as this bound. The L1 norm
-	// of m̂ coordinates is at most √m̂ times their Euclidean norm.
+	// CheckNorms bounds the sum of both norms, so the norm of one photo may
+	// reach the whole bound if the other's is 0. The L1 norm of m̂ coordinates
+	// is at most √m̂ times their Euclidean norm.
 	norm1 := math.Sqrt(float64(b.params.JL) * b.maxSquaredDistance)
 	s, bins := float64(scale), float64(b.params.KL)
 	record := norm1 + math.Ldexp(maxSum, vectorlayout.ValueBits) + ive.EpsilonBound + 1 +
@@ -193,8 +190,8 @@ func (b *Budget) CheckNorms(record, request int64) error {
 func (b *Budget) MaxSquare() int64 { return int64(b.maxSquaredDistance / 4) }
 
 // Clamp shortens z to Σz² ≤ MaxSquare if necessary and reports whether it did.
-// Only photos far from the baseline are shortened. The order of their
-// neighbours suffers little, because all records are far from them.
+// Neighbours of a shortened photo, which lies far from the baseline, hardly
+// change their order, because all records are far from it.
 func (b *Budget) Clamp(z []int16) bool {
 	square := SquaredNorm(z)
 	if square <= b.MaxSquare() {

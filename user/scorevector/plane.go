@@ -9,38 +9,33 @@ import (
 	"cpar/user/ive"
 )
 
-// A split plane H divides the records at one level (0…β) of one field, a
-// dimension of the original feature vectors. Pruning subtrees needs the
-// request's distance from the plane, which the server computes as a score:
+// A split plane H divides the records at one level of one field, a dimension of
+// the original feature vectors. Pruning needs the request's distance from the
+// plane:
 //
 //	H        [ 0 … 1 at the field's position … 0,    −(level − centre_f) ]
 //	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]
 //	score    r_p·(level_s[f] − level), exact
 //
-// The vectors have one element for each of the |SF| fields that some tree
-// splits, and one more. level_s is the request's level and centre_f a reference
-// level of field f. r_p is a secret factor drawn per request. There is no
-// offset r and no random term ε as in distances, because the server must read
-// the sign. Exact means that the rounded score equals the integer for all
-// inputs and all noise, so the encrypted search takes the same path as the
-// plaintext search.
+// over the |SF| fields that some tree splits. centre_f is a reference level of
+// field f, and r_p a secret factor drawn per request. There is no r and no ε as
+// in scores of distances, because the server must read the sign. Exact means
+// that the rounded score equals the integer for every input and every noise, so
+// the encrypted search takes the same path as the plaintext search.
 //
-// Exactness needs noise below one half. The encryption noise e satisfies |e| ≤
-// 19, r_p is at most 255 and levels are 0…999. The score therefore errs by at
-// most the sum of
+// Exactness needs noise below one half. With encryption noise |e| ≤ 19, r_p ≤
+// 255 and levels 0…999, it is at most the sum of
 //
 //	the request's noise  19·(1 + 999)/2¹⁷                 = 0.145
 //	the record's noise   19·255·(Σ|level_s − centre| + 1)/2²⁸  < 0.355 up to a sum of 19,669
 //	both                 361·(|SF| + 1)/2⁴⁵               < 10⁻⁸
 //
-// Subtracting the centres makes levels small. If the centres are the means of
-// the fields, the six L1-normalised vectors of a photo and their means have
-// Σ|x| ≤ 6 each. One unit is 999/2 = 499.5 levels, and rounding adds up to 1.5
-// levels in each of 864 fields. Hence Σ|level_s − centre| ≤ 12·499.5 + 1296 =
-// 7,290. NewPlanes and Request check the sum for other centres.
+// Subtracting the centres makes levels small. Six L1-normalised vectors and
+// their means have Σ|x| ≤ 6 each. With 999/2 = 499.5 levels per unit and 1.5
+// levels of rounding in each of 864 fields, Σ ≤ 12·499.5 + 1296 = 7,290. For
+// other centres the sum is checked.
 //
-// The 64-bit word that holds the scaled score is below (255·999 + ½)·2⁴⁵ =
-// 2^62.96.
+// The 64-bit word of a score is below (255·999 + ½)·2⁴⁵ = 2^62.96.
 const (
 	PlaneRecordShift  = 28
 	PlaneRequestShift = 17
@@ -79,9 +74,8 @@ func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if err := cipher.Fits(MaxPlaneScale*float64(beta), 0.5); err != nil {
 		return nil, fmt.Errorf("making a plane budget: %w", err)
 	}
-	// The limit of Σ|level_s − centre|, in levels, is the rest of one half
-	// after the request's noise and the noise of both (see above), divided by
-	// the noise per level.
+	// The record's noise grows with the sum of levels. It may use the part of
+	// one half that the other two terms leave.
 	fixed := cipher.WorstNoise(1+float64(beta), 0)
 	perLevel := cipher.WorstNoise(0, MaxPlaneScale) - cipher.WorstNoise(0, 0)
 	p.limit = int64((0.5-1e-9-fixed)/perLevel) - 1
@@ -104,9 +98,9 @@ func (p *PlaneBudget) Scale(noise *ive.Noise) int64 {
 	return noise.Between(1<<PlaneScaleBits, MaxPlaneScale)
 }
 
-// Plane writes the vector of one plane into dst, which has Dim elements.
-// Parameter position is the index of the plane's field among the split fields,
-// and level is the level at which the plane splits. Errors wrap cpar.ErrInput.
+// Plane writes the vector of one plane into dst, of Dim elements. Parameter
+// position is the field's index among the split fields, and level the split
+// value. Errors wrap cpar.ErrInput.
 func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 	if len(dst) != p.Dim() || position < 0 || position >= len(p.centres) {
 		return fmt.Errorf("laying out a plane: field %d of %d into %d elements: %w", position, len(p.centres), len(dst), cpar.ErrInput)
@@ -120,9 +114,9 @@ func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 	return nil
 }
 
-// Request writes a request's vector for all planes into dst, which has Dim
-// elements. Parameter levels holds the photo's levels in the split fields, and
-// scale is r_p. Errors wrap cpar.ErrInput.
+// Request writes a request's vector for all planes into dst, of Dim elements.
+// Parameter levels holds the photo's levels in the split fields, and scale is
+// r_p. Errors wrap cpar.ErrInput.
 func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
 	if len(dst) != p.Dim() || len(levels) != len(p.centres) {
 		return fmt.Errorf("laying out a plane request: %d levels into %d elements, there are %d fields: %w",
@@ -149,8 +143,8 @@ func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
 	return nil
 }
 
-// Score returns the plaintext plane score r_p·(level_s − level), where scale is
-// r_p.
+// Score returns the plaintext plane score r_p·(level_s − level). Parameter
+// scale is r_p.
 func (p *PlaneBudget) Score(requestLevel, planeLevel int, scale int64) int64 {
 	return scale * int64(requestLevel-planeLevel)
 }

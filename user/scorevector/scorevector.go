@@ -24,8 +24,8 @@
 // Logarithms are rounded after multiplication by r_s.
 //
 // For profile "paper" the vector has 1296 + 48 + 3 = 1,347 elements. It joins
-// two of the paper's schemes under one key: PL1C-RF type 1, for L1, and PKLC-RF
-// type 1, for KL. Package letter implements both as the paper prints them.
+// the paper's schemes PL1C-RF type 1 (for L1) and PKLC-RF type 1 (for KL) under
+// one key. Package letter implements both as the paper prints them.
 package scorevector
 
 import (
@@ -49,14 +49,14 @@ func (b *Budget) Cipher() ive.Params {
 	return ive.Params{Dim: b.Dim(), RecordShift: b.params.Shift, RequestShift: b.params.Shift}
 }
 
-// NoiselessSlot returns the index of the last element of a record, which must
-// have no noise. Noise there would be multiplied by the request's r_s·Σz_s²,
-// about 2³², and would change a distance by up to 0.01.
+// NoiselessSlot returns the index of a record's last element. It must have no
+// noise, because it is multiplied by the request's r_s·Σz_s², about 2³², and
+// would change a distance by up to 0.01.
 func (b *Budget) NoiselessSlot() int { return b.Dim() - 1 }
 
-// Record writes a record's vector into dst, which has Dim elements. Parameter z
-// is the photo's JL vector, v its smoothed histogram, and epsilon a value drawn
-// by ive.Noise.Epsilon. Errors wrap cpar.ErrInput.
+// Record writes a record's vector into dst, of Dim elements. Parameter z is the
+// photo's JL vector, v its smoothed histogram, and epsilon comes from
+// ive.Noise.Epsilon. Errors wrap cpar.ErrInput.
 func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) error {
 	if err := b.checkLengths(dst, z, v); err != nil {
 		return fmt.Errorf("laying out a record: %w", err)
@@ -72,9 +72,8 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v is computed from the rounded v, so that it has the same
-	// rounding error as Σ v log c. The errors then cancel for similar
-	// histograms, which decide the ranks of the nearest photos.
+	// Σ v log v uses the rounded v, so that it has the same error as Σ v log c.
+	// The errors then cancel for similar histograms, which decide ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
@@ -98,11 +97,11 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	return nil
 }
 
-// Request writes a request's vector into dst, which has Dim elements. Parameter
-// z is the photo's JL vector and c its smoothed histogram. Parameter scale is
-// the r_s drawn by ive.Noise.Scale, which Dis needs to read the scores.
-// Parameter farthest is the maximum Σz² of the index's records, or 0 to assume
-// MaxSquare. Errors wrap cpar.ErrInput.
+// Request writes a request's vector into dst, of Dim elements. Parameter z is
+// the photo's JL vector, c its smoothed histogram, and scale, from
+// ive.Noise.Scale, the r_s with which Dis reads the scores. Parameter farthest
+// is the maximum Σz² of the index's records, or 0 for MaxSquare. Errors wrap
+// cpar.ErrInput.
 func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest int64) error {
 	if err := b.checkLengths(dst, z, c); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)
@@ -150,13 +149,13 @@ func (b *Budget) PlainScore(record, request []int64) int64 {
 	return s
 }
 
-// Dis converts a score to the distance D_L1 + D_KL in units of normalised
-// features. Parameter scale is the request's r_s. Because of rounding, noise
-// and ε, the result is inexact and may be negative.
+// Dis converts a score to D_L1 + D_KL in units of normalised features.
+// Parameter scale is the request's r_s. Rounding, noise and ε make the result
+// inexact, so it may be negative.
 //
-// The score, Comp in the paper, is r_s·(F·Dis − r). Hence Dis = (Comp/r_s +
-// r)/F. The paper's formula 2r + Σv² + Comp/r_s does not follow from its own
-// definitions of the vectors (the boxes).
+// The score, Comp in the paper, is r_s·(F·Dis − r), hence Dis = (Comp/r_s +
+// r)/F. The paper's 2r + Σv² + Comp/r_s does not follow from its boxes, the
+// definitions of the vectors.
 func (b *Budget) Dis(score, scale int64) float64 {
 	return (float64(score)/float64(scale) + float64(b.offset)) / b.unit
 }

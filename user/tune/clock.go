@@ -28,9 +28,9 @@ func readSome(items []dataset.Photo) (photos [][]byte) {
 	return photos
 }
 
-// timePhotos returns the median time, in milliseconds, to extract the features
-// of a photo, or 0 if there are no photos. Each time is the faster of two runs,
-// to exclude other load.
+// timePhotos returns the median time to extract the features of a photo in
+// milliseconds, or 0 if there are none. Each time is the faster of two runs, to
+// exclude other load.
 func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (float64, error) {
 	e := feature.NewExtractor()
 	var times []float64

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// Results on fewer than tooFew photos are too uncertain for a
-	// recommendation.
+	// Results on fewer than tooFew photos are uncertain.
 	tooFew = 100
 	// muchSlower is the largest acceptable ratio to the fastest profile's time
 	// per photo.
@@ -17,11 +16,10 @@ const (
 )
 
 // decide recommends a row. It considers the profiles whose merit, the harmonic
-// mean of precision P and recall R, differs from the best only by noise. Among
-// these, it excludes profiles that take more than muchSlower times as long as
-// the fastest, and recommends the one with the smallest index. It judges a
-// profile by its default ranker, unless the other ranker is better by more than
-// noise.
+// mean of precision P and recall R, is within noise of the best. Of those that
+// take at most muchSlower times as long as the fastest, it recommends the
+// profile with the smallest index. A profile is judged by its default ranker,
+// unless its other ranker is better by more than noise.
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {

@@ -32,15 +32,14 @@ type Measured struct {
 	Scheme string  `json:"scheme"`
 	Search string  `json:"search"`
 	MS     float64 `json:"ms"`
-	// Recall is the fraction of the ten nearest neighbours, as found by a scan,
-	// that this search finds too. Forest and cells visit 10 % of the records
-	// (AP-10, the approximation power of Section IV-A).
+	// Recall is the fraction of the scan's ten nearest neighbours that this
+	// search finds while visiting 10 % of the records (AP-10, Section IV-A).
 	Recall float64 `json:"recall_at_10"`
 }
 
 const (
-	// chooseFrom is the maximum number of photos that Choose measures. The time
-	// of a scan of more photos is extrapolated, because it grows linearly.
+	// chooseFrom is the maximum number of photos measured. For more photos, a
+	// scan's time is extrapolated linearly.
 	chooseFrom = 20000
 	// fastEnough is the time below which Choose prefers a scan. A scan is exact
 	// and reveals less, and users would not notice a faster search.
@@ -50,16 +49,16 @@ const (
 	worthIt     = 2
 	findsEnough = 0.8 // minimum recall of a search other than a scan
 	chooseAsked = 60  // number of requests measured
-	// neighbours is the number of neighbours that recall counts. The requested
-	// record itself does not count.
+	// neighbours is the number of neighbours counted by recall, without the
+	// requested record.
 	neighbours = rank.PaperNeighbours
 )
 
 // Choose measures schemes and prepares an index of the best scheme for the
-// collection. This is capia (a scan) if a scan is fast enough or the others
-// gain too little, and otherwise the faster of cpar and ivf. Choose takes
-// user.DefaultScheme for profiles with short vectors, which these schemes do
-// not hide, and for keys that do not allow all three.
+// collection: capia (a scan) if a scan is fast enough, and otherwise the faster
+// of cpar and ivf, if it gains enough. It chooses user.DefaultScheme for
+// profiles of short vectors, which these schemes do not hide, and for keys that
+// do not allow all three.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {
@@ -87,7 +86,7 @@ func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Op
 	}
 	c.decide(len(images))
 	if len(images) <= chooseFrom {
-		opt.Fitted = b.Fitted() // b was fitted to all images, so reuse its profile
+		opt.Fitted = b.Fitted() // b was fitted to all images
 	}
 	b, err = user.Setup(ctx, key, images, c.apply(opt))
 	return b, c, err

@@ -27,14 +27,13 @@ import (
 
 // Options configure Tune. The zero value is valid.
 type Options struct {
-	// PCA is X in the paper's PCA-X, which keeps one X-th of the wavelet
-	// coefficients. It applies to profile "paper". 0 means 32.
+	// PCA is X in the paper's PCA-X for profile "paper", which keeps 4096/X
+	// components of a wavelet feature. 0 means 32.
 	PCA int
-	// Photos are the files of the collection. Tune reads a few of them to
-	// measure the owner's time. If Photos is empty, the time is not measured.
+	// Photos are the collection's files. Tune reads a few to measure the
+	// owner's time. Without Photos, the time is not measured.
 	Photos []dataset.Photo
-	// Network is the image network that computed the embeddings. Tune measures
-	// its time too.
+	// Network is the network of the embeddings. Tune measures its time too.
 	Network *encoder.Encoder
 	// Keep, if not nil, caches the Tuning for the same collection and options.
 	// It must store values encrypted, because a Tuning derives from private
@@ -49,7 +48,7 @@ type Tuning struct {
 	Photos int `json:"photos"` // number of photos in the collection
 	// Rows are in the order of the constants of profiles and rankers.
 	Rows []Row `json:"rows"`
-	// LeftOut lists the profiles that cannot be fitted to the collection.
+	// LeftOut lists profiles unsuitable for the collection.
 	LeftOut     []LeftOut `json:"left_out"`
 	Recommended struct {
 		Profile profile.Kind `json:"profile"`
@@ -88,8 +87,8 @@ type LeftOut struct {
 	Reason  string       `json:"reason"`
 }
 
-// Tune evaluates at most maxTunePhotos photos. It evaluates fewer, but at least
-// minTunePhotos, if scans for all would read more than tuneReads records.
+// Tune evaluates at most maxTunePhotos photos. If the scans would read more
+// than tuneReads records, it evaluates fewer, but at least minTunePhotos.
 const maxTunePhotos, minTunePhotos, tuneReads = 4000, 500, 100_000_000
 
 // Tune cross-validates each profile and ranker on a collection, measures their
@@ -226,8 +225,7 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if r.fit.Profile, err = r.fit.Profile.ForCollection(vectors); err != nil {
 		return err
 	}
-	// Profile "paper" needs a secret projection. Its secret is forgotten,
-	// because the projection is used only here.
+	// Profile "paper" needs a secret projection. This secret is never reused.
 	if r.projector, err = r.fit.Profile.Projector(seed.Forgotten()); err != nil {
 		return err
 	}
@@ -257,8 +255,8 @@ type Plan struct {
 	Tune      Options
 }
 
-// Check rejects plans that Build rejects for every collection. If the plan does
-// not fix the profile, Check assumes one that allows any block width.
+// Check rejects plans that Build rejects for every collection. It assumes that
+// a profile not yet selected suits any block width.
 func (o Plan) Check() error {
 	if o.Suited || o.TryProfiles {
 		o.Profile = profile.Learned

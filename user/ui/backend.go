@@ -6,10 +6,10 @@
 //	           │         └ os.Root of each folder: photos, by opaque ids
 //	           └ in the URL fragment, which browsers do not send
 //
-// The program embeds the page and its resources, and the content security
-// policy limits the browser to this server. A client with the token can view
-// photos below the opened folders and write keywords beside them. guard.go
-// lists the requests that are refused.
+// The page is embedded in the program, and the content security policy limits
+// the browser to this server. A client with the token can view photos below the
+// opened folders and write keywords. guard.go lists the requests that are
+// refused.
 //
 // Decisions wait in memory until the user writes them. Each write changes the
 // photo's metadata in a run that can be undone.
@@ -25,15 +25,15 @@ import (
 )
 
 // A Backend performs the owner's operations for the page. It must be safe for
-// concurrent use. All paths come from Photos.
+// concurrent use. Photos returns the paths that the other methods take.
 type Backend interface {
 	Settings() Settings
 	Choose(Choice) error
-	// Photos lists the photos below the folders. The string skipped describes
-	// the other files, "" if none.
+	// Photos lists the photos below the folders. Result skipped describes the
+	// other files, or is "".
 	Photos(ctx context.Context) (paths []string, skipped string, err error)
-	// Skipped lists the files that Photos left out, except files that users
-	// expect to be left out.
+	// Skipped lists the files that Photos left out, except sidecars, system
+	// files and hidden files.
 	Skipped() []leftOut
 	// Locate returns a function that maps a photo's content digest to its
 	// records in the index. The function is nil if there is no index.
@@ -43,22 +43,22 @@ type Backend interface {
 	Content(path string) (content [32]byte, ok bool)
 	// Vocabulary returns the words of the index.
 	Vocabulary() []string
-	// Look returns the keywords and stored answers of a photo, without a
+	// Look returns the keywords and the stored answer of a photo. It sends no
 	// request.
 	Look(path string) (*Known, error)
 	// Annotate annotates photos and returns the answers obtained, in order. It
-	// returns an error after a failure of the cloud or an interrupt.
+	// returns an error if the cloud fails or ctx ends.
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData annotates a photo outside the folders.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
-	// LookData reads the keywords of a photo outside the folders, and Sidecar
-	// returns its sidecar.
+	// LookData reads the keywords of a photo outside the folders.
 	LookData(name string, data []byte) (*Known, error)
+	// Sidecar returns the sidecar of such a photo after a decision.
 	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
-	// Write writes changes as one run and returns the results obtained, in
-	// order.
+	// Write writes changes as one run that can be undone. It returns the
+	// results in order.
 	Write(ctx context.Context, list []Change) ([]library.Result, error)
-	// Runs lists the runs, newest first. Undo undoes the run with the given id.
+	// Runs lists the runs, newest first.
 	Runs() ([]library.Run, error)
 	Undo(ctx context.Context, id string) (*Undone, error)
 	Find(ctx context.Context, word string) ([]string, error)
@@ -71,16 +71,16 @@ type Settings struct {
 	Protects  string `json:"protects"`
 	Profile   string `json:"profile"`
 	Cloud     string `json:"cloud"`
-	Threshold int    `json:"threshold"` // in percent, the minimum probability of a likely keyword
-	Right     int    `json:"right"`     // in percent, as given to --right, 0 if --min-probability decides
+	Threshold int    `json:"threshold"` // minimum probability of a likely keyword in percent
+	Right     int    `json:"right"`     // value of --right in percent, 0 if --min-probability decides
 	KeepMtime bool   `json:"keep_mtime"`
 	Where     string `json:"where"` // sidecar or embedded
 	Style     string `json:"style"`
-	// Own is set if there is no index. Suggestions are then words of the
-	// network's own vocabulary.
+	// Own is set if there is no index. An image network then suggests words of
+	// its own vocabulary.
 	Own bool `json:"own"`
 
-	limit float64 // the threshold, not rounded
+	limit float64 // Threshold as an unrounded fraction
 }
 
 // A Choice changes settings. A nil field leaves its setting unchanged.
@@ -91,7 +91,7 @@ type Choice struct {
 	KeepMtime *bool   `json:"keep_mtime,omitempty"`
 }
 
-// Known holds the keywords and suggestions of a photo.
+// Known holds the keywords and stored suggestions of a photo.
 type Known struct {
 	Yours    []string // entered by people
 	Machine  []string // written by a run, not yet accepted
@@ -117,9 +117,9 @@ type CloudView struct {
 	Observations []leakage.Observation `json:"parts"`
 	Learnt       string                `json:"learnt"`
 	Sent         int                   `json:"sent"`     // bytes including protocol overhead
-	Received     int                   `json:"received"` // bytes, by this machine
-	Visited      int                   `json:"visited"`  // records
-	Bytes        int                   `json:"bytes"`    // of the request
+	Received     int                   `json:"received"` // bytes of the reply
+	Visited      int                   `json:"visited"`  // number of records scored
+	Bytes        int                   `json:"bytes"`    // length of the request
 	// Start holds the first bytes of the request as sent.
 	Start []byte `json:"start"`
 
@@ -131,7 +131,8 @@ type Decision struct {
 }
 
 // A Change is a decision to write to a photo. If Likely is set, likely
-// suggestions without a decision are written as machine keywords.
+// suggestions on which the user has not decided are written as machine
+// keywords.
 type Change struct {
 	Path string
 	Decision
@@ -140,12 +141,12 @@ type Change struct {
 
 type Written struct {
 	Run    string   `json:"run"`
-	File   string   `json:"file"` // base name of the last changed file, "" if none
+	File   string   `json:"file"` // base name of the last changed file, or ""
 	Added  []string `json:"added"`
 	Files  int      `json:"files"`
 	Photos int      `json:"photos"`
 	Failed []Failed `json:"failed"`
-	// Pending counts the decisions not yet written.
+	// Pending counts the decisions that are not yet written.
 	Pending pending `json:"pending"`
 }
 
@@ -157,8 +158,8 @@ type Failed struct {
 }
 
 type Undone struct {
-	Restored  int      `json:"restored"`  // restored byte for byte
-	Retracted int      `json:"retracted"` // later changed, lost only the run's keywords
-	Left      int      `json:"left"`      // could not be changed
-	Paths     []string `json:"-"`         // of the photos
+	Restored  int      `json:"restored"`  // files restored byte for byte
+	Retracted int      `json:"retracted"` // files changed since, which lost only the run's keywords
+	Left      int      `json:"left"`      // files that could not be changed
+	Paths     []string `json:"-"`         // of photos
 }

@@ -15,20 +15,21 @@ import (
 	"cpar/photo/decode"
 )
 
-// Bounds of photos dropped onto the page.
+// Limits for photos dropped onto the page.
 const (
-	maxDropBytes = 256 << 20 // of one photo, and of all kept photos together
+	maxDropBytes = 256 << 20 // bytes of one photo, and of all kept photos together
 	maxDropped   = 4
-	// maxCompared bounds the bytes read to find a renamed photo. Beyond this
-	// number, only photos of the same name or size are compared.
+	// maxCompared is the maximum number of bytes read to find a renamed photo.
+	// If the folders hold more, only photos of the same name or size are
+	// compared.
 	maxCompared = 2 << 30
 )
 
 // The type dropped holds the last photos that were dropped onto the page and
-// are in no folder.
+// were not found in the folders.
 type dropped struct {
 	by   *lru.Cache[string, *drop]
-	most int // maximum total of bytes
+	most int // maximum number of bytes in total
 	// The channel receiving admits one photo at a time, because each may be as
 	// large as all kept photos.
 	receiving chan struct{}
@@ -60,7 +61,7 @@ func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	return x
 }
 
-// bound evicts photos in LRU order until the rest fits.
+// bound evicts the least recently used photos until the rest fits.
 func (d *dropped) bound() {
 	sum := 0
 	for _, x := range d.by.Values() {
@@ -81,9 +82,9 @@ func baseName(name string) string {
 	return name
 }
 
-// match finds the photo in the folders with the same image as the dropped
-// photo. It compares photos of the same name or size first. The result whole
-// reports whether match compared all photos.
+// match finds the photo in the folders that has the same image as a dropped
+// photo. It first compares photos of the same name or size. Result whole
+// reports whether it compared all photos.
 func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
 	want := decode.ContentDigest(data)
 	all, _ := s.photos.list()
@@ -114,8 +115,8 @@ func (s *Server) match(ctx context.Context, name string, data []byte) (found *sh
 	return nil, whole, nil
 }
 
-// contentOf returns the digest of a photo's image, cached while the file's size
-// and time are unchanged.
+// contentOf returns the digest of a photo's image. It caches the digest while
+// the file's size and time stay the same.
 func (s *Server) contentOf(p *shelfPhoto) ([32]byte, error) {
 	info, err := s.photos.stat(p)
 	if err != nil {
@@ -142,7 +143,8 @@ func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if err = errors.Join(err, a.Err); err != nil {
 		return err
 	}
-	// Store a new value, because another request may be reading the old one.
+	// Store a new value, because another goroutine may be reading the old
+	// value.
 	asked := *x
 	asked.known.Asked, asked.known.Keywords, asked.known.Near = true, a.Keywords, a.Near
 	if s.dropped.by.Contains(x.id) { // otherwise it was evicted in the meantime

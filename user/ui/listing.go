@@ -16,35 +16,34 @@ import (
 )
 
 // A listing is an ordered selection of photos that stays the same while the
-// user works on it. The page loads the visible part and names photos by their
-// positions, so that no message grows with the library.
+// user works on it. The page loads only the visible part and refers to photos
+// by position, so that messages stay short for large libraries.
 type listing struct {
-	word string // set if the listing reviews a word
+	word string // the word whose suggestions the listing reviews, or ""
 	rows []row
 }
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // the suggestion of listing.word, if set
+	c     candidate // the suggestion of listing.word, if there is one
 }
 
 const (
 	maxListings = 24
-	maxRows     = 500 // per call
+	maxRows     = 500 // rows per call
 )
 
-// A filter selects photos. An empty field selects all.
+// A filter selects photos. An empty field restricts nothing.
 type filter struct {
 	// Show is untagged, likely, maybe, or undecided.
 	Show   string `json:"show,omitempty"`
 	Word   string `json:"word,omitempty"` // a keyword or a suggestion
 	Folder string `json:"folder,omitempty"`
-	From   string `json:"from,omitempty"` // dates of files, such as 2026-11-25
+	From   string `json:"from,omitempty"` // first and last modification date, such as 2026-11-25
 	To     string `json:"to,omitempty"`
 	// Review lists the photos for which Word is suggested, likeliest first.
-	// Faint includes suggestions below 25 %.
 	Review bool `json:"review,omitempty"`
-	Faint  bool `json:"faint,omitempty"`
+	Faint  bool `json:"faint,omitempty"` // include suggestions below 25 %
 	// At is the id of a photo whose position the page requests.
 	At string `json:"at,omitempty"`
 }
@@ -75,8 +74,8 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error)
 	out := struct {
 		Listing  string  `json:"listing"`
 		Total    int     `json:"total"`
-		At       int     `json:"at"`     // position of the photo filter.At, or -1
-		Likely   int     `json:"likely"` // rows that are likely, if the listing reviews a word
+		At       int     `json:"at"`     // position of photo filter.At, or -1
+		Likely   int     `json:"likely"` // number of rows with a likely suggestion of the reviewed word
 		Surveyed int     `json:"surveyed"`
 		Of       int     `json:"of"`
 		Rows     []entry `json:"rows"` // the first rows
@@ -126,8 +125,9 @@ func (s *Server) filter(all []*shelfPhoto, f filter) (*listing, error) {
 	return x, nil
 }
 
-// shows returns a test for the parts of a filter that depend on keywords. The
-// test also returns the suggestion of the filter's word.
+// shows returns a function that tests photos for the parts of a filter that
+// depend on keywords. The function also returns the suggestion of the filter's
+// word.
 func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	threshold, word := s.backend.Settings().limit, metadata.Fold(f.Word)
 	is := map[string]func(*summary, Decision) bool{
@@ -170,12 +170,13 @@ func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	}, nil
 }
 
-// open reports whether a photo has an undecided suggestion that satisfies kind.
+// open reports whether a photo has an undecided suggestion for which kind
+// returns true.
 func (x *summary) open(d Decision, kind func(candidate) bool) bool {
 	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
 }
 
-// day parses a date and adds days. The zero time stands for an empty date.
+// day parses a date and adds days. For an empty text it returns the zero time.
 func day(text string, add int) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -247,7 +248,8 @@ func (s *Server) folders() []string {
 	return slices.Compact(out)
 }
 
-// A leftOut is a file that the page cannot show or annotate, and the reason.
+// A leftOut value is a file that the page cannot show or annotate, with the
+// reason.
 type leftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`

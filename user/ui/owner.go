@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword on the page. One in ten
-	// such keywords is right.
+	// guess is the minimum probability of a keyword that the page shows. Of
+	// keywords with this probability, one in ten is right.
 	guess = 0.1
 	// maxShownWords bounds the keywords shown and written per photo.
 	maxShownWords = 12
@@ -41,13 +41,12 @@ type LibraryOptions struct {
 	// Threshold is the minimum probability of keywords written without
 	// confirmation.
 	Threshold float64
-	// Right is the share of correct keywords from which the threshold was
-	// computed, or 0 if the threshold was given. ThresholdOf returns the
-	// threshold for a share.
-	Right       float64
+	// Right is the share of correct keywords from which Threshold was computed,
+	// or 0 if the user gave the threshold.
+	Right float64
+	// ThresholdOf returns the threshold for a share of correct keywords.
 	ThresholdOf func(right float64) float64
-	// Params selects the search parameters of an index.
-	Params func(*device.Index) (cpar.Params, error)
+	Params      func(*device.Index) (cpar.Params, error)
 	// Cloud is the cloud's address for display.
 	Cloud string
 }
@@ -57,14 +56,14 @@ type LibraryBackend struct {
 	library *library.Library
 	o       LibraryOptions
 
-	asking sync.Mutex // an index does not allow concurrent use
+	asking sync.Mutex // held while index is used, because an index does not allow concurrent use
 	index  *device.Index
-	// state is a copy of the index after the last request, for methods that
-	// only read.
+	// state is a copy of index after the last request. Methods that only read
+	// use it without the lock.
 	state atomic.Pointer[device.Index]
 
 	mu      sync.Mutex
-	also    map[string][]string // further files of a photo's shot
+	also    map[string][]string // a photo's other files, such as raw files, by path
 	skipped []leftOut
 	chosen  choices
 }
@@ -124,15 +123,15 @@ func (w *LibraryBackend) Choose(c Choice) error {
 	return nil
 }
 
-// Skipped lists the files that the last listing left out.
+// Skipped lists the files that the last call of Photos left out.
 func (w *LibraryBackend) Skipped() []leftOut {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.skipped)
 }
 
-// Locate fetches all photo identities of the index, so that the cloud does not
-// learn which photos the user looks at.
+// Locate fetches the identities of all photos in the index, so that the cloud
+// does not learn which photos the user looks at.
 func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
 	return w.state.Load().Locate(ctx)
 }
@@ -143,7 +142,7 @@ func (w *LibraryBackend) Content(path string) ([32]byte, bool) { return w.librar
 
 func (w *LibraryBackend) Vocabulary() []string { return w.state.Load().Keywords() }
 
-// keepState copies the index for readers. The caller holds asking.
+// keepState copies the index to state. The caller holds asking.
 func (w *LibraryBackend) keepState() {
 	x := *w.index
 	w.state.Store(&x)
@@ -215,8 +214,8 @@ func (w *LibraryBackend) options() library.Options {
 	return o
 }
 
-// Look reads a photo's stored answer and the keywords of the photo and its
-// sidecars.
+// Look reads the stored answer of a photo, and the keywords in the photo and
+// its sidecars.
 func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err
@@ -287,8 +286,8 @@ func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer
 	return answers[:told], err
 }
 
-// Write writes changes as one run. It sends nothing, so the cloud does not see
-// when the user writes.
+// Write writes changes as one run. It sends nothing, so the cloud does not
+// learn when the user writes.
 func (w *LibraryBackend) Write(ctx context.Context, list []Change) ([]library.Result, error) {
 	return w.write(ctx, list, w.Look)
 }
@@ -316,7 +315,7 @@ func (w *LibraryBackend) write(ctx context.Context, list []Change, look func(pat
 		results[at[n]] = r
 		n++
 	})
-	for _, i := range at[n:] { // an interrupt left these changes out
+	for _, i := range at[n:] { // an interrupt prevented these changes
 		results[i].Err = cmp.Or(err, context.Canceled)
 	}
 	return results, err

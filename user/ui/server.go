@@ -26,16 +26,17 @@ var embedded embed.FS
 type Options struct {
 	// Folders hold the photos. No file outside them is read or written.
 	Folders []string
-	// Port is the port on loopback, 0 for any free port.
+	// Port is the port on loopback. 0 selects a free port.
 	Port    int
 	Backend Backend
-	// Ready receives the address, with the token in its fragment.
+	// Ready receives the page's address, which contains the token in its
+	// fragment.
 	Ready func(address string) error
 }
 
 type Server struct {
 	backend Backend
-	host    string // address and port as a browser sends them
+	host    string // address and port as browsers send them
 	token   string
 	photos  *shelf
 	thumbs  *thumbnails
@@ -93,7 +94,7 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 }
 
 // serve serves until the context ends. It then cancels requests in progress and
-// waits for them briefly.
+// waits for them for up to two seconds.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
 	s.surveying.Go(func() { s.surveyAll(ctx) })

@@ -14,22 +14,24 @@ import (
 	"cpar/photo/decode"
 )
 
-// Lengths of the longer side in pixels, for the grid and for one photo.
+// Lengths of a thumbnail's longer side in pixels, in the grid and for one
+// photo.
 const (
 	smallSide = 400
 	largeSide = 1800
 )
 
-// Maximum numbers of cached thumbnails, about 40 MB and 10 MB.
+// Maximum numbers of cached thumbnails, which take about 40 MB and 10 MB.
 const (
 	maxSmall = 1500
 	maxLarge = 24
 )
 
-// thumbnails scales images for the page and caches them in memory.
+// The type thumbnails scales images for the page and caches the results in
+// memory.
 type thumbnails struct {
 	small, large *lru.Cache[string, []byte] // JPEG files by name
-	// The mutex one serializes decoding. Serial decoding limits memory and
+	// The mutex one admits one decoding at a time. This limits memory and
 	// finishes the first images early.
 	one sync.Mutex
 }
@@ -38,8 +40,8 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get returns the thumbnail of the image that the function read returns. name
-// identifies the image in the cache.
+// get returns the thumbnail of the image that the function read returns.
+// Parameter name identifies the image in the cache.
 func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) ([]byte, error) {
 	kept, side := t.small, smallSide
 	if large {
@@ -50,7 +52,7 @@ func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) (
 	}
 	t.one.Lock()
 	defer t.one.Unlock()
-	if made, ok := kept.Get(name); ok { // another call made it while this one waited
+	if made, ok := kept.Get(name); ok { // another call made it in the meantime
 		return made, nil
 	}
 	data, err := read()

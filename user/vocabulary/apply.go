@@ -7,7 +7,7 @@ import (
 	"cpar/model/rank"
 )
 
-// Word returns the word to write in place of word, which may be the same.
+// Word returns the word to write in place of word.
 func (v *Vocabulary) Word(word string) string {
 	if v == nil {
 		return word
@@ -80,7 +80,7 @@ func (v *Vocabulary) Related(begun string) (words []string) {
 	if v.Empty() || begun == "" {
 		return nil
 	}
-	meant := map[string]bool{} // words to write, folded, that begin with begun or lie below such words
+	meant := map[string]bool{} // folded words to write that match
 	for _, w := range v.all() {
 		if strings.HasPrefix(fold(w), begun) {
 			meant[fold(v.Word(w))] = true

@@ -13,16 +13,15 @@ import (
 
 // A List is a keyword list exported by a photo program.
 type List struct {
-	// Paths are the places of words in the hierarchy, each from the top to a
-	// word.
+	// Paths are the hierarchies, each from the top to a word.
 	Paths [][]string
 	// Synonyms maps synonyms to words of the list.
 	Synonyms map[string]string
 }
 
-// ReadList reads a keyword list in one of two forms. Lightroom's export is
-// indented by tabs, with synonyms in braces and categories in brackets. The
-// other form has one path per line, separated by / (digiKam) or | (Lightroom).
+// ReadList reads a keyword list in one of two forms: Lightroom's export,
+// indented by tabs with synonyms in braces and categories in brackets, or one
+// hierarchy per line, with the separator of digiKam (/) or of Lightroom (|).
 func ReadList(text []byte) (*List, error) {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	switch {
@@ -86,8 +85,8 @@ func split(line string) []string {
 }
 
 // FromLists returns a vocabulary with the parents and synonyms of lists. Result
-// leftOut lists the words that it left out: unusable words, names of people,
-// and further places of a word that occurs in several places.
+// leftOut lists unusable words, names of people, and repetitions of a word
+// after its first place.
 func FromLists(lists ...*List) (v *Vocabulary, leftOut []string, err error) {
 	f := file{Parents: map[string]string{}, Synonyms: map[string]string{}}
 	placed := map[string]string{} // from folded words to paths

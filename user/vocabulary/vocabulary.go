@@ -33,8 +33,8 @@ const MaxBytes = 1 << 20
 type Vocabulary struct {
 	file file
 
-	written map[string]string   // by folded word, the word to write
-	parents map[string][]string // by folded word to write, its parents as they are written
+	written map[string]string   // by folded word: the word to write
+	parents map[string][]string // by folded word to write: its parents
 	never   map[string]bool     // folded words that are never suggested
 }
 

@@ -43,7 +43,7 @@ func New(key seed.Secret) *Cipher {
 }
 
 // Seal encrypts plain under the next nonce and appends the result to dst. Open
-// needs the same binding, which is authenticated but not stored.
+// needs the same binding, which is not stored.
 func (b *Cipher) Seal(dst []byte, nonces *seed.Stream, plain, binding []byte) []byte {
 	var nonce [nonceSize]byte
 	nonces.Read(nonce[:]) // never fails

@@ -9,13 +9,12 @@
 //	vector           ─▶ Request ─▶ ReplyReader: r_s (kept) + t = Sᵀ(wV_s + e_s), order, planes (sent)
 //	reply            ─▶ ReplyReader.Read ─▶ neighbours with Dis = (Comp/r_s + r)/F
 //
-// Package scorevector lays out the vectors, ive encrypts them, and ope encrypts
-// split values. A plane splits the records at one value of one dimension. C(V)
-// is an encrypted vector, C(H) an encrypted plane, and Comp a score. S, w and e
-// are the key, plaintext scale and noise of package ive, and r_s, r and F the
-// scales of package scorevector. An index of scheme capia has neither forest
-// nor cells. Package letter implements the constructions as the paper prints
-// them. SECURITY.md lists what the server learns.
+// Package scorevector lays out the vectors with the secrets r_s and r and the
+// unit F, ive encrypts them with key S, scale w and noise e, and ope encrypts
+// split values. C(V) and C(H) are encrypted vectors and planes (splits at one
+// value of one dimension), and Comp is a score. An index of scheme capia has
+// neither forest nor cells. Package letter implements the constructions as the
+// paper prints them. SECURITY.md lists what the server learns.
 package aspe
 
 import (
@@ -43,8 +42,8 @@ type Index struct {
 	// planeLimit is the maximum sum, over the split fields, of a request's
 	// distances from the centres.
 	planeLimit int64
-	// vectors and planes return the keys for vectors of m elements. They create
-	// a key, of 8·m² bytes, on first use.
+	// vectors and planes return keys, which hold 8·m² bytes each and are
+	// created on first use.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
 }

@@ -130,9 +130,9 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 	return nil
 }
 
-// centres returns the mean value of each field. Package scorevector bounds the
-// vectors' distances from the centres, and only the mean is certain to keep
-// that bound. The midpoint of a field's range may exceed it.
+// centres returns the mean value of each field. If vectors keep the budget of
+// package scorevector, so does their mean. The midpoint of a field's range need
+// not.
 func centres(points [][]uint16, fields []int) []uint16 {
 	c := make([]uint16, len(fields))
 	for i, f := range fields {

@@ -27,7 +27,7 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	if err != nil {
 		return nil, err
 	}
-	// Clamp copies, so that the collection's own vectors stay as they are.
+	// Clamp copies of the collection's vectors.
 	records := slices.Clone(c.Records)
 	for i := range records {
 		records[i].Z = slices.Clone(records[i].Z)
@@ -74,8 +74,8 @@ func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, 
 	return near[:min(len(near), rank.MostNeighbours)], nil
 }
 
-// Scanner returns a function that scores n records as the server does, on one
-// core, so that its time can be measured.
+// Scanner returns a function that scores n records with the server's kernels on
+// one core, for timing.
 func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {

@@ -37,10 +37,10 @@ func (o Order) bytes() uint8 {
 	return 2
 }
 
-// An orderEncoder encodes a level of a field, taken from a split or a request,
-// as an order ciphertext, OPE(V[s]) in the paper. Parameter field is a position
-// among the split fields SF. A request's ciphertext is at most a split's
-// ciphertext exactly if this holds for their levels.
+// An orderEncoder encodes a field's level, from a split or a request, as an
+// order ciphertext, OPE(V[s]) in the paper. Parameter field is a position among
+// the split fields SF. A request's ciphertext is at most a split's exactly if
+// this holds for their levels.
 type orderEncoder func(field int, level uint16) (cpar.OrderCiphertext, error)
 
 func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder, error) {

@@ -17,9 +17,9 @@ import (
 type Split uint8
 
 const (
-	// SplitPCA splits along principal components of a photo's 864 levels
-	// (quantised features). It finds more neighbours for the same number of
-	// visited records (measured in eval, structures).
+	// SplitPCA splits along principal components of the 864 levels (quantised
+	// features). It finds more neighbours for the same number of visited
+	// records (package eval, structures).
 	SplitPCA Split = 0
 	// SplitOriginal splits the levels themselves, as in the paper.
 	SplitOriginal Split = 1
@@ -34,12 +34,11 @@ func ParseSplit(name string) (Split, error) { return splits.Parse(name, cpar.Err
 // splitComponents is the number of principal components that planes may split.
 const splitComponents = 64
 
-// A splitter converts levels to points in the space of the planes. The zero
-// value returns the levels.
+// A splitter converts levels to points that planes split. The zero value
+// returns the levels.
 type splitter struct {
-	// basis holds principal components of the levels that L1 compares. The
-	// distance between two points along one component is at most their L2
-	// distance, which is at most their L1 distance.
+	// basis covers only the levels compared by L1 distance. Along a component,
+	// the distance is at most L2, and L2 is at most L1.
 	basis *pca.Basis
 	// step is the number of levels per unit of a point.
 	step float64

@@ -57,9 +57,8 @@ func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, er
 	return rows, nil
 }
 
-// Search performs the server's search on plaintext. It uses the request's
-// secret scale, so that scores equal the server's up to noise. Function trace,
-// if not nil, receives every visit.
+// Search performs the server's search on plaintext with the request's scale, so
+// that scores are comparable. Function trace, if not nil, receives every visit.
 func (t *Twin) Search(request index.ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	reading, ok := request.(*ReplyReader)
 	if !ok {
@@ -116,8 +115,8 @@ type plainSpace struct {
 	point      []uint16
 	scale      int64 // r_s
 	planeScale int64 // r_p
-	// mHat is m̂, the number of JL coordinates. It converts plane distances to
-	// squared JL units.
+	// mHat is m̂, the number of JL coordinates, which converts plane distances
+	// to squared JL units.
 	mHat float64
 }
 
@@ -164,9 +163,9 @@ func (s *plainSpace) Fields() []kdforest.Field {
 	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
 }
 
-// Beyond reports whether a plane is farther away than the record with the score
-// worst. It does in plaintext what the paper's type-2 comparison does, with
-// three quarters of the distance to the plane, in squared JL units.
+// Beyond is the plaintext of the paper's type-2 comparison. It reports whether
+// three quarters of the distance to the plane, in squared JL units, exceed the
+// record score worst.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	p := s.index.part.planes[plane]
 	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.part.split.unit()
@@ -174,8 +173,8 @@ func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	return far-float64(s.scale*s.index.budget.Offset()) > float64(worst)
 }
 
-// Distance returns the plaintext score of a plane, r_p·|V_s[f] − split|, where
-// V_s[f] is the request's coordinate.
+// Distance returns the plaintext score r_p·|V_s[f] − split| of a plane and the
+// request's coordinate V_s[f].
 func (s *plainSpace) Distance(plane uint32) float64 {
 	p := s.index.part.planes[plane]
 	return math.Abs(float64(s.planeScale * (int64(s.point[p.Dim]) - int64(p.Value))))

@@ -165,8 +165,8 @@ func encryptedRows(ctx context.Context, w *index.Writer, kind cpar.SegmentKind, 
 	return w.Bytes(kind, wire.AppendWords(nil, words))
 }
 
-// eachPlane calls f for every plane with its number, the position of its field
-// among the split fields SF, and its level.
+// eachPlane calls f with every plane's number, the position of its field among
+// the split fields SF, and its level.
 func (b *Builder) eachPlane(f func(plane, field int, level uint16) error) error {
 	for i, p := range b.part.planes {
 		field, _ := slices.BinarySearch(b.fields, p.Dim)

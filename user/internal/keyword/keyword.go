@@ -3,12 +3,12 @@
 //	words ─▶ numbers (Dictionary) ─▶ padded block, 64 bytes ─▶ AES-256-GCM, 92 bytes
 //	                              └▶ Table ─▶ pages of 256 records, and a tail
 //
-// Blocks are for schemes in which the server returns keywords. Pages are for
-// schemes in which the owner holds all keywords. They take a fifth of the
-// space. All blocks have the same length, and so do all pages of an index,
-// which hides the number of keywords. A block is bound to its index and record,
-// and a page to its index and position, so the server cannot substitute either.
-// The dictionary is stored encrypted in the owner's profile and ledger.
+// Blocks are for schemes whose server returns keywords. Pages are for schemes
+// whose owner holds all keywords, and take a fifth of the space. All blocks
+// have one length and all pages of an index have one length, which hides the
+// number of keywords. A block is bound to its index and record, and a page to
+// its index and position, so the server cannot substitute either. The
+// dictionary is stored encrypted in the owner's profile and ledger.
 package keyword
 
 import (

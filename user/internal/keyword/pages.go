@@ -15,21 +15,21 @@ import (
 
 // A stored table consists of pages and a tail of two parts: an incomplete page,
 // and amendments, which replace keywords in full pages. A page is bound to its
-// number and the epoch (the generation that wrote all pages), and the tail to
-// its generation, so that outdated data do not decrypt.
+// number and the epoch (the generation of table.go), and the tail to the
+// generation, so that outdated data do not decrypt.
 //
 //	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
 //	amendments  epoch (u64), number (u16), for each: record (u32), count (u8), numbers;
 //	            zeros to the end
 
 const (
-	// amendmentSize is the length of the amendments' plaintext in bytes, of
-	// which amendmentRoom bytes are available for entries.
+	// amendmentSize is the length of the amendments' plaintext in bytes,
+	// amendmentRoom the part available for entries.
 	amendmentSize = cpar.KeywordAmendmentBytes - aead.Overhead
 	amendmentRoom = amendmentSize - 8 - 2
-	// recentPages is the number of pages from which on a segment is complete. A
-	// new page joins an incomplete segment, which keeps the number of segments
-	// small, and an update uploads few old pages again.
+	// recentPages is the number of pages that complete a segment. Filling a
+	// page uploads at most this number of pages, and the number of segments
+	// stays small.
 	recentPages = 2
 )
 

@@ -16,10 +16,10 @@ import (
 //	amendments: record ─▶ its keywords now, where a full page holds others
 //
 // An update appends to the tail, moves full pages out of it, and re-encrypts
-// it. If the keywords of a record in a full page change, the tail receives an
-// amendment, so an observer cannot tell whether keywords changed. The words of
-// removed records stay in their pages. If the amendments or the tail overflow,
-// all pages are rewritten. The epoch is the generation of the last rewrite.
+// it. Changed keywords of a record in a full page become an amendment in the
+// tail, so an observer cannot tell whether keywords changed. The words of
+// removed records stay in their pages. If the amendments or a page overflow,
+// all pages are rewritten. The epoch is the generation of that rewrite.
 //
 // A Table is immutable.
 type Table struct {
@@ -37,8 +37,7 @@ type Table struct {
 
 const pageRecords = cpar.KeywordPageRecords
 
-// The type lists stores the lists of keyword numbers of all records
-// consecutively.
+// The type lists stores the lists of keyword numbers consecutively.
 type lists struct {
 	counts  []byte   // number of keywords of each record
 	numbers []uint16 // the lists of all records

@@ -1,10 +1,10 @@
 // Package local is the owner's side of scheme local, in which the owner
-// searches a downloaded copy of the index.
+// searches the index.
 //
 //	rows, 32 per block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
 //	all segments       ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
 //
-// The server only stores the blocks. A row is the plaintext vector of a record.
+// The server only stores the blocks. A row is a record's plaintext vector.
 package local
 
 import (
@@ -61,8 +61,8 @@ func (s *cipher) binding(block uint32) []byte {
 // Encrypt encrypts blocks. A block holds a count, up to LocalBlockRecords
 // records, and zeros.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
-	// The nonces depend on the block number, because no nonce may be used for
-	// two block numbers.
+	// The nonces depend on the block number, because none may be used for two
+	// numbers.
 	number := uint32(first / cpar.LocalBlockRecords)
 	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
 	plain := make([]byte, s.bytes()-aead.Overhead)

@@ -29,8 +29,8 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
-	// refills is set if incoming starts with the records of an incomplete unit
-	// (a group or block), which is encrypted again.
+	// refills is set if incoming starts with records of an incomplete unit
+	// (group or block).
 	refills   bool
 	clustered bool
 	// words holds the keywords of all records.
@@ -251,8 +251,8 @@ func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, or
 	return b, b.divide(ctx)
 }
 
-// RowsOf converts vectors to rows. Result clamped is the number of vectors that
-// had to be shortened.
+// RowsOf converts vectors to rows. Result clamped is the number of shortened
+// vectors.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
 	for i, v := range vectors {
@@ -313,8 +313,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf returns the keywords of every record, or none for a removed
-// record. The owner must hold the keywords.
+// KeywordsOf returns the keywords of every record, which must be held, or none
+// for a removed record.
 func (x *Index) KeywordsOf() ([][]string, error) {
 	table := x.keywords.Load()
 	if table == nil {

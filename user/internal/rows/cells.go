@@ -16,14 +16,13 @@ import (
 
 // Scheme sealed can divide its records into C cells of equal size (groups of
 // neighbours, package kmeans). Row i then packs one record of each cell. A
-// request is scored against one cell, and the server does not learn which.
-// Records added later belong to no cell, and every request is scored against
-// them.
+// request is scored against one cell, hidden from the server. Records added
+// later belong to no cell, and every request is scored against them.
 //
 //	records 0 … n−1 ─▶ cells ─▶ rows of C ║ groups     segment cells: cell and row of each record
 //	records n …     ─▶ rows of one        ║ groups
 
-// A Clustered cipher encrypts rows that pack one record of each cell.
+// A Clustered cipher encrypts rows of several records.
 type Clustered interface {
 	Unit() (records, bytes int)
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
@@ -36,14 +35,13 @@ type Clustered interface {
 	ReadStatic(r *wire.Reader) error
 }
 
-// logClustered is log₂ of the default number of cells in an index of at least
-// minRecordsForCells records. In smaller indexes, cells would lengthen requests
-// more than they shorten replies.
+// logClustered is log₂ of the default number of cells in a large index. Below
+// minRecordsForCells records, cells would lengthen requests more than they
+// shorten replies.
 const logClustered, minRecordsForCells = 3, 50_000
 
-// LogCells returns log₂ of the default number of cells for n records. It is 0
-// for vectors with a histogram, which leave no room for several records in a
-// row.
+// LogCells returns log₂ of the default number of cells for n records, 0 for
+// vectors with a histogram, which leave no room for several records in a row.
 func (q *Quantiser) LogCells(n int) int {
 	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 {
 		return logClustered
@@ -102,8 +100,7 @@ func (b *Builder) clusteredRows() writing {
 	}}}
 }
 
-// CellBytes returns the length, in bytes, of the cells in the plaintext of
-// their segment.
+// CellBytes returns the plaintext length of the cells in bytes.
 func CellBytes(q *Quantiser, n, clusters int) int { return 16 + clusters*(4*q.Dim()+(n+7)/8) }
 
 func (b *Builder) writeCells(w *index.Writer) error {

@@ -27,23 +27,22 @@ type Cipher interface {
 	// size of a unit in bytes.
 	Unit() (records, bytes int)
 	// Encrypt encrypts new records in units, of which the last may be
-	// incomplete. Parameter first is the number of the first new record,
-	// counted among those outside cells. It is the first of a unit. Secret
-	// fresh must not be used for anything else. Result hints may be nil.
+	// incomplete. Parameter first is the number of the first record, which
+	// starts a unit, among those outside cells. Secret fresh must be used for
+	// this call alone. Result hints may be nil.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop subtracts a segment of the previous generation from the integrity
-	// sums. Parameter unit is the number of its first unit.
+	// Drop subtracts a segment of the previous generation, whose first unit has
+	// number unit, from the integrity sums.
 	Drop(segment []byte, unit int) error
 	// Finish writes the segments of the cipher other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes the records of a segment to the function each. Parameter
-	// unit is the number of the segment's first unit, and result units the
-	// number of units in the segment.
+	// Decrypt passes the records of a segment, whose first unit has number
+	// unit, to the function each. It returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
-	// NewIntegrityCheck returns two functions that check stored records against
-	// the ledger. The caller passes every segment of vectors to add. Function
-	// right then reports whether they are intact.
+	// NewIntegrityCheck returns a check of the stored records against the
+	// ledger. The caller passes every segment of vectors to add. Then right
+	// reports whether the records are intact.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs reports whether the owner must hold segments of kind k.
@@ -108,8 +107,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	return out, err
 }
 
-// Bytes returns the size in bytes of n records and of the scheme's part of the
-// ledger.
+// Bytes returns the size in bytes of n records with their part of the ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
@@ -143,8 +141,7 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is like Hold but does not require all records. Updates need only
-// some segments.
+// HoldSome is like Hold, but some segments suffice, as for an update.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
@@ -188,8 +185,8 @@ type ReplyReader struct {
 	near   []rank.Neighbour
 }
 
-// Request encrypts a vector under a fresh secret. It does not contain the
-// wanted number of neighbours, so the server does not learn it.
+// Request encrypts a vector under a fresh secret. The server does not learn the
+// wanted number of neighbours.
 func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 )
 
 // The vectors of schemes sealed and local consist of small integers. Their
-// inner product gives the distance Dis up to the error stated below. The last
-// three values are the constant addends of record and request, and a constant,
-// centre, that centres the addends around 0.
+// inner product gives the distance Dis up to the error stated below. Addend and
+// own are constants of record and request, and centre moves addends to around
+// 0.
 //
 //	record   [ q (m̂) | a (48) ]   addend = Σq²/2 + (G/2)·Σ (a/A)·log(a/A) − centre, rounded
 //	request  [ −q′   | −b     ]   own    = Σq′²/2 − (G/2)·mean + centre
@@ -31,14 +31,14 @@ import (
 //	score = ⟨record, request⟩ + addend        Dis = 2·(score + own)/G
 //
 // q is s·z rounded half to even, where z is the Johnson–Lindenstrauss (JL)
-// vector with m̂ coordinates. G is the number of units of squared distance of q
-// per unit of distance. With a histogram, s = S/√m̂ and G = 499.5·S² for every
-// m̂, because one unit of distance is 499.5 levels of a feature. a is A·v
-// rounded such that Σa = A, where v is the record's histogram. b is β·(log c −
-// mean) rounded, where c is the request's histogram, A·β = G/2, and mean is the
-// mean of the logarithms. Subtracting the mean halves the request's norm.
-// Because Σa = A, the mean contributes a constant to the score, which the owner
-// adds back. A profile without a histogram has only q, and G = 1,000,000·s².
+// vector of m̂ coordinates. G units of ‖q − q′‖² equal one unit of distance.
+// With a histogram, s = S/√m̂, and G = 499.5·S² for every m̂, as 499.5 levels
+// of features are one unit. a is A·v, where v is the record's histogram,
+// rounded such that Σa = A. b is β·(log c − mean) rounded, where c is the
+// request's histogram, A·β = G/2, and mean is the mean of the logarithms.
+// Subtracting the mean halves the request's norm. As Σa = A, its contribution
+// is a constant that the owner adds back. A profile without a histogram has
+// only q, and G = 1,000,000·s².
 //
 // Scheme local uses fine steps: S = 13.5 (s = 3/8 for the paper's m̂ = 1296)
 // and A = 1000 with a histogram, and s = 1 without. Scheme sealed uses steps
@@ -47,9 +47,9 @@ import (
 //
 // # Wrapping
 //
-// The norm bounds are constants rather than learnt from the collection, because
-// learnt bounds would leak information about the records. Where a bound has two
-// values, the first is for fine steps and the second for coarse steps:
+// The norm bounds are constants rather than learnt, because learnt bounds would
+// leak information about the records. Of two values, the first is for fine
+// steps, the second for coarse steps:
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
@@ -57,28 +57,27 @@ import (
 //	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
 //	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
-// maxSquare corresponds to an L1 distance of 10.9 from the baseline, the vector
-// from which z is measured. Photos of Corel-5k reach 5.5, blank images 6.2.
-// Without a histogram, z has norm 1000 before rounding. Fine steps leave
-// shorter vectors unchanged, so that 0 ≤ Σq²/2 ≤ 508,100. Coarse steps lengthen
-// them to norm 125, so that Σq²/2 lies within 252 of 125²/2.
+// maxSquare corresponds to a distance of 10.9 from the baseline, from which z
+// is measured. Photos of Corel-5k reach 5.5, blank images 6.2. Without a
+// histogram, z has norm 1000 before rounding. Fine steps leave shorter vectors
+// unchanged: 0 ≤ Σq²/2 ≤ 508,100. Coarse steps lengthen them to norm 125, so
+// Σq²/2 lies within 252 of 125²/2.
 //
 // # Error
 //
-// Σ(q−q′)² is computed exactly from the rounded vectors, so copies of a photo
-// have L1 distance 0. Rounding changes each difference q−q′ by at most 1. Let D
-// = ‖z−z′‖²/F, where F is the number of squared JL units per unit of distance.
-// The L1 part then errs by at most 2·√(m̂·D/G) + m̂/G.
+// Σ(q−q′)² is exact for the rounded vectors, so copies of a photo have L1
+// distance 0. Rounding changes each difference q−q′ by at most 1. With D =
+// ‖z−z′‖²/F, where F squared JL units are one unit of distance, the L1 part
+// errs by at most 2·√(m̂·D/G) + m̂/G.
 //
-// The typical error is smaller. If the rounding errors of record and request
-// have mean squares r and r′ per coordinate, the error has mean m̂(r+r′)/G, the
-// same for all records, and a standard deviation of about √(4D(r+r′)/G). At r =
-// r′ ≈ 1/12, m̂ = 1296 and D = 3, the mean is 0.0024 and the deviation 0.0047.
-// With coarse steps they are 0.18 and 0.04.
+// The typical error is smaller. If rounding has mean squares r and r′ per
+// coordinate, the error has mean m̂(r+r′)/G, the same for all records, and a
+// standard deviation of about √(4D(r+r′)/G). At r = r′ ≈ 1/12, m̂ = 1296 and D
+// = 3, these are 0.0024 and 0.0047, or with coarse steps 0.18 and 0.04.
 //
-// The rounding of b adds an error of at most A/G = 0.011 (coarse steps 0.096),
-// and the rounding of the addend at most 1/G. KL is computed from a/A, which
-// differs from v by less than 1/A per bin.
+// Rounding b adds an error of at most A/G = 0.011 (coarse 0.096), and rounding
+// the addend 1/G. KL is computed from a/A, which differs from v by less than
+// 1/A per bin.
 
 // A layout holds quantisation steps and norm bounds, in the notation above.
 type layout struct {
@@ -97,8 +96,7 @@ var (
 		centre: 159600, maxAddend: 336000}
 	coarseL1KL = layout{scale: 1.54, histogramSum: 114, recordNorm: 161, requestNorm: 173, maxSquare: 161*161 - 114*114,
 		centre: 2085, maxAddend: 4380, logT: 16, block: lattice.DefaultBlock}
-	// These layouts have no histogram. Their blocks are narrow, because vectors
-	// have few dimensions.
+	// These layouts have no histogram. Narrow blocks suit their few dimensions.
 	fineL2   = layout{scale: 1, recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006, centre: 254000, maxAddend: 254100}
 	coarseL2 = layout{scale: 1. / 8, recordNorm: 127, requestNorm: 127, minSquare: 2 * (7812 - 252), maxSquare: 127*127 - 1, unitNorm: 125,
 		centre: 7812, maxAddend: 252, logT: 15, block: 32}
@@ -215,8 +213,8 @@ func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err
 	return u, float64(square)/2 - q.unit/2*mean + float64(q.layout.centre), nil
 }
 
-// bounded writes s·z, rounded and rescaled to the norm bounds, to the first
-// elements of row. It returns the squared norm of what it wrote.
+// bounded writes s·z, rounded and rescaled to the norm bounds, to the front of
+// row. It returns the squared norm of the result.
 func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	if len(z) != q.jl {
 		return 0, fmt.Errorf("%w: %d projected coordinates, want %d", cpar.ErrInput, len(z), q.jl)
@@ -245,8 +243,8 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	return square, nil
 }
 
-// scaled writes scale·z, rounded, and returns its squared norm. If a value
-// overflows int16, the norm exceeds every bound, so the caller rescales.
+// scaled writes scale·z, rounded, and returns its squared norm, which exceeds
+// every bound if a value overflows int16.
 func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
 		// Round half to even, because scaled integers often end in one half,
@@ -297,8 +295,7 @@ func fillHistogram(a []int16, v []float64, sum int64) error {
 	return nil
 }
 
-// Dis converts a score to a distance, which it raises to 0 if rounding made it
-// negative.
+// Dis converts a score to a distance, which is at least 0 despite rounding.
 func (q *Quantiser) Dis(score int64, own float64) float64 {
 	return max(0, 2*(float64(score)+own)/q.unit)
 }

@@ -9,7 +9,7 @@ import (
 	"cpar/kdforest"
 )
 
-// Rows holds the plaintext of records: a vector (row) and an addend each.
+// Rows holds plaintext records, each a vector (row) and an addend.
 type Rows struct {
 	dim     int
 	rows    []int16 // dim values per record
@@ -80,17 +80,16 @@ func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 // absent is the score of a record that the request did not cover.
 const absent = math.MaxInt64
 
-// A Bitmap marks removed records. The mark of record i is bit i mod 8 of byte
-// i/8. The length depends only on the number of records, so it does not reveal
-// removals.
+// A Bitmap marks removed records. The bit of record i is bit i mod 8 of byte
+// i/8. The length depends only on the number of records.
 type Bitmap []byte
 
 func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
 
-// With returns a copy of b, extended to the given number of records, in which
-// the records in removed are marked.
+// With returns a copy of b for the given number of records, with removed
+// marked.
 func (b Bitmap) With(records int, removed []int) Bitmap {
 	out := append(slices.Clone(b), NewBitmap(records)[len(b):]...)
 	for _, i := range removed {

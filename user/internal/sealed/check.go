@@ -13,33 +13,32 @@ import (
 
 // Reply checks detect replies that the server invented, altered, reordered,
 // replayed or truncated (Freivalds, "Probabilistic machines can use less
-// running time", 1977). A group g of K records is stored as a matrix W_g and
+// running time", 1977). The encrypted group g consists of a matrix W_g and
 // addends A_g modulo Q (package lattice). Every group has a secret number ρ_g
 // modulo Q, and the ledger keeps
 //
 //	S = Σ ρ_g·W_g   (the matrix)      T = Σ ρ_g·A_g   (the addends, D times)
 //
-// both modulo Q, where D is the block width. R[k] is row k of the encrypted
-// request. The reply c is accepted if at each of the K points
+// both modulo Q, where D is the block width. With row k of the request, R[k],
+// the reply c is accepted if at every one of the K points
 //
 //	Σ ρ_g·c_g[k] = T[k] + ⟨S[k], R[k]⟩ mod Q
 //
 // Correct replies pass because c_g[k] = A_g[k] + ⟨W_g[k], R[k]⟩ holds exactly,
-// without rounding. Suppose a reply has errors e_g[k] that are not all 0. At a
-// point with e_g[k] ≠ 0, the equation holds for only one value of ρ_g, given
-// the other ρ. This value has probability at most 1.0001/Q (Q has 47 or 48
-// bits, and ρ is a 64-bit word modulo Q).
+// without rounding. Suppose a reply has errors e_g[k], not all 0. At a point
+// with e_g[k] ≠ 0, the equation holds for only one value of ρ_g, given the
+// other ρ. That value has probability at most 1.0001/Q (Q has 47 or 48 bits,
+// and ρ is a 64-bit word modulo Q).
 //
-// Except with that probability, the owner accepts exactly the correct replies,
-// and the server knows beforehand whether its reply is correct. A rejection
-// therefore reveals nothing about photo, key or records, so the owner may react
-// to it freely. Nothing else visible to the server depends on ρ. The
-// probability that at least one of r wrong replies passes is at most
-// 1.0001·r/(Q − r).
+// Except with that probability, acceptance depends only on correctness, which
+// the server knows before it replies. A rejection reveals nothing about photo,
+// key or records, so the owner may react to it freely. Nothing else visible to
+// the server depends on ρ. At least one of r wrong replies passes with
+// probability at most 1.0001·r/(Q − r).
 //
 // ρ_g derives from the key, the index id and the group's number. If the last
-// group is refilled or a backup is restored, a group's records change under the
-// same ρ_g. The sums change accordingly, and the server still does not know ρ.
+// group is refilled or a backup is restored, ρ_g stays the same for other
+// records. The sums change accordingly, and the server still does not know ρ.
 type checkSums struct {
 	matrix, addends []uint64
 }
@@ -56,8 +55,8 @@ func (c checkSums) equal(o checkSums) bool {
 	return slices.Equal(c.matrix, o.matrix) && slices.Equal(c.addends, o.addends)
 }
 
-// rhos returns the ρ of n groups from number first on, as factors (prepared for
-// multiplication by package lattice).
+// rhos returns ρ for n groups from number first on, prepared as factors for
+// package lattice.
 func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	out := make([]uint64, n)
 	s.At(8 * uint64(first)).Words(out)

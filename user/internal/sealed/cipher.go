@@ -23,10 +23,9 @@ import (
 // Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// A cipher encrypts the records of one generation of an index in groups. If the
-// index has cells (hidden groups of neighbours), there are two ciphers: the
-// outer cipher for the open part, the records outside cells, and the inner
-// cipher clustered.
+// A cipher encrypts the records of one generation of an index in groups. With
+// cells (hidden groups of neighbours), an outer cipher encrypts the open part,
+// the records outside cells, and the cipher clustered the records in cells.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
@@ -35,7 +34,7 @@ type cipher struct {
 	// rho generates the secret numbers ρ that check replies (check.go).
 	rho   *seed.Stream
 	check checkSums // the sums S and T of check.go
-	// hints holds the data for reading replies. It is nil until Hold.
+	// hints are the data for reading replies, nil until Hold.
 	hints atomic.Pointer[Hints]
 	// clustered encrypts the records in cells. It is nil without cells. The
 	// outer cipher performs Request, Finish and Hold for both.
@@ -158,8 +157,7 @@ func (s *cipher) Clustered() (rows.Clustered, int) {
 
 func (s *cipher) Layout() lattice.Params { return s.params }
 
-// AppendStatic appends the check sums of the records in cells, which never
-// change.
+// AppendStatic appends the sums for records in cells, which never change.
 func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
 
 func (s *cipher) ReadStatic(r *wire.Reader) (err error) {

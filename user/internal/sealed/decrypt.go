@@ -9,9 +9,8 @@ import (
 )
 
 // Decrypt recovers the vectors and addends of a group, for compaction and
-// removal. Package lattice defines the symbols: W_{g,b} is the ciphertext of
-// block b of group g, a_g public, s_b secret, m_{g,b} the message, scaled by
-// Δ_db, and e_{g,b} noise.
+// removal. W_{g,b} encrypts m_{g,b}, block b of group g, with scale Δ_db,
+// public a_g, secret s_b and noise e_{g,b} (package lattice).
 //
 //	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
 func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
@@ -65,8 +64,8 @@ func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	}
 }
 
-// saturated clips x to int16. Truncation could turn the large values that a
-// wrong key yields into small ones.
+// saturated clips x to int16. Truncation could make the noise from a wrong key
+// small.
 func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.MaxInt16)) }
 
 // nearest returns the integer nearest to x/2^shift, where x represents a number

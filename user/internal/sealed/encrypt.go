@@ -10,9 +10,9 @@ import (
 	"cpar/internal/seed"
 )
 
-// Encrypt encrypts a group of 1 to K records. A record consists of a vector of
-// Dim coordinates and the addend of its score. Secret fresh must not be used
-// for any other group (seed.Source).
+// Encrypt encrypts a group of 1 to K records, each with a vector of Dim
+// coordinates and the addend of its score. Secret fresh must be used for this
+// group alone (seed.Source).
 func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
 	p, ring := k.params, k.params.Ring()
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
@@ -65,8 +65,8 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 	return g, nil
 }
 
-// maskAddends returns the evaluations of a_g·s_n restricted to the coefficients
-// 0, D, 2D, …, multiplied by the block width D. s_n is the secret of the
+// maskAddends returns D times the evaluations of a_g·s_n restricted to the
+// coefficients 0, D, 2D, …, where D is the block width and s_n the secret of
 // addends.
 func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
@@ -78,9 +78,8 @@ func (k *Key) maskAddends(a []uint64) []uint64 {
 	return mask
 }
 
-// placeRecord writes block b of record i, scaled by Δ_db, into the polynomial
-// m_{g,b}. Coordinate j becomes the coefficient of X^(iD−j), where X^−j is
-// −X^(N−j).
+// placeRecord writes block b of record i into the polynomial m_{g,b}, scaled by
+// Δ_db. Coordinate j goes to X^(iD−j), where X^−j is −X^(N−j).
 func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	from, ring := b*p.Block, p.Ring()
 	for j, x := range v[from:min(from+p.Block, p.Dim)] {
@@ -92,8 +91,8 @@ func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	}
 }
 
-// checkRow checks the bounds of a row. A row of several records must contain
-// their addends and have no addend itself.
+// checkRow checks the bounds of a row. A row of several records contains their
+// addends and has no addend itself.
 func checkRow(p lattice.Params, v []int16, addend int64) error {
 	fits := func(addend int64) error {
 		if addend > p.Addend || addend < -p.Addend {

@@ -42,9 +42,9 @@ func secret(r *lattice.Ring, s seed.Secret) []uint64 {
 	return p
 }
 
-// publicRequest returns the polynomials a′_1 … a′_B, which are public and fixed
-// for an index. It draws their evaluations, because uniform evaluations belong
-// to a uniform polynomial.
+// publicRequest returns a′_1 … a′_B, which are public and fixed for an index.
+// It draws evaluations, because uniform evaluations correspond to a uniform
+// polynomial.
 func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	r, a := p.Ring(), make([][]uint64, p.Blocks())
 	for b := range a {
@@ -55,9 +55,9 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	return a
 }
 
-// publicGroup fills a with the evaluations of a group's public polynomial a_g.
-// It expands them from a public seed (publicSeed) by AES in counter mode, as
-// Frodo does with its public matrix.
+// publicGroup fills a with the evaluations of a group's public a_g. It expands
+// them from a public seed (publicSeed) by AES in counter mode, as Frodo expands
+// its public matrix.
 func publicGroup(r *lattice.Ring, a []uint64, public [seed.Size]byte) {
 	uniform(r, seed.New(public), a)
 }

@@ -24,9 +24,8 @@ type OneTimeKey struct {
 	combined []uint64
 }
 
-// NewRequest encrypts a vector of Dim coordinates. The secret s′ and the noise
-// derive from fresh, which must not be used for any other request
-// (seed.Source).
+// NewRequest encrypts a vector of Dim coordinates. The secret s′ and noise
+// derive from fresh, which must be used for this request alone (seed.Source).
 func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
 	ring := p.Ring()
@@ -65,9 +64,8 @@ func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Re
 }
 
 // reflected returns D times the evaluations of the columns s_r[i] = s[iD−r]
-// (see lattice.Params.EvaluateColumns). The factor D is the block width. The
-// inner products over N points, to which the product is added, contain the same
-// factor.
+// (see lattice.Params.EvaluateColumns), where D is the block width. The inner
+// products to which it is added have the same factor.
 func reflected(p lattice.Params, s []uint64) []uint64 {
 	ring := p.Ring()
 	columns := make([]uint64, ring.N)

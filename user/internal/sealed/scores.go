@@ -10,8 +10,8 @@ import (
 )
 
 // Scores decodes a reply into ⟨v, u⟩ + addend for every record with vector v,
-// in the order of groups. The key cannot be used again. Hints h must belong to
-// the groups that the server evaluated. Parameter workers limits the number of
+// in group order. The key cannot be used again. Hints h must belong to the
+// groups that the server evaluated. Parameter workers limits the number of
 // goroutines.
 func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)
@@ -67,9 +67,9 @@ func newDecryption(q *OneTimeKey) *decryption {
 	return &decryption{OneTimeKey: q, a: make([]uint64, n), hint: make([]uint64, n), y: make([]uint64, k), masked: make([]uint64, k)}
 }
 
-// phases returns Δ·score + noise for the records of one group (see the package
-// comment for the symbols). It adds to the server's reply the evaluations, at
-// the K points, of
+// phases returns Δ·score + noise for the records of one group (symbols as in
+// package lattice). It adds to the server's reply the evaluations at the K
+// points of
 //
 //	a_g·(s_n + Σ_b s_b·(Δ_q·p_b + e′_b)) + s′·Σ_b W_{g,b}·a′_b
 //
