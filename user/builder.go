@@ -96,7 +96,7 @@ func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, ide
 			return err
 		}
 	}
-	// Sort first, because the contents digest depends on the order of segments.
+	// The contents digest depends on the order of the manifest.
 	w.Sort()
 	o.ledger.contents = contentsOf(w.Manifest)
 	encrypted, err := encryptLedger(o.ledger, o.index, s)

@@ -83,7 +83,7 @@ func NamedDuplicates(photos []dataset.Photo, first []int) []NamedDuplicate {
 	return named
 }
 
-// readImages returns the readable photos, and the items that they came from.
+// readImages returns the photos that could be read, and their items.
 func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	photos, used, skipped, err := extract(ctx, items, opt)
 	if err != nil {
@@ -111,8 +111,7 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 // "learned" finds better keywords than colours and textures do.
 const enoughToLearn = 100
 
-// enoughToProject is the corresponding number for profile "network", which
-// projects embeddings.
+// enoughToProject is the corresponding number for a projection of embeddings.
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: "network" if all

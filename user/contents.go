@@ -35,8 +35,8 @@ type ContentOptions struct {
 	Progress Progress
 }
 
-// ReadContents computes content digests without decoding photos. listed[i]
-// describes read[i], the i-th readable item.
+// ReadContents computes content digests without decoding. listed[i] describes
+// read[i], the i-th readable item.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
@@ -63,9 +63,8 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	return listed, read, skipped, err
 }
 
-// usable returns the positions of the items without an error, and the names of
-// and reasons for the others. If strict is set, it returns the first error
-// instead.
+// usable returns the positions of the usable items and the names of the others.
+// If strict is set, it returns an error for the first unusable item.
 func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipped []Skipped, err error) {
 	for i, err := range errs {
 		switch {
@@ -104,8 +103,8 @@ func (opt ContentOptions) content(path string) (content [32]byte, err error) {
 	return content, nil
 }
 
-// name returns the name under which Memo stores the digest of a file's current
-// version, or nil if the digest must not be cached.
+// name returns the name in Memo of the current version of a file, or nil if the
+// digest must not be cached.
 func (opt ContentOptions) name(path string) []byte {
 	if opt.Memo == nil {
 		return nil

@@ -35,8 +35,8 @@ func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
 	return bytes.Equal(h[(distance-1)*ancestorBytes:distance*ancestorBytes], state[:ancestorBytes])
 }
 
-// after returns the history of the next generation. Parameter state is the
-// digest of the current generation.
+// after returns the history of the next generation. state is the digest of the
+// current generation.
 func (h History) after(state [sha256.Size]byte) History {
 	return slices.Concat(state[:ancestorBytes], h[:min(len(h), (maxAncestors-1)*ancestorBytes)])
 }

@@ -118,7 +118,7 @@ func sealIdentities(x *index.Index, first int, list []identity) []byte {
 		plain = append(plain, id[:]...)
 	}
 	d := index.NewDigest()
-	index.Add(d, []int64{int64(first)}) // identityBinding contains first, and a nonce must not be used with two bindings
+	index.Add(d, []int64{int64(first)}) // the binding contains first, and one nonce must not serve two bindings
 	index.Add(d, plain)
 	nonce := seed.New(x.Fresh("identities", d.Sum()))
 	return aead.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))

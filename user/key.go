@@ -20,16 +20,16 @@ type Key struct {
 	allows Policy
 }
 
-// NewKey generates a random key. A scheme that reveals distances to the server
-// is allowed only if the caller names it. See DefaultPolicy.
+// NewKey generates a random key. It allows schemes that reveal distances to the
+// server only if the caller names them. See DefaultPolicy.
 func NewKey(allow ...cpar.Scheme) *Key {
 	k := &Key{allows: DefaultPolicy().With(allow...)}
 	rand.Read(k.secret[:]) // never fails: crypto/rand aborts the program instead
 	return k
 }
 
-// Fingerprint returns an identifier of the key, independent of file and
-// passphrase, that reveals nothing about it.
+// Fingerprint identifies the key independently of file and passphrase and
+// reveals nothing about it.
 func (k *Key) Fingerprint() string {
 	f := k.secret.Derive("fingerprint")
 	return hex.EncodeToString(f[:16])

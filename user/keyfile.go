@@ -102,7 +102,7 @@ func (f *keyFile) replace() error {
 	if err != nil {
 		return err
 	}
-	// Replace the target of a symbolic link, not the link.
+	// A symbolic link stays, and its target is replaced.
 	path, err := filepath.EvalSymlinks(f.path)
 	if err == nil {
 		err = durable.WriteFile(path, text, 0o600)

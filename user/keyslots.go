@@ -30,7 +30,7 @@ const (
 	slottedLine = "CPAR-SLOTTED-1" // precedes the file's id, 32 hexadecimal digits
 	slotLine    = "CPAR-SLOT-1"    // precedes the slot's name, then the encrypted identity
 	payloadLine = "CPAR-PAYLOAD-1" // precedes the key, encrypted to the identity
-	digestLine  = "CPAR-DIGEST-1"  // precedes the keyed digest of everything before this line, 64 digits
+	digestLine  = "CPAR-DIGEST-1"  // followed by the keyed digest of everything before, 64 digits
 )
 
 // MaxSlots limits the number of scrypt attempts, about one second each.
@@ -190,8 +190,7 @@ func (p *slotLines) block(to *[]byte) bool {
 	return true
 }
 
-// open finds the identity, checks the file's digest and decrypts the key's
-// text.
+// open finds the identity, checks the digest and decrypts the key's text.
 func (s *slotFile) open(how Unlock) ([]byte, error) {
 	if how.Identity != nil {
 		// A stored identity of an older version of the file is ignored.

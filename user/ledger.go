@@ -94,8 +94,7 @@ func appendHeader(b []byte, kind byte, version uint16, id cpar.IndexID) []byte {
 	return append(binary.LittleEndian.AppendUint16(b, version), id[:]...)
 }
 
-// readHeader reads the beginning of a ledger or profile, up to and including
-// the index id.
+// readHeader reads the beginning of a ledger or profile, up to the index id.
 func readHeader(r *wire.Reader, what string, kind byte, oldest, newest uint16) (version uint16, id cpar.IndexID, err error) {
 	magic, k, zero, version := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
 	switch {
@@ -183,8 +182,8 @@ func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	return aead.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
 }
 
-// decryptLedger reports a failure as a wrong key, because the caller has
-// already checked the segment's digest.
+// decryptLedger treats a failure as a wrong key, because the caller has checked
+// the segment's digest.
 func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) {
 	plain, err := aead.New(seed.Derive(key.secret, "profile", id[:])).Open(encrypted, ledgerBinding(id))
 	if err != nil {

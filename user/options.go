@@ -86,8 +86,7 @@ type Options struct {
 	testOnlyRand io.Reader
 }
 
-// Check rejects options that are invalid for every collection. Call it before
-// reading photos.
+// Check rejects options that suit no collection. Call it before reading photos.
 func (o Options) Check() error {
 	_, err := o.withDefaults()
 	return err

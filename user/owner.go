@@ -206,8 +206,8 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	return nil
 }
 
-// SetEncoder sets the image network that the index was built with. It returns
-// ErrInput for another network, and for nil if the profile needs a network.
+// SetEncoder sets the image network that the index was built with. It rejects
+// another network, and nil if the profile needs a network (ErrInput).
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {

@@ -78,9 +78,8 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	return out[:min(len(out), r.MaxKeywords)], nil
 }
 
-// Threshold returns the smallest probability above which the fraction `right`
-// of keywords is correct. It returns 0 if the index's ranker has no
-// probabilities.
+// Threshold returns the probability above which the fraction `right` of
+// keywords is correct, or 0 if the index's ranker has no probabilities.
 func (o *Owner) Threshold(right float64) float64 {
 	if c, ok := o.Ranker().(*rank.Calibrated); ok {
 		return c.Threshold(right)

@@ -16,7 +16,7 @@ import (
 
 // A scheme implements the owner's side of one index.
 type scheme interface {
-	// Describe sets the manifest's fields except the list of segments.
+	// Describe sets the manifest's fields except its segments.
 	Describe(m *cpar.Manifest)
 	AppendBinary(b []byte) ([]byte, error)
 	Live() int

@@ -21,8 +21,8 @@ const (
 	CalibrateKeep = 5
 )
 
-// Setup prepares an index of an annotated collection for Builder.Encrypt. It
-// makes profile, ranker, search structure, dictionary and id.
+// Setup prepares an index of an annotated collection for Builder.Encrypt:
+// profile, ranker, search structure, dictionary and id.
 //
 // Record i is photo Builder.PhotoOf(i). The order of records is random, because
 // the order of photos would tell the server which photos were taken in

@@ -14,8 +14,8 @@ import (
 )
 
 // Distinct finds duplicates in a collection. first[i] is the position of the
-// first photo with the content of photo i. The first photo receives the
-// keywords of all its duplicates, up to the limit of a record.
+// first photo with the content of photo i. That photo receives the keywords of
+// all its duplicates, up to the limit of a record.
 func Distinct(photos []Photo) (keywords [][]string, first []int) {
 	keywords, first = make([][]string, len(photos)), make([]int, len(photos))
 	seen := map[[32]byte]int{}

@@ -148,7 +148,7 @@ func (u *updater) open() error {
 	taken := map[cpar.SegmentKind][][]byte{}
 	for _, x := range u.owner.Needs(u.old) {
 		if x.Kind == cpar.SegmentVectors || x.Kind == cpar.SegmentHints {
-			continue // an update keeps all but the last of these segments
+			continue // an update keeps these segments, except the last
 		}
 		b, err := u.fetch(x)
 		if err != nil {
@@ -181,8 +181,8 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 // perhaps the last segment of a kind.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
-// write writes the next generation: the ledger altered by change, the index
-// made by begin, and the identities of all records.
+// write writes the next generation: the altered ledger, the index made by
+// begin, and the identities of all records.
 func (u *updater) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {

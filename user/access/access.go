@@ -29,8 +29,8 @@ import (
 type Access struct {
 	Cloud string
 	Token bearer.Token
-	// CA is a PEM file of the authorities that may sign the cloud's
-	// certificate. "" trusts the system's authorities.
+	// CA is a PEM file of authorities that may sign the cloud's certificate, or
+	// "" for the system's.
 	CA string
 	// Cert and Key are the PEM files of the client certificate.
 	Cert, Key string

@@ -58,7 +58,7 @@ type AnnotateOptions struct {
 // Annotated holds the keywords of one photo, or an error.
 type Annotated struct {
 	Photo    string
-	Number   int // position among the photos given to Annotate
+	Number   int // position among the photos passed
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour // nearest first
 	Err      error
@@ -96,8 +96,8 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 	return all, nil
 }
 
-// maxPassed times the batch size is the maximum number of photos taken for one
-// batch, including photos that need no request.
+// maxPassed bounds the photos taken for one batch, in multiples of the batch
+// size, if most photos need no request.
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
@@ -180,8 +180,7 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 	return done, err
 }
 
-// tries returns the maximum number of repetitions of a batch if the index keeps
-// changing.
+// tries returns how often a batch is repeated if the index keeps changing.
 func (x *Index) tries() int {
 	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		return 0
@@ -235,7 +234,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 
 type photoRequest struct {
 	Annotated
-	in      *user.Owner   // owner of the generation that was requested
+	in      *user.Owner   // for the generation that was requested
 	records uint32        // records in that generation
 	guess   *rank.Guess   // keywords guessed from the photo's own vector, or nil
 	request *cpar.Request // nil if nothing is sent
@@ -317,12 +316,12 @@ func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	return err
 }
 
-// batchPhotos is the number of photos in a batch. A batch takes one round trip,
-// and a cloud that scans the index reads it from memory once per batch.
+// batchPhotos is the number of photos in a batch. A cloud that scans the index
+// reads memory once per batch, and a batch takes one round trip.
 const batchPhotos = 16
 
 // manyRecords is the number of records scored per batch if every request scans
-// the whole index. Scoring that many takes about two seconds.
+// the whole index. Scoring takes about two seconds.
 const manyRecords = 1_000_000
 
 // Batch returns the number of photos to request at once.

@@ -53,7 +53,7 @@ func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
 	return feature.NewCache(v), nil
 }
 
-// A Kept value describes one kind of data in the cache.
+// A Kept describes one kind of data in the cache.
 type Kept struct {
 	What  string `json:"what"`
 	Files int    `json:"files"`
@@ -105,8 +105,8 @@ func held(path string) (files int, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// ClearCache removes everything that Kept lists and returns the list. It does
-// not remove the record of seen generations and the journals.
+// ClearCache removes everything that Kept lists and returns the list. It keeps
+// the record of seen generations and the journals.
 func (d *Device) ClearCache(dryRun bool) ([]Kept, error) {
 	list, err := d.Kept()
 	if err != nil || dryRun {

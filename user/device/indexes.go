@@ -17,8 +17,8 @@ import (
 )
 
 // A ListedIndex is an index at a cloud or remembered by this device. If the key
-// does not open the index, Scheme, Photos and Bytes are sanitized claims of the
-// cloud.
+// does not open the index, scheme, photos and size are the cloud's sanitized
+// claims.
 type ListedIndex struct {
 	ID         cpar.IndexID `json:"id"`
 	Name       string       `json:"name"`
@@ -60,8 +60,7 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 	for _, s := range m.Seen {
 		known[s.ID] = true
 	}
-	// Read known indexes first, because a long list may exhaust the limits on
-	// downloads.
+	// Read known indexes first, because a long list may exhaust the bounds.
 	slices.SortFunc(there, func(a, b cparhttp.IndexInfo) int {
 		if known[a.ID] != known[b.ID] {
 			if known[a.ID] {
@@ -136,7 +135,7 @@ func (d *Device) recall(key *user.Key) (*memory, error) {
 	return &copied, err
 }
 
-// Known returns the indexes of a key that this device has seen.
+// Known returns a key's indexes that this device has seen.
 func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	m, err := d.recall(key)
 	if err != nil {

@@ -138,7 +138,7 @@ func (m *memory) replaced(id cpar.IndexID, now made) (switched bool) {
 }
 
 // InUse returns the newest generation seen of a key's default index, or false
-// if the key has no default.
+// if there is none.
 func (d *Device) InUse(key *user.Key) (s IndexGeneration, ok bool, err error) {
 	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if m.InUse != nil {

@@ -106,7 +106,7 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 }
 
 // choose selects the index if the user named none: the default if the cloud
-// lists it, and otherwise the only index listed.
+// lists it, otherwise the only index listed.
 func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpar.IndexID, err error) {
 	list, err := cloud.List(ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
-// A fetching value reads segments of an index from the cache or from the cloud.
+// A fetching value reads segments of an index from the cache or the cloud.
 type fetching struct {
 	*opener
 	ctx   context.Context

@@ -36,8 +36,8 @@ type Pushed struct {
 	// Remembered reports whether the generation was recorded as seen. Only
 	// generations made on this device are recorded.
 	Remembered bool
-	// InUse is the origin of the default index. It is nil if there is none or
-	// the generation was not made here.
+	// InUse is the origin of the default index, nil if there is none or the
+	// generation was not made here.
 	InUse *cpar.IndexID
 	// Switched reports whether the pushed index became the default in place of
 	// the replaced index.

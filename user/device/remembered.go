@@ -111,8 +111,7 @@ func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) f
 	}
 }
 
-// ProbeKeyring reports whether the keyring works. It requests an entry that
-// does not exist.
+// ProbeKeyring tests the keyring by requesting an entry that does not exist.
 func ProbeKeyring(ctx context.Context, ring Keyring) error {
 	_, err := interruptible.Answer(ctx, func() (string, error) { return ring.Get(keyringService, "cpar doctor") })
 	if err == nil || errors.Is(err, keyring.ErrNotFound) {

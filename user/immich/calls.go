@@ -62,8 +62,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 	return all, nil
 }
 
-// notThere adds a hint if the server does not know a call that every Immich
-// supports.
+// notThere adds a hint if the server lacks a call that every Immich supports.
 func notThere(err error) error {
 	if errors.Is(err, errGone) {
 		return hint.Add(err, "check the address of Immich and the album's id; Immich 2 or later is required")
@@ -105,8 +104,7 @@ func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
 	return ask(ctx, c, "making tags", http.MethodPut, "/tags", map[string][]string{"tags": values}, decodeTags)
 }
 
-// assign puts a tag on photos, or removes it with DELETE, and returns an
-// outcome for each photo.
+// assign puts a tag on photos or removes it, and returns the outcome for each.
 func (c *Client) assign(ctx context.Context, method string, tag id, photos []id) (all []outcome, err error) {
 	for some := range slices.Chunk(photos, 500) {
 		b, again, err := c.call(ctx, method, "/tags/"+string(tag)+"/assets", map[string][]id{"ids": some}, maxAnswer)

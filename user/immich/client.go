@@ -131,8 +131,8 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 	}
 }
 
-// once makes one attempt at a call. Result again reports whether another
-// attempt may succeed once the duration `after` has passed.
+// once makes one call. The result again reports whether a new attempt may help
+// when the duration `after` has passed.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, limit int64) (out []byte, again bool, after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

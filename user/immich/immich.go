@@ -47,7 +47,7 @@ func valueOf(word string) string {
 
 func ours(value string) bool { return strings.HasPrefix(value, Root+"/") }
 
-// parents returns the ancestors of a tag and the tag itself, top level first.
+// parents returns the ancestors of a tag and the tag, top level first.
 func parents(value string) (all []string) {
 	for i, c := range value {
 		if c == '/' {

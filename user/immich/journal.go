@@ -190,7 +190,7 @@ func known(runs []*Run, state string) map[id]string {
 	return all
 }
 
-// answered returns the last stored answer for each photo under an answer key.
+// answered returns the last answer about each photo under an answer key.
 func answered(runs []*Run, key string) map[id]answer {
 	all := map[id]answer{}
 	for _, r := range runs {

@@ -92,9 +92,8 @@ func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, er
 	return r.summary, cmp.Or(err, cloud)
 }
 
-// begin returns the photos that still need tags, with any answers of earlier
-// runs. It records the start of the run, except in a dry run or if no photos
-// remain.
+// begin returns the photos to finish, with the answers of earlier runs. It
+// records the start of the run, except in a dry run or if no photos remain.
 func (r *run) begin(ctx context.Context) ([]*photo, error) {
 	all, _, err := r.journal.Runs("")
 	if err != nil {

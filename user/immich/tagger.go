@@ -67,7 +67,7 @@ func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string)
 }
 
 // A missed map holds the reason why a tag was not set, by the tag's value and
-// the photo's id.
+// by photo.
 type missed map[string]map[id]string
 
 func (m missed) records(run string) (all []record) {
@@ -77,8 +77,8 @@ func (m missed) records(run string) (all []record) {
 	return all
 }
 
-// foreign reports whether a photo belongs to another user, such as a partner
-// who shares photos.
+// foreign reports whether a photo belongs to another user, such as the user's
+// partner.
 func (m missed) foreign(photo id) bool {
 	for _, photos := range m {
 		if photos[photo] == "no_permission" {

@@ -92,7 +92,7 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	}
 	for _, o := range outcomes {
 		switch {
-		case o.Success, o.again && o.reason() == "not_found": // removed by an earlier attempt whose response was lost
+		case o.Success, o.again && o.reason() == "not_found": // removed by a try whose response was lost
 			u.out.Removed++
 		case o.reason() == "not_found":
 			u.out.Gone++
@@ -103,8 +103,8 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	return nil
 }
 
-// clear deletes the tags of this run and their ancestors, children first. It
-// deletes only tags that some run created and that have neither photos nor
+// clear deletes tags of this run and their ancestors, children first. It
+// deletes only tags that a run created and that have neither photos nor
 // children.
 func (u *undoing) clear(ctx context.Context, runs []*Run) error {
 	made := map[string]bool{}

@@ -8,13 +8,12 @@ import "cpar/internal/modq"
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {
 	a := k.enter(x)
-	// Ascend, because row i of U needs the old values of the elements after i.
+	// Ascend, because row i of U needs the old elements right of i.
 	for i := range a {
 		a[i] += modq.Dot(k.upperRow(i), a[i+1:])
 	}
 	scale(a, k.diag)
-	// Descend, because row i of L needs the old values of the elements before
-	// i.
+	// Descend, because row i of L needs the old elements left of i.
 	for i := len(a) - 1; i >= 0; i-- {
 		a[i] += modq.Dot(k.lowerRow(i), a)
 	}
@@ -26,8 +25,8 @@ func (k *Key) applyInverse(dst, x []uint64) {
 // applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. (Transposing a permutation
 // inverts it, so P₁ and P₂ keep their places.) The solves use rows of the
 // untransposed triangles: once an element is known, its multiple of a row is
-// subtracted from all others. Rows are subtracted in groups of four: first from
-// the elements of the group, then from all later elements at once.
+// subtracted from all others. Rows are subtracted in groups of four, first
+// within the group, then from all later elements at once.
 func (k *Key) applyTranspose(dst, x []uint64) {
 	a := k.enter(x)
 	m := len(a)

@@ -2,9 +2,9 @@ package ive
 
 import "cpar/internal/modq"
 
-// maxBatch is the number of records multiplied by S⁻¹ together. At m = 1347
-// they take 345 kB, so they stay in a core's own cache while the 14 MB of
-// factors stream from memory. More records would not reduce the time further.
+// maxBatch is the number of records multiplied by S⁻¹ together. They take 345
+// kB at m = 1347, so they stay in a core's own cache while the 14 MB of factors
+// stream past. More records would not reduce the time further.
 const maxBatch = 4 * modq.Lanes
 
 // batchSize returns the batch size for n records on a number of processors. It
@@ -15,8 +15,8 @@ func batchSize(n, processors int) int {
 	return max(1, min(groups, maxBatch/modq.Lanes)) * modq.Lanes
 }
 
-// A batch is scratch memory for multiplying up to maxBatch vectors together. It
-// holds them in groups of modq.Lanes interleaved vectors of m words.
+// A batch is scratch memory for up to maxBatch vectors that are multiplied
+// together, in groups of modq.Lanes interleaved vectors of m words.
 type batch struct {
 	vectors []modq.Group
 	// tiles holds the vectors from the first column of the current tile (four
@@ -35,11 +35,11 @@ func newBatch(m, size int) *batch {
 	return b
 }
 
-// applyInverseBatch multiplies every row of x by S⁻¹ and writes the products,
-// which equal those of applyInverse, into the rows of dst. dst may be x. x must
-// not have more rows than the batch. applyInverseBatch processes modq.TileRows
-// rows of a factor at a time: a tile on one side of the diagonal, and a small
-// triangle at the diagonal.
+// applyInverseBatch multiplies every row of x by S⁻¹ and writes the products
+// into the rows of dst, which may be x. x must not exceed the batch. The
+// products equal those of applyInverse. applyInverseBatch processes
+// modq.TileRows rows of a factor at a time: a tile on one side of the diagonal,
+// and a small triangle at the diagonal.
 func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	m := k.params.Dim
 	n := len(x) / m
@@ -71,8 +71,7 @@ func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 func (k *Key) timesUpper(b *batch) {
 	m := k.params.Dim
 	// The tile of rows i to end-1 begins at column end, which is even or m. Its
-	// pair sums (modq.SumPairs) are therefore the sums of the whole vector
-	// minus those of earlier pairs.
+	// pair sums are therefore the sums of the whole vector minus earlier pairs.
 	for g := range b.vectors {
 		v := &b.vectors[g]
 		v.Pairs = [modq.Lanes]uint64{}
@@ -159,8 +158,7 @@ func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64
 	}
 }
 
-// sum returns the product that multiply computed for row q of the tile and
-// group g.
+// sum returns multiply's product for row q of the tile and group g.
 func (b *batch) sum(g, q int) *[modq.Lanes]uint64 {
 	return &b.sums[g/modq.TileGroups][g%modq.TileGroups][q]
 }

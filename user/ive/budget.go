@@ -17,13 +17,13 @@ import (
 //
 //	19·‖V‖₁/w_s + 19·‖V_s‖₁/w + 361·m/(w·w_s)      [WorstNoise]
 //
-// If an element has no noise on one side, it does not count in the other side's
-// norm ‖·‖₁. Two conditions are necessary:
+// A slot without noise on one side does not count in the other side's norm. Two
+// conditions are both necessary:
 //
 //	(|⟨V, V_s⟩| + noise)·w·w_s < 2⁶³              nothing wraps  [Fits]
 //	noise < the smallest difference that matters  order survives
 //
-// The usual condition w > 2·max|e| implies neither of them.
+// The usual condition w > 2·max|e| implies neither.
 const (
 	NoiseBound = seed.GaussianBound
 
@@ -39,7 +39,7 @@ const (
 
 	// EpsilonBound is the maximum |ε|, the random term of a record. A score
 	// contains 3ε ≤ 49,152, whereas a unit of distance is at least 6.6·10⁸.
-	// Twice this bound already changes the ranks of records.
+	// Twice this bound already changes ranks.
 	EpsilonBound = 1 << 14
 )
 

@@ -40,9 +40,9 @@ func (k *Key) encrypt(what string, apply func(dst, x []uint64), shift uint, dst 
 	return nil
 }
 
-// EncryptRecords encrypts n records on all processors. v and dst are n×m
-// matrices, row by row. The result equals that of n calls of EncryptRecord in
-// order with the same noise.
+// EncryptRecords encrypts n records on all processors. v and dst are n×m, row
+// by row. The result equals n calls of EncryptRecord in order with the same
+// noise.
 func (k *Key) EncryptRecords(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	m := k.params.Dim
 	if len(v)%m != 0 || len(dst) != len(v) {
@@ -82,9 +82,8 @@ func (k *Key) EncryptRecords(dst []uint64, v []int64, noise *Noise, quiet ...int
 	return nil
 }
 
-// DecryptRecord writes V = S·c / w, rounded. The result is correct if every
-// |V[i]| < 2^(63-RecordShift), and w > 2·19, so that rounding removes the
-// noise.
+// DecryptRecord writes V = S·c / w, rounded. It is correct if |V| <
+// 2^(63-RecordShift) and w > 2·19, so that the noise rounds away.
 func (k *Key) DecryptRecord(dst []int64, c []uint64) error {
 	if len(c) != k.params.Dim || len(dst) != k.params.Dim {
 		return fmt.Errorf("decrypting a record: %d words into %d elements, the key has dimension %d: %w",

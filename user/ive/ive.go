@@ -30,7 +30,7 @@ import (
 	"cpar/internal/modq"
 )
 
-// maxDim limits the memory of a key, which is 8·m² bytes.
+// maxDim limits a key's memory of 8·m² bytes.
 const maxDim = 1 << 14
 
 // Params are the public parameters of a family of ciphertexts.

@@ -7,7 +7,7 @@ import (
 	"cpar/internal/seed"
 )
 
-// A Key holds the secret matrix S as factors:
+// A Key holds the matrix S in factors:
 //
 //	S⁻¹ = P₁·L·D·U·P₂
 //
@@ -31,8 +31,8 @@ type Key struct {
 	left, right []int
 }
 
-// NewKey derives the key deterministically from secret and dimension. The key
-// does not depend on the plaintext scales.
+// NewKey derives the key deterministically from secret and dimension. The
+// plaintext scales do not enter the derivation.
 func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making an encryption key: %w", err)

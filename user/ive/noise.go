@@ -20,16 +20,16 @@ func NewNoise(secret [seed.Size]byte) *Noise {
 	return &Noise{stream: seed.New(secret)}
 }
 
-// InsecureNoNoise returns a source whose noise e and random terms ε are zero,
-// for tests and cost measurements. Scales are still random. Without e, m known
-// records reveal S⁻¹ by linear algebra alone.
+// InsecureNoNoise returns a source whose e and ε are zero, for tests and cost
+// measurements. Scales are still random. Without e, m known records reveal S⁻¹
+// by linear algebra alone.
 func InsecureNoNoise(secret [seed.Size]byte) *Noise {
 	n := NewNoise(secret)
 	n.off = true
 	return n
 }
 
-// Scale draws r_s, the secret scale of a request, uniform in [2¹⁰, 2¹¹).
+// Scale draws r_s, the scale of a request, uniform in [2¹⁰, 2¹¹).
 func (n *Noise) Scale() int64 { return n.stream.Between(1<<ScaleBits, MaxScale) }
 
 // Epsilon draws ε, the random term of a record, uniform within ±EpsilonBound.

@@ -49,13 +49,11 @@ type Options struct {
 	// OnErrors is the number of unreadable photos and unwritable folders
 	// tolerated before the run stops, -1 for any number.
 	OnErrors int
-	// MinProbability and MaxKeywords limit the keywords that are shown and
-	// written.
+	// MinProbability and MaxKeywords limit the keywords shown and written.
 	MinProbability float64
 	MaxKeywords    int
-	// Everything requests and stores all keywords of the neighbours. Otherwise
-	// at most MostKept keywords with a probability of at least LeastKept are
-	// stored.
+	// Everything requests and stores all keywords of the neighbours, instead of
+	// at most MostKept with a probability of at least LeastKept.
 	Everything bool
 	// Suggest, if not nil, returns further words to write into a photo.
 	Suggest func(path string, keywords []rank.Keyword) ([]string, error)
@@ -76,7 +74,7 @@ type Options struct {
 type Result struct {
 	Path     string
 	Also     []string         // the photo's other files, such as raw files
-	Keywords []rank.Keyword   // keywords within the limits of Options
+	Keywords []rank.Keyword   // keywords that meet the limits
 	Maybe    []rank.Keyword   // the other keywords
 	Near     []rank.Neighbour // nearest first
 	Added    []string         // words written or, in a dry run, planned
@@ -109,7 +107,7 @@ type Summary struct {
 // ErrIncomplete reports a truncated file (Options.Whole).
 var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInput)
 
-// ErrStopped ends a run that had more than OnErrors failures.
+// ErrStopped ends a run with more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
 // Annotate annotates photos. After the last request, it passes every result to
@@ -254,7 +252,7 @@ type annotator struct {
 	wrong   error    // error of the journal during askAll
 	run     string   // id, chosen before the first write
 	same    string   // digest of the command (began.Same)
-	resumed bool     // an earlier call of Annotate began the run
+	resumed bool     // an earlier call began the run
 	began   bool     // the journal records the run's beginning
 	confirm []record // records of finished photos, not yet in the journal
 }
@@ -267,7 +265,7 @@ type job struct {
 	seen    bool           // content is from the journal
 	frames  []device.Photo // the photo or the frames of a video, without features if the answer is known
 	heard   []device.Annotated
-	answer  *answer // nil if the journal holds the answer, under key
+	answer  *answer // nil if the journal has it, under key
 	key     string
 	fresh   bool // answered in this run
 	ready   chan struct{}

@@ -27,7 +27,7 @@ type Follower struct {
 	// Next waits for photos. Result more reports whether further photos of the
 	// same burst will follow.
 	Next func(context.Context) (list []photo.Photo, more bool, err error)
-	// Retry makes Next return a photo again after the given time.
+	// Retry makes Next return a photo again after some time.
 	Retry func(path string, after time.Duration)
 	// Pause waits until requests for the given number of photos are allowed.
 	Pause func(ctx context.Context, photos int) error
@@ -45,7 +45,7 @@ type Follower struct {
 }
 
 const (
-	askedAtOnce = 64          // number of photos between two calls of Pause
+	askedAtOnce = 64          // photos between two calls of Pause
 	cloudPause  = time.Minute // wait after a failure of the cloud
 	photoPause  = time.Hour   // wait before retrying an unchanged photo that failed
 	writePause  = 10 * time.Minute
@@ -186,8 +186,7 @@ func (f *Follower) write(ctx context.Context, a asking) {
 	}
 }
 
-// passing reports whether an error may disappear without any action by the
-// user.
+// passing reports whether an error may disappear without action by the user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
 // endCut ends the run that stopped early, so that the next call begins a new

@@ -74,7 +74,7 @@ func (l *Library) remember(records ...record) error {
 	}
 	after, err := l.journal.Size()
 	if err != nil || before != l.read || after != before+grows {
-		after = -1 // another process has appended, so read the journal again
+		after = -1 // another process has appended, so read again
 	}
 	l.read = after
 	return err
@@ -100,7 +100,7 @@ func (l *Library) lockShared() (release func(), err error) {
 		err = lock.RLock()
 	}
 	if err == nil {
-		err = l.refresh() // until release, no other process can call settle or Forget
+		err = l.refresh() // until release, no process calls settle or Forget
 	}
 	if err != nil {
 		lock.Close()

@@ -161,9 +161,8 @@ func (w *annotator) tell(j *job) {
 	}
 }
 
-// prepared yields photos in order. It computes their features unless an answer
-// is stored. Workers prepare up to `ahead` photos in advance and stop when ctx
-// ends.
+// prepared yields photos in order, with features if no answer is stored.
+// Workers prepare up to `ahead` photos in advance and stop when ctx ends.
 func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, workers *sync.WaitGroup) iter.Seq[*job] {
 	queue, work := make(chan *job, ahead), make(chan *job)
 	workers.Go(func() {
@@ -238,8 +237,8 @@ func (w *annotator) prepare(ctx context.Context, j *job) error {
 	return nil
 }
 
-// Recall returns the stored results of photos, in order. A result's Known is
-// false if no answer is stored or the photo has changed since.
+// Recall returns the stored results of photos, in order. Known is false if no
+// answer is stored or the photo has changed since.
 func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
 	release, err := l.lockShared()
 	if err != nil {

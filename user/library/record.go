@@ -80,8 +80,7 @@ type intent struct {
 	Old    []byte `json:"old,omitempty"`
 }
 
-// A failed record states that the last intent of a run for a file was not
-// carried out.
+// A failed record marks the last intent of a run for a file as not made.
 type failed struct {
 	Run  string `json:"run"`
 	Path string `json:"path"`
@@ -112,7 +111,7 @@ type undone struct {
 	Left []string `json:"left,omitempty"`
 }
 
-// A digest is a SHA-256 digest. In JSON it is hexadecimal.
+// A digest is a SHA-256 digest, hexadecimal in JSON.
 type digest [32]byte
 
 func (d digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
@@ -179,7 +178,7 @@ type neighbour struct {
 	Words  []string `json:"w"`
 }
 
-// These constants bound a stored answer unless Options.Everything is set.
+// Bounds of a stored answer, without Options.Everything.
 const (
 	MostKept     = 24
 	LeastKept    = 0.02

@@ -67,8 +67,8 @@ func beginning(id, command string, keep bool) *began {
 	return &began{Run: id, At: time.Now().Truncate(time.Second), Command: command, Keep: keep}
 }
 
-// resumable returns the id of the last run if it stopped early and the same
-// command began it. Otherwise it returns "".
+// resumable returns the id of the last run if it was cut and the same command
+// began it, otherwise "".
 func (l *Library) resumable(same string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +85,8 @@ func (l *Library) resumable(same string) string {
 	return ""
 }
 
-// find returns the run with the given id. If id is "", it returns the last run
-// that can be undone.
+// find returns the run with the given id, or the last run that can be undone if
+// id is "".
 func (l *Library) find(id string) (*run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,6 +4,5 @@ package library
 
 import "io/fs"
 
-// inode returns 0, so that only size and modification time identify a file's
-// version.
+// inode returns 0, so that only size and time identify a file version.
 func inode(fs.FileInfo) uint64 { return 0 }

@@ -91,7 +91,7 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 }
 
 type history struct {
-	intents []*intent         // changes made or about to be made
+	intents []*intent         // made or about to be made
 	decided bool              // the user accepted or rejected words, which Retract cannot revert
 	since   map[string]string // by file, the last later run that wrote to the file
 	damaged int
@@ -237,8 +237,8 @@ func (l *Library) settle() error {
 	return l.remember(records...)
 }
 
-// removeTemps removes the temporary files of changes. Because of the exclusive
-// lock, they belong to killed processes.
+// removeTemps removes the temporary files of changes. Under the exclusive lock
+// they belong to killed processes.
 func removeTemps(intents []*intent) {
 	names := map[string][]string{} // by folder
 	for _, i := range intents {
@@ -262,7 +262,7 @@ func (i *intent) made() bool {
 	return err == nil && sha256.Sum256(now) == i.After
 }
 
-// unmade reports whether a file is as it was before the change.
+// unmade reports whether a file equals its state before the change.
 func (i *intent) unmade() bool {
 	now, err := readRegular(i.Path)
 	if errors.Is(err, fs.ErrNotExist) {

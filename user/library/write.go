@@ -116,7 +116,7 @@ func (o Options) same() string {
 	return shortDigest(folder, o.Command, o.Where, o.Style, o.KeepMtime)
 }
 
-// begin records that the run begins or resumes, before the run's first change.
+// begin records the beginning of the run before the run's first record.
 func (w *annotator) begin(records *[]record) {
 	switch {
 	case w.began:
@@ -241,15 +241,15 @@ func (w *annotator) plan(t *target) {
 	}
 }
 
-// sort separates the targets to write now from later targets that share a file
-// with them.
+// sort separates the targets to write now from targets that share a file with
+// them.
 func (w *annotator) sort(todo []*target) (now, later []*target) {
 	taken := map[string]bool{}
 	for _, t := range todo {
 		switch {
 		case t.err != nil:
 			w.failTarget(t)
-		case t.edit == nil: // nothing to change
+		case t.edit == nil: // no change
 		case taken[t.edit.Path]:
 			later = append(later, t)
 		default:

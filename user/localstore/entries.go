@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// staleAfter is the age at which a temporary file counts as abandoned.
+// staleAfter is the age at which a temporary file is abandoned.
 const staleAfter = time.Hour
 
 type file struct {
@@ -19,8 +19,7 @@ type file struct {
 	modified time.Time
 }
 
-// entries lists the store's entries and, separately, temporary files. It skips
-// logs.
+// entries lists the entries and, separately, temporary files. It skips logs.
 func (v *Store) entries() (all, temporaries []file, err error) {
 	folders, err := os.ReadDir(v.dir)
 	if err != nil {

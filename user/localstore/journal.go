@@ -19,9 +19,9 @@ import (
 //	entry of the log: DEFLATE(JSON array of records)
 //	                | JSON object, one record, as earlier versions wrote it
 //
-// A compressed entry never begins with '{'. That byte would mark a final block,
-// and package compress/flate marks only the empty block at the end of a stream
-// as final.
+// A compressed entry never begins with '{', because that byte would mark a
+// final block, and package compress/flate marks only the empty block that ends
+// a stream as final.
 type Journal[R any] struct{ *Log }
 
 func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {

@@ -40,11 +40,11 @@ type Store struct {
 	source *seed.Source
 
 	mu   sync.Mutex
-	used int64 // bytes of all entries as far as this process knows, -1 if unknown
+	used int64 // bytes of entries as known to this process, -1 if unknown
 }
 
-// Open opens a folder and creates it if necessary. If the entries exceed limit
-// bytes, the oldest are removed. 0 means no limit. Errors wrap cpar.ErrInput or
+// Open opens a folder and creates it if necessary. Above limit bytes, the
+// oldest entries are removed. 0 means no limit. Errors wrap cpar.ErrInput or
 // cpar.ErrStorage.
 func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {
 	if dir == "" {

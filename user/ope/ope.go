@@ -3,8 +3,8 @@
 //
 //	Key    field, level ─▶ 40-bit ciphertext
 //
-// Encryption is deterministic. Equal levels of a field therefore look equal
-// within an index and, under the same key, across indexes and requests.
+// Encryption is deterministic: equal levels of a field look equal within an
+// index and, for one key, across indexes and requests.
 //
 // A Key is a random order-preserving function for each field. The domain has
 // only about a thousand levels, so the function is drawn directly as a sorted
@@ -51,9 +51,8 @@ func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	return &Key{secret: secret, beta: beta, fields: map[int][]uint64{}}, nil
 }
 
-// Encrypt returns the ciphertext of a level, in [0, 2⁴⁰). Within a field,
-// ciphertexts increase strictly with levels. Different fields have unrelated
-// functions.
+// Encrypt returns the ciphertext of a level, in [0, 2⁴⁰). It is strictly
+// increasing within a field. Different fields have unrelated functions.
 func (k *Key) Encrypt(field, level int) (uint64, error) {
 	if field < 0 || level < 0 || level > k.beta {
 		return 0, fmt.Errorf("encrypting level %d of field %d: levels go from 0 to %d: %w", level, field, k.beta, cpar.ErrInput)

@@ -25,7 +25,7 @@ func NewIndex(x *device.Index, w device.AnnotateOptions) *Index {
 	return &Index{options: w, turn: make(chan struct{}, 1), index: x}
 }
 
-// Label returns the labels that the images of one photo have in total.
+// Label returns the labels found in any image of a photo.
 func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	var owner *user.Owner
 	if err := x.inTurn(ctx, func() error { owner = x.index.Owner; return nil }); err != nil {
@@ -54,7 +54,7 @@ func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	return x.merged(all)
 }
 
-// inTurn calls the function work while no other request uses the index.
+// inTurn runs work while no other request uses the index.
 func (x *Index) inTurn(ctx context.Context, work func() error) error {
 	select {
 	case x.turn <- struct{}{}:

@@ -27,9 +27,8 @@
 //	  confidence         float     its probability; PhotoPrism's uncertainty is 100-100·confidence
 //	  topicality         float     the same
 //
-// The key is sent as "Authorization: Bearer KEY". PhotoPrism reads this
-// service's address from vision.yml (docs/PROGRAMS.md) and sends nothing when
-// it starts.
+// The key is sent as "Authorization: Bearer KEY". PhotoPrism sends nothing when
+// it starts and takes the address from vision.yml (docs/PROGRAMS.md).
 //
 // Input is hostile: any web page, any program on this machine and, in a
 // container network, any neighbour can connect.

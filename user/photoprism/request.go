@@ -19,8 +19,8 @@ type request struct {
 	Images images `json:"images"`
 }
 
-// The type images decodes at most MaxImages strings, because many empty strings
-// take more memory than their JSON.
+// The type images stops decoding at MaxImages, because many empty strings take
+// more memory than their JSON.
 type images []string
 
 func (list *images) UnmarshalJSON(b []byte) error {

@@ -87,8 +87,7 @@ func (b *Budget) WithSecretOffset(stream *seed.Stream) (*Budget, error) {
 	return &hidden, nil
 }
 
-// maxOffset returns the largest r, from which WithSecretOffset subtracts up to
-// F/2.
+// maxOffset returns the largest r. WithSecretOffset subtracts up to F/2.
 func (b *Budget) maxOffset() int64 { return int64(math.Round(b.params.Max / 2 * b.unit)) }
 
 func (b *Budget) setOffset(r int64) error {
@@ -185,8 +184,8 @@ func (b *Budget) CheckNorms(record, request int64) error {
 	return nil
 }
 
-// MaxSquare returns the maximum Σz² of a record. It also applies to a request
-// if the records are unknown.
+// MaxSquare returns the maximum Σz² of a record, and of a request if the
+// records are unknown.
 func (b *Budget) MaxSquare() int64 { return int64(b.maxSquaredDistance / 4) }
 
 // Clamp shortens z to Σz² ≤ MaxSquare if necessary and reports whether it did.

@@ -49,9 +49,9 @@ func (b *Budget) Cipher() ive.Params {
 	return ive.Params{Dim: b.Dim(), RecordShift: b.params.Shift, RequestShift: b.params.Shift}
 }
 
-// NoiselessSlot returns the index of a record's last element. It must have no
-// noise, because it is multiplied by the request's r_s·Σz_s², about 2³², and
-// would change a distance by up to 0.01.
+// NoiselessSlot returns the last slot of a record. It must have no noise,
+// because it is multiplied by the request's r_s·Σz_s², about 2³², and would
+// change a distance by up to 0.01.
 func (b *Budget) NoiselessSlot() int { return b.Dim() - 1 }
 
 // Record writes a record's vector into dst, of Dim elements. Parameter z is the
@@ -124,7 +124,7 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 	perLog := float64(scale) * math.Ldexp(b.unit, -vectorlayout.ValueBits)
 	for i, x := range c {
 		l := math.Log(x)
-		if !(x <= 1 && -l <= vectorlayout.MaxLog) { // also rejects zero, negative numbers and NaN
+		if !(x <= 1 && -l <= vectorlayout.MaxLog) { // also rejects 0, negative and NaN
 			return fmt.Errorf("laying out a request: histogram bin %d is %g, smoothed bins are at least e^-%d: %w",
 				i, x, vectorlayout.MaxLog, cpar.ErrInput)
 		}
@@ -137,8 +137,7 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 	return nil
 }
 
-// PlainScore returns the score that encryption would give without noise and
-// with ε = 0.
+// PlainScore returns the exact score without noise and with ε = 0.
 func (b *Budget) PlainScore(record, request []int64) int64 {
 	var s int64
 	for i, x := range record[:b.Dim()] {

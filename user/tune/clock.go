@@ -29,7 +29,7 @@ func readSome(items []dataset.Photo) (photos [][]byte) {
 }
 
 // timePhotos returns the median time to extract the features of a photo in
-// milliseconds, or 0 if there are none. Each time is the faster of two runs, to
+// milliseconds, or 0 without photos. Each time is the faster of two runs, to
 // exclude other load.
 func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (float64, error) {
 	e := feature.NewExtractor()
@@ -88,9 +88,9 @@ func better(work func()) float64 {
 	return best
 }
 
-// timeScan returns the median time, in milliseconds, to scan n records as the
-// cloud does. For more than chooseFrom records, it scans a part and
-// extrapolates, because memory bandwidth dominates the time.
+// timeScan returns the median time of a scan of n records with the cloud's
+// kernels, in milliseconds. Above chooseFrom records it scans a part and
+// extrapolates, because memory bandwidth dominates.
 func timeScan(ctx context.Context, n int, layout vectorlayout.Params) (float64, error) {
 	some := min(n, chooseFrom)
 	scan, err := aspe.Scanner(layout, some)

@@ -19,8 +19,8 @@ import (
 // keptKind must change when the encoding or the results of Tune change.
 var keptKind = fmt.Sprintf("tuning 3, features %d", feature.Version)
 
-// nameOf returns a digest of all inputs of a Tuning, or false if the content of
-// a photo is unknown.
+// nameOf returns a digest of all inputs of a Tuning, or false if photos are not
+// identified by content.
 func nameOf(images []user.Photo, opt Options) (name []byte, ok bool) {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(cmp.Or(opt.PCA, profile.DefaultPCA))))
@@ -58,7 +58,7 @@ func (t *Tuning) write(k user.Memo, name []byte) {
 		return
 	}
 	if b, err := t.encode(); err == nil {
-		_ = k.Put(keptKind, name, b) // if this fails, the next run computes the Tuning again
+		_ = k.Put(keptKind, name, b) // if this fails, it is computed again
 	}
 }
 

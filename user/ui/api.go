@@ -19,8 +19,7 @@ import (
 // maxBodyBytes bounds a request body other than a photo.
 const maxBodyBytes = 64 << 10
 
-// maxAtOnce is the maximum number of photos per call, so that responses stay
-// fast.
+// maxAtOnce bounds the number of photos per call, so that responses stay fast.
 const maxAtOnce = 120
 
 // routes registers the API. All routes require the token (guard.go).
@@ -49,8 +48,7 @@ func (s *Server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/sidecar/{id}", s.sidecar)
 }
 
-// answer registers a handler that calls the function call and sends its result
-// as JSON.
+// answer registers a handler that sends the result of `call` as JSON.
 func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter, r *http.Request) (any, error)) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v, err := call(w, r)
@@ -133,8 +131,7 @@ func (s *Server) choose(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.settings(w, r)
 }
 
-// list lists all photos. If the query contains "again", it first rescans the
-// folders.
+// list lists all photos. With ?again, list first rescans the folders.
 func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Has("again") {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {
@@ -290,8 +287,8 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 	return u, nil
 }
 
-// drop receives a photo dropped onto the page. It finds the same photo in the
-// folders, or keeps the received photo in memory.
+// drop receives a photo dropped onto the page and finds the same photo in the
+// folders, or else keeps it in memory.
 func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
 	select {
 	case s.dropped.receiving <- struct{}{}:

@@ -25,7 +25,7 @@ import (
 )
 
 // A Backend performs the owner's operations for the page. It must be safe for
-// concurrent use. Photos returns the paths that the other methods take.
+// concurrent use. All paths come from Photos.
 type Backend interface {
 	Settings() Settings
 	Choose(Choice) error
@@ -43,7 +43,7 @@ type Backend interface {
 	Content(path string) (content [32]byte, ok bool)
 	// Vocabulary returns the words of the index.
 	Vocabulary() []string
-	// Look returns the keywords and the stored answer of a photo. It sends no
+	// Look returns the keywords and stored answers of a photo, without a
 	// request.
 	Look(path string) (*Known, error)
 	// Annotate annotates photos and returns the answers obtained, in order. It
@@ -55,8 +55,8 @@ type Backend interface {
 	LookData(name string, data []byte) (*Known, error)
 	// Sidecar returns the sidecar of such a photo after a decision.
 	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
-	// Write writes changes as one run that can be undone. It returns the
-	// results in order.
+	// Write writes changes as one run and returns the results obtained, in
+	// order.
 	Write(ctx context.Context, list []Change) ([]library.Result, error)
 	// Runs lists the runs, newest first.
 	Runs() ([]library.Run, error)
@@ -76,11 +76,11 @@ type Settings struct {
 	KeepMtime bool   `json:"keep_mtime"`
 	Where     string `json:"where"` // sidecar or embedded
 	Style     string `json:"style"`
-	// Own is set if there is no index. An image network then suggests words of
-	// its own vocabulary.
+	// Own is set if there is no index. Suggestions are then words of the
+	// network's own vocabulary.
 	Own bool `json:"own"`
 
-	limit float64 // Threshold as an unrounded fraction
+	limit float64 // the threshold, not rounded
 }
 
 // A Choice changes settings. A nil field leaves its setting unchanged.
@@ -91,7 +91,7 @@ type Choice struct {
 	KeepMtime *bool   `json:"keep_mtime,omitempty"`
 }
 
-// Known holds the keywords and stored suggestions of a photo.
+// Known holds the keywords and suggestions of a photo.
 type Known struct {
 	Yours    []string // entered by people
 	Machine  []string // written by a run, not yet accepted
@@ -131,8 +131,7 @@ type Decision struct {
 }
 
 // A Change is a decision to write to a photo. If Likely is set, likely
-// suggestions on which the user has not decided are written as machine
-// keywords.
+// suggestions without a decision are written as machine keywords.
 type Change struct {
 	Path string
 	Decision
@@ -146,7 +145,7 @@ type Written struct {
 	Files  int      `json:"files"`
 	Photos int      `json:"photos"`
 	Failed []Failed `json:"failed"`
-	// Pending counts the decisions that are not yet written.
+	// Pending counts the decisions not yet written.
 	Pending pending `json:"pending"`
 }
 

@@ -33,7 +33,7 @@ func (d *decisions) each(f func(id string, x Decision)) {
 	d.mu.Lock()
 	all := maps.Clone(d.by)
 	d.mu.Unlock()
-	for id, x := range all { // without the lock, because the slices of decisions are never modified
+	for id, x := range all { // slices of decisions are never modified
 		f(id, x)
 	}
 }
@@ -74,8 +74,8 @@ func (d *decisions) mark(id, word, mark string) error {
 	return d.set(id, word, mark)
 }
 
-// markAll records several changes of marks as one action. It leaves out invalid
-// changes and returns an error if all are invalid.
+// markAll records changes of marks as one action. It leaves out invalid
+// changes, and returns an error if all are invalid.
 func (d *decisions) markAll(all []change) (action, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

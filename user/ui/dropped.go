@@ -19,17 +19,16 @@ import (
 const (
 	maxDropBytes = 256 << 20 // bytes of one photo, and of all kept photos together
 	maxDropped   = 4
-	// maxCompared is the maximum number of bytes read to find a renamed photo.
-	// If the folders hold more, only photos of the same name or size are
-	// compared.
+	// maxCompared bounds the bytes read to find a renamed photo. Beyond this
+	// number, only photos of the same name or size are compared.
 	maxCompared = 2 << 30
 )
 
 // The type dropped holds the last photos that were dropped onto the page and
-// were not found in the folders.
+// are in no folder.
 type dropped struct {
 	by   *lru.Cache[string, *drop]
-	most int // maximum number of bytes in total
+	most int // maximum total of bytes
 	// The channel receiving admits one photo at a time, because each may be as
 	// large as all kept photos.
 	receiving chan struct{}
@@ -115,8 +114,8 @@ func (s *Server) match(ctx context.Context, name string, data []byte) (found *sh
 	return nil, whole, nil
 }
 
-// contentOf returns the digest of a photo's image. It caches the digest while
-// the file's size and time stay the same.
+// contentOf returns the digest of a photo's image, cached while the file's size
+// and time are unchanged.
 func (s *Server) contentOf(p *shelfPhoto) ([32]byte, error) {
 	info, err := s.photos.stat(p)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// tokenHeader carries the token. A page of another origin may set this header
-// only with CORS permission, which this server never grants.
+// tokenHeader carries the token. A page of another origin needs CORS permission
+// to set it, which this server never grants.
 const tokenHeader = "X-Cpar-Token"
 
 func newToken() string {
@@ -43,7 +43,7 @@ var headers = map[string]string{
 	"Permissions-Policy":           "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 
-// guard refuses requests because of these headers:
+// guard refuses requests by these headers:
 //
 //	Host            a foreign name that resolves to this machine (DNS rebinding)
 //	Sec-Fetch-Site  pages of other origins and their embedded resources
@@ -70,9 +70,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// fromHere reports whether a request comes from the page, as far as the browser
-// says. It also allows a link on another site to open the page, which shows
-// nothing without the token.
+// fromHere reports whether the browser declares that a request comes from the
+// page. Other sites may open the page in a tab, where it is empty without the
+// token.
 func fromHere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":

@@ -16,8 +16,8 @@ import (
 )
 
 // A listing is an ordered selection of photos that stays the same while the
-// user works on it. The page loads only the visible part and refers to photos
-// by position, so that messages stay short for large libraries.
+// user works on it. The page loads the visible part and names photos by their
+// positions, so that no message grows with the library.
 type listing struct {
 	word string // the word whose suggestions the listing reviews, or ""
 	rows []row
@@ -125,9 +125,8 @@ func (s *Server) filter(all []*shelfPhoto, f filter) (*listing, error) {
 	return x, nil
 }
 
-// shows returns a function that tests photos for the parts of a filter that
-// depend on keywords. The function also returns the suggestion of the filter's
-// word.
+// shows returns a test for the parts of a filter that depend on keywords. The
+// test also returns the suggestion of the filter's word.
 func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	threshold, word := s.backend.Settings().limit, metadata.Fold(f.Word)
 	is := map[string]func(*summary, Decision) bool{
@@ -170,13 +169,12 @@ func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	}, nil
 }
 
-// open reports whether a photo has an undecided suggestion for which kind
-// returns true.
+// open reports whether a photo has an undecided suggestion that satisfies kind.
 func (x *summary) open(d Decision, kind func(candidate) bool) bool {
 	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
 }
 
-// day parses a date and adds days. For an empty text it returns the zero time.
+// day parses a date and adds days. The zero time stands for an empty date.
 func day(text string, add int) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -248,8 +246,7 @@ func (s *Server) folders() []string {
 	return slices.Compact(out)
 }
 
-// A leftOut value is a file that the page cannot show or annotate, with the
-// reason.
+// A leftOut is a file that the page cannot show or annotate, and the reason.
 type leftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`

@@ -13,7 +13,7 @@ import (
 )
 
 // An OwnBackend is the Backend of an owner without an index. An image network
-// on this machine suggests words of its own vocabulary, and nothing is sent.
+// suggests words of the network's vocabulary, and nothing is sent.
 type OwnBackend struct {
 	LibraryBackend
 	words func(photo []byte) ([]rank.Keyword, error)

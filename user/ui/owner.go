@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword that the page shows. Of
-	// keywords with this probability, one in ten is right.
+	// guess is the minimum probability of a keyword on the page. One in ten
+	// such keywords is right.
 	guess = 0.1
 	// maxShownWords bounds the keywords shown and written per photo.
 	maxShownWords = 12
@@ -58,8 +58,8 @@ type LibraryBackend struct {
 
 	asking sync.Mutex // held while index is used, because an index does not allow concurrent use
 	index  *device.Index
-	// state is a copy of index after the last request. Methods that only read
-	// use it without the lock.
+	// state is a copy of the index after the last request, for methods that
+	// only read.
 	state atomic.Pointer[device.Index]
 
 	mu      sync.Mutex
@@ -130,8 +130,8 @@ func (w *LibraryBackend) Skipped() []leftOut {
 	return slices.Clone(w.skipped)
 }
 
-// Locate fetches the identities of all photos in the index, so that the cloud
-// does not learn which photos the user looks at.
+// Locate fetches all photo identities of the index, so that the cloud does not
+// learn which photos the user looks at.
 func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []uint32, error) {
 	return w.state.Load().Locate(ctx)
 }
@@ -214,8 +214,8 @@ func (w *LibraryBackend) options() library.Options {
 	return o
 }
 
-// Look reads the stored answer of a photo, and the keywords in the photo and
-// its sidecars.
+// Look reads a photo's stored answer and the keywords of the photo and its
+// sidecars.
 func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type action struct {
 
 type change struct{ id, word, before, after string }
 
-// maxActions is the maximum number of actions that can be undone.
+// maxActions bounds the actions that can be undone.
 const maxActions = 100
 
 // The type marks is a request of the page to decide on part of a listing.

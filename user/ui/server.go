@@ -29,8 +29,7 @@ type Options struct {
 	// Port is the port on loopback. 0 selects a free port.
 	Port    int
 	Backend Backend
-	// Ready receives the page's address, which contains the token in its
-	// fragment.
+	// Ready receives the address, with the token in its fragment.
 	Ready func(address string) error
 }
 
@@ -94,7 +93,7 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 }
 
 // serve serves until the context ends. It then cancels requests in progress and
-// waits for them for up to two seconds.
+// waits for them briefly.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
 	s.surveying.Go(func() { s.surveyAll(ctx) })

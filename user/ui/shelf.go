@@ -76,7 +76,7 @@ func (s *shelf) close() {
 	}
 }
 
-// fill scans the folders again. The ids of photos stay the same.
+// fill rescans the folders. Ids stay the same.
 func (s *shelf) fill(ctx context.Context, b Backend) error {
 	listed, skipped, err := b.Photos(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *shelf) list() ([]*shelfPhoto, string) {
 	return s.all, s.skipped
 }
 
-// stat accesses a photo through its open folder, as read does.
+// stat accesses a photo through its opened folder, like read.
 func (s *shelf) stat(p *shelfPhoto) (os.FileInfo, error) {
 	info, err := s.folders[p.folder].root.Stat(filepath.FromSlash(p.name))
 	if err == nil && !info.Mode().IsRegular() {

@@ -218,8 +218,7 @@ func (s *Server) lookAt(p *shelfPhoto) (*Known, error) {
 	return s.backend.Look(p.path)
 }
 
-// A group is a suggested word with the numbers of photos for which it is
-// suggested.
+// A group is a suggested word with counts of photos.
 type group struct {
 	Word   string `json:"word"`
 	Likely int    `json:"likely"`
@@ -241,8 +240,7 @@ func (g *group) count(c candidate, threshold float64, n int) {
 	}
 }
 
-// groups returns the suggested words. Words that are likely for the most photos
-// come first.
+// groups returns the suggested words, sorted by the number of likely photos.
 func (s *Server) groups() []group {
 	threshold := s.backend.Settings().limit
 	v := s.survey
@@ -291,7 +289,7 @@ func (s *Server) groups() []group {
 	return all
 }
 
-// The type spoken is a word of the user with the number of photos that have it.
+// The type spoken is a word of the user with its number of photos.
 type spoken struct {
 	folded, word string
 	photos       int

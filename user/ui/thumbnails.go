@@ -14,24 +14,22 @@ import (
 	"cpar/photo/decode"
 )
 
-// Lengths of a thumbnail's longer side in pixels, in the grid and for one
-// photo.
+// Lengths of the longer side in pixels, for the grid and for one photo.
 const (
 	smallSide = 400
 	largeSide = 1800
 )
 
-// Maximum numbers of cached thumbnails, which take about 40 MB and 10 MB.
+// Maximum numbers of cached thumbnails, about 40 MB and 10 MB.
 const (
 	maxSmall = 1500
 	maxLarge = 24
 )
 
-// The type thumbnails scales images for the page and caches the results in
-// memory.
+// thumbnails scales images for the page and caches them in memory.
 type thumbnails struct {
 	small, large *lru.Cache[string, []byte] // JPEG files by name
-	// The mutex one admits one decoding at a time. This limits memory and
+	// The mutex one serializes decoding. Serial decoding limits memory and
 	// finishes the first images early.
 	one sync.Mutex
 }

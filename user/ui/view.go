@@ -17,7 +17,7 @@ import (
 type view struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`   // of the file
-	Folder  string `json:"folder"` // relative to the opened folder
+	Folder  string `json:"folder"` // below the opened folder
 	Dropped bool   `json:"dropped,omitempty"`
 	Asked   bool   `json:"asked"`
 	// Yours holds keywords that people entered.
@@ -131,7 +131,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 		case i >= 0:
 			m.Word, m.Mark = v.Words[i].Word, "accept"
 		case has(v.Yours, m.Word):
-			return v, nil // the photo already has this keyword
+			return v, nil // the photo has this keyword
 		}
 	}
 	if err := s.decided.mark(m.ID, m.Word, m.Mark); err != nil {
@@ -140,7 +140,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.view(m.ID)
 }
 
-// picture responds with a small or large thumbnail, rotated upright and without
+// picture responds with a small or large thumbnail, upright and without
 // metadata.
 func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
 	id, large := r.PathValue("id"), r.URL.Query().Get("size") == "large"

@@ -91,7 +91,7 @@ func cleanPath(path string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// mapWords computes the word to write for every synonym and translation.
+// mapWords computes the words to write for synonyms and translations.
 func (v *Vocabulary) mapWords() error {
 	base := map[string]string{} // from folded synonyms to their words
 	for other, word := range v.file.Synonyms {
@@ -121,9 +121,9 @@ func (v *Vocabulary) mapWords() error {
 	return nil
 }
 
-// mapTranslations maps every translation back to its word, and a word that has
-// translations to itself. It skips a translation that has other rules or
-// belongs to several words.
+// mapTranslations maps a word with translations to itself, and each translation
+// to its word. It skips a translation that has other rules or belongs to
+// several words.
 func (v *Vocabulary) mapTranslations() {
 	back := map[string][]string{}
 	for _, words := range v.file.Translations {

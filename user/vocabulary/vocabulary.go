@@ -26,7 +26,7 @@ import (
 	"cpar/photo/metadata"
 )
 
-// MaxBytes is the maximum length of a vocabulary's text.
+// MaxBytes bounds a vocabulary as text.
 const MaxBytes = 1 << 20
 
 // A Vocabulary is immutable. The zero value changes no word.
@@ -40,8 +40,8 @@ type Vocabulary struct {
 
 // A file is the TOML form of a vocabulary.
 type file struct {
-	// Language is the language into which words with a known translation are
-	// translated. "" keeps the words of the index.
+	// Language is the language of words with a known translation, or "" to keep
+	// the words of the index.
 	Language     string                       `toml:"language,omitempty" comment:"write words in this language, if a translation is known"`
 	Never        []string                     `toml:"never,omitempty" comment:"words that are never suggested"`
 	Synonyms     map[string]string            `toml:"synonyms,omitempty" comment:"other word = word to write"`
@@ -113,8 +113,8 @@ func (v *Vocabulary) Counts() (c Counts) {
 	return c
 }
 
-// Subjects returns the sorted words to which rules apply. Callers compare them
-// with the keywords of an index.
+// Subjects returns the sorted words to which rules apply, for comparison with
+// the keywords of an index.
 func (v *Vocabulary) Subjects() (words []string) {
 	if v == nil {
 		return nil

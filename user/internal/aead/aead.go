@@ -18,7 +18,7 @@ import (
 
 const nonceSize = 12
 
-// Overhead is the number of bytes that encryption adds to a message.
+// Overhead is the number of bytes that encryption adds.
 const Overhead = nonceSize + aes.BlockSize
 
 // MaxMessages is the maximum number of messages for one key.

@@ -48,7 +48,7 @@ type Index struct {
 	planes  func() (*planeKey, error)
 }
 
-// A planeKey encrypts split planes and the plane vectors of requests.
+// planeKey encrypts split planes and the requests for them.
 type planeKey struct {
 	seed.Redacted
 	*ive.Key

@@ -117,7 +117,7 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 			return err
 		}
 	}
-	build := kdforest.BuildOptions{Trees: opt.Trees, Seed: x.Secret("forest")} // the seed determines the dimensions that planes split
+	build := kdforest.BuildOptions{Trees: opt.Trees, Seed: x.Secret("forest")} // the seed determines the split dimensions
 	if opt.Place == cpar.PlaceLeaf {
 		build.Place = kdforest.PlaceLeaf
 	}

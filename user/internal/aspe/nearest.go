@@ -20,7 +20,7 @@ import (
 // equal numbers of photos and are comparable.
 const folds = 10
 
-// Samples returns at most `most` photos of a collection, each with its nearest
+// Samples returns at most `most` photos of a collection with their nearest
 // neighbours by the plaintext distances of the index.
 func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collection, most int, tell progress.Func) ([]rank.Sample, error) {
 	budget, err := scorevector.NewLargestScale(layout)

@@ -18,8 +18,8 @@ const (
 	// field, in two bytes. Ranks reveal only the order (ideal order-preserving
 	// security).
 	OrderRank Order = 0
-	// OrderOPE uses the paper's order-preserving encryption (package ope) with
-	// eight bytes per value. It also reveals approximate values.
+	// OrderOPE uses the paper's order-preserving encryption (package ope),
+	// eight bytes each. OrderOPE also reveals approximate values.
 	OrderOPE Order = 1
 )
 
@@ -51,9 +51,8 @@ func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder,
 			return cpar.OrderCiphertext(c), err
 		}, err
 	}
-	// The rank of a level is the number of the field's splits below it. Ranks
-	// suffice, because only the owner, who knows the splits, encodes new
-	// levels.
+	// A rank is the number of the field's splits below a level. Ranks suffice,
+	// because only the owner, who knows the splits, encodes new levels.
 	splits := make([][]uint16, len(fields)) // ascending split values of each field
 	for _, p := range s.planes {
 		field, _ := slices.BinarySearch(fields, p.Dim)

@@ -22,8 +22,8 @@ type ReplyReader struct {
 	index  *Index
 	params cpar.Params
 	scale  int64
-	// planeScale is the secret scale r_p of plane scores, or 0 if the request
-	// has no plane vector.
+	// planeScale is r_p, the scale of plane scores, or 0 if the request has no
+	// plane vector.
 	planeScale int64
 	plain      []int64
 	point      []uint16

@@ -44,8 +44,8 @@ type splitter struct {
 	step float64
 }
 
-// fitSplitter computes the principal components of a collection's levels, and a
-// step with which all points stay within the range of levels.
+// fitSplitter learns the principal components of a collection's levels and the
+// step that keeps the points within the range of levels.
 func fitSplitter(ctx context.Context, levels [][]uint16) (splitter, [][]uint16, error) {
 	rows := make([][]float32, len(levels))
 	for i, l := range levels {

@@ -15,9 +15,9 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A Twin is a plaintext index of the same integer vectors without noise. Tests
-// compare the encrypted search with the search of the Twin, visit by visit. A
-// Twin never leaves the owner.
+// A Twin is a plaintext index of the same integers without noise. Tests compare
+// the encrypted search with the search of the Twin, visit by visit. A Twin
+// never leaves the owner.
 type Twin struct {
 	index   *Index
 	forest  *kdforest.Forest // nil without a forest
@@ -31,8 +31,8 @@ type Twin struct {
 	centroids []uint64
 }
 
-// Twin returns the plaintext counterpart of the index. With profile "paper" it
-// takes 8·1347 bytes per record.
+// Twin returns the plaintext counterpart. It takes 8·1347 bytes per record with
+// profile "paper".
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Records)}
 	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
@@ -44,7 +44,7 @@ func (b *Builder) Twin() (index.Twin, error) {
 	return t, err
 }
 
-// plainRows returns the vectors of records, with ε = 0, as words modulo 2⁶⁴.
+// plainRows returns the record vectors with ε = 0 as words modulo 2⁶⁴.
 func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, error) {
 	dim := budget.Dim()
 	rows, row := make([]uint64, dim*len(records)), make([]int64, dim)
@@ -107,7 +107,7 @@ func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
 // A plainSpace scores plaintext records against a plaintext request, with the
 // server's kernels.
 type plainSpace struct {
-	rows    []uint64 // vectors of records or centroids
+	rows    []uint64 // of records or centroids
 	request []uint64
 	dots    []uint64 // scratch
 

@@ -15,7 +15,7 @@ import (
 	"cpar/user/ive"
 )
 
-// batch is the number of records encrypted at once. Their vectors take 5 MB.
+// batch is the number of records encrypted at once, 5 MB of vectors.
 const batch = 512
 
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
@@ -36,8 +36,7 @@ func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	return nil
 }
 
-// writeVectors lays out and encrypts every record as C(V) = S⁻¹(wV + e)
-// (package ive).
+// writeVectors lays out and encrypts every record: C(V) = S⁻¹(wV + e).
 func (b *Builder) writeVectors(ctx context.Context, w *index.Writer) error {
 	key, err := b.vectors()
 	if err != nil {
@@ -134,7 +133,7 @@ func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 
 // writePlanes encrypts one plane for each distinct split.
 func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
-	if len(b.part.planes) == 0 { // there is only one photo, or all are alike
+	if len(b.part.planes) == 0 { // there is one image, or all are alike
 		return w.Bytes(cpar.SegmentPlanes, nil)
 	}
 	key, err := b.planes()

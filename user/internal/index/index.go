@@ -68,7 +68,7 @@ func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(ni
 type Record struct {
 	Photo    int // position among the photos that the caller gave
 	Vector   *vector.Vector
-	Z        []int16 // Vector projected by the index's Projector
+	Z        []int16 // Vector under the index's Projector
 	Keywords []string
 }
 
@@ -215,7 +215,7 @@ type ReplyReader interface {
 }
 
 // A Twin is a plaintext index that answers requests as the encrypted index
-// does. Function trace, if not nil, receives every visit.
+// does. trace, if not nil, receives every visit.
 type Twin interface {
 	Search(request ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
 }

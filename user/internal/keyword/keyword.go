@@ -85,7 +85,7 @@ func (d *Dictionary) With(added []string) (*Dictionary, error) {
 	return out, nil
 }
 
-// New returns, sorted, the words in lists that are not in d.
+// New returns the words in lists that d lacks, sorted.
 func (d *Dictionary) New(lists [][]string) []string {
 	added := map[string]bool{}
 	for _, list := range lists {

@@ -27,7 +27,7 @@ type Table struct {
 	budget int // mean number of keywords per record for which pages have room
 	epoch  uint64
 	lists  lists
-	// amended maps records in full pages to the numbers of their new keywords.
+	// amended maps records in full pages to their new keywords.
 	amended map[int][]uint16
 	// segments is the number of segments with full pages.
 	segments int
@@ -41,7 +41,7 @@ const pageRecords = cpar.KeywordPageRecords
 type lists struct {
 	counts  []byte   // number of keywords of each record
 	numbers []uint16 // the lists of all records
-	// begin[i] is the index in numbers at which page i starts.
+	// begin[i] is the start of page i in numbers.
 	begin []int
 }
 
@@ -83,8 +83,8 @@ func (l *lists) first(pages int) lists {
 	return lists{counts: l.counts[:n:n], numbers: l.numbers[:to:to], begin: l.begin[:pages:pages]}
 }
 
-// newTable returns a table whose pages are all written in this generation. The
-// budget is the smallest that suffices and is at least `least`.
+// newTable returns a table whose pages are all written in this generation, with
+// the smallest sufficient budget of at least `least`.
 func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) (*Table, error) {
 	t := &Table{dict: d, epoch: generation}
 	for i, words := range keywords {
@@ -102,7 +102,7 @@ func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) 
 	return t, nil
 }
 
-// fits reports whether all pages from number `from` on stay within the budget.
+// fits reports whether all pages from number `from` on keep the budget.
 func (t *Table) fits(from int) bool {
 	for i := from; i < len(t.lists.begin); i++ {
 		if _, numbers := t.lists.page(i); len(numbers) > t.budget*pageRecords {
@@ -112,7 +112,7 @@ func (t *Table) fits(from int) bool {
 	return true
 }
 
-// TableBytes returns the stored size, in bytes, of a table of these keywords.
+// TableBytes returns the stored size of a table of these keywords.
 func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	t, err := newTable(d, keywords, 1, 0)
 	if err != nil {

@@ -58,8 +58,7 @@ func (s *cipher) binding(block uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/vectors"), s.index.ID[:]...), block)
 }
 
-// Encrypt encrypts blocks. A block holds a count, up to LocalBlockRecords
-// records, and zeros.
+// Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
 	// The nonces depend on the block number, because none may be used for two
 	// numbers.

@@ -12,7 +12,7 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Incoming supplies the rows to encrypt, by number.
+// An Incoming supplies new rows by number.
 type Incoming struct {
 	Len int
 	At  func(i int) (row []int16, addend int64, err error)
@@ -38,7 +38,7 @@ type Builder struct {
 	// before is the keyword table of the previous generation, or nil.
 	before  *keyword.Table
 	clamped int
-	records []index.Record // the records given to SetUp, for the twin
+	records []index.Record // from SetUp, for the twin
 }
 
 func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o Options) (*Builder, error) {
@@ -193,8 +193,7 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints [
 type Change struct {
 	Add     *Rows
 	Removed []int
-	// Keywords lists the keywords of all records, new records last. Removed
-	// records have none.
+	// Keywords covers all records, new records last. Removed records have none.
 	Keywords [][]string
 	// Last returns the last segment of vectors of the previous generation.
 	Last func() ([]byte, error)
@@ -233,8 +232,8 @@ func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Build
 	return b, b.cipher.Drop(last, unit)
 }
 
-// Rebuild begins a new index x with the parameters of before. Record i of x is
-// row order[i].
+// Rebuild begins a new index x with the parameters of before. Record i is row
+// order[i].
 func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
 	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logCells(len(order)))
 	if err != nil {

@@ -34,7 +34,7 @@ type Cipher interface {
 	// Drop subtracts a segment of the previous generation, whose first unit has
 	// number unit, from the integrity sums.
 	Drop(segment []byte, unit int) error
-	// Finish writes the segments of the cipher other than vectors, hints and
+	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
 	// Decrypt passes the records of a segment, whose first unit has number
@@ -86,7 +86,7 @@ type Index struct {
 	quantiser *Quantiser
 	cipher    Cipher
 	removed   Bitmap
-	// keywords holds the keywords of all records. It is nil until Hold.
+	// keywords covers all records and is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
 	// cells assigns records to cells. It is nil until Hold, or if there are no
 	// cells.
@@ -107,7 +107,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	return out, err
 }
 
-// Bytes returns the size in bytes of n records with their part of the ledger.
+// Bytes returns the size of n records with their part of the ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
@@ -179,14 +179,14 @@ type ReplyReader struct {
 	read    func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
-	// near caches the result of the reply with this digest, because a reply can
-	// be decrypted only once.
+	// near caches the result for the reply with this digest, which can be
+	// decrypted only once.
 	digest [sha256.Size]byte
 	near   []rank.Neighbour
 }
 
 // Request encrypts a vector under a fresh secret. The server does not learn the
-// wanted number of neighbours.
+// number of neighbours.
 func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {

@@ -181,8 +181,8 @@ func (q *Quantiser) addend(square int64, a []int16) int64 {
 		}
 	}
 	addend := int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
-	// Only a shortened vector whose coordinates were all rounded in the same
-	// direction exceeds the bound.
+	// Only a clamped vector with all coordinates rounded in one direction
+	// exceeds the bound.
 	return min(max(addend, -q.layout.maxAddend), q.layout.maxAddend)
 }
 
@@ -214,7 +214,7 @@ func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err
 }
 
 // bounded writes s·z, rounded and rescaled to the norm bounds, to the front of
-// row. It returns the squared norm of the result.
+// row, and returns its squared norm.
 func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	if len(z) != q.jl {
 		return 0, fmt.Errorf("%w: %d projected coordinates, want %d", cpar.ErrInput, len(z), q.jl)
@@ -275,7 +275,7 @@ func fillHistogram(a []int16, v []float64, sum int64) error {
 		return fmt.Errorf("%w: a histogram of %d bins, want %d", cpar.ErrInput, len(v), len(a))
 	}
 	left := int(sum)
-	lost := make([]int, len(v)) // bins in the order of decreasing loss
+	lost := make([]int, len(v)) // bins by decreasing loss
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
 			return fmt.Errorf("%w: histogram bin %d is not within 0 and 1", cpar.ErrInput, i)

@@ -66,7 +66,7 @@ func dot(a, b []int16) int32 {
 }
 
 // nearest returns the l lowest scores of live records, in ascending order of
-// score and then record. It skips absent scores.
+// (score, record). It skips absent scores.
 func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 	queue := kdforest.NewQueue(l)
 	for i, score := range scores {
@@ -88,8 +88,7 @@ func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
 
-// With returns a copy of b for the given number of records, with removed
-// marked.
+// With returns b extended to the given number of records, with removed marked.
 func (b Bitmap) With(records int, removed []int) Bitmap {
 	out := append(slices.Clone(b), NewBitmap(records)[len(b):]...)
 	for _, i := range removed {
@@ -98,8 +97,8 @@ func (b Bitmap) With(records int, removed []int) Bitmap {
 	return out
 }
 
-// count returns the number of removed records. It relies on the bits after the
-// last record being 0.
+// count returns the number of removed records. No bit after the last record is
+// set.
 func (b Bitmap) count() (n int) {
 	for _, x := range b {
 		n += bits.OnesCount8(x)

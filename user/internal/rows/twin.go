@@ -47,7 +47,7 @@ func (t *Twin) Request(v *vector.Vector) ([]int16, error) {
 	return u, err
 }
 
-// Dis converts a score of the photo with vector v to a distance.
+// Dis converts a score for this photo to a distance.
 func (t *Twin) Dis(v *vector.Vector, score int64) (float64, error) {
 	_, own, err := t.index.request(v)
 	if err != nil {

@@ -55,8 +55,8 @@ func (c checkSums) equal(o checkSums) bool {
 	return slices.Equal(c.matrix, o.matrix) && slices.Equal(c.addends, o.addends)
 }
 
-// rhos returns ρ for n groups from number first on, prepared as factors for
-// package lattice.
+// rhos returns ρ for n groups from number first on, as factors for package
+// lattice.
 func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	out := make([]uint64, n)
 	s.At(8 * uint64(first)).Words(out)

@@ -167,7 +167,7 @@ func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
 
 func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
-// Encrypt encrypts groups, each with its own seed and noise, and computes their
+// Encrypt encrypts groups under separate seeds and noise and computes their
 // hints.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (groups, hints []byte, err error) {
 	key, err := s.key()
@@ -286,8 +286,8 @@ func (s *cipher) Held() int {
 	return s.records + h.Records()
 }
 
-// Request encrypts two requests, one to a cell and one to the open part, each
-// under its own secret. It omits a part that has no groups.
+// Request encrypts a request to a cell and a request to the open part, each
+// under its own secret. It omits a part without groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request

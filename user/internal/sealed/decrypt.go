@@ -69,7 +69,7 @@ func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.MaxInt16)) }
 
 // nearest returns the integer nearest to x/2^shift, where x represents a number
-// between −Q/2 and Q/2 modulo Q.
+// between −Q/2 and Q/2.
 func nearest(ring *lattice.Ring, x uint64, shift int) int64 {
 	return (ring.Centred(x) + 1<<(shift-1)) >> shift
 }

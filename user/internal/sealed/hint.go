@@ -57,8 +57,8 @@ func (k *Key) appendHint(b []byte, g *lattice.Group) []byte {
 	return p.PackHint(b, sum)
 }
 
-// Append decodes the hints of the next groups, in the server's order. It keeps
-// a reference to b.
+// Append decodes the hints of the next groups in the server's order. It retains
+// b.
 func (h *Hints) Append(b []byte) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	for r.Err() == nil && r.Left() > 0 {

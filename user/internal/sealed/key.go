@@ -8,7 +8,7 @@ import (
 	"cpar/internal/seed"
 )
 
-// A Key encrypts records and requests of one index. It is safe for concurrent
+// Key encrypts records and requests of one index. It is safe for concurrent
 // use.
 type Key struct {
 	seed.Redacted

@@ -54,7 +54,7 @@ func (q *OneTimeKey) decrypt(scores []int64, h *Hints, from, to int, reply []uin
 	}
 }
 
-// A decryption is the scratch memory for decoding groups one after the other.
+// decryption is the scratch memory for decoding groups in sequence.
 type decryption struct {
 	seed.Redacted
 	*OneTimeKey
