@@ -11,20 +11,21 @@ import (
 )
 
 // The noise budget. A score is r_s·(F·Dis − r), where r_s is a request's secret
-// scale, r the secret offset and F the number of squared JL units per unit of
-// distance (package comment). Encryption multiplies the vectors by the
-// plaintext scale w = 2^Shift and adds noise e of at most 19 (package ive).
-// |score|·w² must stay below 2⁶³.
+// scale, r the secret offset and F the number of squared units of z per unit of
+// distance. z is the Johnson–Lindenstrauss (JL) vector with m̂ coordinates
+// (package comment). Encryption multiplies the vectors by the plaintext scale w
+// = 2^Shift and adds noise e of at most 19 (package ive). |score|·w² must stay
+// below 2⁶³.
 //
 // Bound on Dis. A photo has six L1-normalised vectors with 864 fields
 // (dimensions) in total. Each vector pair differs by at most 2, so D_L1 ≤ 12.
 // Fields are rounded to levels 0…999, and 999/2 = 499.5 levels are one unit.
-// Rounding 864 pairs of levels adds at most one level each, or 864/499.5 =
-// 1.73. KL is jointly convex, so it is largest between two one-bin histograms:
-// with smoothing s = 10⁻³ over 48 bins, log(1001)/1.048 = 6.59. The sum is
-// below 20.4 if D_L1 is computed from levels rather than estimated through JL.
-// The interval [0, 22] with r in its middle thus covers every pair of photos
-// and uses 61.8 bits.
+// Rounding adds at most one level for each of 864 pairs of levels, or 864/499.5
+// = 1.73. KL is jointly convex, so it is largest between two one-bin
+// histograms: with smoothing s = 10⁻³ over 48 bins, log(1001)/1.048 = 6.59. The
+// sum is below 20.4 if D_L1 is computed from levels rather than estimated
+// through JL. The interval [0, 22] with r in its middle thus covers every pair
+// of photos and uses 61.8 bits.
 //
 // Statistical bound on the JL estimate. ‖z_a − z_b‖² is a sum of m̂ squares of
 // sums of independent signs. It exceeds (1+δ) times its mean with probability
@@ -40,7 +41,7 @@ import (
 // 7.48·F. z is measured from a baseline, one level per field, that all photos
 // share. The baseline does not change distances, but Σz² is about F times a
 // photo's L1 distance from it. Photos of Corel-5k lie at most 5.5 from the
-// median of each field, blank images 6.2. If the baseline were each field's
+// median of each field, and blank images 6.2. If the baseline were each field's
 // minimum, blank images would lie at 11 and be rejected. Callers that must not
 // fail use Clamp.
 const (

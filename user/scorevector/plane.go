@@ -17,14 +17,15 @@ import (
 //	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]
 //	score    r_p·(level_s[f] − level), exact
 //
-// over the |SF| fields that some tree splits. centre_f is a reference level of
-// field f, and r_p a secret factor drawn per request. There is no r and no ε as
-// in scores of distances, because the server must read the sign. Exact means
-// that the rounded score equals the integer for every input and every noise, so
-// the encrypted search takes the same path as the plaintext search.
+// The vectors cover the |SF| fields that some tree splits. centre_f is a
+// reference level of field f, and r_p a secret factor drawn per request. There
+// is no r and no ε as in scores of distances, because the server must read the
+// sign. Exact means that the rounded score equals the integer for every input
+// and every noise, so the encrypted search takes the same path as the plaintext
+// search.
 //
 // Exactness needs noise below one half. With encryption noise |e| ≤ 19, r_p ≤
-// 255 and levels 0…999, it is at most the sum of
+// 255 and levels 0…999, the score errs by at most the sum of
 //
 //	the request's noise  19·(1 + 999)/2¹⁷                 = 0.145
 //	the record's noise   19·255·(Σ|level_s − centre| + 1)/2²⁸  < 0.355 up to a sum of 19,669

@@ -48,8 +48,8 @@ import (
 // # Wrapping
 //
 // The norm bounds are constants rather than learnt, because learnt bounds would
-// leak information about the records. Of two values, the first is for fine
-// steps, the second for coarse steps:
+// leak information about the records. Where there are two values, the first is
+// for fine steps and the second for coarse steps:
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0

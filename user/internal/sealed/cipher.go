@@ -23,9 +23,9 @@ import (
 // Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// A cipher encrypts the records of one generation of an index in groups. With
-// cells (hidden groups of neighbours), an outer cipher encrypts the open part,
-// the records outside cells, and the cipher clustered the records in cells.
+// A cipher encrypts the records of one generation of an index in groups. If
+// there are cells (hidden groups of neighbours), the outer cipher encrypts the
+// open part, the records outside cells.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
@@ -34,7 +34,7 @@ type cipher struct {
 	// rho generates the secret numbers ρ that check replies (check.go).
 	rho   *seed.Stream
 	check checkSums // the sums S and T of check.go
-	// hints are the data for reading replies, nil until Hold.
+	// hints, the data for reading replies, is nil until Hold.
 	hints atomic.Pointer[Hints]
 	// clustered encrypts the records in cells. It is nil without cells. The
 	// outer cipher performs Request, Finish and Hold for both.
