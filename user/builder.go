@@ -23,8 +23,9 @@ type Builder struct {
 	collection  *index.Collection
 	identities  []identity // indexed like the photos given to Setup
 	encrypted   bool
-	// Validation measures the profile and its ranker on photos of the
-	// collection. It is nil if nothing was learnt or there are too few photos.
+	// Validation holds the accuracy of profile and ranker, measured by
+	// cross-validation on the collection. It is nil if nothing was learnt or
+	// there are too few photos.
 	Validation *rank.Validation
 }
 
@@ -33,8 +34,8 @@ func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[recor
 
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
 
-// Clamped returns the number of records whose vectors were shortened. It is 0
-// for photographs.
+// Clamped returns the number of records whose vectors were shortened to fit the
+// cipher, 0 for ordinary photographs.
 func (b *Builder) Clamped() int { return b.twinBuilder.Clamped() }
 
 // Fitted returns the profile and ranker for reuse in another index.
@@ -47,9 +48,9 @@ func (b *Builder) Fitted() *profile.Fitted {
 // Encrypt writes the encrypted index to folder and activates it atomically. All
 // randomness is fresh, so two builds of a collection share nothing.
 //
-// A Builder encrypts once because its keys belong to one index id. Encrypting a
-// vector twice under one key reveals the difference of two noise vectors times
-// S⁻¹, the inverse of the key's matrix.
+// A Builder encrypts only once, because its keys belong to one index id. Two
+// ciphertexts of one vector under one key would reveal the difference of two
+// noise vectors times S⁻¹, the inverse of the key's matrix.
 func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
 	return b.encrypt(ctx, folder, indexdir.Options{})
 }
@@ -121,7 +122,8 @@ func (b *Builder) Twin() (*Twin, error) {
 // A Twin is a plaintext index for checking the encrypted search.
 type Twin struct{ twin index.Twin }
 
-// Search performs the server's search on plaintext. trace may be nil.
+// Search performs the server's search on plaintext and passes visited nodes to
+// trace, which may be nil.
 func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	return t.twin.Search(pending.replyReader, trace)
 }

@@ -16,12 +16,14 @@ import (
 type choices struct {
 	// people reports whether names of people count as keywords.
 	people bool
-	// vocabulary is applied to keywords. former is the previous vocabulary,
-	// kept for undo. Either may be nil.
-	vocabulary, former *vocabulary.Vocabulary
+	// vocabulary is applied to keywords, unless it is nil.
+	vocabulary *vocabulary.Vocabulary
+	// former is the previous vocabulary, kept for undo. It may be nil.
+	former *vocabulary.Vocabulary
 }
 
-// append appends c in the encoding of ledgers from choicesVersion on.
+// append appends the encoding of c, which ledgers contain from choicesVersion
+// on.
 func (c *choices) append(b []byte) []byte {
 	people := byte(0)
 	if c.people {
@@ -73,7 +75,7 @@ func SetVocabulary(ctx context.Context, key *Key, folder string, v *vocabulary.V
 }
 
 // UndoVocabulary restores the vocabulary that preceded the last change. A
-// second call repeats the change.
+// second call restores the change.
 func UndoVocabulary(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "restoring the vocabulary of the index", o, func(u *updater) error {
 		return u.setVocabulary(ctx, u.owner.ledger.choices.former)

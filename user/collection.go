@@ -30,7 +30,7 @@ type ReadOptions struct {
 	Strict bool
 	// Cache, if not nil, keeps features.
 	Cache *feature.Cache
-	// Network, if not nil, computes embeddings, which profile `network`
+	// Network, if not nil, computes embeddings, which profile "network"
 	// requires.
 	Network  *encoder.Encoder
 	Progress Progress
@@ -107,17 +107,17 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 	return images, read, skipped, nil
 }
 
-// enoughToLearn is the number of tagged photos above which a learned profile
-// finds more than colours and textures.
+// enoughToLearn is the number of photos with keywords above which profile
+// "learned" finds better keywords than colours and textures do.
 const enoughToLearn = 100
 
 // enoughToProject is the corresponding number for a projection of embeddings.
 const enoughToProject = 20
 
-// SuitedProfile returns the default profile for a collection: `network` if all
-// photos have embeddings and at least enoughToProject have keywords, `learned`
-// if at least enoughToLearn have keywords, and `paper` otherwise. If the
-// keywords hardly distinguish photos, it is `paper`.
+// SuitedProfile returns the default profile for a collection: "network" if all
+// photos have embeddings and at least enoughToProject have keywords, "learned"
+// if at least enoughToLearn have keywords, and "paper" otherwise. It also
+// returns "paper" if the keywords hardly distinguish photos.
 func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, true
 	for _, im := range images {
@@ -138,8 +138,8 @@ func SuitedProfile(images []Photo) profile.Kind {
 }
 
 // distinguished reports whether at least five photos have a keyword that at
-// least five others lack. Otherwise one fold of a cross-validation may hold all
-// such photos.
+// least five others lack. Otherwise one fold of a cross-validation might hold
+// all such photos.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}

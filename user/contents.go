@@ -27,9 +27,10 @@ type Memo interface {
 type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
-	// Memo caches content digests by path, size and modification time. It may
-	// be nil. ReadOnly prevents writes to Memo.
-	Memo     Memo
+	// Memo, if not nil, caches content digests by path, size and modification
+	// time.
+	Memo Memo
+	// ReadOnly prevents writes to Memo.
 	ReadOnly bool
 	Progress Progress
 }
@@ -80,8 +81,8 @@ func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipp
 
 const contentKind = "content 1"
 
-// settled is the minimum age at which a file's modification time identifies its
-// content.
+// settled is the minimum age at which a modification time identifies a file's
+// content, because clocks are coarse.
 const settled = 2 * time.Second
 
 func (opt ContentOptions) content(path string) (content [32]byte, err error) {

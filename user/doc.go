@@ -25,11 +25,11 @@
 //	access                  the token and certificates for a server
 //	tune                    the choice of profile and scheme for a collection
 //
-// A record is an encrypted photo of an index, numbered at random. A row is the
-// plaintext of a record in schemes sealed and local. The ledger holds the
-// secrets that the owner needs for one generation (version) of an index. It is
-// stored encrypted beside the index. The schemes are entries of the table in
-// scheme.go.
+// A record is an encrypted photo of an index. Records are numbered in random
+// order. A row is the plaintext of a record in schemes sealed and local. The
+// ledger holds the secrets that the owner needs for one generation (version) of
+// an index. It is stored encrypted beside the index. The table in scheme.go
+// lists the schemes.
 //
 // All secrets derive from one 32-byte seed and the index's random id.
 package user

@@ -16,9 +16,9 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// The type fitted holds the results of learning from the collection, in a
-// segment written when an index is built or compacted. Updates record new words
-// in the ledger, which authenticates the segment by its digest.
+// The type fitted holds what was learnt from the collection. Its segment is
+// written when an index is built or compacted. The ledger authenticates the
+// segment by its digest and holds the words that later updates add.
 type fitted struct {
 	profile  profile.Profile
 	ranker   rank.Ranker
@@ -155,5 +155,6 @@ func decryptFitted(encrypted []byte, key *Key, id cpar.IndexID) (fitted, error) 
 	return readFitted(plain, id)
 }
 
-// fittedBinding avoids the label "profile", which the ledger already uses.
+// fittedBinding returns data to authenticate. It avoids the label "profile",
+// which the ledger already uses.
 func fittedBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/fitted"), id[:]...) }

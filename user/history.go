@@ -11,23 +11,22 @@ import (
 
 // A History holds the first ancestorBytes of the digest of every earlier
 // generation, newest first. It distinguishes a descendant at any distance from
-// a fork. Eight bytes suffice, because only the key's holders can make
-// generations, and none of them controls a digest.
+// a fork. Eight bytes suffice, because only holders of the key can make
+// generations, and they cannot choose a digest.
 type History []byte
 
 const (
 	ancestorBytes = 8
-	// maxAncestors bounds the ledger. Beyond it, the oldest ancestors are
-	// dropped.
+	// maxAncestors bounds the size of the ledger. Beyond it, the oldest
+	// ancestors are dropped.
 	maxAncestors = 1 << 16
 	// minAncestors is the padded length of a short history. Longer histories
-	// are padded to minAncestors times a power of two. Padding hides the
-	// approximate number of updates from a server that has not seen the
-	// updates.
+	// are padded to minAncestors times a power of two. Padding hides the exact
+	// number of updates from a server that has not seen them.
 	minAncestors = 16
 )
 
-// Has reports whether the digest state is that of the ancestor `distance`
+// Has reports whether parameter state is the digest of the ancestor `distance`
 // generations back.
 func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
 	if distance < 1 || distance > uint64(len(h)/ancestorBytes) {
@@ -42,8 +41,8 @@ func (h History) after(state [sha256.Size]byte) History {
 	return slices.Concat(state[:ancestorBytes], h[:min(len(h), (maxAncestors-1)*ancestorBytes)])
 }
 
-// padding returns the number of zeros that extend size bytes to room·2ⁿ bytes,
-// n ≥ 0.
+// padding returns the number of zeros that extend size bytes to room·2ⁿ bytes
+// for the smallest n ≥ 0.
 func padding(size, room int) int {
 	for room < size {
 		room *= 2

@@ -11,7 +11,7 @@ import (
 )
 
 // An identity is a keyed digest of a photo's content, with which the owner
-// compares a folder with an index. It is zero if the content was unknown.
+// compares a folder with an index. It is zero if the content is unknown.
 type identity [cpar.IdentityBytes]byte
 
 // identify returns a function that maps a content digest to its identity.
@@ -56,9 +56,9 @@ const (
 	// identityChunk is the maximum number of identities in a segment.
 	identityChunk = 1 << 24
 	// All segments except the last, the tail, hold a multiple of identityTail
-	// identities. An addition rewrites the tail. If it fills the tail, it also
-	// rewrites the segment before, unless that holds at least identityRecent
-	// identities. This keeps the number of segments small.
+	// identities. Adding photos rewrites the tail. If this fills the tail, the
+	// segment before it is rewritten too, unless it holds at least
+	// identityRecent identities. This keeps the number of segments small.
 	identityTail, identityRecent = 256, 2 * 256
 )
 

@@ -33,7 +33,7 @@ func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 // a file that was not encrypted.
 func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (*Key, error) {
 	if f, err := Slots(path); err == nil && len(f) > 0 {
-		how.Identity = nil // an identity would not determine the slot
+		how.Identity = nil // only a passphrase shows which slot to change
 	}
 	return changeKeyFile(path, how, func(f *keyFile) error {
 		if f.slots != nil {
@@ -99,8 +99,8 @@ func AddSlot(path string, how Unlock, name string, passphrase func() (string, er
 	})
 }
 
-// RemoveSlot removes a slot. Its passphrase still opens older copies of the
-// file.
+// RemoveSlot removes a slot. The slot's passphrase still opens older copies of
+// the file.
 func RemoveSlot(path string, how Unlock, name string) (*Key, error) {
 	return changeKeyFile(path, how, func(f *keyFile) error {
 		if f.slots == nil || f.slots.index(name) < 0 {
@@ -130,11 +130,10 @@ func (f *keyFile) makeSlots() (err error) {
 	return f.slots.add(FirstSlot, func() (string, error) { return f.passphrase, nil })
 }
 
-// Identity passes the file's id and the identity (a private key) that opens the
-// file to the function keep, which stores them in a keyring. A file with one
-// passphrase is converted to slots, because a keyring should not hold a
-// passphrase that is used elsewhere. The file is written only after keep
-// succeeds.
+// Identity calls keep with the file's id and the identity (a private key) that
+// opens the file, to store them in a keyring. A file without slots is converted
+// to slots, because a keyring should not hold a passphrase that is used
+// elsewhere. The file is written only after keep succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

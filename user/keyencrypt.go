@@ -13,11 +13,12 @@ import (
 	"cpar/internal/hint"
 )
 
-// defaultScryptLogN is age's default work factor and takes about one second.
+// defaultScryptLogN is log₂ of age's default work factor, about one second.
 // maxWork limits the work that a hostile file can demand.
 const defaultScryptLogN, maxWork = 18, 22
 
-// scryptLogN is the work factor of new files, lower in tests of this package.
+// scryptLogN is log₂ of the work factor of new files. Tests of this package
+// lower it.
 var scryptLogN = defaultScryptLogN
 
 // errPassphrase reports a passphrase that does not open the file.

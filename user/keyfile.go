@@ -19,10 +19,10 @@ import (
 	"cpar/photo"
 )
 
-// Key file lines start with one of these words. A file without a policy allows
-// DefaultPolicy. Other lines are remarks. A line that starts with ourLines and
-// another word, in upper or lower case, is rejected, because a later version
-// may use it to forbid something.
+// The lines of a key file start with one of these words. Other lines are
+// remarks, but an unknown word that starts with ourLines, in upper or lower
+// case, is rejected, because a later version may use it to forbid something. A
+// file without allowsLine allows DefaultPolicy.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"
@@ -31,17 +31,17 @@ const (
 
 // Unlock controls how an encrypted key file is opened.
 type Unlock struct {
-	// Passphrase is called at most once, if nothing else opens the file.
+	// Passphrase is called at most once, if Identity does not open the file.
 	Passphrase func() (string, error)
 	// Encrypted rejects a file that is not encrypted, as Slot does. Callers set
 	// it when the user gave a passphrase, because someone may have replaced the
 	// file.
 	Encrypted bool
-	// Slot names the slot of the passphrase. If it is "", all slots are tried,
-	// at about one second each.
+	// Slot names the slot that the passphrase belongs to. If it is "", all
+	// slots are tried, at about one second each.
 	Slot string
-	// Identity, if set, is called first. It returns the stored identity for a
-	// file's id, or "".
+	// Identity, if set, returns the identity (a private key) stored in a
+	// keyring for a file's id, or "".
 	Identity func(file string) string
 }
 
@@ -71,9 +71,9 @@ func (f *keyFile) encode() (text []byte, err error) {
 	return text, nil
 }
 
-// WriteFile writes k to a new file that only its owner may read, encrypted by
-// age with scrypt if there is a passphrase. An existing file is never
-// overwritten, because a lost key loses every index made with it.
+// WriteFile writes k to a new file that only its owner may read. With a
+// passphrase, the file is encrypted by age and scrypt. An existing file is
+// never overwritten, because a lost key loses every index made with it.
 func (k *Key) WriteFile(path, passphrase string) error {
 	text, err := (&keyFile{key: k, passphrase: passphrase}).encode()
 	if err != nil {
@@ -150,8 +150,8 @@ func readKeyText(path string) ([]byte, error) {
 	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, photo.Cause(err))
 }
 
-// limited reads a key without a byte order mark. It rejects long files rather
-// than truncating them, because the policy may be at the end.
+// limited reads a key file and removes a byte order mark. It rejects long files
+// rather than truncating them, because the policy may be at the end.
 func limited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {

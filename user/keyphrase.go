@@ -12,7 +12,8 @@ import (
 const PhraseWords = 24
 
 // Phrase returns the seed as 24 English words (BIP-39) for storage on paper.
-// Anyone who reads the phrase has the key. The policy is not part of it.
+// Anyone who reads the phrase has the key. The phrase does not contain the
+// policy.
 func (k *Key) Phrase() (string, error) {
 	phrase, err := bip39.NewMnemonic(k.secret[:])
 	if err != nil {

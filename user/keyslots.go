@@ -24,19 +24,19 @@ import (
 //	passphrase of a slot ─scrypt─▶ identity (X25519), the same in all slots ─▶ seed and policy
 //
 // The holder of one passphrase can therefore change the policy or add a slot
-// while the others keep their passphrases. A digest keyed by the identity
-// covers the file.
+// without knowing the other passphrases. A digest keyed by the identity
+// authenticates the whole file.
 const (
-	slottedLine = "CPAR-SLOTTED-1" // followed by the file's id, 32 hexadecimal digits
-	slotLine    = "CPAR-SLOT-1"    // followed by the slot's name, then the encrypted identity
-	payloadLine = "CPAR-PAYLOAD-1" // then the key, encrypted to the identity
+	slottedLine = "CPAR-SLOTTED-1" // precedes the file's id, 32 hexadecimal digits
+	slotLine    = "CPAR-SLOT-1"    // precedes the slot's name, then the encrypted identity
+	payloadLine = "CPAR-PAYLOAD-1" // precedes the key, encrypted to the identity
 	digestLine  = "CPAR-DIGEST-1"  // followed by the keyed digest of everything before, 64 digits
 )
 
-// MaxSlots limits the number of scrypt attempts, at about one second each.
+// MaxSlots limits the number of scrypt attempts, about one second each.
 const MaxSlots = 8
 
-// FirstSlot is the name of the slot for a file's former single passphrase.
+// FirstSlot is the name of the slot made from a file's single passphrase.
 const FirstSlot = "first"
 
 // A slotFile is a key file with slots. Its identity is nil until a slot is

@@ -12,12 +12,12 @@ import (
 )
 
 // A Label is the part of the ledger that distinguishes an index from others of
-// the same key. It is available under every scheme, including those that the
-// key does not allow.
+// the same key. It can be read under every scheme, even one that the key does
+// not allow.
 type Label struct{ ledger *ledger }
 
-// ReadLabel reads the label of an index with its key. It fetches only the
-// ledger and makes the same checks of manifest and ledger as Open.
+// ReadLabel decrypts the label of an index. It fetches only the ledger and
+// checks manifest and ledger as Open does.
 func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (Label, error) {
 	l, _, err := openLedger(key, m, fetch)
 	if err != nil {
@@ -31,9 +31,9 @@ func (l Label) ID() cpar.IndexID { return l.ledger.id }
 // Name returns the owner's name for the index, or "".
 func (l Label) Name() string { return l.ledger.name }
 
-// Origin returns the id of the index whose projection (of vectors to integers)
-// the records use. It differs from ID only after Compact. Indexes with the same
-// key and origin are generations of one index.
+// Origin returns the id for which the projection of vectors to integers was
+// drawn. It differs from ID only after Compact. Indexes with the same key and
+// origin are generations of one index.
 func (l Label) Origin() cpar.IndexID { return l.ledger.origin }
 
 // Scheme returns the ledger's scheme, which the server cannot alter.
@@ -42,13 +42,13 @@ func (l Label) Scheme() cpar.Scheme { return l.ledger.scheme }
 // Records returns the number of live records.
 func (l Label) Records() int { return l.ledger.live }
 
-// Generation returns the number of the generation, counted from 1 and continued
-// by Compact.
+// Generation returns the number of the generation. It starts at 1, and Compact
+// continues it.
 func (l Label) Generation() uint64 { return l.ledger.generation }
 
-// Digest returns the digest of the whole ledger. It distinguishes two updates
-// of the same backup, which have equal generation numbers. It is zero until the
-// generation is written.
+// Digest returns the digest of the whole ledger, or zero until the generation
+// is written. Two different updates of the same backup have equal generation
+// numbers but different digests.
 func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
 // History returns the digests of the ancestors. Callers must not modify it.

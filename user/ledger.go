@@ -19,23 +19,26 @@ import (
 
 // A ledger holds the owner's secrets for one generation of an index. It is
 // stored encrypted with the index, so a second device needs only the key. Large
-// parts that do not change have their own segment (fitted.go).
+// parts that updates do not change have their own segment (fitted.go).
 type ledger struct {
 	id cpar.IndexID
-	// origin is the id of the index whose projection (of vectors to integers)
-	// the records use. It equals id unless Compact made the index.
+	// origin is the id for which the projection of vectors to integers was
+	// drawn. It equals id unless Compact made the index.
 	origin cpar.IndexID
 	scheme cpar.Scheme
 	name   string
 	// records counts all records ever added.
-	records, live int
+	records int
+	live    int // records not removed
+	// generation is the number of this generation.
+	generation uint64
 	// begun is the first generation under this id. Every id has its own keys.
-	generation, begun uint64
+	begun uint64
 	// contents is the digest of all other segments, which proves that they
 	// belong together.
 	contents [sha256.Size]byte
 	history  History
-	// added are the words added since the profile was written.
+	// added holds the words added since the profile was written.
 	added   []string
 	choices choices
 	// digest is zero until the ledger is encoded.
@@ -54,11 +57,13 @@ const (
 	ledgerVersion, oldLedgerVersion, choicesVersion = 9, 7, 9
 )
 
-// minWords is the padded length of added words and choices. Longer data are
-// padded to minWords times a power of two, so that their size shows little.
+// minWords is the padded length, in bytes, of added words and choices. Longer
+// data are padded to minWords times a power of two, so that their size shows
+// little.
 const minWords = 4096
 
-// appendBinary appends the canonical encoding of l and the scheme's own part.
+// appendBinary appends the canonical encoding of l and the part that the scheme
+// own encodes.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	le := binary.LittleEndian
 	b = appendHeader(b, ledgerKind, ledgerVersion, l.id)
@@ -187,7 +192,7 @@ func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) 
 	return plain, nil
 }
 
-// The labels of secret and binding predate the name "ledger".
+// The labels are "profile", because they predate the name "ledger".
 func ledgerBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/profile"), id[:]...) }
 
 func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
@@ -219,10 +224,10 @@ func (l *ledger) after() *ledger {
 	return &next
 }
 
-// checkNonces rejects a generation in which the keyword key, which encrypts
-// most, could have encrypted too many messages: (pages + 2 for the tail) times
-// the number of generations under this id. Copies restored from a backup are
-// not counted.
+// checkNonces rejects a generation in which the key of keywords, which encrypts
+// most, could have encrypted too many messages. The bound is (pages + 2 for the
+// tail) times the number of generations under this id. Copies restored from a
+// backup are not counted.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

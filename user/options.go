@@ -17,11 +17,10 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// Split selects the space of the k-d forest's planes. Order selects how values
-// of planes are encoded for the server.
+// These types are options of the k-d forest (scheme cpar).
 type (
-	Split = aspe.Split
-	Order = aspe.Order
+	Split = aspe.Split // the space whose fields the planes split
+	Order = aspe.Order // the encoding of plane values for the server
 )
 
 // SplitOriginal and OrderOPE are the paper's choices.
@@ -30,15 +29,14 @@ const (
 	OrderRank, OrderOPE     = aspe.OrderRank, aspe.OrderOPE
 )
 
-// ParseSplit and ParseOrder invert Split.String and Order.String.
 var (
 	ParseSplit = aspe.ParseSplit
 	ParseOrder = aspe.ParseOrder
 )
 
 // Options control how an index is built. The zero value selects DefaultScheme
-// and profile `paper` with its own ranker. The paper's forest is SplitOriginal
-// with cpar.PlaceNode.
+// and profile "paper" with the paper's ranker. SplitOriginal and cpar.PlaceNode
+// give the paper's forest.
 type Options struct {
 	// Name is the owner's name for the index, which the server cannot read.
 	Name          string
@@ -49,15 +47,16 @@ type Options struct {
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	Ranker  rank.Kind
-	// PCA is X in the paper's PCA-X, for profile `paper`. 0 means 32.
+	// PCA is X in the paper's PCA-X for profile "paper", which keeps 4096/X
+	// components of a wavelet feature. 0 means 32.
 	PCA int
-	// Text is the text half of the network of profile `network`, or nil.
+	// Text is the text half of the network of profile "network", or nil.
 	Text profile.TextVectors
 	// Fitted supplies a profile and ranker. Indexes that share them contain
 	// information about the collection they were fitted to.
 	Fitted *profile.Fitted
 
-	// Trees is the size of the forest in scheme cpar. 0 means ten.
+	// Trees is the number of trees in scheme cpar. 0 means ten.
 	Trees int
 	Split Split
 	Place cpar.Place
@@ -69,16 +68,18 @@ type Options struct {
 	// reveals.
 	WithLists bool
 	// Block is the block width (coordinates per block) of scheme sealed, a
-	// power of two from 16 to 128. Wide blocks make requests short and hints
-	// long. 0 means 128 with profile `paper` and 32 otherwise.
+	// power of two from 16 to 128. Wide blocks make requests short, and hints
+	// (precomputed data that the owner holds) long. 0 means 128 with profile
+	// "paper" and 32 otherwise.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
 	// security by the core-SVP estimate instead of 120. Requests are twice as
 	// long.
 	Careful bool
 	// Cells is the number of hidden cells (groups of neighbouring records) of
-	// scheme sealed: 1, 2, 4 or 8, but 1 with profile `paper`. A request
-	// searches one cell. 0 means 8 for at least 50,000 records and 1 otherwise.
+	// scheme sealed: 1, 2, 4 or 8, but 1 with profile "paper". A request
+	// searches one cell, hidden from the server. 0 means 8 for at least 50,000
+	// records and 1 otherwise.
 	Cells    int
 	Progress Progress
 
@@ -168,7 +169,7 @@ func checkBlock(o *Options) error {
 		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d", minBlock, maxBlock)
 	}
 	if o.Profile != profile.Paper {
-		return nil // vectors take a few blocks at any width
+		return nil // other vectors are short
 	}
 	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
 	least := 0

@@ -29,7 +29,7 @@ type Owner struct {
 	index    *index.Index
 	scheme   scheme
 	manifest cpar.Manifest
-	// ranks is the ledger's ranker, updated with current word counts by Hold.
+	// ranks is the ledger's ranker. Hold updates its word counts.
 	ranks   atomic.Pointer[rank.Ranker]
 	network atomic.Pointer[encoder.Encoder]
 	cache   atomic.Pointer[feature.Cache]
@@ -88,8 +88,9 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	return o, o.checkManifest(m)
 }
 
-// openLedger reads the ledger up to the scheme's part and checks the manifest
-// against the ledger, before any other part of the index is trusted.
+// openLedger reads the ledger up to the scheme's part, where it leaves the
+// reader. It checks the manifest against the ledger before any other part of
+// the index is trusted.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {
@@ -155,11 +156,11 @@ func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledge
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 
 // Projector returns the projection from vectors to integers for encryption.
-// With profile `paper`, the projection is secret.
+// With profile "paper", the projection is secret.
 func (o *Owner) Projector() profile.Projector { return o.index.Projector }
 
 // Needs returns the segments of m that the owner must hold before annotating a
-// photo. They are fetched whole and independently of the photo.
+// photo. They do not depend on the photo.
 func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
 	var out []cpar.Segment
 	for _, s := range m.Segments {

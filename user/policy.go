@@ -7,8 +7,8 @@ import (
 )
 
 // A Policy is the set of schemes that a key allows. It is checked whenever an
-// index is built or opened, so that a server cannot make an owner use a scheme
-// that reveals more.
+// index is built or opened. A server therefore cannot make an owner use a
+// scheme that reveals more.
 type Policy uint16 // one bit per scheme
 
 // DefaultPolicy returns the schemes under which the server learns no distances.

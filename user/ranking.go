@@ -15,14 +15,14 @@ type Ranking struct {
 	MaxKeywords int
 	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind
-	// Rare makes a calibrated ranker favour rare words, which raises precision
+	// Rare makes a calibrated ranker favour rare words. This raises precision
 	// and recall averaged over words.
 	Rare bool
 	// MinProbability drops less probable keywords. It requires a calibrated
 	// ranker.
 	MinProbability float64
 	// Guess holds the predictions from the photo's own vector (Owner.Vector),
-	// or nil. Calibrated rankers of a learned profile are calibrated with these
+	// or nil. Rankers of learned profiles were calibrated with such
 	// predictions.
 	Guess *rank.Guess
 }

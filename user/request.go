@@ -46,7 +46,7 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 
 // RequestAll returns the requests of an exact search: one per cell (hidden
 // group of records), or a single request if the index has no cells. The server
-// sees their number.
+// sees the number of requests.
 func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
@@ -72,8 +72,8 @@ func Nearest(l int, lists ...[]rank.Neighbour) []rank.Neighbour {
 	return all[:min(l, len(all))]
 }
 
-// DefaultParams returns the best search that the index supports, with the
-// number of neighbours that its ranker needs.
+// DefaultParams returns the most accurate search that the index supports, with
+// the number of neighbours that its ranker needs.
 func (o *Owner) DefaultParams() cpar.Params {
 	p := o.manifest.DefaultParams()
 	p.L = uint16(o.ledger.ranker.Neighbours())
@@ -96,10 +96,10 @@ func (o *Owner) check(p cpar.Params) error {
 	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask without --search")
 }
 
-// Neighbours decodes a reply, which is nil for a local search, into the nearest
-// records with their distances, nearest first. It rejects a reply that belongs
-// to another request or was altered (ErrCloud), and altered keywords
-// (ErrCorrupt).
+// Neighbours decodes a reply into records with their distances, nearest first.
+// The reply is nil for a local search. Neighbours returns ErrCloud for a reply
+// that was altered or belongs to another request, and ErrCorrupt for altered
+// keywords.
 func (p *Pending) Neighbours(a *cpar.Reply) ([]rank.Neighbour, error) {
 	near, err := p.replyReader.Read(a)
 	if err != nil {

@@ -31,8 +31,8 @@ type scheme interface {
 	// there are no cells.
 	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
 	// Count returns the number of live records for each keyword, or nil if the
-	// keywords are not held. The ranker's own counts come from the collection
-	// that the index was built from.
+	// owner does not hold the keywords. The ranker's own counts date from the
+	// build of the index.
 	Count() map[string]int
 }
 
@@ -49,18 +49,19 @@ type twinBuilder interface {
 }
 
 type entry struct {
-	// hides is set if the server learns no distances. Such schemes need no
-	// permission.
+	// hides is set if the server learns no distances. Every key allows such
+	// schemes by default.
 	hides bool
 	check func(o *Options) error
-	// setUp begins an index. open reads an index from the ledger.
+	// setUp begins an index.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
-	open  func(x *index.Index, r *wire.Reader) (scheme, error)
-	// updatable returns the index of an opened scheme, or false if it cannot be
-	// updated.
+	// open reads the scheme's part of the ledger.
+	open func(x *index.Index, r *wire.Reader) (scheme, error)
+	// updatable returns the rows of an opened index, or false if the index
+	// cannot be updated.
 	updatable func(s scheme) (*rows.Index, bool)
-	// bytes returns the size of n records without search structures, keywords
-	// and the common part of the ledger.
+	// bytes returns the size in bytes of n records, without search structures,
+	// keywords and the common part of the ledger.
 	bytes func(layout vectorlayout.Params, n int) (uint64, error)
 }
 

@@ -99,7 +99,8 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 	return b, nil
 }
 
-// IndexBytes returns the size that Encrypt would write without trees and lists.
+// IndexBytes returns the number of bytes that Encrypt would write, without
+// trees and lists.
 func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [][]string) (uint64, error) {
 	n := len(keywords)
 	vectors, err := schemes[s].bytes(p.Layout(), n)
@@ -126,7 +127,7 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	return size + table + identityBytes(n), err
 }
 
-// The type nothing is a scheme with an empty part of the ledger, because
+// The type nothing is a scheme whose part of the ledger is empty, because
 // entry.bytes already counts that part.
 type nothing struct{ scheme }
 
@@ -165,8 +166,9 @@ func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Pr
 	return out, nil
 }
 
-// calibrate returns the requested ranker. Unless the profile was learnt from
-// keywords, each photo's nearest neighbours are unbiased test data.
+// calibrate returns the requested ranker. It tests on each photo's nearest
+// neighbours, which are unbiased unless the profile was learnt from keywords.
+// Such a profile brings its own ranker.
 func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Ranker, error) {
 	if fit.Profile.Kind().Ranker(b.opt.Ranker) != rank.KindCalibrated {
 		return rank.PaperRanker{}, nil
@@ -187,8 +189,8 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 }
 
 // drawIndexSecret derives the secret for the id and the order of records. It
-// depends on collection and options, because two indexes with the same id would
-// encrypt vectors twice under one key.
+// depends on collection and options, even if random numbers repeat, because two
+// indexes with the same id would encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))

@@ -43,8 +43,8 @@ type SyncOptions struct {
 	IncludePeople bool
 	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
-	// Features computes the features of new photos, given by position. Photos
-	// with a nil result are left out.
+	// Features computes the features of the new photos at the given positions.
+	// Photos with a nil result are left out.
 	Features func(ctx context.Context, o *Owner, photos []int) ([]*feature.Vectors, error)
 }
 

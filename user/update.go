@@ -16,22 +16,22 @@ import (
 )
 
 // An Update reports the result of an update. The new generation in the folder
-// is activated atomically. A push then sends only new segments.
+// is activated atomically. A later push sends only new segments.
 type Update struct {
 	ID         cpar.IndexID `json:"index"`
 	Generation uint64       `json:"generation"`
 	Records    int          `json:"records"`
 	Added      int          `json:"added"`
-	// Changed counts photos with new keywords, Unchanged photos with the same
-	// keywords. Only Sync sets these fields.
-	Changed   int `json:"changed"`
+	// Changed counts the photos with new keywords. Only Sync sets it.
+	Changed int `json:"changed"`
+	// Unchanged counts the photos with the same keywords. Only Sync sets it.
 	Unchanged int `json:"unchanged"`
 	Removed   int `json:"removed"`
 	// Missing lists the positions of photos given to Remove that have no live
 	// record.
 	Missing []int `json:"missing"`
-	// Clamped counts the added records whose vectors were shortened. It is 0
-	// for photographs.
+	// Clamped counts the added records whose vectors were shortened to fit the
+	// cipher, 0 for ordinary photographs.
 	Clamped int    `json:"clamped"`
 	Bytes   uint64 `json:"bytes"`
 	Written bool   `json:"written"`
@@ -46,9 +46,9 @@ type UpdateOptions struct {
 }
 
 // Add adds photos to the index (scheme sealed or local) in folder, without
-// looking for duplicates. New records follow the old records, in random order.
-// Old segments stay the same, except an incomplete last group of records, the
-// last keywords and the ledger.
+// looking for duplicates. New records are appended in random order. Existing
+// segments stay the same, except the last segments of records and keywords if
+// they are incomplete, and the ledger.
 func Add(ctx context.Context, key *Key, folder string, images []Photo, progress Progress) (*Update, error) {
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updater) error { return u.change(ctx, change{add: images}) })
 }
@@ -62,8 +62,8 @@ func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o
 }
 
 // Compact replaces the index (scheme sealed or local) in folder by a new index
-// without removed records and unused words, under secrets of a new id. The
-// projection stays the same. The caller deletes the old id from the server
+// without removed records and unused words. It has a new id with new secrets,
+// but the same projection. The caller deletes the old id from the server
 // afterwards.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })

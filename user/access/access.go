@@ -2,8 +2,9 @@
 //
 //	Access ─▶ Client: a *cparhttp.Client that sends the token to its cloud only
 //
-// A token comes from a file or the environment, never from an argument, which
-// every program on the machine can read. A bearer.Token prints as redacted.
+// A token, the password for a cloud, comes from a file or an environment
+// variable, but never from an argument, which every program on the machine can
+// read. A bearer.Token prints as redacted.
 package access
 
 import (
@@ -37,7 +38,7 @@ type Access struct {
 
 const maxFileBytes = 1 << 20
 
-// Read reads a small file, which errors call `what`.
+// Read reads a small file, called `what` in errors.
 func Read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -62,7 +63,7 @@ func ReadToken(path string) (bearer.Token, error) {
 	return ParseToken(string(b), path)
 }
 
-// ParseToken parses a token read from a file or a variable.
+// ParseToken parses a token. Parameter from names its source in errors.
 func ParseToken(text, from string) (bearer.Token, error) {
 	t, err := bearer.Parse(strings.TrimSpace(text))
 	if err != nil {

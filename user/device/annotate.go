@@ -18,8 +18,8 @@ import (
 	"cpar/user"
 )
 
-// A Photo is a photo to annotate: its name in messages, and its features.
-// AnnotateSeq skips a photo without Features.
+// A Photo is a photo to annotate: its name in messages, and a function that
+// computes its features. AnnotateSeq skips a photo whose Features is nil.
 type Photo struct {
 	Name     string
 	Features func(*user.Owner) (*feature.Vectors, error)
@@ -41,8 +41,8 @@ func Extracted(name string, f *feature.Vectors) Photo {
 }
 
 type AnnotateOptions struct {
-	// Params selects the search parameters, nil for Owner.DefaultParams. Params
-	// is called again if the index changes.
+	// Params selects the search parameters. Nil selects Owner.DefaultParams.
+	// Params is called again if the index changes.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
 	// AllCells requests every cell (hidden group of records) of an index with
@@ -55,14 +55,14 @@ type AnnotateOptions struct {
 	Progress progress.Func
 }
 
-// Annotated is the outcome for one photo: keywords or an error.
+// Annotated holds the keywords of one photo, or an error.
 type Annotated struct {
 	Photo    string
 	Number   int // position among the photos passed
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour // nearest first
 	Err      error
-	Sent     int // bytes
+	Sent     int // bytes sent
 	Received int
 	Visited  uint32 // records scored
 	Touched  uint64 // bytes of ciphertext read to score them
@@ -71,8 +71,8 @@ type Annotated struct {
 	Pending *user.Pending
 }
 
-// Took holds the duration of each step. Answer is this request's share of the
-// time of its batch.
+// Took holds the duration of each step. Answer is the time for a batch, divided
+// by its number of requests.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
 // Annotate turns photos into keywords:
@@ -80,10 +80,10 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 //	photo ─▶ features ─▶ vector ─▶ request ║─▶ scores ─▶ reply ║─▶ keywords
 //	         device                        ║      cloud        ║   device
 //
-// After a failure of the cloud or an interrupt, Annotate returns an error with
-// the results obtained so far. Failures of single photos are in their results.
-// No outcome is reported before all requests are sent. Otherwise a user who
-// stopped after a rejected reply would reveal the rejection to the cloud.
+// If the cloud fails or ctx ends, Annotate returns an error and the results
+// obtained so far. Failures of single photos are in their results. No result is
+// reported before all requests are sent. Otherwise a user who stopped after a
+// rejected reply would reveal the rejection to the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
 	var all []Annotated
 	for some, err := range x.AnnotateSeq(ctx, slices.Values(photos), w) {
@@ -101,10 +101,9 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
-// batch at a time, with every photo taken since the previous batch. Photos
-// without Features have no result. The first error ends the sequence and is
-// yielded with the results that precede it. AnnotateSeq does not report
-// progress.
+// batch at a time. Photos without Features have no result. The first error ends
+// the sequence and is yielded together with the last results. AnnotateSeq does
+// not report progress.
 func (x *Index) AnnotateSeq(ctx context.Context, photos iter.Seq[Photo], w AnnotateOptions) iter.Seq2[[]Annotated, error] {
 	return func(yield func([]Annotated, error) bool) {
 		var group []numbered
@@ -146,9 +145,9 @@ type numbered struct {
 //
 // The segments that decrypt replies belong to one generation of the index.
 // Therefore annotateGroup fetches the manifest again after each batch, and
-// repeats the batch after an update by another device. Its requests depend on
-// the manifest alone, and replies are decrypted at the end, so that a cloud
-// learns nothing by altering a reply.
+// repeats the batch after an update by another device. Whether it repeats a
+// batch depends on the manifest alone, and replies are decrypted at the end. A
+// cloud therefore learns nothing by altering a reply.
 func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w AnnotateOptions) ([]Annotated, error) {
 	if len(photos) == 0 {
 		return nil, nil
@@ -189,8 +188,8 @@ func (x *Index) tries() int {
 	return 2
 }
 
-// reopenIfMoved opens the generation at the cloud if it differs from the open
-// one. moved reports whether they differ.
+// reopenIfMoved opens the cloud's current generation if it differs from the
+// open generation. Result moved reports whether they differ.
 func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	m, err := x.opener.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
@@ -200,8 +199,8 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	return true, x.openRetrying(ctx, x.Manifest.ID)
 }
 
-// askOnce sends requests for the open generation. Together with an error,
-// askOnce returns the photos that have a reply or failed earlier.
+// askOnce sends requests for the open generation. It returns the photos that
+// have a reply or failed, even if it also returns an error.
 func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOptions) ([]*photoRequest, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
@@ -237,13 +236,12 @@ type photoRequest struct {
 	Annotated
 	in      *user.Owner   // for the generation that was requested
 	records uint32        // records in that generation
-	guess   *rank.Guess   // of keywords, nil if the profile makes none
+	guess   *rank.Guess   // keywords guessed from the photo's own vector, or nil
 	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
-	// rest holds the requests to further cells. neighbours is the number of
-	// neighbours requested in all cells together.
+	// rest holds the requests to further cells (AllCells).
 	rest       []*photoRequest
-	neighbours int
+	neighbours int // number of neighbours wanted, in all cells together
 }
 
 func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w AnnotateOptions) error {
@@ -298,7 +296,7 @@ func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, e
 // this photo fails, and the cloud does not learn of the failure.
 func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
-	a.Visited = a.records // the reply may state another number
+	a.Visited = a.records // unless the reply states another number
 	if a.reply != nil && a.reply.Visited > 0 {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}

@@ -20,9 +20,9 @@ func (d *Device) MadeAny() bool {
 	return len(all) > 0
 }
 
-// Folder returns the folder of an index that this device made, by its id or, if
-// the id is zero, by its name. It returns ErrInput for no match or several
-// matches.
+// Folder returns the folder of an index that this device made. It finds the
+// index by id or, if the id is zero, by name. It returns ErrInput unless
+// exactly one index matches.
 func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, error) {
 	kept, err := d.labels(key)
 	if err != nil {
@@ -65,7 +65,8 @@ func labelOf(key *user.Key, folder string) (user.Label, error) {
 	return user.ReadLabel(key, m, func(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(folder, s) })
 }
 
-// origins lists the origins of the indexes that this device made with a key.
+// origins lists the origins (first ids) of the indexes that this device made
+// with a key.
 func (d *Device) origins(key *user.Key) (list []cpar.IndexID) {
 	files, _ := filepath.Glob(filepath.Join(d.State, "made", "*"))
 	for _, file := range files {

@@ -41,8 +41,8 @@ var errForeign = fmt.Errorf("%w: the index was built with another key", cpar.Err
 
 func isForeign(err error) bool { return errors.Is(err, cpar.ErrKey) }
 
-// List returns the indexes of a cloud, first the indexes that the key opens. It
-// lists an index that cannot be opened with its problem.
+// List returns the indexes of a cloud. Indexes that the key opens come first.
+// The other indexes state their Problem.
 func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]ListedIndex, error) {
 	there, err := cloud.List(ctx)
 	if err != nil {
@@ -161,8 +161,8 @@ func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 }
 
 // Find returns the index at a cloud with the given name, which only the key can
-// read. It ignores the ids in except. It returns ErrInput for no match or
-// several matches.
+// read. It ignores the ids in except. It returns ErrInput unless exactly one
+// index matches.
 func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (ListedIndex, error) {
 	if err := user.CheckName(name); err != nil {
 		return ListedIndex{}, err
@@ -179,9 +179,9 @@ func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name stri
 	return x, err
 }
 
-// Named returns the index in list with the given id, or with the given name if
-// the id is zero. It returns false for no match and ErrInput for several
-// matches.
+// Named returns the index in list with the given id or, if the id is zero, with
+// the given name. It returns false if no index matches and ErrInput if several
+// do.
 func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x ListedIndex, ok bool, err error) {
 	var found []ListedIndex
 	for _, x := range list {
@@ -232,9 +232,9 @@ type Deleter interface {
 	Delete(ctx context.Context, id cpar.IndexID) error
 }
 
-// Delete deletes an index at the cloud with its cached segments, and ends its
-// role as the default. A cloud that keeps the index cannot offer it again.
-// Delete returns no error if the index is already gone.
+// Delete deletes an index at the cloud and its cached segments here. The index
+// is no longer the default, and this device rejects it if the cloud offers it
+// again. Delete returns no error if the index is already gone.
 func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x ListedIndex) (wasInUse bool, err error) {
 	if err := cloud.Delete(ctx, x.ID); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 		return false, err
@@ -242,7 +242,7 @@ func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x Lis
 	d.forget(x.ID)
 	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
 		for _, s := range m.Seen {
-			// A compacted successor has the same origin and another id.
+			// After compaction, the index has the same origin and another id.
 			if s.ID != x.ID && (s.Origin != x.origin || x.Problem != "") {
 				continue
 			}

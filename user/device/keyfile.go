@@ -14,10 +14,10 @@ import (
 
 var ErrOtherKey = errors.New("it holds another key than before")
 
-// ReadKey reads a key file and restricts the key to the policies of both the
-// file and this device. The device adopts the result, so an older copy of the
-// file never widens the policy. It rejects a file that held another key before
-// (cpar.ErrKey and ErrOtherKey).
+// ReadKey reads a key file and restricts the key to the schemes that both the
+// file and this device allow. The device stores the resulting policy, so an
+// older copy of the file never widens it. ReadKey rejects a file that held
+// another key before (cpar.ErrKey and ErrOtherKey).
 func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
 	key, err := user.ReadKeyFile(path, how)
 	if err == nil {
@@ -69,8 +69,8 @@ func (d *Device) allow(key *user.Key) error {
 	})
 }
 
-// NewKeyFile forgets the key that a file held. Callers use it when the owner
-// replaces the file.
+// NewKeyFile forgets the key that a file held, so that the owner can replace
+// the file.
 func (d *Device) NewKeyFile(path string) error {
 	seen, err := d.keyFile(path)
 	if err == nil {
@@ -103,7 +103,8 @@ func (d *Device) checkKeyFile(path string, key *user.Key) error {
 		"someone may have replaced it: use your copy; if you replaced it yourself, pass --new-key once")
 }
 
-// keyFile returns the path of the record of a key file, named by a digest.
+// keyFile returns the path at which this device records the fingerprint of a
+// key file.
 func (d *Device) keyFile(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {

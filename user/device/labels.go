@@ -13,7 +13,7 @@ import (
 	"cpar/user/localstore"
 )
 
-// A label describes an index. The name is private.
+// A label describes an index. The name is private, so labels are encrypted.
 type label struct {
 	Name   string      `json:"name"`
 	Scheme cpar.Scheme `json:"scheme"`
@@ -67,11 +67,10 @@ const (
 	maxLabelBytes = 256 << 20
 )
 
-// The type looking fetches the ledgers of a cloud's indexes within these
-// bounds.
+// A looking value fetches the ledgers of a cloud's indexes within these bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers that the key does not open. It may be nil.
+	// foreign remembers ledgers that the key does not open, or is nil.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
@@ -118,7 +117,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 	return l, m, err
 }
 
-// foreignName identifies a ledger by its index and its bytes. A foreign ledger
-// that a cloud once serves under the id of the owner's index therefore does not
-// hide the index forever.
+// foreignName identifies a ledger by its index and its bytes. If a cloud once
+// serves a foreign ledger under the id of the owner's index, the index is
+// therefore not hidden forever.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

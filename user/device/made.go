@@ -13,19 +13,20 @@ import (
 	"cpar/user"
 )
 
-// The type made describes a generation that this device wrote into a folder,
-// and its parent. Push recognizes the folder by this record, without the key.
+// The type made describes a generation that this device wrote into a folder.
+// Push recognises the folder by this record, without the key.
 type made struct {
 	Key    string      `json:"key"` // fingerprint
 	Scheme cpar.Scheme `json:"scheme"`
 	IndexGeneration
-	// Parent is the manifest digest of the previous generation, zero for a
+	// Parent is the manifest digest of the previous generation, zero after a
 	// build.
 	Parent cpar.Digest `json:"parent"`
-	// History holds the ancestors. Earlier versions of CPAR wrote at most
-	// sixteen ancestors to Before.
-	History user.History  `json:"history,omitempty"`
-	Before  []cpar.Digest `json:"before,omitempty"`
+	// History holds the digests of the ancestors.
+	History user.History `json:"history,omitempty"`
+	// Before holds at most sixteen ancestors, as earlier versions of CPAR wrote
+	// them.
+	Before []cpar.Digest `json:"before,omitempty"`
 }
 
 // digestOf identifies a generation by its manifest.
@@ -41,9 +42,9 @@ func (d *Device) madeFile(digest cpar.Digest) string {
 	return filepath.Join(d.State, "made", digest.String())
 }
 
-// Made records that this device made the generation in a folder from the
-// generation `before`, nil for a build. Without the record, Push requires
-// Force.
+// Made records that this device made the generation in a folder. Parameter
+// before is the previous generation, nil after a build. Without the record,
+// Push requires Force.
 func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error {
 	o, now, err := OpenFolder(key, folder)
 	if err != nil {
@@ -81,8 +82,8 @@ func (d *Device) madeHere(digest cpar.Digest) (m made, ok bool, err error) {
 	return m, true, nil
 }
 
-// descends reports whether `now` equals `old` or was made here from it in any
-// number of steps.
+// descends reports whether now equals old or was made here from it in any
+// number of steps. Both are manifest digests.
 func (d *Device) descends(now, old cpar.Digest) (bool, error) {
 	for seen := map[cpar.Digest]bool{}; now != old; {
 		seen[now] = true

@@ -18,17 +18,17 @@ type memory struct {
 	// Allows is the policy of the key on this device, nil until it has seen the
 	// key.
 	Allows *user.Policy `json:"allows"`
-	// InUse is the origin of the default index. Its scheme always hides
-	// distances.
+	// InUse is the origin of the default index. Its scheme hides distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
-	// Seen maps origins (ids before compaction) to the newest generations.
+	// Seen maps origins (first ids, before compaction) to the newest
+	// generations.
 	Seen map[string]IndexGeneration `json:"seen"`
-	// Cards maps origins to generations announced by a card (see Card) and not
-	// yet confirmed by an opened generation. Until confirmation Seen keeps its
-	// entry, because a card of a fork must not hide the fork.
+	// Cards maps origins to generations that a card named (see Card). Until a
+	// descendant has been opened, Seen keeps its entry, because a card of a
+	// fork must not hide the fork.
 	Cards map[string]IndexGeneration `json:"cards,omitempty"`
 	// Deleted lists the origins of indexes that this device deleted. Seen keeps
-	// their generations, because a cloud that kept an index must not roll it
+	// their generations, so that a cloud that kept an index cannot roll it
 	// back.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
 }
@@ -39,8 +39,8 @@ func (m *memory) see(s IndexGeneration) {
 	m.Deleted = slices.DeleteFunc(m.Deleted, func(origin cpar.IndexID) bool { return origin == s.Origin })
 }
 
-// follows returns an error if a generation does not descend from the newest
-// generation seen here and from the generation on a card.
+// follows returns an error unless a generation descends from both the newest
+// generation seen here and the generation on a card.
 func (m *memory) follows(l user.Label) error {
 	if before, known := m.Seen[l.Origin().String()]; known {
 		if err := before.follows(l); err != nil {
@@ -55,7 +55,7 @@ func (m *memory) follows(l user.Label) error {
 		"push the newest state; or drop the card: cpar card here, and pass the printed word to cpar card with --force")
 }
 
-// newest returns the newest known generation of an index.
+// newest returns the newest generation of an index, seen or on a card.
 func (m *memory) newest(origin cpar.IndexID) IndexGeneration {
 	seen, card := m.Seen[origin.String()], m.Cards[origin.String()]
 	if card.Generation > seen.Generation {
@@ -69,8 +69,8 @@ func (d *Device) memoryFile(fingerprint string) string {
 }
 
 // withMemory loads the memory of a key, calls work, and stores the result. An
-// unreadable file is an error, because treating it as empty would let the cloud
-// roll back.
+// unreadable file is an error, because an empty memory would let the cloud roll
+// back.
 func (d *Device) withMemory(fingerprint string, work func(*memory) error) error {
 	path := d.memoryFile(fingerprint)
 	return locked(path, func() error {
@@ -103,9 +103,9 @@ func unreadable(path string, err error) error {
 		"if you trust the cloud to show the newest state now, remove the file; the policy in the key file then applies")
 }
 
-// pushed records a generation that this device made and pushed, if it is not
-// older than the generation seen or the push was forced. The first index that
-// hides distances becomes the default.
+// pushed records a generation that this device made and pushed, unless it is
+// older than the generation seen and the push was not forced. The first index
+// that hides distances becomes the default.
 func (m *memory) pushed(s made, forced bool) {
 	now := s.IndexGeneration
 	if forced || now.Generation >= m.Seen[now.Origin.String()].Generation {
@@ -116,9 +116,9 @@ func (m *memory) pushed(s made, forced bool) {
 	}
 }
 
-// replaced records that the index id was deleted from the cloud and replaced by
-// `now`. If id was the default and `now` hides distances, `now` becomes the
-// default.
+// replaced records that the index with this id was deleted from the cloud and
+// replaced by now. If it was the default and now hides distances, now becomes
+// the default.
 func (m *memory) replaced(id cpar.IndexID, now made) (switched bool) {
 	for _, s := range m.Seen {
 		if s.ID != id || s.Origin == now.Origin {
@@ -149,7 +149,7 @@ func (d *Device) InUse(key *user.Key) (s IndexGeneration, ok bool, err error) {
 	return s, ok, err
 }
 
-// SeenIndexes returns the sorted ids of all indexes seen here under any key,
+// SeenIndexes returns the sorted ids of the indexes seen here under any key,
 // for shell completion.
 func (d *Device) SeenIndexes() []string {
 	files, _ := filepath.Glob(filepath.Join(d.State, "keys", "*"))
@@ -170,9 +170,9 @@ func (d *Device) SeenIndexes() []string {
 	return slices.Compact(ids)
 }
 
-// An IndexGeneration identifies a generation of an index. Its number alone does
-// not suffice, because two devices that update copies of an index make
-// different generations with the same number.
+// An IndexGeneration identifies a generation of an index. The number of a
+// generation does not suffice, because two devices that update copies of an
+// index make different generations with the same number.
 type IndexGeneration struct {
 	Origin     cpar.IndexID `json:"origin"`
 	ID         cpar.IndexID `json:"id"` // id at the cloud

@@ -35,9 +35,9 @@ type Cloud interface {
 }
 
 type OpenOptions struct {
-	// Index is the id that the user gave, zero for none.
+	// Index is the id that the user gave, or zero.
 	Index cpar.IndexID
-	// Name is the name that the user gave, "" for none.
+	// Name is the name that the user gave, or "".
 	Name string
 	// Ready, if not nil, may reject the index before large segments are
 	// fetched.
@@ -76,9 +76,9 @@ func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 // Open opens an index at a cloud, with only the key, and caches the downloads.
 // It returns ErrCloud for a generation older than the newest seen. Unless the
 // user named the index, it also returns ErrCloud for an index other than the
-// default, a deleted index, and a scheme that shows distances. It returns
-// ErrInput for a scheme that the key does not allow. Nothing that Open sends
-// depends on a photo.
+// default, a deleted index, and a scheme that shows the cloud distances. It
+// returns ErrInput for a scheme that the key does not allow. Nothing that Open
+// sends depends on a photo.
 func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
 	if opt.Name != "" {
 		x, err := d.Find(ctx, cloud, key, opt.Name, opt.Progress)
@@ -136,8 +136,8 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 // own.
 func (x *Index) Reload(ctx context.Context) error { return x.openRetrying(ctx, x.Manifest.ID) }
 
-// openRetrying opens the current generation of index id, and tries once more if
-// an update has removed a segment meanwhile.
+// openRetrying opens the current generation of an index. It tries once more if
+// an update removed a segment in the meantime.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	err := x.openState(ctx, id)
 	if errors.Is(err, cparhttp.ErrNotFound) {
@@ -146,8 +146,8 @@ func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	return err
 }
 
-// openState opens the generation in the cloud's manifest and fetches the
-// necessary segments. On failure, x keeps its previous generation.
+// openState opens the cloud's current generation and fetches the segments that
+// the owner must hold. On failure, x keeps its previous generation.
 func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	h := x.opener
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
@@ -164,7 +164,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	o, err := h.ledger(ctx, m)
 	switch {
 	case errors.Is(err, user.ErrNotAllowed) && !named:
-		err = weakIndex() // the user did not name it, so the hint must not suggest allowing it
+		err = weakIndex() // the hint must not suggest allowing an index that the user did not name
 	case err != nil:
 		return err
 	case x.Owner == nil && h.opt.Name != "" && o.Name() != h.opt.Name:
@@ -193,8 +193,8 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// maxLedgerBytes bounds a download before the key has authenticated it. A PCA-8
-// profile has 20 MB, the largest keyword list 8 MB.
+// maxLedgerBytes bounds a download before the key has authenticated it. The
+// largest profile (PCA-8) has 20 MB, and the largest keyword list 8 MB.
 const maxLedgerBytes = 64 << 20
 
 // ledger fetches the ledger and the profile, opens them with the key, and
@@ -215,7 +215,7 @@ type fetching struct {
 	ctx   context.Context
 	id    cpar.IndexID
 	fresh map[string][]byte // downloads by path in the cache
-	bytes uint64            // of downloads
+	bytes uint64            // number of bytes downloaded
 }
 
 func (h *opener) fetching(ctx context.Context, id cpar.IndexID) *fetching {
@@ -242,8 +242,8 @@ func (f *fetching) small(s cpar.Segment) ([]byte, error) {
 
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
-// fetch reads a segment from the file cached or downloads it. It calls tell for
-// every piece downloaded.
+// fetch reads a segment from the cache file cached or downloads it. It calls
+// tell for every piece downloaded.
 func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
@@ -259,8 +259,9 @@ func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byt
 	return buffer.Bytes(), nil
 }
 
-// keep caches the downloads that the key has authenticated, so that a cloud
-// cannot fill the disk. After a failed write, the segment is downloaded again.
+// keep caches the downloads after the key has authenticated them, so that a
+// cloud cannot fill the disk. If a write fails, the next run downloads the
+// segment again.
 func (f *fetching) keep() {
 	for path, b := range f.fresh {
 		if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
@@ -269,7 +270,7 @@ func (f *fetching) keep() {
 	}
 }
 
-// hold passes the necessary segments to the owner and returns the number of
+// hold gives the owner the segments that Needs names and returns the number of
 // bytes downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)

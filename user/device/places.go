@@ -23,12 +23,11 @@ type Place struct {
 	Bytes int64    `json:"bytes"`
 }
 
-// keyringPlace names the place of the keyring's entries. Its files are only
-// markers.
+// keyringPlace is the place of the keyring's entries. Its files only mark them.
 const keyringPlace = "keyring"
 
 // Places lists the data that this device keeps, in the order in which they can
-// be removed. The caller handles other data, such as key files.
+// be removed. Key files, for example, are not among them.
 func (d *Device) Places() ([]Place, error) {
 	state := func(names ...string) (paths []string) {
 		for _, name := range names {
@@ -45,7 +44,7 @@ func (d *Device) Places() ([]Place, error) {
 		{Name: "vision", What: "the service key of cpar vision-serve", Paths: state("vision-token")},
 		{Name: "watch", What: "the state of each cpar watch, which cpar doctor shows", Paths: state("watch")},
 	}
-	// Remove only cpar's data, because the folder may also hold the settings.
+	// List the cache's parts, because the folder may also hold the settings.
 	for _, k := range kept {
 		if d.Cache != "" {
 			out[0].Paths = append(out[0].Paths, d.cached(k.folder))

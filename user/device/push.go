@@ -14,12 +14,12 @@ import (
 
 type PushOptions struct {
 	// Replaces is the id of an index to delete once the pushed index is active,
-	// zero for none.
+	// or zero.
 	Replaces cpar.IndexID
 	// Force replaces the index at the cloud even if this device did not make
 	// it.
 	Force bool
-	// DryRun makes all checks, sends the manifest only, and reports the missing
+	// DryRun makes all checks, sends only the manifest, and reports the missing
 	// bytes.
 	DryRun   bool
 	Progress progress.Func
@@ -27,13 +27,11 @@ type PushOptions struct {
 
 type Pushed struct {
 	Manifest *cpar.Manifest
-	// Missing is the number of bytes that a push would have sent after a dry
-	// run.
+	// Missing is, after a dry run, the number of bytes that a push would send.
 	Missing uint64
 	// Sent is the number of bytes sent, without bytes already at the cloud.
 	Sent uint64
-	// Origin is the id that survives compaction, zero for a folder not made
-	// here.
+	// Origin is the index's first id, or zero for a folder not made here.
 	Origin cpar.IndexID
 	// Remembered reports whether the generation was recorded as seen. Only
 	// generations made on this device are recorded.
@@ -47,8 +45,9 @@ type Pushed struct {
 }
 
 // Push uploads the index in a folder and records its generation as seen. It
-// refuses to replace a generation from which this device did not derive the
-// folder, because another device may have added photos. Push needs no key.
+// refuses to replace a generation at the cloud unless this device made the
+// folder from it, because another device may have added photos. Push needs no
+// key.
 func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder string, opt PushOptions) (p Pushed, err error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {
@@ -130,9 +129,9 @@ func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar
 		"if the folder holds all photos that you need, pass --force")
 }
 
-// checkReplaced reports whether m descends from the cloud's generation of the
-// index id. It also returns true if there is no such generation or it is
-// corrupt.
+// checkReplaced reports whether m descends from the cloud's generation of an
+// index. It also returns true if the cloud has no such generation or a corrupt
+// one.
 func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, m *cpar.Manifest) (ours bool, err error) {
 	there, err := client.Manifest(ctx, id)
 	switch {

@@ -37,15 +37,16 @@ const keyringService = "cpar key file"
 
 var errKeyring = errors.New("the system's keyring")
 
-// keyringHint applies to systems without a keyring, such as an SSH host.
+// keyringHint is for systems without a keyring, such as an SSH host.
 const keyringHint = "nothing was remembered, and nothing is kept in a file instead; cpar asks for the passphrase as before"
 
-// marker returns the path of a file that marks a remembered identity. Without
-// the marker, the keyring is not queried, because a query may open a window.
+// marker returns the path of a file that marks a remembered identity. If it
+// does not exist, the keyring is not queried, because a query may open a
+// window.
 func (d *Device) marker(file string) string { return filepath.Join(d.State, "remembered", file) }
 
-// Remember stores in the keyring the identity that the passphrase unlocks
-// (user.Identity), not the passphrase.
+// Remember stores in the keyring the identity (private key) that the passphrase
+// unlocks (user.Identity), not the passphrase.
 func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how user.Unlock) error {
 	how.Identity = nil // the user enters the passphrase once more
 	kept := ""
@@ -60,15 +61,14 @@ func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how us
 	case err == nil:
 		return writeSmall(d.marker(kept), nil)
 	case kept != "":
-		// The key file was not written, so no file has this id and the entry is
-		// useless.
+		// The key file was not written, so the entry belongs to no file.
 		_, _ = interruptible.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, kept) })
 	}
 	return err
 }
 
-// Forget removes a key file's identity from the keyring. known reports whether
-// the keyring held it.
+// Forget removes a key file's identity from the keyring. Result known reports
+// whether the keyring held it.
 func (d *Device) Forget(ctx context.Context, ring Keyring, path string) (known bool, err error) {
 	id, err := user.FileID(path)
 	if err != nil || id == "" || !d.remembers(id) {
@@ -97,7 +97,7 @@ func (d *Device) remembers(file string) bool {
 }
 
 // Recall returns a function for user.Unlock.Identity that reads from a keyring.
-// The function failed, if not nil, receives failures of the keyring.
+// Parameter failed, if not nil, receives failures of the keyring.
 func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) func(file string) string {
 	return func(file string) string {
 		if !d.remembers(file) {

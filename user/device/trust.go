@@ -11,8 +11,8 @@ import (
 )
 
 // checkSeen compares the generation that a cloud offers with the generations
-// seen, and records it. An index that the user named replaces the default.
-// Hints never contain an id that the cloud chose.
+// seen, and records it. An index that the user named becomes the default. Hints
+// never contain an id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	now, hides := generationOf(o.Label), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -35,7 +35,7 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	})
 }
 
-// whereIDs tells users where to find ids that no cloud has chosen.
+// whereIDs tells users where to find ids that the cloud cannot have chosen.
 const whereIDs = "cpar build and cpar push print the id"
 
 func weakIndex() error {
@@ -54,7 +54,7 @@ func deletedIndex() error {
 }
 
 // checkNamed rejects an index found by name if the user may mean another index.
-// A cloud must not choose among indexes of one name by hiding some.
+// Otherwise a cloud could choose among indexes of the same name by hiding some.
 func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 	kept, err := d.labels(key)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 }
 
 // follows returns an error if the generation of l does not descend from
-// `before`, which indicates a rollback or a fork.
+// `before`. The cause is a rollback or a fork.
 func (before IndexGeneration) follows(l user.Label) error {
 	now := generationOf(l)
 	switch {
@@ -106,8 +106,8 @@ func (before IndexGeneration) follows(l user.Label) error {
 const forked = "two devices have updated copies of one index, or the cloud shows a false state. " +
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
-// checkFolder refuses to update a folder that does not descend from the seen
-// generation, because the update would look like a rollback.
+// checkFolder rejects a folder that does not descend from the generation seen,
+// because its update would look like a rollback.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if err := m.follows(o.Label); err != nil {
@@ -118,11 +118,11 @@ func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	})
 }
 
-// checkPushed rejects the push of a generation that does not descend from the
-// seen one, because it would undo an update. The check does not rely on the
+// checkPushed rejects a generation that does not descend from the generation
+// seen, because pushing it would undo an update. The check does not rely on the
 // cloud.
 func (d *Device) checkPushed(mine made) error {
-	if mine.Key == "" { // checkReplaced rejects it if the cloud has another generation
+	if mine.Key == "" { // not made here: checkReplaced compares it with the cloud's generation
 		return nil
 	}
 	return d.withMemory(mine.Key, func(m *memory) error {

@@ -20,12 +20,10 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// tries is the maximum number of attempts at a call while the server is busy.
-// patience limits the duration of one attempt.
 const (
-	tries    = 5
-	patience = time.Minute
-	longest  = 30 * time.Second // longest pause between attempts
+	tries    = 5                // attempts at a call while the server is busy
+	patience = time.Minute      // time limit of one attempt
+	longest  = 30 * time.Second // maximum pause between attempts
 )
 
 // A Client makes calls to one Immich server.
@@ -38,8 +36,8 @@ type Client struct {
 	pause func(context.Context, time.Duration) error
 }
 
-// NewClient returns a client for the server at an address, with or without
-// /api. The client sends the key over plain HTTP only to loopback.
+// NewClient returns a client for the server at an address, which may end in
+// /api. The client sends the key over plain HTTP only to loopback addresses.
 func NewClient(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -62,8 +60,8 @@ func NewClient(address, key string) (*Client, error) {
 }
 
 // ownClient returns a client that follows no redirects, because a redirect
-// could send the key elsewhere. Its loopback requests stay on this machine,
-// without proxies or name servers.
+// could send the key elsewhere. Requests to loopback use no proxy and no name
+// server.
 func ownClient(u *url.URL) *http.Client {
 	t := http.DefaultTransport.(*http.Transport)
 	if u.Scheme == "http" {
@@ -88,11 +86,11 @@ func (c *Client) Address() string { return c.base.String() }
 // it.
 var errGone = errors.New("it does not exist")
 
-// A fault is an error of the server. It matches cpar.ErrCloud and has its own
-// text. status is the status of the response, or 0 without a response.
+// A fault is an error of the server. It matches cpar.ErrCloud but has its own
+// text.
 type fault struct {
 	text   string
-	status int
+	status int // HTTP status of the response, 0 without a response
 }
 
 func (f fault) Error() string        { return f.text }
@@ -110,7 +108,7 @@ func hasStatus(err error, status ...int) bool {
 }
 
 // call makes a call and repeats it while the server is busy or unreachable. All
-// calls are idempotent. The result again reports whether an earlier attempt may
+// calls are idempotent. Result again reports whether an earlier attempt may
 // have taken effect although its response was lost.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte

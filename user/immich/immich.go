@@ -5,9 +5,9 @@
 //	       ◀─ tags auto/… ◀─ keywords  ║
 //	            └─▶ journal (user/localstore): tags about to be set, then the outcome
 //
-// The calls below follow the published description and the server of Immich 2
+// The calls below follow the published description and the source of Immich 2
 // and later, which were read and not copied. All paths are below ADDRESS/api.
-// Bodies are JSON, and the header x-api-key carries the key.
+// Bodies are JSON, and the header x-api-key carries the API key.
 //
 //	call                           sent                                   used from response             permission
 //	POST   /search/metadata        type "IMAGE", page, size 1000, order,  assets.items[].id, .checksum,  asset.read
@@ -22,16 +22,16 @@
 //	DELETE /tags/{id}              –                                      status 204                     tag.delete
 //
 // Ids are UUIDs. A tag's value is its path, such as "auto/dog", and PUT /tags
-// creates missing parents. Field error is "duplicate" (the photo has the tag),
-// "not_found" (the photo lacks the tag or does not exist), "no_permission" or
-// another word. Immich returns 400 or 404 for a photo or tag that does not
-// exist or belongs to another user. Only undo needs tag.delete. Without it,
-// Immich itself drops unused tags every night.
+// creates missing parents. Field error is "duplicate" (the photo already has
+// the tag), "not_found" (the photo lacks the tag or does not exist),
+// "no_permission" or another word. Immich returns 400 or 404 for a photo or tag
+// that does not exist or belongs to another user. Only undo needs tag.delete.
+// Without it, unused tags remain until Immich drops them at night.
 //
 // When Immich reads a file's metadata again, it may replace all tags of the
 // photo by those in the file. Check therefore restores the tags of a photo that
-// has lost every tag of a run. If some tags are left, a user has removed the
-// others, and Check leaves them off.
+// has lost every tag of a run. If only some tags are missing, a user has
+// removed them, and Check does not restore them.
 package immich
 
 import "strings"

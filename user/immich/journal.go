@@ -44,17 +44,17 @@ type Run struct {
 	ID     string    `json:"run"`
 	Began  time.Time `json:"began"`
 	Server string    `json:"server"`
-	Photos int       `json:"photos"` // finished
-	Tags   int       `json:"tags"`   // set on photos
+	Photos int       `json:"photos"` // number of finished photos
+	Tags   int       `json:"tags"`   // number of tags set on photos
 	Undone bool      `json:"undone"`
 
 	state string
 	made  map[string]bool        // values of created tags
 	ids   map[string]id          // ids of tags by value, at the time of the run
-	has   map[string]map[id]bool // by value: photos tagged by the run
+	has   map[string]map[id]bool // photos tagged by the run, by tag value
 	done  map[id]string          // checksums of finished photos
 
-	answers map[string]map[id]answer // by answer key
+	answers map[string]map[id]answer // by answer key (run.key)
 }
 
 type answer struct {
@@ -131,7 +131,7 @@ func (j *Journal) append(records ...record) error {
 }
 
 // Runs returns the runs at a server, or at every server if server is "", oldest
-// first, and the number of damaged parts of the journal.
+// first. Result damaged is the number of damaged parts of the journal.
 func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
 	byID := map[string]*Run{}
 	damaged, err = j.Read(func(r *record) {

@@ -37,7 +37,7 @@ type Options struct {
 	Annotate device.AnnotateOptions
 	DryRun   bool // request keywords, but set no tags
 	Again    bool // include finished photos
-	// Each receives the result of every photo, group by group.
+	// Each receives the result of every photo, in groups of 32.
 	Each func(Result)
 }
 
@@ -45,17 +45,17 @@ type Result struct {
 	Photo    string         `json:"photo"` // id
 	Name     string         `json:"name"`
 	Keywords []rank.Keyword `json:"keywords,omitempty"`
-	Tags     []string       `json:"tags,omitempty"` // set, or planned
+	Tags     []string       `json:"tags,omitempty"` // tags set, or planned in a dry run
 	Err      error          `json:"-"`
 }
 
 type Summary struct {
 	Run     string `json:"run,omitempty"` // "" if there was nothing to do
-	Photos  int    `json:"photos"`        // matching the filter
-	Known   int    `json:"known"`         // finished before
+	Photos  int    `json:"photos"`        // photos that match the filter
+	Known   int    `json:"known"`         // photos finished by earlier runs
 	Done    int    `json:"done"`
 	Tags    int    `json:"tags"`    // set on photos
-	Failed  int    `json:"failed"`  // photos
+	Failed  int    `json:"failed"`  // photos that failed
 	Foreign int    `json:"foreign"` // photos of other users, which cannot be tagged
 }
 
@@ -69,16 +69,16 @@ type run struct {
 	*Library
 	o       Options
 	x       Index
-	key     string // identifies reusable answers by generation of the index and ranking
+	key     string // identifies answers by generation of the index and ranking
 	tagger  *tagger
 	summary Summary
 }
 
 // Annotate tags the photos not yet finished in this generation of the index.
-// All requests are sent before the first tag is set, and neither tags nor
-// errors of tagging influence the requests, because the cloud sees the requests
-// and their times. After an error, answers and finished work remain, and the
-// next run continues from there.
+// All requests are sent before the first tag is set. Neither tags nor errors of
+// tagging can therefore influence the requests, which the cloud sees. After an
+// error, answers and finished work remain, and the next run continues from
+// there.
 func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, error) {
 	r := &run{Library: l, o: o, x: x}
 	photos, err := r.begin(ctx)
@@ -137,8 +137,8 @@ type photo struct {
 }
 
 // askAll requests keywords for the photos without an answer. It returns an
-// error of the cloud separately, because photos that have a result can still be
-// tagged.
+// error of the cloud separately, because photos that already have an answer can
+// still be tagged.
 func (r *run) askAll(ctx context.Context, photos []*photo) (cloud, err error) {
 	photos = slices.DeleteFunc(slices.Clone(photos), func(p *photo) bool { return p.told })
 	done := 0
@@ -160,8 +160,8 @@ func (r *run) askAll(ctx context.Context, photos []*photo) (cloud, err error) {
 	return cloud, err
 }
 
-// fetch returns the features of photos. A server error ends the run. An
-// unavailable or unreadable photo is recorded as failed.
+// fetch fetches previews and returns their features. A server error ends the
+// run. An unavailable or unreadable photo is recorded as failed.
 func (r *run) fetch(ctx context.Context, photos []*photo) ([]*feature.Vectors, error) {
 	features := make([]*feature.Vectors, len(photos))
 	return features, each(ctx, photos, func(ctx context.Context, i int) error {
@@ -206,7 +206,7 @@ func (r *run) ask(ctx context.Context, photos []*photo, features []*feature.Vect
 		}
 	}
 	ask := r.o.Annotate
-	ask.Progress = nil // reported per group
+	ask.Progress = nil // askAll reports it
 	answers, err := r.x.Annotate(ctx, questions, ask)
 	for i, a := range answers {
 		p := asked[i]

@@ -19,7 +19,7 @@ type tagger struct {
 	run   string
 	tags  map[string]id     // by value
 	there map[string]bool   // values of existing tags
-	spelt map[string]string // values below Root by folded form
+	spelt map[string]string // values of tags below Root, by folded value
 }
 
 func (l *Library) taggerOf(ctx context.Context, run string) (*tagger, error) {
@@ -42,7 +42,7 @@ func (t *tagger) know(one tag) {
 }
 
 // lacks returns the tags that a photo with the given tags still needs for its
-// keywords. It leaves out keywords that another tag already contains.
+// keywords. It leaves out keywords that a tag of the user already expresses.
 func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string) {
 	has := map[string]bool{}
 	for _, v := range tags {

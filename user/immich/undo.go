@@ -15,9 +15,9 @@ import (
 type Undone struct {
 	Run     string `json:"run"`
 	Removed int    `json:"removed"` // tags taken off photos
-	Gone    int    `json:"gone"`    // tags or photos no longer present
+	Gone    int    `json:"gone"`    // tags that had already gone, or whose photo had
 	Left    int    `json:"left"`    // tags that Immich refused to remove
-	Tags    int    `json:"tags"`    // unused tags deleted
+	Tags    int    `json:"tags"`    // unused tags deleted from Immich
 	// Kept counts the unused tags that the key may not delete. Immich deletes
 	// them overnight.
 	Kept int `json:"kept"`
@@ -83,7 +83,7 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 		return nil
 	}
 	outcomes, err := u.client.assign(ctx, http.MethodDelete, tag, photos)
-	if errors.Is(err, errGone) { // deleted just now
+	if errors.Is(err, errGone) { // deleted since the tags were listed
 		u.out.Gone += len(photos)
 		return nil
 	}
@@ -165,11 +165,11 @@ func (u *undoing) clearOne(ctx context.Context, value string) error {
 
 type Checked struct {
 	Run     string `json:"run"`
-	Photos  int    `json:"photos"`   // tagged by the run
-	Whole   int    `json:"whole"`    // with all their tags
-	PutBack int    `json:"put_back"` // had lost all tags, which were restored
-	Taken   int    `json:"taken"`    // with some tags removed by a user
-	Gone    int    `json:"gone"`     // deleted
+	Photos  int    `json:"photos"`   // photos tagged by the run
+	Whole   int    `json:"whole"`    // photos with all their tags
+	PutBack int    `json:"put_back"` // photos that had lost all tags, now restored
+	Taken   int    `json:"taken"`    // photos from which a user removed some of the tags
+	Gone    int    `json:"gone"`     // deleted photos
 }
 
 // Check verifies that the photos of a run still have its tags and restores tags

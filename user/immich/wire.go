@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// Upper bounds of one response.
+// Limits of one response.
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos
-	longestText = 4096 // of a name or checksum, because all photos are held in memory
+	longestText = 4096 // bytes of a name or checksum
 	maxTags     = 100_000
 	maxOnPhoto  = 10_000
 	maxAnswer   = 32 << 20
@@ -79,8 +79,9 @@ func list[T any](b []byte, most int) ([]T, error) {
 	return out, nil
 }
 
-// decodePage decodes one page of a search. next is 0 after the last page and
-// otherwise greater than page, so that a server cannot cause an endless loop.
+// decodePage decodes one page of a search. Result next is 0 after the last page
+// and otherwise greater than page, so that a server cannot cause an endless
+// loop.
 func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	var v struct {
 		Assets struct {

@@ -2,7 +2,8 @@ package ive
 
 import "cpar/internal/modq"
 
-// In the products below, x and dst have m words and may be the same slice.
+// In the products below, x and dst have m words and may be the same slice. Type
+// Key defines the factors.
 
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {

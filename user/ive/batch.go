@@ -19,8 +19,8 @@ func batchSize(n, processors int) int {
 // together, in groups of modq.Lanes interleaved vectors of m words.
 type batch struct {
 	vectors []modq.Group
-	// tiles holds the vectors from the first column of the current tile on, one
-	// or two groups per tile.
+	// tiles holds the vectors from the first column of the current tile (four
+	// rows of a factor) on.
 	tiles []modq.Group
 	sums  []modq.Block
 }
@@ -132,7 +132,7 @@ func (k *Key) timesLower(b *batch) {
 }
 
 // subtractPairs subtracts the pairs of elements first to end-1 from all pair
-// sums (see modq.SumPairs). The elements must not have been overwritten yet.
+// sums. The elements must not have been overwritten yet.
 func (b *batch) subtractPairs(first, end int) {
 	for g := range b.vectors {
 		v := &b.vectors[g]
@@ -144,8 +144,9 @@ func (b *batch) subtractPairs(first, end int) {
 	}
 }
 
-// multiply multiplies rows by all vectors, from element first on. Only the
-// first groups prefetch next, the rows of the following tile.
+// multiply multiplies rows by all vectors, from element first on. Parameter
+// next holds the rows of the following tile, which only the first groups
+// prefetch.
 func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64) {
 	for g, v := range b.vectors {
 		b.tiles[g] = modq.Group{X: v.X[first*modq.Lanes:], Pairs: v.Pairs}

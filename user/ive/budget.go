@@ -8,7 +8,8 @@ import (
 	"cpar/internal/seed"
 )
 
-// The noise of a score. With x = w·V + e and y = w_s·V_s + e_s,
+// The noise of a score. Let x = w·V + e and y = w_s·V_s + e_s be record and
+// request before multiplication by the key, with noise |e| ≤ 19. Then
 //
 //	⟨C, t⟩ = ⟨x, y⟩ = w·w_s·⟨V, V_s⟩ + w·⟨V, e_s⟩ + w_s·⟨e, V_s⟩ + ⟨e, e_s⟩  (mod 2⁶⁴)
 //
@@ -27,8 +28,8 @@ const (
 	NoiseBound = seed.GaussianBound
 
 	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances. 2¹⁴ is
-	// the largest scale at which the distances of package scorevector fit: 61.8
-	// bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
+	// the largest scale at which scores of distances in [0, 22] (package
+	// scorevector) fit: they take 61.8 of 63 bits. 2¹⁶ wraps.
 	DistanceShift = 14
 
 	// ScaleBits sets the range of a request's scale r_s, which is uniform in
@@ -42,8 +43,9 @@ const (
 	EpsilonBound = 1 << 14
 )
 
-// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. record is Σ|V[i]| over
-// slots with request noise. request is Σ|V_s[i]| over slots with record noise.
+// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. Parameter record is
+// Σ|V[i]| over slots with noise in the request, and request is Σ|V_s[i]| over
+// slots with noise in the record.
 func (p Params) WorstNoise(record, request float64) float64 {
 	w, ws := math.Ldexp(1, int(p.RecordShift)), math.Ldexp(1, int(p.RequestShift))
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)
@@ -62,8 +64,8 @@ func (p Params) Fits(score, noise float64) error {
 	return nil
 }
 
-// Bits returns log₂ of the largest word for the score and noise of Fits. Below
-// 63, scores are read back correctly.
+// Bits returns log₂ of the largest word for these bounds of score and noise.
+// Below 63, scores are read correctly.
 func (p Params) Bits(score, noise float64) float64 {
 	return math.Log2(score+noise) + float64(p.RecordShift+p.RequestShift)
 }

@@ -11,11 +11,12 @@ import (
 )
 
 // EncryptRecord writes C = S⁻¹(w·v + e) into the m words of dst, which must not
-// overlap v. e is 0 in the slots listed in quiet. Errors wrap cpar.ErrInput.
+// overlap v. The noise e is 0 in the elements (slots) listed in quiet. Errors
+// wrap cpar.ErrInput.
 //
-// A slot must be quiet if the request's element there is so large that even e =
-// 19 would drown the score. Such slots hold nothing that needs noise as
-// protection.
+// A slot must be quiet if the request's element is so large that even e = 19
+// times it would change the score too much. Such slots hold nothing that noise
+// must protect.
 func (k *Key) EncryptRecord(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	return k.encrypt("record", k.applyInverse, k.params.RecordShift, dst, v, noise, quiet)
 }

@@ -6,21 +6,21 @@
 //	request  V_s ∈ Zᵐ ─▶  t = Sᵀ(w_s·V_s + e_s)  m words, sent to the server
 //	score    ⟨C, t⟩ / (w·w_s) = ⟨V, V_s⟩ + noise, a signed integer
 //
-// w = 2^RecordShift, w_s = 2^RequestShift, and e, e_s are discrete Gaussian
-// with σ = 3.2, cut off at ±19. The score is correct if its true value times
-// w·w_s stays below 2⁶³. See budget.go.
+// w = 2^RecordShift and w_s = 2^RequestShift are the plaintext scales. The
+// noise e, e_s is discrete Gaussian with σ = 3.2, cut off at ±19. The score is
+// correct if its true value times w·w_s stays below 2⁶³. See budget.go.
 //
-// The paper sends C(V_s) = S_s⁻¹(w·V_s + e_s) under a key S_s per request and
-// lets the server multiply by SᵀS_s. The product is t. Sending t directly costs
-// the server m multiplications per record instead of m² + m and reveals less.
-// Package letter implements the unfolded form and tests that both agree word
-// for word.
+// The paper sends C(V_s) = S_s⁻¹(w·V_s + e_s) under a new key S_s for each
+// request, and the server multiplies it by SᵀS_s. The product is t. Sending t
+// directly costs the server m multiplications per record instead of m² + m and
+// reveals less. Package letter implements the paper's form and tests that both
+// agree word for word.
 //
 // The scheme is asymmetric scalar-product-preserving encryption (Wong et al.,
-// SIGMOD 2009) with noise. By design, the holder of a record and a request
-// reads their inner product. The scheme is linear, so a server that knows
-// enough records in plaintext can solve for the rest. The noise is part of the
-// definition and does not prevent this.
+// SIGMOD 2009) with noise. By design, anyone with the ciphertexts of a record
+// and a request can compute their inner product. The scheme is linear, so a
+// server that knows enough records in plaintext can solve for the rest. The
+// noise is part of the definition and does not prevent this.
 package ive
 
 import (

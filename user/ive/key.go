@@ -16,7 +16,8 @@ import (
 // 2⁶⁴, so every factor is invertible. Neither direction needs a matrix inverse:
 // S⁻¹x multiplies by the triangles, and Sᵀy solves with their transposes. Both
 // take m² multiplications and read the factors row by row. The permutations
-// hide the public order of slots from the order of elimination.
+// hide which element of a vector, whose order is public, belongs to which row
+// of a triangle.
 //
 // A Key holds 8·m² bytes, is safe for concurrent use and prints as redacted.
 type Key struct {

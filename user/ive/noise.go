@@ -3,9 +3,8 @@ package ive
 import "cpar/internal/seed"
 
 // Noise is the source of randomness for encryption. One Noise serves any number
-// of ciphertexts. Each continues the stream where the previous ciphertext
-// stopped. The same secret gives the same ciphertexts. A Noise is not safe for
-// concurrent use.
+// of ciphertexts, which take their samples from one stream in turn. The same
+// secret gives the same ciphertexts. A Noise is not safe for concurrent use.
 //
 // Two different vectors must never be encrypted under the same noise, because
 // their ciphertexts would differ by exactly S⁻¹·w·(V - V′).
@@ -44,13 +43,14 @@ func (n *Noise) Epsilon() int64 {
 
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
-// reader returns an independent source that starts `skip` samples later.
+// reader returns a source that reads the same stream, starting `skip` samples
+// later.
 func (n *Noise) reader(skip int) *Noise {
 	at := n.stream.Position() + uint64(skip)*seed.GaussianBytes
 	return &Noise{stream: n.stream.At(at), off: n.off}
 }
 
-// advance skips `count` samples, which readers have taken.
+// advance skips `count` samples that readers have taken.
 func (n *Noise) advance(count int) {
 	n.stream.Seek(n.stream.Position() + uint64(count)*seed.GaussianBytes)
 }

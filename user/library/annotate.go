@@ -21,18 +21,20 @@ import (
 )
 
 type Options struct {
-	// Where selects where to write keywords, "" for nowhere. A file that cannot
-	// hold keywords gets a sidecar.
+	// Where selects embedded keywords or sidecars, "" neither. A file that
+	// cannot hold keywords gets a sidecar in any case.
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
 	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
 	// Resume continues the last run if it stopped early and had the same
-	// Command. More announces a further call that continues this run.
-	Resume, More bool
-	// Once skips photos that a run has annotated, and requests no content
-	// twice, even if the index has changed or the run was undone.
+	// Command.
+	Resume bool
+	// More states that a later call will continue this run.
+	More bool
+	// Once skips photos that any run has annotated, and requests no content
+	// twice. It does so even if the index has changed or the run was undone.
 	Once bool
 	// Whole rejects truncated files, which may still be arriving.
 	Whole bool
@@ -42,7 +44,7 @@ type Options struct {
 	Earlier []string
 	// Stored sends no request. Photos without a stored answer fail.
 	Stored bool
-	// Lean omits neighbours from the results to save memory.
+	// Lean omits Near from the results to save memory.
 	Lean bool
 	// Jobs is the number of photos read concurrently, 0 for one per core.
 	Jobs int
@@ -56,8 +58,8 @@ type Options struct {
 	// at most MostKept with a probability of at least LeastKept.
 	Everything bool
 	// Suggest, if not nil, returns further words to write into a photo.
-	// Suggests identifies its configuration.
-	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
+	Suggest func(path string, keywords []rank.Keyword) ([]string, error)
+	// Suggests identifies the configuration of Suggest.
 	Suggests string
 	// Params, AllCells and Sending are options of the index (see
 	// device.AnnotateOptions).
@@ -73,16 +75,16 @@ type Options struct {
 
 type Result struct {
 	Path     string
-	Also     []string         // other files of the same shot
+	Also     []string         // the photo's other files, such as raw files
 	Keywords []rank.Keyword   // keywords that meet the limits
 	Maybe    []rank.Keyword   // the other keywords
 	Near     []rank.Neighbour // nearest first
-	Added    []string         // words written, or planned
-	Files    []string         // files written, or planned
+	Added    []string         // words written or, in a dry run, planned
+	Files    []string         // files written or, in a dry run, planned
 	Run      string           // "" if nothing was written
-	Known    bool             // from a stored answer
-	Finished bool             // nothing was left to do
-	// CutShort reports that the file was read and is truncated.
+	Known    bool             // the answer was already stored
+	Finished bool             // an earlier run had finished the photo
+	// CutShort reports that the file is truncated but could be read.
 	CutShort bool
 	// Beside reports that the keywords are in a sidecar, because the file
 	// cannot hold them.
@@ -92,16 +94,16 @@ type Result struct {
 	Asked device.Annotated
 }
 
-// A Summary counts photos.
+// A Summary counts photos unless noted otherwise.
 type Summary struct {
 	Run      string // "" if nothing was written
 	Done     int    // photos with an answer
-	Known    int    // with a stored answer
-	Written  int    // with words written
+	Known    int    // photos whose answer was already stored
+	Written  int    // photos with words written
 	Files    int    // files written
 	Keywords int
-	Nothing  int // without a likely keyword
-	Failed   int // unreadable or unwritable
+	Nothing  int // photos without a likely keyword
+	Failed   int // unreadable or unwritable photos
 }
 
 // ErrIncomplete reports a truncated file (Options.Whole).
@@ -110,9 +112,9 @@ var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInp
 // ErrStopped ends a run with more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
-// Annotate annotates photos. After the last request, it calls the function each
-// with every result. It returns an error after a failure of the cloud or the
-// disk or an interrupt. Failures of single photos are in their results.
+// Annotate annotates photos. After the last request, it passes every result to
+// the function each. It returns an error if the cloud or the disk failed or the
+// user interrupted it. Failures of single photos are in their results.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -133,15 +135,15 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Pho
 	if err != nil {
 		return Summary{}, err
 	}
-	groups, err := w.askAll(ctx)
-	return w.finishAll(ctx, groups, err, each)
+	batches, err := w.askAll(ctx)
+	return w.finishAll(ctx, batches, err, each)
 }
 
 func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*annotator, error) {
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	w := &annotator{l: l, x: x, o: o, list: list, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	w := &annotator{l: l, x: x, o: o, list: list, final: make([]bool, len(list)), results: make([]Result, len(list))}
 	if x != nil {
 		var err error
 		if w.key, err = Key(x, o); err != nil {
@@ -153,10 +155,10 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 	return w, nil
 }
 
-// askAll sends all requests and returns the answered photos. Only afterwards,
-// finishAll writes. Otherwise the times of requests would tell the cloud how
+// askAll sends all requests and returns the answered photos. finishAll writes
+// only afterwards. Otherwise the times of requests would tell the cloud how
 // much was written or that writing failed. Both depend on the secret keywords.
-func (w *annotator) askAll(ctx context.Context) ([]group, error) {
+func (w *annotator) askAll(ctx context.Context) ([]batch, error) {
 	todo, err := w.look(ctx)
 	if err != nil {
 		return nil, err
@@ -167,12 +169,12 @@ func (w *annotator) askAll(ctx context.Context) ([]group, error) {
 	return w.ask(ctx, todo)
 }
 
-// finishAll writes the answers and calls the function each with every final
-// result. The argument err is the error that ended askAll.
-func (w *annotator) finishAll(ctx context.Context, groups []group, err error, each func(Result)) (Summary, error) {
-	err = w.writeAll(ctx, groups, err)
+// finishAll writes the answers and passes every final result to the function
+// each. Parameter err is the error that ended askAll.
+func (w *annotator) finishAll(ctx context.Context, batches []batch, err error, each func(Result)) (Summary, error) {
+	err = w.writeAll(ctx, batches, err)
 	for i := range w.results {
-		if w.told[i] {
+		if w.final[i] {
 			w.sum.count(&w.results[i])
 			if w.began && len(w.results[i].Files) > 0 {
 				w.sum.Run = w.run
@@ -245,15 +247,15 @@ type annotator struct {
 	key, want string
 
 	results []Result
-	told    []bool // told[i] is set once results[i] is final
+	final   []bool // final[i] is set once results[i] is final
 	sum     Summary
 	failed  atomic.Int64 // unreadable photos
 
 	wrong   error    // error of the journal during askAll
 	run     string   // id, chosen before the first write
-	same    string   // see began.Same
+	same    string   // digest of the command (began.Same)
 	resumed bool     // an earlier call began the run
-	began   bool     // the journal has the run
+	began   bool     // the journal records the run's beginning
 	confirm []record // records of finished photos, not yet in the journal
 }
 
@@ -263,7 +265,7 @@ type job struct {
 	stat    stat
 	content digest
 	seen    bool           // content is from the journal
-	frames  []device.Photo // the photo, or frames of a video, with features unless the answer is known
+	frames  []device.Photo // the photo or the frames of a video, without features if the answer is known
 	heard   []device.Annotated
 	answer  *answer // nil if the journal has it, under key
 	key     string
@@ -272,24 +274,24 @@ type job struct {
 	err     error
 }
 
-// A group holds the jobs of one batch, answered in one generation of the index.
-// want identifies the kind of work that is finished once a photo is written
-// (memory.finished).
-type group struct {
+// A batch holds jobs that were answered together, in one generation of the
+// index. Field want is a digest under which the journal marks a written photo
+// as finished (memory.finished).
+type batch struct {
 	jobs []*job
 	want string
 }
 
-func (w *annotator) writeAll(ctx context.Context, groups []group, err error) error {
-	for i, g := range groups {
+func (w *annotator) writeAll(ctx context.Context, batches []batch, err error) error {
+	for i, b := range batches {
 		if err == nil && ctx.Err() != nil { // interrupted while writing
 			err = context.Cause(ctx)
 			break
 		}
-		if err := w.finish(g); err != nil {
-			return err // the next process ends the run as stopped early
+		if err := w.finish(b); err != nil {
+			return err // the next process records that this run stopped early
 		}
-		w.o.Progress.Report("write", i+1, len(groups))
+		w.o.Progress.Report("write", i+1, len(batches))
 	}
 	return cmp.Or(w.wrong, w.flush(err != nil || w.o.More), err)
 }
@@ -299,12 +301,12 @@ func (w *annotator) fail(j *job, err error) {
 	w.failed.Add(1)
 }
 
-// failLate records a failure that follows the reply. OnErrors does not count
-// it, because the answer is stored.
+// failLate records a failure after the reply. It does not count towards
+// OnErrors, because the answer is stored.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err
-	w.told[j.at] = true
+	w.final[j.at] = true
 }
 
 func (w *annotator) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }

@@ -12,22 +12,22 @@ import (
 	"cpar/user/device"
 )
 
-// A question concerns a photo or a frame of a video. number identifies the
-// question for Options.Sending. It is the number of the photo, or for further
-// frames a number above those of all photos.
+// A question is a photo, or a frame of a video, for which keywords are
+// requested. Field number identifies it for Options.Sending: the photo's
+// position in the list or, for further frames, a number above all positions.
 type question struct {
 	*job
 	number int
 }
 
-// ask passes prepared photos to the index and returns the answered photos of
-// each batch.
-func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err error) {
+// ask passes prepared photos to the index and returns those that each batch of
+// requests has answered.
+func (w *annotator) ask(ctx context.Context, todo []*job) (batches []batch, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer cancel(nil)
-	var queue []question // questions that the index took since the last batch
+	var queue []question // questions passed to the index since the last batch
 	first, taken, failed, more := 0, 0, 0, len(w.list)
 	photos := func(yield func(device.Photo) bool) {
 		for j := range w.prepared(ctx, todo, 4*w.x.Batch(), &workers) {
@@ -66,27 +66,28 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err e
 	for some, err := range w.x.AnnotateSeq(ctx, photos, o) {
 		if len(queue) > 0 {
 			answered, e := w.answered(queue, first, some)
-			groups, err = append(groups, answered), cmp.Or(err, e)
+			batches, err = append(batches, answered), cmp.Or(err, e)
 			first += len(queue)
 			queue = nil
 			w.o.Progress.Report("annotate", taken+failed, len(todo))
 		}
 		if err != nil {
-			return groups, err
+			return batches, err
 		}
 	}
 	if ctx.Err() != nil {
-		return groups, context.Cause(ctx)
+		return batches, context.Cause(ctx)
 	}
-	return groups, nil
+	return batches, nil
 }
 
-// answered stores the answers to one batch and returns the jobs with an answer.
-// An error may have ended the batch early. first is the number of queue[0].
+// answered stores the answers to one batch of requests and returns the jobs
+// that have an answer. If an error ended the batch early, some have none.
+// Parameter first is the number of queue[0].
 //
-// A video is answered with its last frame, possibly in a later batch than its
-// first frame.
-func (w *annotator) answered(queue []question, first int, some []device.Annotated) (group, error) {
+// A video is answered once all its frames are, possibly in a later batch than
+// its first frame.
+func (w *annotator) answered(queue []question, first int, some []device.Annotated) (batch, error) {
 	for _, a := range some {
 		j := queue[a.Number-first].job
 		if a.Err != nil && j.err == nil {
@@ -107,7 +108,7 @@ func (w *annotator) answered(queue []question, first int, some []device.Annotate
 	// The index may have been reopened, so take the key of the generation that
 	// answered.
 	key, err := Key(w.x, w.o)
-	out := group{want: w.wanted(key)}
+	out := batch{want: w.wanted(key)}
 	for i, q := range queue {
 		j := q.job
 		if j.answer == nil || i+1 < len(queue) && queue[i+1].job == j {

@@ -18,16 +18,16 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Decision is a user's decision on the keywords of a photo. Suggest holds
-// further machine keywords to write, which stay unconfirmed.
+// A Decision is a user's decision on the keywords of a photo. Field Suggest
+// holds further machine keywords, which are written as unconfirmed.
 type Decision struct {
 	Path                         string
 	Accept, Reject, Add, Suggest []string
 }
 
 // Decide writes decisions on several photos as one run and passes each photo's
-// result to the function each. An interrupt ends Decide between two photos.
-// Decide uses the fields of Options that concern writing.
+// result to the function each. An interrupt ends Decide between two groups of
+// 64 photos. Decide uses the fields of Options that concern writing.
 func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each func(Result)) error {
 	release, err := l.lockShared()
 	if err != nil {
@@ -38,7 +38,7 @@ func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each f
 	if len(list) == 1 {
 		o.Command = "decide " + filepath.Base(list[0].Path)
 	}
-	w := &annotator{l: l, o: o, run: l.newRun(), list: make([]photo.Photo, len(list)), results: make([]Result, len(list)), told: make([]bool, len(list))}
+	w := &annotator{l: l, o: o, run: l.newRun(), list: make([]photo.Photo, len(list)), results: make([]Result, len(list)), final: make([]bool, len(list))}
 	for first := 0; first < len(list) && err == nil; first += decidedAtOnce {
 		if err = ctx.Err(); err != nil {
 			break
@@ -53,11 +53,12 @@ func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each f
 	return cmp.Or(w.flush(err != nil), err)
 }
 
-// decidedAtOnce is the number of photos whose decisions share a record of the
-// journal.
+// decidedAtOnce is the number of photos whose decisions are appended to the
+// journal together.
 const decidedAtOnce = 64
 
-// decide writes decisions on photos. first is the number of the first photo.
+// decide writes decisions on photos. Parameter first is the position of the
+// first in Decide's list.
 func (w *annotator) decide(first int, some []Decision) error {
 	jobs := make([]*job, len(some))
 	var wait errgroup.Group
@@ -107,11 +108,11 @@ func (w *annotator) decide(first int, some []Decision) error {
 		}
 		todo = append(todo, targets...)
 	}
-	return w.write(group{jobs: jobs}, todo, records)
+	return w.write(batch{jobs: jobs}, todo, records)
 }
 
-// Machine returns the words that runs wrote for a photo and no user accepted,
-// even if the photo has moved.
+// Machine returns the words that runs wrote for a photo and no user accepted.
+// It recognises a photo that has moved.
 func (l *Library) Machine(path string) []string {
 	path, err := absolute(path)
 	if err != nil || l.refresh() != nil {
@@ -153,8 +154,8 @@ func (l *Library) Content(path string) ([32]byte, bool) {
 	return [32]byte{}, false
 }
 
-// Find returns the existing photos with a written keyword that starts with word
-// or equals one of others, such as its synonyms.
+// Find returns the photos that exist and have a written keyword that starts
+// with word or equals an element of others, such as a synonym.
 func (l *Library) Find(word string, others ...string) []Result {
 	if l.refresh() != nil {
 		return nil // an unreadable journal matches nothing

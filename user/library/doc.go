@@ -10,20 +10,21 @@
 //	                 ▼
 //	        sidecars, JPEG files ─▶ journal: done
 //
-// While the cloud answers one batch, the package computes the features of the
-// next. It writes keywords after the last request. A photo is identified by its
-// content (decode.ContentDigest), so a moved photo is not requested again. A
-// file with unchanged path, size, time and inode is not read again. An answer
-// is valid for one generation of an index and one set of options.
+// While the cloud answers one batch of requests, the package computes the
+// features of the next. It writes keywords after the last request. A photo is
+// identified by its content (decode.ContentDigest), so a moved photo causes no
+// second request. A file with unchanged path, size, time and inode is not read
+// again. An answer is valid for one generation (version) of an index and one
+// set of options.
 //
-// Undo reverts a run. A file that has not changed since the run gets its former
-// bytes back. From any other file, Undo removes exactly the words of the run
-// (metadata.Retract).
+// A run is the set of changes made by one command. Undo reverts it. A file that
+// has not changed since gets its former bytes back. From any other file, Undo
+// removes exactly the words of the run (metadata.Retract).
 //
 // The journal is encrypted under the key and stored outside the folders of
 // photos:
 //
 //	STATE/library/FINGERPRINT/…
 //
-// The next run repeats requests whose replies were rejected.
+// The next run repeats a request whose reply was rejected.
 package library

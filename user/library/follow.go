@@ -18,25 +18,25 @@ import (
 //	Next ─▶ Pause ─▶ ask, 64 photos at a time ─▶ queue ─▶ write, one run per burst
 //
 // Requests never wait for writing. The cloud therefore sees when photos arrive,
-// but not how long writing takes or that it fails.
+// but not how long writing takes or whether it fails.
 type Follower struct {
 	Library *Library
 	Options Options // Once, Whole, Resume and More are set by Run
-	// Open opens the index. Run repeats the call while the cloud cannot be
-	// reached.
+	// Open opens the index. Run calls it again until the cloud can be reached.
 	Open func(context.Context) (*device.Index, error)
-	// Next waits for photos. The result more reports whether further photos of
-	// the burst will follow.
+	// Next waits for photos. Result more reports whether further photos of the
+	// same burst will follow.
 	Next func(context.Context) (list []photo.Photo, more bool, err error)
 	// Retry makes Next return a photo again after some time.
 	Retry func(path string, after time.Duration)
 	// Pause waits until requests for the given number of photos are allowed.
 	Pause func(ctx context.Context, photos int) error
-	// Each receives the result of each photo, Batch the summary of photos
-	// requested together, and Problem failures that do not end Run. Run makes
-	// these calls one at a time.
-	Each    func(Result)
-	Batch   func(Summary)
+	// Each receives the result of each photo. Run makes one call at a time of
+	// Each, Batch and Problem.
+	Each func(Result)
+	// Batch receives the summary of up to 64 photos requested together.
+	Batch func(Summary)
+	// Problem receives failures that do not end Run.
 	Problem func(error)
 
 	telling sync.Mutex
@@ -46,22 +46,22 @@ type Follower struct {
 
 const (
 	askedAtOnce = 64          // photos between two calls of Pause
-	cloudPause  = time.Minute // before the next request after a failure of the cloud
-	photoPause  = time.Hour   // before an unchanged photo is tried again after a failure
+	cloudPause  = time.Minute // wait after a failure of the cloud
+	photoPause  = time.Hour   // wait before retrying an unchanged photo that failed
 	writePause  = 10 * time.Minute
 )
 
-// The type asking holds requested photos until they are written. The zero value
-// marks the end of a burst.
+// The type asking holds requested photos until they are written. In the queue,
+// its zero value marks the end of a burst.
 type asking struct {
 	w       *annotator
-	groups  []group
+	batches []batch
 	err     error
 	release func()
 }
 
-// Run annotates photos until ctx ends or an error occurs that waiting does not
-// cure, such as a rejected key.
+// Run annotates photos until ctx ends or an error occurs that only the user can
+// resolve, such as a rejected key.
 func (f *Follower) Run(ctx context.Context) error {
 	f.Options.Lean = true
 	f.Options.Once, f.Options.Whole, f.Options.Resume, f.Options.More, f.Options.OnErrors = true, true, true, true, -1
@@ -130,9 +130,9 @@ func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err e
 		release()
 		return err
 	}
-	groups, err := w.askAll(ctx)
+	batches, err := w.askAll(ctx)
 	f.failed = f.failed || err != nil
-	q.put(asking{w, groups, err, release})
+	q.put(asking{w, batches, err, release})
 	return nil
 }
 
@@ -155,12 +155,12 @@ func (f *Follower) write(ctx context.Context, a asking) {
 	for _, p := range a.w.list {
 		unanswered[p.Path] = true
 	}
-	sum, err := a.w.finishAll(ctx, a.groups, a.err, func(r Result) {
+	sum, err := a.w.finishAll(ctx, a.batches, a.err, func(r Result) {
 		delete(unanswered, r.Path)
 		switch {
 		case errors.Is(r.Err, fs.ErrNotExist): // the photo was moved away
 			return
-		case r.Asked.Err != nil: // another request would tell the cloud that its reply was rejected
+		case r.Asked.Err != nil: // no retry: another request would tell the cloud that its reply was rejected
 		case r.Err != nil && (r.Known || r.Asked.Sent > 0):
 			f.Retry(r.Path, writePause) // the answer is stored, so no request is repeated
 		case r.Err != nil:
@@ -189,7 +189,8 @@ func (f *Follower) write(ctx context.Context, a asking) {
 // passing reports whether an error may disappear without action by the user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
-// endCut ends the run that the next call would resume.
+// endCut ends the run that stopped early, so that the next call begins a new
+// run.
 func (l *Library) endCut(same string) error {
 	release, err := l.lockShared()
 	if err != nil {
@@ -202,8 +203,8 @@ func (l *Library) endCut(same string) error {
 	return nil
 }
 
-// A queue holds answers that wait for the writer, without a bound, because the
-// asker must not wait.
+// A queue holds answers until they are written. It has no bound, because
+// sending requests must not wait for writing.
 type queue struct {
 	mu     sync.Mutex
 	items  []asking

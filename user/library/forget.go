@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// keepBytes is the journal size above which obsolete records are dropped, and
-// then the undo data of the oldest runs.
+// keepBytes is the journal size above which obsolete records and the undo data
+// of the older runs are dropped.
 const keepBytes = 128 << 20
 
-// Forget drops the undo data of the named runs, or of all runs, but keeps the
-// words they wrote. It returns the runs that could be undone before.
+// Forget drops the undo data of the named runs, or of all runs if ids is empty,
+// but keeps the words they wrote. It returns the runs concerned.
 func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 	release, err := l.lockExclusive()
 	if err != nil {
@@ -41,8 +41,8 @@ func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 }
 
 // compact rewrites the journal without obsolete records and without the undo
-// data of the given runs. It keeps only the last reading and answer of each
-// photo.
+// data of the given runs. It keeps only the last reading and the last answer of
+// each photo.
 func (l *Library) compact(drop map[string]bool) error {
 	var all []record
 	if _, err := l.journal.Read(func(r *record) { all = append(all, *r) }); err != nil {
@@ -74,15 +74,16 @@ func (l *Library) compact(drop map[string]bool) error {
 		return err
 	}
 	l.mu.Lock()
-	l.read = -1 // read again
+	l.read = -1 // refresh will read the journal again
 	l.mu.Unlock()
 	return nil
 }
 
-// nameOf returns a name shared by records that supersede one another, or "".
+// nameOf returns a name for a record that a later record of the same name
+// supersedes, or "".
 func nameOf(r *record) string {
 	switch {
-	case r.Asked != nil: // for any index and generation
+	case r.Asked != nil: // of any index and generation
 		return fmt.Sprintf("asked %x", r.Asked.Content)
 	case r.Done != nil && r.Done.Run == "":
 		return fmt.Sprintf("done %q %s", r.Done.Photo, r.Done.Want)

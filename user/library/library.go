@@ -15,8 +15,8 @@ import (
 	"cpar/user/localstore"
 )
 
-// A Library is a device's record of the photos annotated with a key. It may be
-// used concurrently, and several processes may share its folder.
+// A Library records, on one device, which photos were annotated with a key. It
+// is safe for concurrent use, and several processes may share its folder.
 type Library struct {
 	journal *localstore.Journal[record]
 	lock    string // path of the lock file
@@ -24,7 +24,7 @@ type Library struct {
 
 	mu   sync.Mutex
 	mem  *memory
-	read int64 // bytes of the journal in mem
+	read int64 // bytes of the journal in mem, −1 to read it again
 }
 
 func Open(key *user.Key, d *device.Device) (*Library, error) {
@@ -54,7 +54,7 @@ func (l *Library) refresh() error {
 	return nil
 }
 
-// remember appends records, synced to disk, and applies them to the memory.
+// remember appends records to the journal, syncs it, and applies them to l.mem.
 func (l *Library) remember(records ...record) error {
 	if len(records) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (l *Library) remember(records ...record) error {
 	return err
 }
 
-// lockShared registers this process as a writer of photos and completes the
-// runs of killed processes. Several processes may hold the lock.
+// lockShared registers this process as a writer of photos. If no other process
+// holds the lock, lockShared first completes the runs of killed processes.
 func (l *Library) lockShared() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	alone, err := lock.TryLock()

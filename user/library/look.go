@@ -57,7 +57,7 @@ func (w *annotator) look(ctx context.Context) ([]*job, error) {
 	return todo, nil
 }
 
-// protected returns an error for a read-only folder, before any request is sent
+// protected returns an error for a read-only folder, so that no request is sent
 // for its photos.
 func (w *annotator) protected(known map[string]error, folder string) error {
 	if w.o.Where == "" || w.o.DryRun {
@@ -77,8 +77,8 @@ func unreadable(err error) error {
 	return fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, photo.Cause(err))
 }
 
-// unnamed removes the path at the start of an error, because results name the
-// photo.
+// unnamed removes the path from the start of an error, because the Result
+// contains it.
 func unnamed(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && hint.Of(inner) == hint.Of(err) {
 		return inner
@@ -86,8 +86,8 @@ func unnamed(err error) error {
 	return err
 }
 
-// known reports whether an unchanged photo needs no more work, and loads its
-// answer.
+// known reports whether an unchanged photo needs no more work. If so, it loads
+// the answer.
 func (w *annotator) known(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
@@ -104,7 +104,7 @@ func (w *annotator) known(j *job) bool {
 }
 
 func (w *annotator) recall(j *job) bool {
-	if w.x == nil { // the answer without an index is empty
+	if w.x == nil { // without an index, the answer is empty
 		j.answer = new(answer)
 		return true
 	}
@@ -118,8 +118,8 @@ func (w *annotator) recall(j *job) bool {
 	return ok
 }
 
-// once sets an empty answer for a photo that Options.Once skips, so that
-// nothing is requested or written.
+// once reports whether Options.Once skips a photo. If so, it sets an empty
+// answer.
 func (w *annotator) once(j *job) bool {
 	if w.l == nil || !w.o.Once {
 		return false
@@ -151,7 +151,7 @@ func (w *annotator) stored(content digest, key string) (*answer, bool) {
 
 func (w *annotator) tell(j *job) {
 	r := &w.results[j.at]
-	w.told[j.at] = true
+	w.final[j.at] = true
 	r.Known = !j.fresh && w.x != nil
 	all := j.answer.keywords()
 	for _, k := range all {
@@ -255,7 +255,7 @@ func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Phot
 		return nil, err
 	}
 	o.OnErrors = -1
-	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, final: make([]bool, len(list)), results: make([]Result, len(list))}
 	_, err = w.look(ctx)
 	return w.results, err
 }

@@ -14,7 +14,7 @@ type memory struct {
 	runs    map[string]*run
 	order   []string // run ids, oldest first
 	answers map[answerKey]json.RawMessage
-	latest  map[digest]string // key of the last answer about a content
+	latest  map[digest]string // key of the last answer for a photo's content
 	photos  map[string]*knownPhoto
 	names   map[string][]string // paths by file name
 	pending map[string][]*intent
@@ -30,9 +30,9 @@ type run struct {
 	began
 	files, words int
 	decisions    int
-	ended        bool // it has stopped writing
+	ended        bool // the run has stopped writing
 	undoing      bool // an undo has begun, and its process may have been killed
-	cut          bool // it has stopped early and can be resumed
+	cut          bool // the run stopped early and can be resumed
 	undone       bool
 	left         []string // photos with files that an undo could not revert
 }
@@ -50,7 +50,8 @@ type knownPhoto struct {
 	decided []*decided
 }
 
-// A finished value says that a photo needed no more work of the kind `want`.
+// A finished value states that a photo needs no more work for the options with
+// digest want.
 type finished struct {
 	content   digest
 	want, run string
@@ -87,7 +88,7 @@ func (m *memory) photo(path string) *knownPhoto {
 	return p
 }
 
-// take applies a record. Records arrive in the order of writing.
+// take applies the next record of the journal.
 func (m *memory) take(r *record) {
 	switch {
 	case r.Began != nil:
@@ -133,13 +134,13 @@ func (m *memory) take(r *record) {
 }
 
 func (m *memory) takeIntent(i *intent) {
-	if m.runs[i.Run] == nil { // the record that began it was damaged
+	if m.runs[i.Run] == nil { // the record of the run's beginning was damaged
 		m.take(&record{Began: &began{Run: i.Run}})
 	}
 	r := m.runs[i.Run]
 	r.files++
 	r.words += len(i.Words)
-	r.undone, r.left = false, nil // these marks concern earlier files
+	r.undone, r.left = false, nil // the run has written again since its undo
 	p := m.photo(i.Photo)
 	machine := i.Words
 	if i.Person {
@@ -160,7 +161,7 @@ func (m *memory) takeIntent(i *intent) {
 	m.pending[i.Run] = append(m.pending[i.Run], i)
 }
 
-// takeFailed withdraws the last intent of a run for a file.
+// takeFailed withdraws the last intent (planned change) of a run for a file.
 func (m *memory) takeFailed(f *failed) {
 	at := -1
 	for n, i := range m.pending[f.Run] {
@@ -176,7 +177,7 @@ func (m *memory) takeFailed(f *failed) {
 	r.files--
 	r.words -= len(i.Words)
 	m.settled(f.Run, func(other *intent) bool { return other == i })
-	// Other files of the shot may hold the same words.
+	// Other files of the photo, such as a raw file, may hold the same words.
 	if !slices.ContainsFunc(m.pending[f.Run], func(other *intent) bool { return other.Photo == i.Photo }) &&
 		!slices.ContainsFunc(p.done, func(d finished) bool { return d.run == f.Run }) {
 		p.wrote = slices.DeleteFunc(p.wrote, func(w wrote) bool { return w.run == f.Run })
@@ -210,7 +211,8 @@ func (m *memory) alive(run, photo string) bool {
 	return r != nil && !r.undone && (r.left == nil || slices.Contains(r.left, photo))
 }
 
-// finished reports whether a photo needs no more work of the kind `want`.
+// finished reports whether a photo needs no more work for the options with
+// digest want.
 func (m *memory) finished(path string, content digest, want string) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {

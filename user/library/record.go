@@ -15,7 +15,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A record is one entry of the journal. Exactly one field is set.
+// A record is one entry of the journal. Only one field is set, or Ended and
+// Cut.
 type record struct {
 	Began   *began   `json:"began,omitempty"`
 	Asked   *asked   `json:"asked,omitempty"`
@@ -40,21 +41,22 @@ type began struct {
 	Run     string    `json:"run"`
 	At      time.Time `json:"at"`
 	Command string    `json:"command"`
-	Keep    bool      `json:"keep,omitempty"` // files keep their modification time
-	// Words is set if the undo data was dropped and only the words are known.
+	Keep    bool      `json:"keep,omitempty"` // the run preserves modification times
+	// Words is set if the undo data was dropped, so that only the run's words
+	// are known.
 	Words bool `json:"words,omitempty"`
-	// Same identifies the command. Only the same command resumes the run.
+	// Same is a digest of the command. Only the same command resumes the run.
 	Same string `json:"same,omitempty"`
 }
 
 type asked struct {
 	Content digest          `json:"content"`
-	Key     string          `json:"key"` // see keyOf
+	Key     string          `json:"key"` // digest of index and ranking (keyOf)
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// An intent is a change about to be made. It holds the former bytes that the
-// change removes.
+// An intent is a change that is about to be made to a file. It holds the bytes
+// that the change removes.
 type intent struct {
 	Run     string   `json:"run"`
 	Photo   string   `json:"photo"`
@@ -62,13 +64,14 @@ type intent struct {
 	Want    string   `json:"want,omitempty"`
 	Path    string   `json:"path"`
 	Words   []string `json:"words,omitempty"`
-	Person  bool     `json:"person,omitempty"` // the user's own words, except those in Machine
+	Person  bool     `json:"person,omitempty"` // the change adds the user's own words, except those in Machine
 	Machine []string `json:"machine,omitempty"`
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// Before distinguishes a change that was never made from a later change of
-	// the file, and prevents a second reversal of decisions.
+	// Before, the former digest, distinguishes a change that was never made
+	// from a later change of the file. It also prevents a second reversal of
+	// decisions.
 	Before digest `json:"before,omitzero"`
 	After  digest `json:"after"`
 	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
@@ -83,8 +86,8 @@ type failed struct {
 	Path string `json:"path"`
 }
 
-// A done record marks a photo as finished for Want, or only as read if Want is
-// "".
+// A done record marks a photo as finished for the options with digest Want, or
+// only as read if Want is "".
 type done struct {
 	Photo   string   `json:"photo"`
 	Also    []string `json:"also,omitempty"`
@@ -121,7 +124,7 @@ func (d *digest) UnmarshalText(b []byte) error {
 	return err
 }
 
-// newIntent returns the intent from which an edit can be undone.
+// newIntent returns an intent with the data for undoing an edit.
 func newIntent(run string, e *metadata.Edit) *intent {
 	p := 0
 	for p < len(e.Old) && p < len(e.New) && e.Old[p] == e.New[p] {
@@ -135,7 +138,8 @@ func newIntent(run string, e *metadata.Edit) *intent {
 		Prefix: p, Suffix: s, New: len(e.New) - p - s, Old: bytes.Clone(e.Old[p : len(e.Old)-s])}
 }
 
-// edit reconstructs the edit. now holds the file after the edit.
+// edit reconstructs the edit from the file's bytes after it, or returns nil if
+// they are too short.
 func (i *intent) edit(now []byte) *metadata.Edit {
 	n := i.Prefix + i.New + i.Suffix
 	if n > len(now) {

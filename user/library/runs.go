@@ -11,8 +11,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Run is a set of changes to files and decisions. A call that resumes a run
-// (Options.Resume) belongs to the same Run.
+// A Run is a set of changes and decisions that can be undone together. A call
+// that resumes a run (Options.Resume) adds to the same Run.
 type Run struct {
 	ID        string    `json:"run"`
 	Began     time.Time `json:"began"`
@@ -43,7 +43,7 @@ func (l *Library) Runs() ([]Run, error) {
 	return out, nil
 }
 
-// letters are the characters of run ids, without similar characters.
+// letters are the characters of run ids, without lookalikes such as l and 1.
 const letters = "abcdefghjkmnpqrstuvwxyz23456789"
 
 // newRun returns a random unused id that is short enough to type.

@@ -13,24 +13,24 @@ func (l *Library) Suggest(ctx context.Context, list []photo.Photo, o Options, ea
 	return l.Annotate(ctx, nil, list, o, each)
 }
 
-// suggest returns groups of photos without asking an index.
-func (w *annotator) suggest(ctx context.Context, todo []*job) (groups []group, err error) {
+// suggest returns prepared photos in batches, without sending requests.
+func (w *annotator) suggest(ctx context.Context, todo []*job) (batches []batch, err error) {
 	for some := range slices.Chunk(todo, 16) {
-		g := group{want: w.want}
+		b := batch{want: w.want}
 		for _, j := range some {
 			if err := w.prepare(ctx, j); err != nil {
 				w.fail(j, err)
 			} else {
-				g.jobs = append(g.jobs, j)
+				b.jobs = append(b.jobs, j)
 			}
 		}
 		switch {
 		case ctx.Err() != nil:
-			return groups, context.Cause(ctx)
+			return batches, context.Cause(ctx)
 		case w.tooMany():
-			return groups, ErrStopped
+			return batches, ErrStopped
 		}
-		groups = append(groups, g)
+		batches = append(batches, b)
 	}
-	return groups, nil
+	return batches, nil
 }

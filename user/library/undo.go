@@ -21,11 +21,11 @@ import (
 // undoing.
 type Undone struct {
 	Run       string   `json:"run"`
-	Restored  []string `json:"restored"`  // have their former bytes
-	Retracted []string `json:"retracted"` // later changed, lost the run's words
-	Untouched []string `json:"untouched"` // contain none of the run's words
-	Gone      []string `json:"gone"`      // were moved or deleted
-	Left      []Left   `json:"left"`      // could not be changed
+	Restored  []string `json:"restored"`  // files with their former bytes
+	Retracted []string `json:"retracted"` // files changed since, without the run's words now
+	Untouched []string `json:"untouched"` // files that contain none of the run's words
+	Gone      []string `json:"gone"`      // files that were moved or deleted
+	Left      []Left   `json:"left"`      // files that could not be changed
 	Damaged   int      `json:"damaged,omitempty"`
 	// Photos lists the photos to which the files belong.
 	Photos []string `json:"-"`
@@ -92,8 +92,8 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 
 type history struct {
 	intents []*intent         // made or about to be made
-	decided bool              // words were accepted or rejected, which Retract cannot revert
-	since   map[string]string // last later run that wrote to a file, by file
+	decided bool              // the user accepted or rejected words, which Retract cannot revert
+	since   map[string]string // by file, the last later run that wrote to the file
 	damaged int
 }
 
@@ -129,9 +129,9 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error for a changed file whose decision only the
-// former bytes can revert. Only the last intent for a file counts, because
-// earlier intents failed.
+// retractable returns an error if the run contains decisions and the file has
+// changed since, because only the former bytes can revert decisions. Only the
+// last intent for a file counts, because earlier intents failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -271,8 +271,8 @@ func (i *intent) unmade() bool {
 	return err == nil && i.Before != digest{} && sha256.Sum256(now) == i.Before
 }
 
-// readRegular reads a regular file. A pipe or a device in its place could block
-// forever.
+// readRegular reads a file. It rejects pipes and devices, because reading them
+// could block forever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

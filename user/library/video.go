@@ -11,7 +11,7 @@ import (
 )
 
 // prepareVideo computes the features of a video's frames unless its answer is
-// known. Each frame is a separate question, so that the number of questions
+// known. Each frame is a separate request, so that the number of requests
 // depends on the video alone.
 func (w *annotator) prepareVideo(ctx context.Context, j *job) error {
 	var err error
@@ -39,13 +39,13 @@ func (w *annotator) prepareVideo(ctx context.Context, j *job) error {
 	return nil
 }
 
-// together ranks the keywords of a photo, or of the frames of a video. The
-// probability and the weight of a keyword are means over all frames, with 0 for
-// a frame without the keyword. The mean is the probability that the keyword
+// together merges the answers to the frames of a video. A photo has one frame.
+// The probability and the weight of a keyword are means over all frames, with 0
+// for a frame without the keyword. The mean is the probability that the keyword
 // fits a random frame, so it can be compared with the threshold for photos. A
 // maximum would grow with the number of frames. Keywords are ordered by
-// probability, or by weight without probabilities. The neighbours are the
-// nearest of all frames.
+// probability, or by weight if they have none. The neighbours are the nearest
+// of all frames.
 func together(frames []device.Annotated) device.Annotated {
 	if len(frames) == 1 {
 		return frames[0]

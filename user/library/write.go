@@ -10,9 +10,9 @@ import (
 	"cpar/photo/metadata"
 )
 
-// finish reports the photos of a group and writes their words.
-func (w *annotator) finish(g group) error {
-	for _, j := range g.jobs {
+// finish reports the photos of an answered batch and writes their words.
+func (w *annotator) finish(b batch) error {
+	for _, j := range b.jobs {
 		if j.answer == nil {
 			j.answer, _ = w.stored(j.content, j.key)
 		}
@@ -25,19 +25,19 @@ func (w *annotator) finish(g group) error {
 	records := w.confirm
 	w.confirm = nil
 	if w.o.Where == "" {
-		for _, j := range g.jobs {
+		for _, j := range b.jobs {
 			records = append(records, record{Done: &done{Photo: j.path, Also: w.list[j.at].Also, Stat: j.stat, Content: j.content}})
 		}
 		return w.l.remember(records...)
 	}
-	todo, err := w.suggested(g)
+	todo, err := w.suggested(b)
 	if err != nil {
 		return err
 	}
-	return w.write(g, todo, records)
+	return w.write(b, todo, records)
 }
 
-// flush completes the journal. cut is set if the run has stopped early.
+// flush completes the journal. Parameter cut states that the run stopped early.
 func (w *annotator) flush(cut bool) error {
 	if w.l == nil || w.wrong != nil {
 		return nil
@@ -60,9 +60,9 @@ type target struct {
 	err  error
 }
 
-// suggested returns the files of a group with the words to write into them.
-func (w *annotator) suggested(g group) (todo []*target, err error) {
-	for _, j := range g.jobs {
+// suggested returns the files of a batch with the words to write into them.
+func (w *annotator) suggested(b batch) (todo []*target, err error) {
+	for _, j := range b.jobs {
 		words, err := w.words(j)
 		if err != nil {
 			w.failLate(j, err)
@@ -80,7 +80,8 @@ func (w *annotator) suggested(g group) (todo []*target, err error) {
 	return todo, nil
 }
 
-// targets returns the files of a photo's shot.
+// targets returns the files that receive a photo's keywords, including its raw
+// files.
 func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
 	todo := []*target{{j: j, path: j.path, change: c}}
 	for _, also := range w.list[j.at].Also {
@@ -93,7 +94,8 @@ func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
 	return todo, nil
 }
 
-// choose selects the run that receives the changes.
+// choose selects the run that receives the changes: one to resume, or a new
+// one.
 func (w *annotator) choose() {
 	if w.run != "" {
 		return
@@ -110,7 +112,7 @@ func (w *annotator) choose() {
 
 // same returns a digest that identifies the command.
 func (o Options) same() string {
-	folder, _ := os.Getwd() // relative paths in the command depend on it
+	folder, _ := os.Getwd() // relative paths in the command depend on the folder
 	return shortDigest(folder, o.Command, o.Where, o.Style, o.KeepMtime)
 }
 
@@ -129,9 +131,10 @@ func (w *annotator) begin(records *[]record) {
 	w.began = true
 }
 
-// write changes the files of a group. The journal receives every change before
-// it is made. Photos that share a file are written one after the other.
-func (w *annotator) write(g group, todo []*target, records []record) error {
+// write changes the files of a batch. The journal receives every change before
+// it is made. Photos that share a file, such as a sidecar, are written one
+// after the other.
+func (w *annotator) write(b batch, todo []*target, records []record) error {
 	for len(todo) > 0 {
 		w.each(todo, w.plan)
 		now, later := w.sort(todo)
@@ -143,7 +146,7 @@ func (w *annotator) write(g group, todo []*target, records []record) error {
 		}
 		for _, t := range now {
 			w.begin(&records)
-			records = append(records, record{Intent: w.intent(t, g.want)})
+			records = append(records, record{Intent: w.intent(t, b.want)})
 		}
 		if err := w.l.remember(records...); err != nil {
 			return err
@@ -156,7 +159,7 @@ func (w *annotator) write(g group, todo []*target, records []record) error {
 				continue
 			}
 			records = append(records, record{Failed: &failed{Run: w.run, Path: t.edit.Path}})
-			tries := 1 // another program may have held the file
+			tries := 1 // another program may have locked the file
 			if errors.Is(t.err, metadata.ErrChanged) {
 				tries = 2
 			}
@@ -168,7 +171,7 @@ func (w *annotator) write(g group, todo []*target, records []record) error {
 		}
 		todo = later
 	}
-	w.finished(g)
+	w.finished(b)
 	return w.l.remember(records...)
 }
 
@@ -203,8 +206,8 @@ func (w *annotator) words(j *job) ([]string, error) {
 	return w.unremoved(j.path, words)
 }
 
-// unremoved leaves out words of earlier runs that a user has removed from a
-// photo.
+// unremoved leaves out words that an earlier run wrote and a user has since
+// removed from the photo.
 func (w *annotator) unremoved(path string, words []string) ([]string, error) {
 	w.l.mu.Lock()
 	before := w.l.mem.wroteTo(path, true)
@@ -275,14 +278,14 @@ func (w *annotator) wrote(t *target) {
 	}
 }
 
-// finished records the photos of a group as done. The journal receives the
-// records with the next group. If the process is killed before, settle inspects
-// the files.
-func (w *annotator) finished(g group) {
+// finished marks the photos of a batch as done. The journal receives these
+// records with the next batch. If the process is killed before that write,
+// settle (undo.go) inspects the files instead.
+func (w *annotator) finished(b batch) {
 	if w.o.DryRun {
 		return
 	}
-	for _, j := range g.jobs {
+	for _, j := range b.jobs {
 		r := &w.results[j.at]
 		if j.err != nil {
 			continue
@@ -291,6 +294,6 @@ func (w *annotator) finished(g group) {
 			j.stat = statOf(info)
 		}
 		w.confirm = append(w.confirm, record{Done: &done{Photo: j.path, Also: w.list[j.at].Also, Stat: j.stat,
-			Content: j.content, Want: g.want, Run: r.Run}})
+			Content: j.content, Want: b.want, Run: r.Run}})
 	}
 }

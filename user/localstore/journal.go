@@ -13,8 +13,8 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A Journal is an append-only, encrypted list of the actions of runs, kept in a
-// Log. Its records are values of type R.
+// A Journal is an append-only, encrypted list of records of type R, which
+// describe the actions of runs. A Log stores it.
 //
 //	entry of the log: DEFLATE(JSON array of records)
 //	                | JSON object, one record, as earlier versions wrote it
@@ -29,7 +29,7 @@ func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
 	return &Journal[R]{log}, err
 }
 
-// Append writes records as one entry, synced to disk, all or none. It returns
+// Append writes all records, or none, as one entry, and syncs it. It returns
 // the number of bytes by which the journal grows.
 func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	b, err := encode(records)
@@ -40,8 +40,8 @@ func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 }
 
 // Read calls take for every record, oldest first, and returns the number of
-// damaged parts that it left out. An intact entry that is not JSON for R is an
-// error, because its records would otherwise be lost.
+// damaged parts that it left out. An intact entry that does not decode to
+// records of type R is an error, because skipping it would lose them.
 func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
 	for b, err := range j.All() {
 		if errors.Is(err, cpar.ErrCorrupt) {

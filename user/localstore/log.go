@@ -27,15 +27,15 @@ import (
 //	batches: length (4) ‖ its CRC-32C (4) ‖ sealed(records: length (4) ‖ record)
 //
 // A crash can cut off the last batch, which then counts as never written. A
-// damaged length hides all following batches. Append copies these bytes to a
-// file beside the log.
+// damaged length hides all following batches. Append copies unreadable bytes to
+// a file beside the log.
 type Log struct {
 	store *Store
 	path  string
 	bound []byte
 }
 
-// maxBatch bounds a read, because a damaged length may be large.
+// maxBatch, in bytes, bounds a read, because a damaged length may be large.
 const maxBatch = 64 << 20
 
 // Log opens a log by name. The first Append creates its file.
@@ -48,7 +48,7 @@ func (v *Store) Log(name string) (*Log, error) {
 	return &Log{v, filepath.Join(dir, hex.EncodeToString(d[:])), binding("log", []byte(name))}, nil
 }
 
-// All yields the records in order. For a damaged batch before the last it
+// All yields the records in order. For a damaged batch before the last, it
 // yields an error and continues, unless the batch's length is damaged.
 func (l *Log) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
@@ -127,7 +127,8 @@ func readLength(r io.Reader) (int, error) {
 	return n, nil
 }
 
-// onlyZeros reports whether r has only zeros left or nothing, as after a crash.
+// onlyZeros reports whether the rest of r is empty or all zeros, as after a
+// crash.
 func onlyZeros(r io.Reader) bool {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -141,7 +142,7 @@ func onlyZeros(r io.Reader) bool {
 	}
 }
 
-// Append writes records as one batch, synced to disk, all or none.
+// Append writes all records, or none, as one batch, and syncs it to disk.
 func (l *Log) Append(records ...[]byte) error {
 	batch := l.batch(records)
 	if len(batch) > maxBatch {
@@ -185,8 +186,8 @@ func (l *Log) batch(records [][]byte) []byte {
 	return append(head, sealed...)
 }
 
-// end returns the end of the last whole batch and reports whether the rest is
-// damage that no crash explains. It decrypts only the last batch.
+// end returns the end of the last whole batch. Result damaged reports damage
+// behind it that a crash does not explain. It decrypts only the last batch.
 func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
@@ -251,8 +252,7 @@ func (l *Log) failed(what string, err error) error {
 	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
 }
 
-// Size returns the length of the log in bytes, which changes when another
-// process appends.
+// Size returns the length of the log in bytes.
 func (l *Log) Size() (int64, error) {
 	info, err := os.Stat(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@
 //
 // Files have mode 0600, folders 0700. A reader of the folder learns the number,
 // sizes and times of entries. A writer can remove entries and restore old ones
-// undetected, so data that detects rollback must not be stored here.
+// undetected, so data that must detect rollback is stored elsewhere.
 package localstore
 
 import (
@@ -58,22 +58,22 @@ func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {
 		box: aead.New(s.Derive("vault/values")), source: seed.NewSource(s.Derive("vault/nonces"), rand.Reader)}, nil
 }
 
-// path returns the path of an entry. It is a keyed digest, which hides kind and
-// name.
+// path returns the path of an entry. The file's name is a keyed digest, which
+// hides kind and name.
 func (v *Store) path(kind string, name []byte) string {
 	d := v.names.Derive(kind, name)
 	digits := hex.EncodeToString(d[:])
 	return filepath.Join(v.dir, digits[:2], digits[2:])
 }
 
-// binding authenticates the name with the value, so that entries cannot be
-// swapped.
+// binding returns kind and name as data to authenticate with the value, so that
+// entries cannot be swapped.
 func binding(kind string, name []byte) []byte {
 	return append([]byte("cpar/vault/"+kind+"\x00"), name...)
 }
 
-// seal derives the nonce from binding and value, so that no nonce serves two
-// bindings or values, even if random numbers repeat.
+// seal derives the nonce from binding and value too, so that no nonce is used
+// for two bindings or values, even if random numbers repeat.
 func (v *Store) seal(plain, binding []byte) []byte {
 	contents := sha256.Sum256(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(binding))), binding, plain))
 	return v.box.Seal(nil, seed.New(v.source.Fresh("vault", 0, contents)), plain, binding)

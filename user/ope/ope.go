@@ -1,4 +1,5 @@
-// Package ope implements the paper's order-preserving encryption of levels.
+// Package ope implements the paper's order-preserving encryption of levels, the
+// quantised values of a field (dimension).
 //
 //	Key    field, level ─▶ 40-bit ciphertext
 //
@@ -9,9 +10,10 @@
 // only about a thousand levels, so the function is drawn directly as a sorted
 // random subset of the range, uniform among all such functions. It leaks order,
 // equality and approximate values. The ciphertext of level x lies near
-// x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range, so the
-// first half of a level's ten bits is practically public. By default, an index
-// therefore stores ranks (package aspe), which leak only order and equality.
+// x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range. The first
+// five of a level's ten bits are therefore practically public. By default, an
+// index therefore stores ranks (package aspe), which leak only order and
+// equality.
 package ope
 
 import (
@@ -58,8 +60,8 @@ func (k *Key) Encrypt(field, level int) (uint64, error) {
 	return k.function(field)[level], nil
 }
 
-// Decrypt returns the level of a ciphertext. It returns cpar.ErrKey for a
-// ciphertext under another key.
+// Decrypt returns the level of a ciphertext, or cpar.ErrKey for a ciphertext
+// under another key.
 func (k *Key) Decrypt(field int, ciphertext uint64) (int, error) {
 	if field < 0 {
 		return 0, fmt.Errorf("decrypting a level of field %d: %w", field, cpar.ErrInput)

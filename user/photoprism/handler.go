@@ -23,10 +23,11 @@ import (
 type Options struct {
 	// Token is the bearer key. An empty token admits no request.
 	Token string
-	// Hosts lists the host names, besides loopback, that requests may use.
-	// Addresses permits any IP address, because a web page cannot make its own
-	// name an IP address.
-	Hosts     []string
+	// Hosts lists the host names that requests may use. Loopback is always
+	// allowed.
+	Hosts []string
+	// Addresses permits any IP address as the host. This is safe, because a web
+	// page cannot make its own name an IP address.
 	Addresses bool
 	// Label finds the labels of a photo. It returns cpar.ErrInput for an
 	// unusable image.
@@ -57,7 +58,7 @@ func newServer(o Options, patience time.Duration) http.Handler {
 	return s.guard(mux)
 }
 
-// guard rejects requests without the key and requests from web pages.
+// guard rejects requests from web pages and requests without the key.
 func (s *server) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -68,7 +69,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		switch {
 		case !s.named(r.Host):
-			// Any web page can point its own name at this machine.
+			// A web page can make its own host name resolve to this machine
+			// (DNS rebinding).
 			s.refuse(w, "", http.StatusForbidden, "this service does not accept that host name")
 		case origin.Check(r) != nil:
 			s.refuse(w, "", http.StatusForbidden, "requests from other sites' pages are refused")
@@ -95,8 +97,8 @@ func (s *server) named(hostport string) bool {
 		slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
-// knows compares digests of equal length, so that timing does not reveal the
-// key.
+// knows checks the key. It compares digests of equal length, so that timing
+// does not reveal the key.
 func (s *server) knows(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := sha256.Sum256([]byte(strings.TrimSpace(token)))

@@ -40,7 +40,7 @@ import "time"
 const (
 	// MaxBody limits a request, with room for a 7680-pixel image in base64.
 	MaxBody = 16 << 20
-	// MaxImages exceeds the three crops of a photo.
+	// MaxImages leaves room beyond a photo's three crops.
 	MaxImages = 8
 	// working is the number of requests processed concurrently, and waiting the
 	// number of requests queued. The bodies of queued requests are not in

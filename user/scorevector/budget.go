@@ -10,38 +10,48 @@ import (
 	"cpar/user/ive"
 )
 
-// The noise budget. A score is r_s·(F·Dis − r), and |score|·w² must stay below
-// 2⁶³.
+// The noise budget. A score is r_s·(F·Dis − r), where r_s is a request's secret
+// scale, r the secret offset and F the number of squared units of z per unit of
+// distance. z is the Johnson–Lindenstrauss (JL) vector with m̂ coordinates
+// (package comment). Encryption multiplies the vectors by the plaintext scale w
+// = 2^Shift and adds noise e of at most 19 (package ive). |score|·w² must stay
+// below 2⁶³.
 //
-// Bound on Dis. The six L1-normalised vectors differ by at most 2 each, so D_L1
-// ≤ 12, and rounding 864 pairs of levels adds at most 864/499.5 = 1.73. KL is
-// jointly convex, so it is largest between two one-bin histograms: with
-// smoothing s = 10⁻³ over 48 bins, log(1001)/1.048 = 6.59. The sum is below
-// 20.4 if the L1 part is exact. The interval [0, 22] with r in its middle thus
-// covers every pair of photos and uses 61.8 bits.
+// Bound on Dis. A photo has six L1-normalised vectors with 864 fields
+// (dimensions) in total. Each vector pair differs by at most 2, so D_L1 ≤ 12.
+// Fields are rounded to levels 0…999, and 999/2 = 499.5 levels are one unit.
+// Rounding adds at most one level for each of 864 pairs of levels, or 864/499.5
+// = 1.73. KL is jointly convex, so it is largest between two one-bin
+// histograms: with smoothing s = 10⁻³ over 48 bins, log(1001)/1.048 = 6.59. The
+// sum is below 20.4 if D_L1 is computed from levels rather than estimated
+// through JL. The interval [0, 22] with r in its middle thus covers every pair
+// of photos and uses 61.8 bits.
 //
-// Bound on the JL estimate, statistical. ‖z_a − z_b‖² is a sum of m̂ squares of
+// Statistical bound on the JL estimate. ‖z_a − z_b‖² is a sum of m̂ squares of
 // sums of independent signs. It exceeds (1+δ) times its mean with probability
-// at most exp(−(m̂/2)·(δ − log(1+δ))). Two photos with KL = 6.59 therefore
-// leave [0, 22] with probability at most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and
-// 0.012 at the extreme of 13.73. They reach 37, where scores wrap, with
-// probability at most 10⁻¹¹². Leaving [0, 22] is harmless, but wrapping must
-// not happen.
+// at most exp(−(m̂/2)·(δ − log(1+δ))). The estimated Dis of two photos with KL
+// = 6.59 therefore leaves [0, 22] with probability at most 10⁻³⁰ at D_L1 = 10,
+// 3·10⁻¹⁰ at 12 and 0.012 at the extreme of 13.73. It reaches 37, where scores
+// wrap, with probability at most 10⁻¹¹². Leaving [0, 22] is harmless, but
+// wrapping must not happen.
 //
-// Bound on the JL estimate, certain. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
-// and the owner knows both norms. Record and Request reject vectors that could
-// wrap (CheckNorms): a record's Σz² must not exceed MaxSquare, 7.48·F. z is
-// measured from a common baseline. The baseline does not change distances but
-// determines Σz², about F times the L1 distance from it. Photos of Corel-5k lie
-// at most 5.5 from the median of each field, blank images 6.2. Measured from
-// each field's minimum, blank images would lie at 11 and be rejected. Callers
-// that must not fail use Clamp.
+// Certain bound on the JL estimate. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
+// and the owner knows both norms. Record and Request reject vectors whose
+// scores could wrap (CheckNorms). A record's Σz² must not exceed MaxSquare,
+// 7.48·F. z is measured from a baseline, one level per field, that all photos
+// share. The baseline does not change distances, but Σz² is about F times a
+// photo's L1 distance from it. Photos of Corel-5k lie at most 5.5 from the
+// median of each field, and blank images 6.2. If the baseline were each field's
+// minimum, blank images would lie at 11 and be rejected. Callers that must not
+// fail use Clamp.
 const (
-	// MaxError is the maximum error in Dis from noise and ε, with every e = ±19
-	// in the worst direction. Actual errors are a hundred times smaller.
+	// MaxError is the maximum error in Dis from the encryption noise e and a
+	// record's random term ε. It assumes that every e is 19 or −19, whichever
+	// is worse. Actual errors are a hundred times smaller.
 	MaxError = 2e-3
 
-	// maxSum is 1 plus a generous bound on rounding to 2⁻¹⁸ in 48 bins.
+	// maxSum bounds the sum of a histogram after rounding 48 bins to multiples
+	// of 2⁻¹⁸.
 	maxSum = 1.001
 )
 
@@ -66,8 +76,8 @@ func New(p vectorlayout.Params) (*Budget, error) {
 	return b, nil
 }
 
-// WithSecretOffset returns the budget with a secret r drawn from stream. With a
-// known r, the server could read distances after guessing the eleven bits of
+// WithSecretOffset returns the budget with a secret r drawn from stream. If r
+// were known, the server could read distances after guessing the eleven bits of
 // r_s. A secret r multiplies the possibilities by F/2.
 func (b *Budget) WithSecretOffset(stream *seed.Stream) (*Budget, error) {
 	hidden := *b
@@ -91,16 +101,18 @@ func (b *Budget) setOffset(r int64) error {
 		return fmt.Errorf("making a noise budget: Dis up to %g needs %.1f bits of 63 at w = 2^%d: %w",
 			p.Max, bits, p.Shift, cpar.ErrInput)
 	}
-	limit := math.Ldexp(1, 63-2*int(p.Shift)) / ive.MaxScale // of |F·Dis − r| and its error
+	limit := math.Ldexp(1, 63-2*int(p.Shift)) / ive.MaxScale // upper bound of |F·Dis − r| plus its error
 	divergence := 0.0
 	if p.KL > 0 {
 		divergence = vectorlayout.MaxLog * maxSum
 	}
 	b.maxSquaredDistance = limit + float64(b.offset) - (divergence+MaxError)*b.unit
-	// A larger bound is useless.
+	// Distances hardly exceed Max. A larger bound would admit longer vectors,
+	// which have larger noise.
 	b.maxSquaredDistance = math.Floor(min(b.maxSquaredDistance, 2.5*p.Max*b.unit))
-	// The minimum of Dis is −log m_KL (from Σ v log v) if the JL part and the
-	// logarithms are 0.
+	// The minimum of Dis is negative. Record and Request check bins one by one,
+	// so the sums of v and c may differ. For a uniform v and a c with all bins
+	// 1, Σ v log v − Σ v log c is −log m_KL. The JL part may be 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
 	if b.maxSquaredDistance < p.Max*b.unit || lowest > limit {
 		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
@@ -116,8 +128,10 @@ func (b *Budget) setOffset(r int64) error {
 }
 
 // NewLargestScale calls New with the largest plaintext scale, up to
-// 2^ive.DistanceShift, at which distances fit. F and the scores grow with m̂:
-// the paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³.
+// 2^ive.DistanceShift, at which distances fit. F and the scores grow with m̂,
+// so the scale must fall. The paper's m̂ = 1296 allows 2¹⁴. With PCA-8, which
+// keeps more wavelet components than the paper's choice, m̂ is 2448 and the
+// scale 2¹³.
 func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 	var first error
 	for p.Shift = ive.DistanceShift; p.Shift > 0; p.Shift-- {
@@ -135,21 +149,22 @@ func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 // Unit returns F, the number of squared JL units per unit of distance.
 func (b *Budget) Unit() float64 { return b.unit }
 
-// Offset returns r: Max/2·F, or slightly less after WithSecretOffset.
+// Offset returns r, which is Max/2·F, or up to F/2 less after WithSecretOffset.
 func (b *Budget) Offset() int64 { return b.offset }
 
-// Bits returns the number of bits of a score of Dis in [0, Max], without the
-// sign. 63 are available.
+// Bits returns the number of bits, without the sign, of the largest scaled
+// score of a Dis in [0, Max]. 63 are available.
 func (b *Budget) Bits() float64 {
 	half := max(float64(b.offset), b.params.Max*b.unit-float64(b.offset))
 	return b.Cipher().Bits(half*ive.MaxScale, MaxError*b.unit*ive.MaxScale)
 }
 
-// MaxDistanceError bounds the error of a distance from noise and ε at this
-// scale.
+// MaxDistanceError bounds the error of a distance from noise and ε if the
+// request's r_s is scale.
 func (b *Budget) MaxDistanceError(scale int64) float64 {
-	// One photo may use the whole bound. A sum of m̂ absolute values is at most
-	// √m̂ times the norm.
+	// CheckNorms bounds the sum of both norms, so the norm of one photo may
+	// reach the whole bound if the other's is 0. The L1 norm of m̂ coordinates
+	// is at most √m̂ times their Euclidean norm.
 	norm1 := math.Sqrt(float64(b.params.JL) * b.maxSquaredDistance)
 	s, bins := float64(scale), float64(b.params.KL)
 	record := norm1 + math.Ldexp(maxSum, vectorlayout.ValueBits) + ive.EpsilonBound + 1 +
@@ -158,8 +173,8 @@ func (b *Budget) MaxDistanceError(scale int64) float64 {
 	return (b.Cipher().WorstNoise(record, request) + 3*ive.EpsilonBound) / (s * b.unit)
 }
 
-// CheckNorms returns an error if the score of a record and a request with these
-// Σz² could wrap.
+// CheckNorms returns an error if the score of a record and a request could
+// wrap. The parameters are their Σz².
 func (b *Budget) CheckNorms(record, request int64) error {
 	sum := math.Sqrt(float64(record)) + math.Sqrt(float64(request))
 	// 10⁻⁹ allows for rounding in the square roots.
@@ -175,8 +190,8 @@ func (b *Budget) CheckNorms(record, request int64) error {
 func (b *Budget) MaxSquare() int64 { return int64(b.maxSquaredDistance / 4) }
 
 // Clamp shortens z to Σz² ≤ MaxSquare if necessary and reports whether it did.
-// The order of a distant photo's neighbours suffers little, because all records
-// are far from it.
+// Neighbours of a shortened photo, which lies far from the baseline, hardly
+// change their order, because all records are far from it.
 func (b *Budget) Clamp(z []int16) bool {
 	square := SquaredNorm(z)
 	if square <= b.MaxSquare() {

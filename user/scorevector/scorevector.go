@@ -8,18 +8,24 @@
 //
 //	⟨record, request⟩ = r_s·(‖z − z_s‖² + F·KL(v‖c) − r) − 3ε = r_s·(F·Dis − r) − 3ε
 //
-// z is the integer Johnson–Lindenstrauss vector of the L1 part. v and c are the
-// lab histograms of record and request (smoothed, sum 1), and v enters as
-// round(2¹⁸·v). r_s is drawn per request, ε per record, and r, 10.5·F to 11·F,
-// per index (WithSecretOffset). F = m̂·β/2 squared JL units equal one unit of
-// L1 distance of normalised features, because each of the m̂ coordinates adds 1
-// to the expected square per level of difference and a unit of L1 is β/2
-// levels. The KL part has the same factor, so Dis = D_L1 + D_KL. The logarithm
-// is rounded after multiplying by r_s.
+// Index s marks values of the request. z is the Johnson–Lindenstrauss (JL)
+// vector: m̂ integers that represent the L1 part of a photo. v and c are the
+// Lab colour histograms of record and request, with m_KL bins, smoothed and
+// with sum 1. A record contains round(2¹⁸·v).
 //
-// For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins the
-// paper's PL1C-RF type 1 (L1) and PKLC-RF type 1 (KL) under one key. Package
-// letter implements both as the paper prints them.
+// Three values are random and secret: r_s is drawn for each request, ε for each
+// record, and the offset r, between 10.5·F and 11·F, for each index
+// (WithSecretOffset).
+//
+// F = m̂·β/2 squared JL units equal one unit of L1 distance of normalised
+// features. A unit of L1 is β/2 quantisation levels, where β is the highest
+// level, and each level of difference adds 1 to the expected square of each of
+// the m̂ coordinates. The KL part has the same factor F, so Dis = D_L1 + D_KL.
+// Logarithms are rounded after multiplication by r_s.
+//
+// For profile "paper" the vector has 1296 + 48 + 3 = 1,347 elements. It joins
+// the paper's schemes PL1C-RF type 1 (for L1) and PKLC-RF type 1 (for KL) under
+// one key. Package letter implements both as the paper prints them.
 package scorevector
 
 import (
@@ -48,9 +54,9 @@ func (b *Budget) Cipher() ive.Params {
 // change a distance by up to 0.01.
 func (b *Budget) NoiselessSlot() int { return b.Dim() - 1 }
 
-// Record writes a record's vector into dst, Dim elements. z is the photo's JL
-// vector, v its smoothed histogram, epsilon from ive.Noise.Epsilon. Errors wrap
-// cpar.ErrInput.
+// Record writes a record's vector into dst, of Dim elements. Parameter z is the
+// photo's JL vector, v its smoothed histogram, and epsilon comes from
+// ive.Noise.Epsilon. Errors wrap cpar.ErrInput.
 func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) error {
 	if err := b.checkLengths(dst, z, v); err != nil {
 		return fmt.Errorf("laying out a record: %w", err)
@@ -66,8 +72,8 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v uses the rounded v, so that it has the same error as v. This
-	// minimises the error for similar histograms, which decide ranks.
+	// Σ v log v uses the rounded v, so that it has the same error as Σ v log c.
+	// The errors then cancel for similar histograms, which decide ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
@@ -91,10 +97,11 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	return nil
 }
 
-// Request writes a request's vector into dst, Dim elements. z is the photo's JL
-// vector, c its smoothed histogram, and scale, from ive.Noise.Scale, is kept to
-// read the scores. farthest is the maximum Σz² of the index's records, or 0 for
-// MaxSquare. Errors wrap cpar.ErrInput.
+// Request writes a request's vector into dst, of Dim elements. Parameter z is
+// the photo's JL vector, c its smoothed histogram, and scale, from
+// ive.Noise.Scale, the r_s with which Dis reads the scores. Parameter farthest
+// is the maximum Σz² of the index's records, or 0 for MaxSquare. Errors wrap
+// cpar.ErrInput.
 func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest int64) error {
 	if err := b.checkLengths(dst, z, c); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)
@@ -142,10 +149,12 @@ func (b *Budget) PlainScore(record, request []int64) int64 {
 }
 
 // Dis converts a score to D_L1 + D_KL in units of normalised features.
-// Rounding, noise and ε make it inexact, so it may be negative.
+// Parameter scale is the request's r_s. Rounding, noise and ε make the result
+// inexact, so it may be negative.
 //
-// Comp = r_s·(F·Dis − r), hence Dis = (Comp/r_s + r)/F. The paper's 2r + Σv² +
-// Comp/r_s does not follow from its boxes.
+// The score, Comp in the paper, is r_s·(F·Dis − r), hence Dis = (Comp/r_s +
+// r)/F. The paper's 2r + Σv² + Comp/r_s does not follow from its boxes, the
+// definitions of the vectors.
 func (b *Budget) Dis(score, scale int64) float64 {
 	return (float64(score)/float64(scale) + float64(b.offset)) / b.unit
 }

@@ -86,8 +86,7 @@ func (t *Tuning) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decodeTuning inverts encode, except for samples and measurements, which are
-// not stored.
+// decodeTuning inverts encode. Samples are not stored.
 func decodeTuning(b []byte) (*Tuning, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	t := &Tuning{fits: map[profile.Kind]*profile.Fitted{}}

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// A result on fewer than tooFew photos is uncertain.
+	// Results on fewer than tooFew photos are uncertain.
 	tooFew = 100
 	// muchSlower is the largest acceptable ratio to the fastest profile's time
 	// per photo.
 	muchSlower = 1.5
 )
 
-// decide recommends a row. It considers the profiles whose harmonic mean of
-// precision P and recall R is within noise of the best. Of those that take at
-// most muchSlower times as long as the fastest, it recommends the profile with
-// the smallest index. A profile is represented by its default ranker, unless
-// its other ranker is better by more than noise.
+// decide recommends a row. It considers the profiles whose merit, the harmonic
+// mean of precision P and recall R, is within noise of the best. Of those that
+// take at most muchSlower times as long as the fastest, it recommends the
+// profile with the smallest index. A profile is judged by its default ranker,
+// unless its other ranker is better by more than noise.
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {
@@ -53,8 +53,8 @@ func (t *Tuning) decide() {
 	t.Reason = t.because(chosen, best, champions)
 }
 
-// champion returns the row that represents a profile, or nil if it was left
-// out.
+// champion returns the row by which a profile is judged, or nil if the profile
+// was not tried.
 func (t *Tuning) champion(kind profile.Kind) *Row {
 	usual := kind.Ranker(rank.KindDefault)
 	other := rank.KindPaper

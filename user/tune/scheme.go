@@ -19,7 +19,8 @@ import (
 type Choice struct {
 	Scheme string `json:"scheme"`
 	Search string `json:"search,omitempty"`
-	// Photos is the number of photos measured, on one core of this machine.
+	// Photos is the number of photos in the measured searches, which use one
+	// core.
 	Photos   int        `json:"photos"`
 	Measured []Measured `json:"measured"`
 	Reason   string     `json:"reason"`
@@ -31,32 +32,33 @@ type Measured struct {
 	Scheme string  `json:"scheme"`
 	Search string  `json:"search"`
 	MS     float64 `json:"ms"`
-	// Recall is the fraction found of the scan's ten nearest neighbours (AP-10,
-	// Section IV-A).
+	// Recall is the fraction of the scan's ten nearest neighbours that this
+	// search finds while visiting 10 % of the records (AP-10, Section IV-A).
 	Recall float64 `json:"recall_at_10"`
 }
 
 const (
-	// chooseFrom bounds the photos that Choose measures. Beyond this number,
-	// scan time grows linearly.
+	// chooseFrom is the maximum number of photos measured. For more photos, a
+	// scan's time is extrapolated linearly.
 	chooseFrom = 20000
-	// fastEnough is the time below which a scan is preferred, because it is
-	// exact and reveals less, and users do not notice a faster search.
+	// fastEnough is the time below which Choose prefers a scan. A scan is exact
+	// and reveals less, and users would not notice a faster search.
 	fastEnough = 5 * time.Millisecond
-	// worthIt is the minimum speed-up over a scan, and findsEnough the minimum
-	// recall.
+	// worthIt is the minimum speed-up over a scan that justifies another
+	// search.
 	worthIt     = 2
-	findsEnough = 0.8
-	chooseAsked = 60
-	// neighbours is the number of neighbours counted, without the requested
-	// record.
+	findsEnough = 0.8 // minimum recall of a search other than a scan
+	chooseAsked = 60  // number of requests measured
+	// neighbours is the number of neighbours counted by recall, without the
+	// requested record.
 	neighbours = rank.PaperNeighbours
 )
 
 // Choose measures schemes and prepares an index of the best scheme for the
-// collection: capia (a scan) if a scan is fast enough, otherwise the faster of
-// cpar and ivf. It chooses user.DefaultScheme for profiles of short vectors,
-// which these schemes do not hide, and for keys that do not allow all three.
+// collection: capia (a scan) if a scan is fast enough, and otherwise the faster
+// of cpar and ivf, if it gains enough. It chooses user.DefaultScheme for
+// profiles of short vectors, which these schemes do not hide, and for keys that
+// do not allow all three.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {
@@ -93,13 +95,12 @@ func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Op
 func (c *Choice) apply(opt user.Options) user.Options {
 	opt.Scheme, _ = cpar.ParseScheme(c.Scheme)
 	if opt.Scheme == cpar.SchemeCPAR {
-		opt.Lists = 0 // only for ivf
+		opt.Lists = 0 // Lists applies only to ivf
 	}
 	return opt
 }
 
-// decide chooses a scheme for a collection of n photos, of which c.Photos were
-// measured.
+// decide chooses a scheme for n photos, of which c.Photos were measured.
 func (c *Choice) decide(n int) {
 	scan := c.Measured[0]
 	of := fmt.Sprintf("of %d photos", n)
@@ -133,8 +134,8 @@ func (m Measured) enough() int {
 	return 0
 }
 
-// measure runs the default search of each scheme in plaintext, for some of the
-// n records.
+// measure runs the default search of each scheme on plaintext, with some of the
+// n records as requests.
 func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress) (*Choice, error) {
 	twin, err := b.Twin()
 	if err != nil {

@@ -27,16 +27,17 @@ import (
 
 // Options configure Tune. The zero value is valid.
 type Options struct {
-	// PCA is X in the paper's PCA-X, for profile `paper`. 0 means 32.
+	// PCA is X in the paper's PCA-X for profile "paper", which keeps 4096/X
+	// components of a wavelet feature. 0 means 32.
 	PCA int
-	// Tune reads a few of Photos to measure the owner's time. Without Photos,
-	// the time is not measured.
+	// Photos are the collection's files. Tune reads a few to measure the
+	// owner's time. Without Photos, the time is not measured.
 	Photos []dataset.Photo
-	// Network computed the images' embeddings. Tune measures its cost, too.
+	// Network is the network of the embeddings. Tune measures its time too.
 	Network *encoder.Encoder
-	// Keep caches the Tuning for the same collection and options. It may be
-	// nil. A Tuning derives from private photos and keywords and must be stored
-	// encrypted.
+	// Keep, if not nil, caches the Tuning for the same collection and options.
+	// It must store values encrypted, because a Tuning derives from private
+	// photos and keywords.
 	Keep     user.Memo
 	Progress user.Progress
 }
@@ -44,7 +45,7 @@ type Options struct {
 // A Tuning holds the quality and cost of each profile and ranker on a
 // collection.
 type Tuning struct {
-	Photos int `json:"photos"` // in the collection
+	Photos int `json:"photos"` // number of photos in the collection
 	// Rows are ordered by the constants of profile and ranker.
 	Rows []Row `json:"rows"`
 	// LeftOut lists profiles unsuitable for the collection.
@@ -71,7 +72,8 @@ type Row struct {
 	OwnerMS    float64    `json:"owner_ms,omitempty"`
 	IndexBytes IndexBytes `json:"index_bytes"`
 	// CloudMS is the time of scheme capia to scan the collection for one photo,
-	// on one core of this machine. Scheme cpar takes less, sealed more.
+	// on one core of this machine. Scheme cpar takes less time, and scheme
+	// sealed more.
 	CloudMS float64 `json:"cloud_ms"`
 }
 
@@ -85,13 +87,13 @@ type LeftOut struct {
 	Reason  string       `json:"reason"`
 }
 
-// At most maxTunePhotos photos are evaluated, and fewer if the scans would read
-// more than tuneReads records.
+// Tune evaluates at most maxTunePhotos photos. If the scans would read more
+// than tuneReads records, it evaluates fewer, but at least minTunePhotos.
 const maxTunePhotos, minTunePhotos, tuneReads = 4000, 500, 100_000_000
 
 // Tune cross-validates each profile and ranker on a collection, measures their
-// cost, and recommends a pair. It returns ErrInput for a collection without
-// keywords or with fewer than two images.
+// cost, and recommends a pair. It returns ErrInput for a collection with fewer
+// than two photos or without keywords.
 func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error) {
 	const how = "profiles are compared by how well photos find each other's keywords"
 	switch {
@@ -154,7 +156,7 @@ type trial struct {
 	kind      profile.Kind
 	images    []user.Photo
 	photos    [][]byte
-	extract   float64 // timePhotos without a network
+	extract   float64 // milliseconds to extract features without a network
 	opt       Options
 	fit       *profile.Fitted
 	projector profile.Projector
@@ -223,7 +225,7 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if r.fit.Profile, err = r.fit.Profile.ForCollection(vectors); err != nil {
 		return err
 	}
-	// Profile paper needs a secret projection. This projection is never reused.
+	// Profile "paper" needs a secret projection. This secret is never reused.
 	if r.projector, err = r.fit.Profile.Projector(seed.Forgotten()); err != nil {
 		return err
 	}
@@ -244,10 +246,11 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 // A Plan lists the decisions that Build makes.
 type Plan struct {
 	user.Options
-	// Suited selects the profile by a rule (user.SuitedProfile), TryProfiles by
-	// Tune.
-	Suited, TryProfiles bool
-	// TryScheme selects the scheme and search by Choose.
+	// Suited selects the profile by a rule (user.SuitedProfile).
+	Suited bool
+	// TryProfiles selects profile and ranker by Tune.
+	TryProfiles bool
+	// TryScheme selects scheme and search by Choose.
 	TryScheme bool
 	Tune      Options
 }
@@ -268,7 +271,7 @@ type Decided struct {
 	Choice *Choice
 }
 
-// Build prepares an index after making the decisions of a plan.
+// Build makes the decisions of a plan and prepares an index.
 func Build(ctx context.Context, key *user.Key, images []user.Photo, o Plan) (*user.Builder, Decided, error) {
 	var d Decided
 	var err error

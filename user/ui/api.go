@@ -237,7 +237,7 @@ func outcomeOf(id string, err error) outcome {
 func (s *Server) cloud(_ http.ResponseWriter, r *http.Request) (any, error) {
 	saw, _ := s.cloudViews.Get(r.PathValue("id"))
 	return struct {
-		Saw *CloudView `json:"saw"` // null if nothing was sent or the view has been evicted
+		Saw *CloudView `json:"saw"` // null if nothing was sent or the cache evicted the view
 	}{saw}, nil
 }
 

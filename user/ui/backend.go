@@ -6,10 +6,9 @@
 //	           │         └ os.Root of each folder: photos, by opaque ids
 //	           └ in the URL fragment, which browsers do not send
 //
-// The program contains the page and everything it loads, and the content
-// security policy limits the browser to this server. A client with the token
-// can view photos below the opened folders, write keywords beside them, and
-// change the vocabulary of the index.
+// The page is embedded in the program, and the content security policy limits
+// the browser to this server. A client with the token can view photos below the
+// opened folders, write keywords, and change the vocabulary of the index.
 // guard.go lists the requests that are refused.
 //
 // Decisions wait in memory until the user writes them. Each write changes the
@@ -31,11 +30,11 @@ import (
 type Backend interface {
 	Settings() Settings
 	Choose(Choice) error
-	// Photos lists the photos below the folders. The string skipped describes
-	// the other files, "" if none.
+	// Photos lists the photos below the folders. Result skipped describes the
+	// other files, or is "".
 	Photos(ctx context.Context) (paths []string, skipped string, err error)
-	// Skipped lists the files that Photos left out, except files that users
-	// expect to be left out.
+	// Skipped lists the files that Photos left out, except sidecars, system
+	// files and hidden files.
 	Skipped() []leftOut
 	// Locate returns a function that maps a photo's content digest to its
 	// records in the index. The function is nil if there is no index.
@@ -56,18 +55,18 @@ type Backend interface {
 	// request.
 	Look(path string) (*Known, error)
 	// Annotate annotates photos and returns the answers obtained, in order. It
-	// returns an error after a failure of the cloud or an interrupt.
+	// returns an error if the cloud fails or ctx ends.
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData annotates a photo outside the folders.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
-	// LookData reads the keywords of a photo outside the folders, and Sidecar
-	// returns its sidecar.
+	// LookData reads the keywords of a photo outside the folders.
 	LookData(name string, data []byte) (*Known, error)
+	// Sidecar returns the sidecar of such a photo after a decision.
 	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
 	// Write writes changes as one run and returns the results obtained, in
 	// order.
 	Write(ctx context.Context, list []Change) ([]library.Result, error)
-	// Runs lists the runs, newest first. Undo undoes the run with the given id.
+	// Runs lists the runs, newest first.
 	Runs() ([]library.Run, error)
 	Undo(ctx context.Context, id string) (*Undone, error)
 	Find(ctx context.Context, word string) ([]string, error)
@@ -80,8 +79,8 @@ type Settings struct {
 	Protects  string `json:"protects"`
 	Profile   string `json:"profile"`
 	Cloud     string `json:"cloud"`
-	Threshold int    `json:"threshold"` // in percent, the minimum probability of a likely keyword
-	Right     int    `json:"right"`     // in percent, as given to --right, 0 if --min-probability decides
+	Threshold int    `json:"threshold"` // minimum probability of a likely keyword in percent
+	Right     int    `json:"right"`     // value of --right in percent, 0 if --min-probability decides
 	KeepMtime bool   `json:"keep_mtime"`
 	Where     string `json:"where"` // sidecar or embedded
 	Style     string `json:"style"`
@@ -126,9 +125,9 @@ type CloudView struct {
 	Observations []leakage.Observation `json:"parts"`
 	Learnt       string                `json:"learnt"`
 	Sent         int                   `json:"sent"`     // bytes including protocol overhead
-	Received     int                   `json:"received"` // bytes, by this machine
-	Visited      int                   `json:"visited"`  // records
-	Bytes        int                   `json:"bytes"`    // of the request
+	Received     int                   `json:"received"` // bytes of the reply
+	Visited      int                   `json:"visited"`  // number of records scored
+	Bytes        int                   `json:"bytes"`    // length of the request
 	// Start holds the first bytes of the request as sent.
 	Start []byte `json:"start"`
 
@@ -149,7 +148,7 @@ type Change struct {
 
 type Written struct {
 	Run    string   `json:"run"`
-	File   string   `json:"file"` // base name of the last changed file, "" if none
+	File   string   `json:"file"` // base name of the last changed file, or ""
 	Added  []string `json:"added"`
 	Files  int      `json:"files"`
 	Photos int      `json:"photos"`
@@ -166,8 +165,8 @@ type Failed struct {
 }
 
 type Undone struct {
-	Restored  int      `json:"restored"`  // restored byte for byte
-	Retracted int      `json:"retracted"` // later changed, lost only the run's keywords
-	Left      int      `json:"left"`      // could not be changed
-	Paths     []string `json:"-"`         // of the photos
+	Restored  int      `json:"restored"`  // files restored byte for byte
+	Retracted int      `json:"retracted"` // files changed since, which lost only the run's keywords
+	Left      int      `json:"left"`      // files that could not be changed
+	Paths     []string `json:"-"`         // of photos
 }

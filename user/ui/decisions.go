@@ -13,7 +13,7 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Bounds of the decisions on one photo.
+// Limits of decisions on one photo.
 const (
 	maxWordBytes = 200
 	maxWords     = 200
@@ -24,7 +24,7 @@ type decisions struct {
 	mu   sync.Mutex
 	by   map[string]Decision // by photo id
 	past []action            // actions that can be undone, oldest first
-	last int                 // number of the last action
+	last int                 // number of the latest action
 }
 
 func newDecisions() *decisions { return &decisions{by: map[string]Decision{}} }
@@ -45,8 +45,7 @@ func (d *decisions) of(id string) Decision {
 	return Decision{slices.Clone(x.Accept), slices.Clone(x.Reject), slices.Clone(x.Add)}
 }
 
-// forget drops decisions that were written and keeps later or different
-// decisions.
+// forget drops the decisions that were written. It keeps decisions made since.
 func (d *decisions) forget(id string, written Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,8 +101,8 @@ func (d *decisions) markAll(all []change) (action, error) {
 	return done, nil
 }
 
-// unmark reverts the action with this number, except marks changed or written
-// since. It returns the number of marks reverted.
+// unmark reverts an action, except marks that were changed or written since. It
+// returns the number of marks reverted.
 func (d *decisions) unmark(number int) (n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,13 +161,13 @@ func without(words []string, some ...string) []string {
 // hasPrefix reports whether word begins with a folded prefix.
 func hasPrefix(word, prefix string) bool { return strings.HasPrefix(metadata.Fold(word), prefix) }
 
-// has reports whether words contains word after folding.
+// has reports whether words contains word, both folded.
 func has(words []string, word string) bool {
 	folded := metadata.Fold(word)
 	return slices.ContainsFunc(words, func(w string) bool { return metadata.Fold(w) == folded })
 }
 
-// checkWord rejects words that photo programs could not show as keywords.
+// checkWord rejects words that photo programs cannot show as keywords.
 func checkWord(word string) (string, error) {
 	word = strings.TrimSpace(word)
 	switch {

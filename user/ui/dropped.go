@@ -15,9 +15,9 @@ import (
 	"cpar/photo/decode"
 )
 
-// Bounds of photos dropped onto the page.
+// Limits for photos dropped onto the page.
 const (
-	maxDropBytes = 256 << 20 // of one photo, and of all kept photos together
+	maxDropBytes = 256 << 20 // bytes of one photo, and of all kept photos together
 	maxDropped   = 4
 	// maxCompared bounds the bytes read to find a renamed photo. Beyond this
 	// number, only photos of the same name or size are compared.
@@ -60,7 +60,7 @@ func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	return x
 }
 
-// bound evicts photos in LRU order until the rest fits.
+// bound evicts the least recently used photos until the rest fits.
 func (d *dropped) bound() {
 	sum := 0
 	for _, x := range d.by.Values() {
@@ -81,9 +81,9 @@ func baseName(name string) string {
 	return name
 }
 
-// match finds the photo in the folders with the same image as the dropped
-// photo. It compares photos of the same name or size first. The result whole
-// reports whether match compared all photos.
+// match finds the photo in the folders that has the same image as a dropped
+// photo. It first compares photos of the same name or size. Result whole
+// reports whether it compared all photos.
 func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
 	want := decode.ContentDigest(data)
 	all, _ := s.photos.list()
@@ -142,7 +142,8 @@ func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if err = errors.Join(err, a.Err); err != nil {
 		return err
 	}
-	// Store a new value, because another request may be reading the old one.
+	// Store a new value, because another goroutine may be reading the old
+	// value.
 	asked := *x
 	asked.known.Asked, asked.known.Keywords, asked.known.Near = true, a.Keywords, a.Near
 	if s.dropped.by.Contains(x.id) { // otherwise it was evicted in the meantime

@@ -85,8 +85,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	writeJSON(w, status, problem{Error: why})
 }
 
-// inside refuses a photo if the file, another file of its shot, or a sidecar
-// resolves outside the opened folders.
+// inside refuses a photo if a link leads its file, a raw file of the same
+// photo, or a sidecar out of the opened folders.
 func (w *LibraryBackend) inside(path string) error {
 	for _, shot := range w.shots(path) {
 		for _, file := range append([]string{shot.Path}, shot.Also...) {

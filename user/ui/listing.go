@@ -19,32 +19,31 @@ import (
 // user works on it. The page loads the visible part and names photos by their
 // positions, so that no message grows with the library.
 type listing struct {
-	word string // set if the listing reviews a word
+	word string // the word whose suggestions the listing reviews, or ""
 	rows []row
 }
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // the suggestion of listing.word, if set
+	c     candidate // the suggestion of listing.word, if there is one
 }
 
 const (
 	maxListings = 24
-	maxRows     = 500 // per call
+	maxRows     = 500 // rows per call
 )
 
-// A filter selects photos. An empty field selects all.
+// A filter selects photos. An empty field restricts nothing.
 type filter struct {
 	// Show is untagged, likely, maybe, or undecided.
 	Show   string `json:"show,omitempty"`
 	Word   string `json:"word,omitempty"` // a keyword or a suggestion
 	Folder string `json:"folder,omitempty"`
-	From   string `json:"from,omitempty"` // dates of files, such as 2026-11-25
+	From   string `json:"from,omitempty"` // first and last modification date, such as 2026-11-25
 	To     string `json:"to,omitempty"`
 	// Review lists the photos for which Word is suggested, likeliest first.
-	// Faint includes suggestions below 25 %.
 	Review bool `json:"review,omitempty"`
-	Faint  bool `json:"faint,omitempty"`
+	Faint  bool `json:"faint,omitempty"` // include suggestions below 25 %
 	// At is the id of a photo whose position the page requests.
 	At string `json:"at,omitempty"`
 }
@@ -75,8 +74,8 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error)
 	out := struct {
 		Listing  string  `json:"listing"`
 		Total    int     `json:"total"`
-		At       int     `json:"at"`     // position of the photo filter.At, or -1
-		Likely   int     `json:"likely"` // rows that are likely, if the listing reviews a word
+		At       int     `json:"at"`     // position of photo filter.At, or -1
+		Likely   int     `json:"likely"` // number of rows with a likely suggestion of the reviewed word
 		Surveyed int     `json:"surveyed"`
 		Of       int     `json:"of"`
 		Rows     []entry `json:"rows"` // the first rows

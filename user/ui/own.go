@@ -20,12 +20,12 @@ type OwnBackend struct {
 	words func(photo []byte) ([]rank.Keyword, error)
 
 	mu    sync.Mutex
-	found map[string][]rank.Keyword // by path
+	found map[string][]rank.Keyword // suggestions by path
 }
 
-// NewOwnBackend returns a backend whose suggestions come from the function
-// words, called with the contents of a photo's file. Suggestions have no
-// probabilities, so only accepted ones are written. Without a key, l is nil and
+// NewOwnBackend returns a backend that calls the function words with the bytes
+// of a photo to suggest words. Suggestions have no probabilities, so only
+// accepted suggestions are written. If l is nil, because there is no key,
 // nothing can be written.
 func NewOwnBackend(l *library.Library, words func(photo []byte) ([]rank.Keyword, error), o LibraryOptions) *OwnBackend {
 	w := &OwnBackend{words: words, found: map[string][]rank.Keyword{}}

@@ -43,13 +43,12 @@ type LibraryOptions struct {
 	// Threshold is the minimum probability of keywords written without
 	// confirmation.
 	Threshold float64
-	// Right is the share of correct keywords from which the threshold was
-	// computed, or 0 if the threshold was given. ThresholdOf returns the
-	// threshold for a share.
-	Right       float64
+	// Right is the share of correct keywords from which Threshold was computed,
+	// or 0 if the user gave the threshold.
+	Right float64
+	// ThresholdOf returns the threshold for a share of correct keywords.
 	ThresholdOf func(right float64) float64
-	// Params selects the search parameters of an index.
-	Params func(*device.Index) (cpar.Params, error)
+	Params      func(*device.Index) (cpar.Params, error)
 	// Cloud is the cloud's address for display.
 	Cloud string
 	// Key, Device and Client let the page change the vocabulary of the index.
@@ -63,7 +62,7 @@ type LibraryBackend struct {
 	library *library.Library
 	o       LibraryOptions
 
-	asking sync.Mutex // an index does not allow concurrent use
+	asking sync.Mutex // held while index is used, because an index does not allow concurrent use
 	index  *device.Index
 	// state is a copy of the index after the last request, for methods that
 	// only read.
@@ -72,7 +71,7 @@ type LibraryBackend struct {
 	earlier atomic.Pointer[[]string]
 
 	mu      sync.Mutex
-	also    map[string][]string // further files of a photo's shot
+	also    map[string][]string // a photo's other files, such as raw files, by path
 	skipped []leftOut
 	chosen  choices
 }
@@ -133,7 +132,7 @@ func (w *LibraryBackend) Choose(c Choice) error {
 	return nil
 }
 
-// Skipped lists the files that the last listing left out.
+// Skipped lists the files that the last call of Photos left out.
 func (w *LibraryBackend) Skipped() []leftOut {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +151,7 @@ func (w *LibraryBackend) Content(path string) ([32]byte, bool) { return w.librar
 
 func (w *LibraryBackend) Vocabulary() []string { return w.state.Load().Keywords() }
 
-// keepState copies the index for readers. The caller holds asking.
+// keepState copies the index to state. The caller holds asking.
 func (w *LibraryBackend) keepState() {
 	x := *w.index
 	w.state.Store(&x)
@@ -301,8 +300,8 @@ func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer
 	return answers[:told], err
 }
 
-// Write writes changes as one run. It sends nothing, so the cloud does not see
-// when the user writes.
+// Write writes changes as one run. It sends nothing, so the cloud does not
+// learn when the user writes.
 func (w *LibraryBackend) Write(ctx context.Context, list []Change) ([]library.Result, error) {
 	return w.write(ctx, list, w.Look)
 }
@@ -330,7 +329,7 @@ func (w *LibraryBackend) write(ctx context.Context, list []Change, look func(pat
 		results[at[n]] = r
 		n++
 	})
-	for _, i := range at[n:] { // an interrupt left these changes out
+	for _, i := range at[n:] { // an interrupt prevented these changes
 		results[i].Err = cmp.Or(err, context.Canceled)
 	}
 	return results, err

@@ -13,8 +13,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// An action is one decision of the user on any number of photos. One undo
-// reverts an action that is not yet written.
+// An action is one decision of the user on any number of photos. Until it is
+// written, a single undo reverts it.
 type action struct {
 	number  int
 	changes []change
@@ -25,29 +25,29 @@ type change struct{ id, word, before, after string }
 // maxActions bounds the actions that can be undone.
 const maxActions = 100
 
-// The type marks holds a decision on part of a listing.
+// The type marks is a request of the page to decide on part of a listing.
 type marks struct {
 	Listing string `json:"listing"`
 	Mark    string `json:"mark"` // accept, reject, or "" for undecided
-	// Only and Except hold ranges of positions, [first, last]. Without Only,
-	// photos with a decision stay unchanged.
+	// Only lists the ranges of positions, [first, last], to which the decision
+	// applies. Without Only, it applies to all photos without a decision.
 	Only   [][2]int `json:"only,omitempty"`
-	Except [][2]int `json:"except,omitempty"`
-	// Likely restricts the decision to likely keywords. It is required for a
-	// listing without a word.
+	Except [][2]int `json:"except,omitempty"` // ranges to leave out
+	// Likely restricts the decision to likely keywords. A listing without a
+	// word requires it.
 	Likely bool `json:"likely,omitempty"`
 }
 
 // The type pending counts decisions that are not yet written.
 type pending struct {
 	Photos   int `json:"photos"`
-	Accepted int `json:"accepted"` // with words added
+	Accepted int `json:"accepted"` // including words added by the user
 	Rejected int `json:"rejected"`
 }
 
 func (d *decisions) pending() (n pending) {
 	d.each(func(id string, x Decision) {
-		if strings.HasPrefix(id, "p") { // dropped photos are not written
+		if strings.HasPrefix(id, "p") { // dropped photos cannot be written
 			n.Photos++
 			n.Accepted += len(x.Accept) + len(x.Add)
 			n.Rejected += len(x.Reject)
@@ -130,8 +130,7 @@ func (s *Server) unmark(w http.ResponseWriter, r *http.Request) (any, error) {
 	}{n, s.decided.pending()}, nil
 }
 
-// waiting returns the numbers of decisions not yet written and of photos
-// surveyed.
+// waiting returns the numbers of unwritten decisions and of surveyed photos.
 func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 	all, _ := s.photos.list()
 	return struct {
@@ -141,8 +140,8 @@ func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 	}{s.decided.pending(), s.survey.progress(), len(all)}, nil
 }
 
-// write writes the decisions on one photo with its likely keywords, or all
-// decisions, as one run.
+// write writes, as one run, either all decisions, or the decisions on one photo
+// and its likely keywords.
 func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[struct {
 		ID  string `json:"id"`
@@ -167,7 +166,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !ok {
 		return nil, errUnknown
 	}
-	if _, err := s.photos.stat(p); err != nil { // the file may have become a link that leaves the folder
+	if _, err := s.photos.stat(p); err != nil { // the file may by now be a link that leads out of the folder
 		return nil, err
 	}
 	out, err := s.writePhotos(r.Context(), []*shelfPhoto{p}, true)

@@ -26,7 +26,7 @@ var embedded embed.FS
 type Options struct {
 	// Folders hold the photos. No file outside them is read or written.
 	Folders []string
-	// Port is the port on loopback, 0 for any free port.
+	// Port is the port on loopback. 0 selects a free port.
 	Port    int
 	Backend Backend
 	// Ready receives the address, with the token in its fragment.
@@ -35,7 +35,7 @@ type Options struct {
 
 type Server struct {
 	backend Backend
-	host    string // address and port as a browser sends them
+	host    string // address and port as browsers send them
 	token   string
 	photos  *shelf
 	thumbs  *thumbnails

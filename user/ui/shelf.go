@@ -24,8 +24,8 @@ import (
 // maxPhotoBytes bounds a file read for the page.
 const maxPhotoBytes = 512 << 20
 
-// A shelf holds the photos below the opened folders. The page refers to them by
-// opaque ids, never by path.
+// A shelf holds the photos below the opened folders. The page refers to photos
+// by opaque ids, never by path.
 type shelf struct {
 	folders []folder
 	secret  [32]byte
@@ -37,8 +37,8 @@ type shelf struct {
 	skipped string
 }
 
-// A folder is an open folder from the command line. os.Root follows no link and
-// no ".." out of the folder.
+// A folder is an open folder named on the command line. os.Root follows no link
+// and no ".." out of it.
 type folder struct {
 	path string // absolute
 	root *os.Root
@@ -47,8 +47,8 @@ type folder struct {
 type shelfPhoto struct {
 	id     string
 	folder int
-	name   string // below the folder, with slashes
-	path   string // from the backend
+	name   string // relative to the folder, with slashes
+	path   string // as the backend returned it
 	dated  time.Time
 }
 
@@ -150,8 +150,8 @@ func (s *shelf) at(path string) (*shelfPhoto, bool) {
 	return p, ok
 }
 
-// list returns all photos, which callers must not modify, and a description of
-// skipped files.
+// list returns all photos and a description of skipped files. Callers must not
+// modify the slice.
 func (s *shelf) list() ([]*shelfPhoto, string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -11,14 +11,14 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A survey holds a summary of every photo, for filters, groups and completion.
-// It is filled in the background and updated whenever a photo's keywords are
-// read.
+// A survey holds a summary of every photo, for filters, groups of photos by
+// word, and the completion of words. It is filled in the background and updated
+// whenever a photo's keywords are read.
 type survey struct {
 	mu      sync.RWMutex
 	by      map[string]*summary // by photo id
-	shared  map[string]string   // one copy of each word
-	version int                 // counts changes
+	shared  map[string]string   // one copy of each word, to save memory
+	version int                 // number of changes so far
 
 	groups  cached[[]group]
 	yours   cached[[]spoken]
@@ -39,7 +39,7 @@ type candidate struct {
 	word        string
 	probability float32 // 0 if the ranker has none
 	bar         uint8
-	old         bool // from an earlier run, no longer suggested
+	old         bool // written by an earlier run, no longer suggested
 	written     bool
 }
 
@@ -54,15 +54,15 @@ func (c candidate) percent() int {
 	return min(99, max(1, int(100*c.probability+0.5)))
 }
 
-// faintBelow is the probability in percent below which the page folds
-// suggestions that are not likely.
+// faintBelow is the probability in percent below which the page hides unlikely
+// suggestions until the user asks for them.
 const faintBelow = 25
 
 func (c candidate) faint(threshold float64) bool {
 	return !c.sure(threshold) && c.probability > 0 && c.percent() < faintBelow
 }
 
-// The type cached holds a value computed from one version of the survey.
+// A cached value was computed from the version of the survey in key.
 type cached[T any] struct {
 	key   any
 	value T
@@ -88,7 +88,7 @@ func candidates(k *Known) (words []candidate) {
 		}
 		words = append(words, c)
 	}
-	// Include machine words of earlier runs, which still need a decision.
+	// Machine words of earlier runs still need a decision.
 	for _, w := range k.Machine {
 		if !slices.ContainsFunc(words, func(c candidate) bool { return metadata.Fold(c.word) == metadata.Fold(w) }) {
 			words = append(words, candidate{word: w, old: true, written: true})
@@ -166,8 +166,8 @@ func (v *survey) progress() int {
 	return len(v.by)
 }
 
-// locate finds the records of photos in the folders. It reads at most
-// maxCompared bytes, and only photos with keywords.
+// locate finds out which photos in the folders are which records of the index.
+// It considers only photos with keywords and reads at most maxCompared bytes.
 func (s *Server) locate(ctx context.Context) {
 	records, err := s.backend.Locate(ctx)
 	if records == nil || err != nil {
@@ -231,7 +231,7 @@ type group struct {
 	Word   string `json:"word"`
 	Likely int    `json:"likely"`
 	Maybe  int    `json:"maybe"`
-	Faint  int    `json:"faint"` // below 25 %
+	Faint  int    `json:"faint"` // probability below 25 %
 	// Accepted and Rejected count decisions not yet written.
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
@@ -328,8 +328,7 @@ func (s *Server) complete(prefix string, most int) []string {
 	return words
 }
 
-// speak returns the words of the photos and of the index, sorted. The caller
-// holds mu.
+// speak returns the words of photos and index, sorted. The caller holds mu.
 func (v *survey) speak(vocabulary []string) (all []spoken) {
 	photos := map[string]int{}
 	for _, w := range vocabulary {

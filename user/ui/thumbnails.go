@@ -38,8 +38,8 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get returns the thumbnail of the image that the function read returns. name
-// identifies the image in the cache.
+// get returns the thumbnail of the image that the function read returns.
+// Parameter name identifies the image in the cache.
 func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) ([]byte, error) {
 	kept, side := t.small, smallSide
 	if large {
@@ -50,7 +50,7 @@ func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) (
 	}
 	t.one.Lock()
 	defer t.one.Unlock()
-	if made, ok := kept.Get(name); ok { // another call made it while this one waited
+	if made, ok := kept.Get(name); ok { // another call made it in the meantime
 		return made, nil
 	}
 	data, err := read()

@@ -20,25 +20,23 @@ type view struct {
 	Folder  string `json:"folder"` // below the opened folder
 	Dropped bool   `json:"dropped,omitempty"`
 	Asked   bool   `json:"asked"`
-	// Yours are keywords from people, Machine are unaccepted keywords from
-	// runs, and Rejected are never suggested again.
+	// Yours holds keywords that people entered.
 	Yours    []string     `json:"yours"`
-	Machine  []string     `json:"machine"`
-	Rejected []string     `json:"rejected"`
-	Added    []string     `json:"added"` // not yet written
+	Machine  []string     `json:"machine"`  // written by runs, not accepted
+	Rejected []string     `json:"rejected"` // never suggested again
+	Added    []string     `json:"added"`    // words added but not yet written
 	Words    []suggestion `json:"words"`
 	Near     []neighbour  `json:"near"`
 	Problems []string     `json:"problems"`
-	Pending  bool         `json:"pending"` // a decision is not written yet
+	Pending  bool         `json:"pending"` // some decision is not yet written
 	Own      bool         `json:"own"`     // see Settings
 }
 
 type suggestion struct {
 	Word string `json:"word"`
-	// Percent is the probability, 0 if the ranker has none. Bar is the length
-	// of the bar on the page in percent.
+	// Percent is the probability, or 0 if the ranker has none.
 	Percent int    `json:"percent"`
-	Bar     int    `json:"bar"`
+	Bar     int    `json:"bar"` // length of the bar on the page in percent
 	Sure    bool   `json:"sure"`
 	Mark    string `json:"mark"`    // accept, reject, or ""
 	Written bool   `json:"written"` // in the file
@@ -46,13 +44,12 @@ type suggestion struct {
 
 // A neighbour is a photo of the collection that contributed keywords.
 type neighbour struct {
-	Bar      int      `json:"bar"` // nearness in percent of the nearest neighbour's
+	Bar      int      `json:"bar"` // nearness in percent, 100 for the nearest neighbour
 	Distance float64  `json:"distance"`
 	Keywords []string `json:"keywords"`
-	// Photo is the photo's id and Name its file if the photo is in the opened
-	// folders.
+	// Photo is the photo's id if it is in the opened folders.
 	Photo string `json:"photo,omitempty"`
-	Name  string `json:"name,omitempty"`
+	Name  string `json:"name,omitempty"` // of that photo's file
 }
 
 func (s *Server) view(id string) (*view, error) {

@@ -7,7 +7,7 @@ import (
 	"cpar/model/rank"
 )
 
-// Word returns the replacement to write for a word.
+// Word returns the word to write in place of word.
 func (v *Vocabulary) Word(word string) string {
 	if v == nil {
 		return word
@@ -24,9 +24,9 @@ func (v *Vocabulary) Never(word string) bool {
 }
 
 // Apply returns ranked keywords in the owner's words, best first. It merges
-// synonyms and leaves out words that are never suggested. A parent follows the
-// first word below it, with the same probability, because the word implies its
-// parent.
+// synonyms and leaves out words that are never suggested. After a word it
+// inserts the word's parents, with the same probability, because the word
+// implies them.
 func (v *Vocabulary) Apply(ranked []rank.Keyword) []rank.Keyword {
 	if v.Empty() {
 		return ranked
@@ -73,14 +73,14 @@ func (v *Vocabulary) Words(words []string) (out []string) {
 	return out
 }
 
-// Related returns the words that a search for a word or for its beginning
-// should also find: synonyms, translations, and all words below the word.
+// Related returns the words that a search for the beginning of a word should
+// also find: its synonyms and translations, and all words below it.
 func (v *Vocabulary) Related(begun string) (words []string) {
 	begun = fold(strings.TrimSpace(begun))
 	if v.Empty() || begun == "" {
 		return nil
 	}
-	meant := map[string]bool{} // folded written words
+	meant := map[string]bool{} // folded words to write that match
 	for _, w := range v.all() {
 		if strings.HasPrefix(fold(w), begun) {
 			meant[fold(v.Word(w))] = true

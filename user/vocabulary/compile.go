@@ -58,8 +58,7 @@ func cleanAll(words []string) (out []string, err error) {
 	return out, nil
 }
 
-// cleanMap cleans words and values. Different spellings of one word are an
-// error.
+// cleanMap cleans words and values. Two spellings of one word are an error.
 func cleanMap(in map[string]string, value func(string) (string, error)) (map[string]string, error) {
 	out, seen := map[string]string{}, map[string]bool{}
 	for _, w := range slices.Sorted(maps.Keys(in)) {
@@ -144,7 +143,7 @@ func (v *Vocabulary) mapTranslations() {
 	}
 }
 
-// linkParents computes the written parents of written words.
+// linkParents computes the parents of words, all in the form to write.
 func (v *Vocabulary) linkParents() error {
 	for _, word := range slices.Sorted(maps.Keys(v.file.Parents)) {
 		of := fold(v.Word(word))
@@ -162,7 +161,8 @@ func (v *Vocabulary) linkParents() error {
 	return nil
 }
 
-// ancestors returns all words above a folded written word, nearest rules first.
+// ancestors returns all words above a folded word in the form to write, direct
+// parents first.
 func (v *Vocabulary) ancestors(word string) (all []string) {
 	todo := []string{word}
 	for len(todo) > 0 {

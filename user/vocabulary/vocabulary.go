@@ -33,9 +33,9 @@ const MaxBytes = 1 << 20
 type Vocabulary struct {
 	file file
 
-	written map[string]string   // from folded words to the words to write
-	parents map[string][]string // from folded written words to written words
-	never   map[string]bool     // folded
+	written map[string]string   // by folded word: the word to write
+	parents map[string][]string // by folded word to write: its parents
+	never   map[string]bool     // folded words that are never suggested
 }
 
 // A file is the TOML form of a vocabulary.

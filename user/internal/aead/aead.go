@@ -1,10 +1,10 @@
-// Package aead encrypts the owner's segments with AES-256-GCM and binds each
-// message to its position.
+// Package aead encrypts segments (files of an index) with AES-256-GCM and binds
+// each message to its position.
 //
 //	plaintext, binding ─▶ nonce (12) ‖ ciphertext ‖ tag (16)
 //
 // Nonces come from a fresh secret (seed.Source) and behave like random numbers.
-// One key may encrypt 2³² messages, so that the probability of a repeated nonce
+// One key encrypts at most 2³² messages, so the probability of a repeated nonce
 // is at most 2⁻³³. NIST SP 800-38D, section 8.3, allows 2⁻³².
 package aead
 
@@ -43,7 +43,7 @@ func New(key seed.Secret) *Cipher {
 }
 
 // Seal encrypts plain under the next nonce and appends the result to dst. Open
-// needs the same binding.
+// needs the same binding, which is not stored.
 func (b *Cipher) Seal(dst []byte, nonces *seed.Stream, plain, binding []byte) []byte {
 	var nonce [nonceSize]byte
 	nonces.Read(nonce[:]) // never fails

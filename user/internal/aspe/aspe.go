@@ -9,11 +9,12 @@
 //	vector           ─▶ Request ─▶ ReplyReader: r_s (kept) + t = Sᵀ(wV_s + e_s), order, planes (sent)
 //	reply            ─▶ ReplyReader.Read ─▶ neighbours with Dis = (Comp/r_s + r)/F
 //
-// Package scorevector lays out the vectors, ive encrypts them, and ope encrypts
-// split values. C(V) and C(H) are encrypted vectors and planes, and Comp is a
-// score. An index of scheme capia has neither forest nor cells. Package letter
-// implements the constructions as the paper prints them. SECURITY.md lists what
-// the server learns.
+// Package scorevector lays out the vectors with the secrets r_s and r and the
+// unit F, ive encrypts them with key S, scale w and noise e, and ope encrypts
+// split values. C(V) and C(H) are encrypted vectors and planes (splits at one
+// value of one dimension), and Comp is a score. An index of scheme capia has
+// neither forest nor cells. Package letter implements the constructions as the
+// paper prints them. SECURITY.md lists what the server learns.
 package aspe
 
 import (
@@ -35,12 +36,14 @@ type Index struct {
 	part   *ledgerPart
 	budget *scorevector.Budget
 	order  orderEncoder
-	// fields holds the coordinates that the forest's planes cut, the paper's
-	// split fields SF. planeLimit bounds the sum of a request's distances from
-	// the centres of these fields.
-	fields     []int
+	// fields holds the dimensions that the forest's planes split, the paper's
+	// split fields SF.
+	fields []int
+	// planeLimit is the maximum sum, over the split fields, of a request's
+	// distances from the centres.
 	planeLimit int64
-	// vectors and planes hold 8·m² bytes each and are created on first use.
+	// vectors and planes return keys, which hold 8·m² bytes each and are
+	// created on first use.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
 }
@@ -75,7 +78,7 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	c.vectors = sync.OnceValues(func() (*ive.Key, error) {
 		return ive.NewKey(x.Secret("vectors"), c.budget.Cipher())
 	})
-	if len(c.fields) == 0 { // there are no planes without a forest or if all photos are alike
+	if len(c.fields) == 0 { // there is no forest, or all photos are alike
 		c.planes = func() (*planeKey, error) { return nil, fmt.Errorf("%w: the index has no planes", cpar.ErrInput) }
 		return c, nil
 	}
@@ -91,8 +94,8 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	return c, nil
 }
 
-// budgetOf returns the noise budget of an index, including its secret offset r.
-// The offset affects the maximum squared distance of two vectors.
+// budgetOf returns the noise budget of an index with its secret offset r, which
+// affects the maximum squared distance of two vectors.
 func budgetOf(x *index.Index) (*scorevector.Budget, error) {
 	budget, err := scorevector.NewLargestScale(x.Profile.Layout())
 	if err != nil {
@@ -118,8 +121,8 @@ func (c *Index) Describe(m *cpar.Manifest) {
 
 func (c *Index) AppendBinary(b []byte) ([]byte, error) { return c.part.appendBinary(b) }
 
-// Bytes returns the size of n records and their part of the ledger, without
-// search structures.
+// Bytes returns the size in bytes of n records and the scheme's part of the
+// ledger, without search structures.
 func Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 
 // Options select the structures that the server searches.
 type Options struct {
-	// Trees is the size of the forest, Lists the number of cells (groups of
-	// neighbouring records). None omits the structure. For Lists, 0 means
-	// kmeans.DefaultCells.
-	Trees, Lists int
-	// Split is the space of the forest's planes, Place the position of records
-	// in the trees.
+	// Trees is the number of trees. None omits the forest.
+	Trees int
+	// Lists is the number of cells (groups of neighbouring records). None omits
+	// them, and 0 means kmeans.DefaultCells.
+	Lists int
+	// Split is the space whose dimensions the forest's planes split.
 	Split Split
-	Place cpar.Place
-	Order Order
+	Place cpar.Place // whether inner nodes or leaves hold the records
+	Order Order      // the encoding of split values for the server
 }
 
-// None, as a number of trees or lists, omits that structure.
+// None, as a number of trees or cells, omits that structure.
 const None = -1
 
 // A Builder is an index that still holds its plaintext collection.
@@ -43,8 +43,8 @@ type Builder struct {
 }
 
 // SetUp builds the search structures. It reorders c so that the records of a
-// cell are adjacent. It moves vectors unlike any photograph's towards the
-// baseline, so that no score can wrap modulo 2⁶⁴.
+// cell are adjacent. It shortens vectors that are longer than any photograph's,
+// so that no score can wrap modulo 2⁶⁴.
 func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options, tell progress.Func) (*Builder, error) {
 	budget, err := budgetOf(x)
 	if err != nil {
@@ -131,7 +131,8 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 }
 
 // centres returns the mean value of each field. If vectors keep the budget of
-// package scorevector, so does their mean. A midpoint need not.
+// package scorevector, so does their mean. The midpoint of a field's range need
+// not.
 func centres(points [][]uint16, fields []int) []uint16 {
 	c := make([]uint16, len(fields))
 	for i, f := range fields {

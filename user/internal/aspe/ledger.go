@@ -15,16 +15,16 @@ import (
 // capia.
 type ledgerPart struct {
 	order Order
-	// trees is 0 without a forest, and lists is 0 without cells.
+	// trees is the number of trees, 0 without a forest.
 	trees uint8
-	lists uint32
+	lists uint32 // number of cells (groups of neighbouring records)
 	// farthest is the largest Σz² of a record or centroid. It bounds scores.
 	farthest int64
 	// split converts levels (quantised features) to the points that planes
-	// divide.
+	// separate.
 	split splitter
-	// planes are the distinct (coordinate, value) splits in ascending order.
-	// Their coordinates are the split fields SF.
+	// planes holds the distinct splits (dimension, value) in ascending order.
+	// Their dimensions are the split fields SF.
 	planes []kdforest.Plane[uint16]
 	// centres holds the origin of planes and requests in each split field.
 	centres []uint16
@@ -87,7 +87,8 @@ func (s *ledgerPart) validate(x *index.Index) error {
 	return nil
 }
 
-// fields returns SF, the coordinates cut by planes, in ascending order.
+// fields returns the split fields SF, the dimensions that planes split, in
+// ascending order.
 func (s *ledgerPart) fields() (f []int) {
 	for _, p := range s.planes {
 		f = append(f, p.Dim)

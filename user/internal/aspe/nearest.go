@@ -15,9 +15,9 @@ import (
 	"cpar/user/scorevector"
 )
 
-// folds is the number of parts of the calibration photos. It equals the number
-// in package learn, because means over words are comparable only for equal
-// numbers of photos.
+// folds is the number of parts for cross-validation. It equals the number in
+// package learn, so that the accuracies measured here and there average over
+// equal numbers of photos and are comparable.
 const folds = 10
 
 // Samples returns at most `most` photos of a collection with their nearest
@@ -27,7 +27,7 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	if err != nil {
 		return nil, err
 	}
-	// The collection keeps its own vectors unclamped.
+	// Clamp copies of the collection's vectors.
 	records := slices.Clone(c.Records)
 	for i := range records {
 		records[i].Z = slices.Clone(records[i].Z)
@@ -74,7 +74,7 @@ func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, 
 	return near[:min(len(near), rank.MostNeighbours)], nil
 }
 
-// Scanner returns a function that scans n records with the server's kernels on
+// Scanner returns a function that scores n records with the server's kernels on
 // one core, for timing.
 func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 	budget, err := scorevector.NewLargestScale(layout)
@@ -82,7 +82,7 @@ func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 		return nil, err
 	}
 	space := &plainSpace{rows: make([]uint64, n*budget.Dim()), request: make([]uint64, budget.Dim())}
-	for i := range space.rows { // write all pages, because reading an unwritten page does not access memory
+	for i := range space.rows { // write all pages of memory, because reading an unwritten page would be unrealistically fast
 		space.rows[i] = uint64(i)
 	}
 	return func() { space.scan(n, rank.PaperNeighbours) }, nil

@@ -14,8 +14,9 @@ import (
 type Order uint8
 
 const (
-	// OrderRank uses dense ranks among the split values of a field, two bytes
-	// each. Ranks reveal only the order (ideal order-preserving security).
+	// OrderRank encodes a value as its rank among the split values of its
+	// field, in two bytes. Ranks reveal only the order (ideal order-preserving
+	// security).
 	OrderRank Order = 0
 	// OrderOPE uses the paper's order-preserving encryption (package ope),
 	// eight bytes each. OrderOPE also reveals approximate values.
@@ -28,7 +29,7 @@ func (o Order) String() string { return orders.String(o) }
 
 func ParseOrder(name string) (Order, error) { return orders.Parse(name, cpar.ErrInput) }
 
-// bytes returns the width of a ciphertext in an index.
+// bytes returns the number of bytes of a stored ciphertext.
 func (o Order) bytes() uint8 {
 	if o == OrderOPE {
 		return 8
@@ -36,9 +37,10 @@ func (o Order) bytes() uint8 {
 	return 2
 }
 
-// An orderEncoder turns a field's level, from a split or a request, into an
-// order ciphertext, OPE(V[s]). The argument field is a position in SF, the
-// split fields. Ciphertexts satisfy request ≤ split exactly if the levels do.
+// An orderEncoder encodes a field's level, from a split or a request, as an
+// order ciphertext, OPE(V[s]) in the paper. Parameter field is a position among
+// the split fields SF. A request's ciphertext is at most a split's exactly if
+// this holds for their levels.
 type orderEncoder func(field int, level uint16) (cpar.OrderCiphertext, error)
 
 func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder, error) {

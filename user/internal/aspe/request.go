@@ -16,7 +16,7 @@ import (
 )
 
 // A ReplyReader holds the secret scale r_s of one request, and the request's
-// plaintext for the twin.
+// plaintext, which Twin.Search needs.
 type ReplyReader struct {
 	seed.Redacted
 	index  *Index
@@ -29,8 +29,8 @@ type ReplyReader struct {
 	point      []uint16
 }
 
-// Request encrypts a vector. Two requests for one photo differ in all but their
-// order ciphertexts, because r_s, r_p and the noise are fresh (SECURITY.md).
+// Request encrypts a vector. Two requests for one photo share only their order
+// ciphertexts, because r_s, r_p and the noise are fresh (SECURITY.md).
 func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	if p.Prune && c.Profile.Kind() != profile.Paper {
 		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which planes do not bound in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
@@ -80,8 +80,8 @@ func (c *Index) RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader
 	return []index.ReplyReader{reader}, []*cpar.Request{q}, nil
 }
 
-// project returns z, the projected vector of a photo. It moves a vector unlike
-// any photograph's towards the baseline instead of rejecting it.
+// project returns z, the projected vector of a photo. It shortens a vector that
+// is longer than any photograph's instead of rejecting it.
 func (c *Index) project(v *vector.Vector) ([]int16, error) {
 	z, err := c.Projector.Project(v)
 	if err == nil {
@@ -103,9 +103,9 @@ func (c *Index) encryptRequest(z []int16, histogram []float64, reading *ReplyRea
 	return t, key.EncryptRequest(t, reading.plain, noise)
 }
 
-// point returns the photo's coordinates for plane comparisons. It moves the
-// point of an image unlike any photograph towards the centres, which keeps
-// every plane score exact.
+// point returns the photo's coordinates for plane comparisons. It moves points
+// too far for exact plane scores, which photographs do not have, towards the
+// centres.
 func (c *Index) point(v *vector.Vector) []uint16 {
 	point := c.part.split.point(v.Levels)
 	if c.part.split.basis == nil {
@@ -125,8 +125,8 @@ func (c *Index) point(v *vector.Vector) []uint16 {
 	return point
 }
 
-// planeRequest returns the plane vector for pruning and the factor that relates
-// a plane's score to a record's score.
+// planeRequest returns the encrypted plane vector, and for pruning the factor
+// that converts a plane's score to the scale of record scores.
 func (c *Index) planeRequest(reading *ReplyReader, noise *ive.Noise) (*cpar.PlaneRequest, error) {
 	key, err := c.planes()
 	if err != nil {
@@ -148,10 +148,10 @@ func (c *Index) planeRequest(reading *ReplyReader, noise *ive.Noise) (*cpar.Plan
 	}
 	walk, ok := c.Projector.(profile.PaperProjector)
 	if !ok {
-		return q, nil // plane distances order the search but are not compared with scores of records
+		return q, nil // plane distances order the search, but there is no pruning
 	}
-	// One level is worth m̂ squared JL units. PlaneFactor compensates for
-	// projections shorter than the L1 distance.
+	// One level of distance equals m̂ squared JL units. PlaneFactor allows for
+	// JL estimates below the true L1 distance.
 	perUnit := scorevector.PlaneFactor * float64(walk.MHat()) * c.part.split.unit() * float64(reading.scale) / float64(planeScale)
 	q.Scale = uint64(math.Round(perUnit * (1 << 16)))
 	q.Offset = uint64(reading.scale * c.budget.Offset())

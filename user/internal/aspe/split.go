@@ -13,13 +13,13 @@ import (
 	"cpar/model/vector"
 )
 
-// A Split selects the space of a forest's planes.
+// A Split selects the space whose dimensions a forest's planes split.
 type Split uint8
 
 const (
-	// SplitPCA splits along principal components of the 864 levels. It finds
-	// more neighbours for the same number of visited records (package eval,
-	// structures).
+	// SplitPCA splits along principal components of the 864 levels (quantised
+	// features). It finds more neighbours for the same number of visited
+	// records (package eval, structures).
 	SplitPCA Split = 0
 	// SplitOriginal splits the levels themselves, as in the paper.
 	SplitOriginal Split = 1
@@ -31,13 +31,14 @@ func (s Split) String() string { return splits.String(s) }
 
 func ParseSplit(name string) (Split, error) { return splits.Parse(name, cpar.ErrInput) }
 
-// splitComponents is the number of principal components that planes may cut.
+// splitComponents is the number of principal components that planes may split.
 const splitComponents = 64
 
-// A splitter converts levels to points. The zero value returns the levels.
+// A splitter converts levels to points that planes split. The zero value
+// returns the levels.
 type splitter struct {
-	// basis covers only the levels compared by L1 distance, so that the
-	// distance to a plane is at most L2, and L2 is at most L1.
+	// basis covers only the levels compared by L1 distance. Along a component,
+	// the distance is at most L2, and L2 is at most L1.
 	basis *pca.Basis
 	// step is the number of levels per unit of a point.
 	step float64

@@ -24,13 +24,15 @@ type Twin struct {
 	lists   *ivf.Cells       // nil without cells
 	ballots func() *kdforest.Ballots
 	records int
-	// rows and centroids are record vectors of budget.Dim words each, with ε =
-	// 0.
-	rows, centroids []uint64
+	// rows holds the records' vectors, of budget.Dim words each, with random
+	// term ε = 0.
+	rows []uint64
+	// centroids holds the vectors of the cells' centroids in the same form.
+	centroids []uint64
 }
 
 // Twin returns the plaintext counterpart. It takes 8·1347 bytes per record with
-// profile `paper`.
+// profile "paper".
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Records)}
 	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
@@ -56,8 +58,7 @@ func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, er
 }
 
 // Search performs the server's search on plaintext with the request's scale, so
-// that scores are comparable as integers. trace, if not nil, receives every
-// visit.
+// that scores are comparable. Function trace, if not nil, receives every visit.
 func (t *Twin) Search(request index.ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	reading, ok := request.(*ReplyReader)
 	if !ok {
@@ -96,24 +97,26 @@ func (t *Twin) searchLists(space *plainSpace, l, visits int, trace func(kdforest
 	return hits, err
 }
 
-// PlaneDistance returns the photo's signed distance beyond a plane, in units of
-// the split space (levels in the original space).
+// PlaneDistance returns the photo's coordinate minus the plane's value, in
+// units of the split space. With SplitOriginal the units are levels.
 func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
 	p := t.index.part.planes[plane]
 	return int64(t.index.point(v)[p.Dim]) - int64(p.Value)
 }
 
-// plainSpace is a plaintext request. It uses the server's kernels.
+// A plainSpace scores plaintext records against a plaintext request, with the
+// server's kernels.
 type plainSpace struct {
 	rows    []uint64 // of records or centroids
 	request []uint64
 	dots    []uint64 // scratch
 
-	index *Index
-	point []uint16
-	// scale is r_s, planeScale r_p.
-	scale, planeScale int64
-	// mHat is m̂, for comparing plane distances with record scores.
+	index      *Index
+	point      []uint16
+	scale      int64 // r_s
+	planeScale int64 // r_p
+	// mHat is m̂, the number of JL coordinates, which converts plane distances
+	// to squared JL units.
 	mHat float64
 }
 
@@ -160,9 +163,9 @@ func (s *plainSpace) Fields() []kdforest.Field {
 	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
 }
 
-// Beyond is the plaintext of the paper's type-2 comparison. It compares three
-// quarters of the distance to the plane, in squared JL units, with a record's
-// score.
+// Beyond is the plaintext of the paper's type-2 comparison. It reports whether
+// three quarters of the distance to the plane, in squared JL units, exceed the
+// record score worst.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	p := s.index.part.planes[plane]
 	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.part.split.unit()
@@ -170,7 +173,8 @@ func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	return far-float64(s.scale*s.index.budget.Offset()) > float64(worst)
 }
 
-// Distance returns the plaintext score of a plane, r_p·|V_s[f] − split|.
+// Distance returns the plaintext score r_p·|V_s[f] − split| of a plane and the
+// request's coordinate V_s[f].
 func (s *plainSpace) Distance(plane uint32) float64 {
 	p := s.index.part.planes[plane]
 	return math.Abs(float64(s.planeScale * (int64(s.point[p.Dim]) - int64(p.Value))))

@@ -131,7 +131,7 @@ func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 	return w.Bytes(cpar.SegmentForest, enc)
 }
 
-// writePlanes encrypts one small signed plane for each distinct split.
+// writePlanes encrypts one plane for each distinct split.
 func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
 	if len(b.part.planes) == 0 { // there is one image, or all are alike
 		return w.Bytes(cpar.SegmentPlanes, nil)
@@ -164,8 +164,8 @@ func encryptedRows(ctx context.Context, w *index.Writer, kind cpar.SegmentKind, 
 	return w.Bytes(kind, wire.AppendWords(nil, words))
 }
 
-// eachPlane calls f with every plane's number, the position of its field in SF,
-// and its level.
+// eachPlane calls f with every plane's number, the position of its field among
+// the split fields SF, and its level.
 func (b *Builder) eachPlane(f func(plane, field int, level uint16) error) error {
 	for i, p := range b.part.planes {
 		field, _ := slices.BinarySearch(b.fields, p.Dim)

@@ -29,7 +29,7 @@ type Index struct {
 	seed.Redacted
 	ID     cpar.IndexID
 	Scheme cpar.Scheme
-	// Records counts all records ever added. Generation starts at 1.
+	// Records counts all records ever added.
 	Records    int
 	Generation uint64
 	Profile    profile.Profile
@@ -45,7 +45,7 @@ func (x *Index) Secret(purpose string, context ...[]byte) seed.Secret {
 	return seed.Derive(x.Key, purpose, append([][]byte{x.ID[:]}, context...)...)
 }
 
-// Fresh returns a secret that encrypts only the message with digest contents.
+// Fresh returns a secret for encrypting one message, whose digest is contents.
 // See seed.Source.
 func (x *Index) Fresh(purpose string, contents [sha256.Size]byte) seed.Secret {
 	return x.Source.Fresh(purpose, x.Generation, contents)
@@ -120,13 +120,13 @@ func (c *Collection) Reorder(order []uint32) {
 }
 
 // ChunkBytes is the maximum size of a segment of vectors. A segment of this
-// size is cheap to push again after a broken connection, and 100,000 records
+// size is cheap to upload again after a broken connection, and 100,000 records
 // need few files.
 const ChunkBytes = 64 << 20
 
 // A Writer writes segments into a folder and adds them to a manifest.
 type Writer struct {
-	// Dir is nil for a dry run, which measures segments and discards them.
+	// Dir is nil in a dry run, which measures segments and discards them.
 	Dir      *indexdir.Writer
 	Manifest *cpar.Manifest
 	Progress progress.Func

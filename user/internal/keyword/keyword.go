@@ -3,12 +3,12 @@
 //	words ─▶ numbers (Dictionary) ─▶ padded block, 64 bytes ─▶ AES-256-GCM, 92 bytes
 //	                              └▶ Table ─▶ pages of 256 records, and a tail
 //
-// Blocks serve schemes whose server returns keywords. Pages serve schemes whose
-// owner holds all keywords, and take a fifth of the space. All blocks have one
-// length and all pages have one length, which hides the number of keywords. A
-// block is bound to its index and record, and a page to its index and position,
-// so the server cannot substitute either. The dictionary is stored encrypted in
-// the owner's profile and ledger.
+// Blocks are for schemes whose server returns keywords. Pages are for schemes
+// whose owner holds all keywords, and take a fifth of the space. All blocks
+// have one length and all pages of an index have one length, which hides the
+// number of keywords. A block is bound to its index and record, and a page to
+// its index and position, so the server cannot substitute either. The
+// dictionary is stored encrypted in the owner's profile and ledger.
 package keyword
 
 import (
@@ -25,8 +25,8 @@ import (
 
 // Sizes in bytes.
 const (
-	// Max is the number of keywords that fit a block of a two-byte count and
-	// Max two-byte numbers.
+	// Max is the maximum number of keywords of a record. A block holds a
+	// two-byte count and Max two-byte numbers.
 	Max       = 31
 	plainSize = 2 + 2*Max
 	// Size is the length of an encrypted block.
@@ -36,7 +36,7 @@ const (
 )
 
 // A Dictionary numbers the distinct keywords of a collection. The initial words
-// are sorted. Words added by With follow.
+// are sorted, and With appends others.
 type Dictionary struct {
 	words  []string
 	number map[string]uint16
@@ -154,7 +154,7 @@ type Cipher struct {
 	dict *Dictionary
 }
 
-// NewCipher returns a cipher. The key must belong to this index alone.
+// NewCipher returns a cipher. No other index may use the same key.
 func NewCipher(key seed.Secret, id cpar.IndexID, dict *Dictionary) *Cipher {
 	return &Cipher{box: aead.New(key), id: id, dict: dict}
 }

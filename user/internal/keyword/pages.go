@@ -13,22 +13,23 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A stored table consists of pages and a tail of two parts: an incomplete page
-// and amendments. A page is bound to its number and the epoch, and the tail to
-// the generation, so that outdated data do not decrypt.
+// A stored table consists of pages and a tail of two parts: an incomplete page,
+// and amendments, which replace keywords in full pages. A page is bound to its
+// number and the epoch (the generation of table.go), and the tail to the
+// generation, so that outdated data do not decrypt.
 //
 //	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
 //	amendments  epoch (u64), number (u16), for each: record (u32), count (u8), numbers;
 //	            zeros to the end
 
 const (
-	// amendmentSize is the length of the amendments' plaintext, amendmentRoom
-	// the part available for entries.
+	// amendmentSize is the length of the amendments' plaintext in bytes,
+	// amendmentRoom the part available for entries.
 	amendmentSize = cpar.KeywordAmendmentBytes - aead.Overhead
 	amendmentRoom = amendmentSize - 8 - 2
 	// recentPages is the number of pages that complete a segment. Filling a
-	// page sends at most this number of pages, and the number of segments stays
-	// small.
+	// page uploads at most this number of pages, and the number of segments
+	// stays small.
 	recentPages = 2
 )
 
@@ -120,8 +121,8 @@ func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 }
 
 // Segments returns the new segments of t: full pages in segments of at most
-// chunk bytes, then the tail. They follow the first keep segments of the table
-// `before`.
+// chunk bytes, and then the tail. The first keep segments of the table `before`
+// stay and precede them.
 func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint64, chunk int) (keep int, segments [][]byte) {
 	from, pages := 0, []byte(nil)
 	if before != nil && before.epoch == t.epoch {
@@ -158,9 +159,9 @@ func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint
 	return keep, append(segments, tail)
 }
 
-// OpenTable decrypts the keywords of a generation. It rejects segments that
-// belong to another index or generation or were reordered, truncated or altered
-// (ErrCorrupt).
+// OpenTable decrypts the keywords of a generation. It returns ErrCorrupt if
+// segments belong to another index or generation or were reordered, truncated
+// or altered.
 func (c *Cipher) OpenTable(segments [][]byte, records int, generation uint64) (*Table, error) {
 	t, err := c.openTable(segments, records, generation)
 	if err != nil {

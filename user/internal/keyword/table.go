@@ -8,8 +8,8 @@ import (
 	"cpar"
 )
 
-// A Table holds the keywords of all records of one generation, by their numbers
-// in the dictionary. Full pages are written once:
+// A Table holds the keywords of all records of one generation, as numbers in
+// the dictionary. Full pages are written once:
 //
 //	records      0 … 255 │ 256 … 511 │ … │ the rest, fewer than 256
 //	             page 0  │ page 1    │ … │ tail
@@ -17,30 +17,30 @@ import (
 //
 // An update appends to the tail, moves full pages out of it, and re-encrypts
 // it. Changed keywords of a record in a full page become an amendment in the
-// tail, so an observer cannot tell whether keywords changed. Words of removed
-// records stay until the amendments or a page overflow and all pages are
-// rewritten. The epoch is the generation of that rewrite.
+// tail, so an observer cannot tell whether keywords changed. The words of
+// removed records stay in their pages. If the amendments or a page overflow,
+// all pages are rewritten. The epoch is the generation of that rewrite.
 //
 // A Table is immutable.
 type Table struct {
 	dict   *Dictionary
-	budget int // keywords per record for which pages have room
+	budget int // mean number of keywords per record for which pages have room
 	epoch  uint64
 	lists  lists
 	// amended maps records in full pages to their new keywords.
 	amended map[int][]uint16
-	// segments is the number of segments with full pages. recent is the last
-	// such segment if further pages will join it.
+	// segments is the number of segments with full pages.
 	segments int
-	recent   []byte
+	// recent is the last such segment if further pages will join it.
+	recent []byte
 }
 
 const pageRecords = cpar.KeywordPageRecords
 
-// The type lists stores short lists of numbers consecutively.
+// The type lists stores the lists of keyword numbers consecutively.
 type lists struct {
-	counts  []byte
-	numbers []uint16
+	counts  []byte   // number of keywords of each record
+	numbers []uint16 // the lists of all records
 	// begin[i] is the start of page i in numbers.
 	begin []int
 }
@@ -78,7 +78,8 @@ func (l *lists) first(pages int) lists {
 	if pages < len(l.begin) {
 		to = l.begin[pages]
 	}
-	// The capacity is cut so that appending copies rather than overwriting l.
+	// Cut the capacity, so that appending copies the slices rather than
+	// overwriting those of l.
 	return lists{counts: l.counts[:n:n], numbers: l.numbers[:to:to], begin: l.begin[:pages:pages]}
 }
 
@@ -120,9 +121,10 @@ func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	return uint64(t.pages())*uint64(t.PageBytes()) + cpar.KeywordTailBytes(t.PageBytes()), nil
 }
 
-// Next returns the table of the generation after t. The lists in keywords cover
-// all records, old records first. The dictionary of c extends the previous one.
-// Removed records lose their keywords, but full pages still contain them.
+// Next returns the table of the generation after t. Parameter keywords lists
+// the keywords of all records, old records first. The dictionary of c extends
+// that of t. Removed records lose their keywords, but full pages still contain
+// them.
 func (c *Cipher) Next(t *Table, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
 	written := t.pages() * pageRecords
 	next := &Table{dict: c.dict, budget: t.budget, epoch: t.epoch, lists: t.lists.first(t.pages()), amended: maps.Clone(t.amended)}

@@ -1,9 +1,10 @@
-// Package local is the owner's side of scheme local.
+// Package local is the owner's side of scheme local, in which the owner
+// searches the index.
 //
 //	rows, 32 per block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
 //	all segments       ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
 //
-// The server only stores the blocks.
+// The server only stores the blocks. A row is a record's plaintext vector.
 package local
 
 import (
@@ -34,7 +35,7 @@ var Kind = rows.Kind{
 	},
 }
 
-// cipher encrypts the rows of one index in blocks.
+// A cipher encrypts the rows of one index in blocks.
 type cipher struct {
 	seed.Redacted
 	index *index.Index
@@ -59,7 +60,8 @@ func (s *cipher) binding(block uint32) []byte {
 
 // Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
-	// No nonce may serve two block numbers.
+	// The nonces depend on the block number, because none may be used for two
+	// numbers.
 	number := uint32(first / cpar.LocalBlockRecords)
 	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
 	plain := make([]byte, s.bytes()-aead.Overhead)
@@ -80,7 +82,8 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (block
 
 func (s *cipher) Drop([]byte, int) error { return nil }
 
-// Clustered returns no cells, because a local search reveals nothing.
+// Clustered returns no cells, because they would only speed up a server's
+// search.
 func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
 
 func (s *cipher) Finish(*index.Writer) error { return nil }

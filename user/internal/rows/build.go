@@ -29,12 +29,13 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
-	// refills is set if incoming starts with records of an incomplete unit.
+	// refills is set if incoming starts with records of an incomplete unit
+	// (group or block).
 	refills   bool
 	clustered bool
-	// words holds the keywords of all records. before is the previous table or
-	// nil.
-	words   [][]string
+	// words holds the keywords of all records.
+	words [][]string
+	// before is the keyword table of the previous generation, or nil.
 	before  *keyword.Table
 	clamped int
 	records []index.Record // from SetUp, for the twin
@@ -194,11 +195,12 @@ type Change struct {
 	Removed []int
 	// Keywords covers all records, new records last. Removed records have none.
 	Keywords [][]string
-	Last     func() ([]byte, error)
+	// Last returns the last segment of vectors of the previous generation.
+	Last func() ([]byte, error)
 }
 
 // Next begins the next generation with the scheme-independent secrets x. If the
-// last unit has room, new records join it, and it is re-encrypted.
+// last unit has room, it is re-encrypted together with new records.
 func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
@@ -248,7 +250,8 @@ func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, or
 	return b, b.divide(ctx)
 }
 
-// RowsOf converts vectors to rows. clamped is the number of shortened vectors.
+// RowsOf converts vectors to rows. Result clamped is the number of shortened
+// vectors.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
 	for i, v := range vectors {
@@ -269,9 +272,10 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 }
 
 // DecryptAll decrypts every record, including removed records, and checks them
-// against the ledger. The argument segments lists the vector segments in order.
+// against the ledger. Parameter segments lists the segments of vectors in
+// order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
-	n, unit := 0, 0 // numbers of records outside cells and of their units
+	n, unit := 0, 0 // n counts records outside cells, unit counts their units
 	sum, right := x.cipher.NewIntegrityCheck()
 	clustered, found := x.readClustered(each)
 	for _, s := range segments {
@@ -308,8 +312,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf returns the held keywords of every record, none for a removed
-// record.
+// KeywordsOf returns the keywords of every record, which must be held, or none
+// for a removed record.
 func (x *Index) KeywordsOf() ([][]string, error) {
 	table := x.keywords.Load()
 	if table == nil {

@@ -14,34 +14,34 @@ import (
 	"cpar/user/internal/index"
 )
 
-// Scheme sealed can divide its records into C cells of equal size (package
-// kmeans). Row i then packs one record of each cell. A request is scored
-// against one cell, hidden from the server. Records added later belong to no
-// cell, and every request is scored against them.
+// Scheme sealed can divide its records into C cells of equal size (groups of
+// neighbours, package kmeans). Row i then packs one record of each cell. A
+// request is scored against one cell, hidden from the server. Records added
+// later belong to no cell, and every request is scored against them.
 //
 //	records 0 … n−1 ─▶ cells ─▶ rows of C ║ groups     segment cells: cell and row of each record
 //	records n …     ─▶ rows of one        ║ groups
 
-// Clustered encrypts rows that pack several records.
+// A Clustered cipher encrypts rows of several records.
 type Clustered interface {
 	Unit() (records, bytes int)
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 	Layout() lattice.Params
-	// AppendStatic encodes the data stored beside the cells. ReadStatic decodes
-	// the data.
+	// AppendStatic encodes the cipher's data in the segment of cells.
 	AppendStatic(b []byte) []byte
+	// ReadStatic decodes that data.
 	ReadStatic(r *wire.Reader) error
 }
 
-// logClustered is log₂ of the number of cells in a large index. Below
+// logClustered is log₂ of the default number of cells in a large index. Below
 // minRecordsForCells records, cells would lengthen requests more than they
 // shorten replies.
 const logClustered, minRecordsForCells = 3, 50_000
 
-// LogCells returns log₂ of the default number of cells for n records. Vectors
-// with a histogram leave no room for several records in a row.
+// LogCells returns log₂ of the default number of cells for n records, 0 for
+// vectors with a histogram, which leave no room for several records in a row.
 func (q *Quantiser) LogCells(n int) int {
 	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 {
 		return logClustered
@@ -100,7 +100,7 @@ func (b *Builder) clusteredRows() writing {
 	}}}
 }
 
-// CellBytes returns the plaintext length of the segment of cells.
+// CellBytes returns the plaintext length of the cells in bytes.
 func CellBytes(q *Quantiser, n, clusters int) int { return 16 + clusters*(4*q.Dim()+(n+7)/8) }
 
 func (b *Builder) writeCells(w *index.Writer) error {
@@ -186,7 +186,8 @@ func (x *Index) hide(scores []int64, cluster int) {
 	}
 }
 
-// clusteredReading decrypts packed rows and reports each of their records once.
+// A clusteredReading decrypts packed rows and reports each of their records
+// once.
 type clusteredReading struct {
 	Clustered
 	tell      func(row int, cells []int16)

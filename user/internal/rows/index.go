@@ -26,58 +26,57 @@ type Cipher interface {
 	// Unit returns the number of records in a unit (a group or block) and the
 	// size of a unit in bytes.
 	Unit() (records, bytes int)
-	// Encrypt encrypts new records in units. The last unit may be incomplete.
-	// first is the number of the first record among those outside cells, and
-	// starts a unit. hints may be nil. The secret fresh must serve this call
-	// alone.
+	// Encrypt encrypts new records in units, of which the last may be
+	// incomplete. Parameter first is the number of the first record, which
+	// starts a unit, among those outside cells. Secret fresh must be used for
+	// this call alone. Result hints may be nil.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop subtracts a segment of the previous generation, which starts at
+	// Drop subtracts a segment of the previous generation, whose first unit has
 	// number unit, from the integrity sums.
 	Drop(segment []byte, unit int) error
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes the records of a segment that starts at number unit to the
-	// function each, and returns the number of units.
+	// Decrypt passes the records of a segment, whose first unit has number
+	// unit, to the function each. It returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// NewIntegrityCheck returns a check of the stored records against the
-	// ledger. The caller passes every segment of vectors to add, then calls
-	// right.
+	// ledger. The caller passes every segment of vectors to add. Then right
+	// reports whether the records are intact.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
-	// Needs reports whether to hold segments of kind k. Held returns the number
-	// of records that held segments cover.
+	// Needs reports whether the owner must hold segments of kind k.
 	Needs(k cpar.SegmentKind) bool
 	Hold(k cpar.SegmentKind, segments [][]byte) error
+	// Held returns the number of records for which the owner holds segments.
 	Held() int
 	// Request returns the request to send, or nil, and a function that decodes
-	// the reply into scores, with the scores of the cell first.
+	// the reply into scores. The scores of the requested cell come first.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
-	// Next returns the cipher of the next generation. Rebuild returns a cipher
-	// with the same parameters for a new index.
+	// Next returns the cipher of the next generation.
 	Next(x *index.Index) Cipher
+	// Rebuild returns a cipher with the same parameters for a new index.
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
-	// Clustered returns the cipher of the records in cells, or nil, and their
-	// number. They precede all other records.
+	// Clustered returns the cipher of the records in cells, or nil, and the
+	// number of these records. They precede all other records.
 	Clustered() (Clustered, int)
 }
 
-// Options are the options of scheme sealed: the block width, the larger ring,
-// and the number of cells, a power of two. 0 selects a default.
+// Options are the options of scheme sealed. Zero values select defaults.
 type Options struct {
-	Block   int
-	Careful bool
-	Cells   int
+	Block   int  // coordinates per block
+	Careful bool // the larger ring
+	Cells   int  // number of cells, a power of two
 }
 
 type Kind struct {
 	Coarse bool
 	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
 	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
-	// Vectors returns the size of n records with the output of Finish and
-	// AppendBinary.
+	// Vectors returns the size in bytes of n records and of the output of
+	// Finish and AppendBinary.
 	Vectors func(q *Quantiser, n int) (uint64, error)
 }
 
@@ -89,7 +88,8 @@ type Index struct {
 	removed   Bitmap
 	// keywords covers all records and is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
-	// cells assigns records to cells. It is nil until Hold and without cells.
+	// cells assigns records to cells. It is nil until Hold, or if there are no
+	// cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
@@ -141,7 +141,7 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is like Hold, for the segments that an update rewrites.
+// HoldSome is like Hold, but some segments suffice, as for an update.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
@@ -171,9 +171,9 @@ type ReplyReader struct {
 	seed.Redacted
 	index *Index
 	l     int
-	u     []int16 // plaintext, for the twin
-	own   float64
-	// cluster is −1 without cells.
+	u     []int16 // plaintext of the request, for the twin
+	own   float64 // addend that converts scores to distances (quantise.go)
+	// cluster is the requested cell, −1 without cells.
 	cluster int
 	words   *keyword.Table
 	read    func(*cpar.Reply) ([]int64, error)

@@ -21,30 +21,35 @@ import (
 )
 
 // The vectors of schemes sealed and local consist of small integers. Their
-// inner product gives the distance Dis up to the error stated below.
+// inner product gives the distance Dis up to the error stated below. Addend and
+// own are constants of record and request, and centre moves addends to around
+// 0.
 //
 //	record   [ q (m̂) | a (48) ]   addend = Σq²/2 + (G/2)·Σ (a/A)·log(a/A) − centre, rounded
 //	request  [ −q′   | −b     ]   own    = Σq′²/2 − (G/2)·mean + centre
 //
 //	score = ⟨record, request⟩ + addend        Dis = 2·(score + own)/G
 //
-// q is s·z rounded half to even, where z is the Johnson–Lindenstrauss vector.
-// With a histogram, s = S/√m̂, and G = 499.5·S² units equal one unit of
-// distance for every m̂. a is A·v rounded such that Σa = A. b is β·(log c −
-// mean) rounded, where A·β = G/2 and mean is the mean of the request's
-// logarithms. Subtracting the mean halves the request's norm. As Σa = A, its
-// contribution is a constant that the owner adds back. A profile without a
-// histogram has only q, and G = 1,000,000·s².
+// q is s·z rounded half to even, where z is the Johnson–Lindenstrauss (JL)
+// vector of m̂ coordinates. G units of ‖q − q′‖² equal one unit of distance.
+// With a histogram, s = S/√m̂, and G = 499.5·S² for every m̂, as 499.5 levels
+// of features are one unit. a is A·v, where v is the record's histogram,
+// rounded such that Σa = A. b is β·(log c − mean) rounded, where c is the
+// request's histogram, A·β = G/2, and mean is the mean of the logarithms.
+// Subtracting the mean halves the request's norm. As Σa = A, its contribution
+// is a constant that the owner adds back. A profile without a histogram has
+// only q, and G = 1,000,000·s².
 //
-// Scheme local uses fine steps: S = 13.5 (s = 3/8 for the paper's m̂ = 1296), A
-// = 1000 and s = 1. Scheme sealed uses steps about eight times coarser, because
-// every bit of a score costs a bit of the modulus, both for the noise bound and
-// for the security of the ring.
+// Scheme local uses fine steps: S = 13.5 (s = 3/8 for the paper's m̂ = 1296)
+// and A = 1000 with a histogram, and s = 1 without. Scheme sealed uses steps
+// about eight times coarser, because every bit of a score costs a bit of the
+// modulus, and a larger modulus lowers the security of the ring.
 //
 // # Wrapping
 //
 // The norm bounds are constants rather than learnt, because learnt bounds would
-// leak information about the records. For fine steps, then for coarse steps:
+// leak information about the records. Where there are two values, the first is
+// for fine steps and the second for coarse steps:
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
@@ -52,32 +57,34 @@ import (
 //	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
 //	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
-// maxSquare corresponds to a distance of 10.9 from the baseline. Photos of
-// Corel-5k reach 5.5, blank images 6.2. Without a histogram, z has norm 1000
-// before rounding. Fine steps leave shorter vectors unchanged: 0 ≤ Σq²/2 ≤
-// 508,100. Coarse steps lengthen them to 125, so addends lie within 252 of
-// 125²/2.
+// maxSquare corresponds to a distance of 10.9 from the baseline, from which z
+// is measured. Photos of Corel-5k reach 5.5, blank images 6.2. Without a
+// histogram, z has norm 1000 before rounding. Fine steps leave shorter vectors
+// unchanged: 0 ≤ Σq²/2 ≤ 508,100. Coarse steps lengthen them to norm 125, so
+// Σq²/2 lies within 252 of 125²/2.
 //
 // # Error
 //
 // Σ(q−q′)² is exact for the rounded vectors, so copies of a photo have L1
-// distance 0. Rounding moves each difference by at most 1. With D = ‖z−z′‖²/F
-// the L1 part therefore errs by at most 2·√(m̂·D/G) + m̂/G.
+// distance 0. Rounding changes each difference q−q′ by at most 1. With D =
+// ‖z−z′‖²/F, where F squared JL units are one unit of distance, the L1 part
+// errs by at most 2·√(m̂·D/G) + m̂/G.
 //
 // The typical error is smaller. If rounding has mean squares r and r′ per
-// coordinate, it is about √(4D(r+r′)/G) around m̂(r+r′)/G, the same offset for
-// all records. At r = r′ ≈ 1/12, m̂ = 1296 and D = 3 this is 0.0047 around
-// 0.0024, or with coarse steps 0.04 around 0.18.
+// coordinate, the error has mean m̂(r+r′)/G, the same for all records, and a
+// standard deviation of about √(4D(r+r′)/G). At r = r′ ≈ 1/12, m̂ = 1296 and D
+// = 3, these are 0.0024 and 0.0047, or with coarse steps 0.18 and 0.04.
 //
-// b adds at most A/G = 0.011 (coarse 0.096) and the addend 1/G. KL is computed
-// from a/A, which differs from v by less than 1/A per bin.
+// Rounding b adds an error of at most A/G = 0.011 (coarse 0.096), and rounding
+// the addend 1/G. KL is computed from a/A, which differs from v by less than
+// 1/A per bin.
 
-// A layout holds quantisation steps and norm bounds.
+// A layout holds quantisation steps and norm bounds, in the notation above.
 type layout struct {
 	scale                   float64 // S with a histogram, s without
 	histogramSum            int64   // A
 	recordNorm, requestNorm int64
-	minSquare, maxSquare    int64 // bounds of Σq²: a shorter q is lengthened to unitNorm
+	minSquare, maxSquare    int64 // bounds of Σq². A shorter q is lengthened to unitNorm.
 	unitNorm                float64
 	centre, maxAddend       int64
 	logT                    int
@@ -89,7 +96,7 @@ var (
 		centre: 159600, maxAddend: 336000}
 	coarseL1KL = layout{scale: 1.54, histogramSum: 114, recordNorm: 161, requestNorm: 173, maxSquare: 161*161 - 114*114,
 		centre: 2085, maxAddend: 4380, logT: 16, block: lattice.DefaultBlock}
-	// These layouts have no histogram. Narrow blocks suit few dimensions.
+	// These layouts have no histogram. Narrow blocks suit their few dimensions.
 	fineL2   = layout{scale: 1, recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006, centre: 254000, maxAddend: 254100}
 	coarseL2 = layout{scale: 1. / 8, recordNorm: 127, requestNorm: 127, minSquare: 2 * (7812 - 252), maxSquare: 127*127 - 1, unitNorm: 125,
 		centre: 7812, maxAddend: 252, logT: 15, block: 32}
@@ -126,7 +133,8 @@ func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
 // Lattice returns scheme sealed's parameters for these rows. A block width of 0
-// selects the default. logCells is log₂ of the number of records in a row.
+// selects the default. Parameter logCells is log₂ of the number of records in a
+// row.
 func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Params, error) {
 	dim := q.Dim()
 	if logCells > 0 {
@@ -142,14 +150,16 @@ func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Para
 	return p.Balance()
 }
 
-// Fits reports whether a row and addend keep the bounds of scores.
+// Fits reports whether a row and its addend are within the bounds of the
+// layout.
 func (q *Quantiser) Fits(row []int16, addend int64) bool {
 	return squaredNorm(row) <= q.layout.recordNorm*q.layout.recordNorm && addend <= q.layout.maxAddend && addend >= -q.layout.maxAddend
 }
 
 func (q *Quantiser) perLog() float64 { return q.unit / 2 / float64(q.layout.histogramSum) }
 
-// Record lays out a record. It shortens vectors unlike any photograph's.
+// Record lays out a record. It shortens vectors that are longer than any
+// photograph's.
 func (q *Quantiser) Record(z []int16, v []float64) (row []int16, addend int64, err error) {
 	row = make([]int16, q.Dim())
 	square, err := q.bounded(row, z)
@@ -176,7 +186,7 @@ func (q *Quantiser) addend(square int64, a []int16) int64 {
 	return min(max(addend, -q.layout.maxAddend), q.layout.maxAddend)
 }
 
-// Request lays out a request. own converts its scores to distances.
+// Request lays out a request. Result own converts its scores to distances.
 func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err error) {
 	u = make([]int16, q.Dim())
 	square, err := q.bounded(u, z)
@@ -233,12 +243,12 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	return square, nil
 }
 
-// scaled writes scale·z, rounded, and returns its squared norm. If a value
-// overflows int16, the result exceeds every bound.
+// scaled writes scale·z, rounded, and returns its squared norm, which exceeds
+// every bound if a value overflows int16.
 func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
-		// Round half to even, because a quarter of an even z often ends in one
-		// half and rounding away from 0 would accumulate.
+		// Round half to even, because scaled integers often end in one half,
+		// and rounding them all away from 0 would add up.
 		r := int64(math.RoundToEven(float64(x) * scale))
 		row[i] = int16(r)
 		square += r * r
@@ -285,7 +295,7 @@ func fillHistogram(a []int16, v []float64, sum int64) error {
 	return nil
 }
 
-// Dis converts a score to a distance of at least 0.
+// Dis converts a score to a distance, which is at least 0 despite rounding.
 func (q *Quantiser) Dis(score int64, own float64) float64 {
 	return max(0, 2*(float64(score)+own)/q.unit)
 }

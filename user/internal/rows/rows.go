@@ -9,7 +9,7 @@ import (
 	"cpar/kdforest"
 )
 
-// Rows holds plaintext rows consecutively.
+// Rows holds plaintext records, each a vector (row) and an addend.
 type Rows struct {
 	dim     int
 	rows    []int16 // dim values per record
@@ -47,8 +47,8 @@ func (r *Rows) Scores(u []int16, workers int) []int64 {
 	return out
 }
 
-// dot returns an inner product. The norm bounds limit it to 2,101,000, which
-// fits 32 bits.
+// dot returns an inner product. The norm bounds (quantise.go) limit it to
+// 2,101,000, which fits 32 bits.
 func dot(a, b []int16) int32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 int32
@@ -80,8 +80,8 @@ func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 // absent is the score of a record that the request did not cover.
 const absent = math.MaxInt64
 
-// A Bitmap marks removed records. Record i is bit i mod 8 of byte i/8. Its
-// length depends only on the number of records.
+// A Bitmap marks removed records. The bit of record i is bit i mod 8 of byte
+// i/8. The length depends only on the number of records.
 type Bitmap []byte
 
 func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }

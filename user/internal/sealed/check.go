@@ -13,21 +13,22 @@ import (
 
 // Reply checks detect replies that the server invented, altered, reordered,
 // replayed or truncated (Freivalds, "Probabilistic machines can use less
-// running time", 1977). Every group g has a secret number ρ_g modulo Q, and the
-// ledger keeps
+// running time", 1977). The encrypted group g consists of a matrix W_g and
+// addends A_g modulo Q (package lattice). Every group has a secret number ρ_g
+// modulo Q, and the ledger keeps
 //
 //	S = Σ ρ_g·W_g   (the matrix)      T = Σ ρ_g·A_g   (the addends, D times)
 //
-// both modulo Q. With row k of the request R, the reply c is accepted if at
-// every one of the K points
+// both modulo Q, where D is the block width. With row k of the request, R[k],
+// the reply c is accepted if at every one of the K points
 //
 //	Σ ρ_g·c_g[k] = T[k] + ⟨S[k], R[k]⟩ mod Q
 //
 // Correct replies pass because c_g[k] = A_g[k] + ⟨W_g[k], R[k]⟩ holds exactly,
 // without rounding. Suppose a reply has errors e_g[k], not all 0. At a point
 // with e_g[k] ≠ 0, the equation holds for only one value of ρ_g, given the
-// others. Its probability is at most 1.0001/Q (Q has 47 or 48 bits, and ρ is a
-// 64-bit word modulo Q).
+// other ρ. That value has probability at most 1.0001/Q (Q has 47 or 48 bits,
+// and ρ is a 64-bit word modulo Q).
 //
 // Except with that probability, acceptance depends only on correctness, which
 // the server knows before it replies. A rejection reveals nothing about photo,
@@ -35,9 +36,9 @@ import (
 // the server depends on ρ. At least one of r wrong replies passes with
 // probability at most 1.0001·r/(Q − r).
 //
-// ρ_g derives from the key, the index id and the group's number. Refilling the
-// last group or restoring a backup changes a group's records. The sums change
-// accordingly, and the server still does not know ρ.
+// ρ_g derives from the key, the index id and the group's number. If the last
+// group is refilled or a backup is restored, ρ_g stays the same for other
+// records. The sums change accordingly, and the server still does not know ρ.
 type checkSums struct {
 	matrix, addends []uint64
 }
@@ -87,7 +88,7 @@ func (c checkSums) addScaled(p lattice.Params, g *lattice.Group, rho uint64) {
 func (c checkSums) wanted(p lattice.Params, request []byte) []uint64 {
 	words, sums := make([]uint64, p.Words()), make([]uint64, p.Words()/p.Block)
 	lattice.Words(words, request)
-	p.Ring().DotRows(sums, c.matrix, words) // block by block, because a row may be too long
+	p.Ring().DotRows(sums, c.matrix, words) // block by block, because a whole row may be too long for DotRows
 	out := slices.Clone(c.addends)
 	for i, sum := range sums {
 		k := i / p.Blocks()

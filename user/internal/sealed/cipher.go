@@ -23,18 +23,18 @@ import (
 // Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// A cipher encrypts the records of one generation of an index in groups. The
-// outer cipher encrypts the open part, the records outside cells.
+// A cipher encrypts the records of one generation of an index in groups. If
+// there are cells (hidden groups of neighbours), the outer cipher encrypts the
+// open part, the records outside cells.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
 	params lattice.Params
 	key    func() (*Key, error)
-	// rho generates the numbers ρ that check replies. check holds the sums
-	// (check.go).
+	// rho generates the secret numbers ρ that check replies (check.go).
 	rho   *seed.Stream
-	check checkSums
-	// hints is nil until Hold.
+	check checkSums // the sums S and T of check.go
+	// hints, the data for reading replies, is nil until Hold.
 	hints atomic.Pointer[Hints]
 	// clustered encrypts the records in cells. It is nil without cells. The
 	// outer cipher performs Request, Finish and Hold for both.
@@ -120,8 +120,8 @@ func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
 	return check, nil
 }
 
-// schemeBytes returns the size of groups, hints, parameters (stored twice), and
-// sums.
+// schemeBytes returns the size in bytes of groups, hints, parameters (stored
+// twice) and check sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	open, err := q.Lattice(0, false, 0)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *cipher) Clustered() (rows.Clustered, int) {
 
 func (s *cipher) Layout() lattice.Params { return s.params }
 
-// AppendStatic appends the clustered part's sums, which never change.
+// AppendStatic appends the sums for records in cells, which never change.
 func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
 
 func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
@@ -336,7 +336,7 @@ func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*sectionRequest
 	return &sectionRequest{cipher: s, once: once, hints: s.hints.Load(), wanted: s.check.wanted(s.params, q.Matrix)}, q, nil
 }
 
-// checkedScores verifies the reply against the sums and decodes the scores.
+// checkedScores verifies a reply against the check sums and decodes its scores.
 func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
 		return nil, fmt.Errorf("%w: its reply does not belong to this index", cpar.ErrCloud)

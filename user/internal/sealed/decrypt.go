@@ -9,7 +9,8 @@ import (
 )
 
 // Decrypt recovers the vectors and addends of a group, for compaction and
-// removal.
+// removal. W_{g,b} encrypts m_{g,b}, block b of group g, with scale Δ_db,
+// public a_g, secret s_b and noise e_{g,b} (package lattice).
 //
 //	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
 func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
@@ -63,7 +64,8 @@ func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	}
 }
 
-// saturated clips x to int16, so that the noise from a wrong key stays large.
+// saturated clips x to int16. Truncation could make the noise from a wrong key
+// small.
 func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.MaxInt16)) }
 
 // nearest returns the integer nearest to x/2^shift, where x represents a number

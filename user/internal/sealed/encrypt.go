@@ -10,8 +10,9 @@ import (
 	"cpar/internal/seed"
 )
 
-// Encrypt encrypts a group of 1 to K records, each a vector of Dim coordinates
-// and the addend of its score. fresh must serve this group alone (seed.Source).
+// Encrypt encrypts a group of 1 to K records, each with a vector of Dim
+// coordinates and the addend of its score. Secret fresh must be used for this
+// group alone (seed.Source).
 func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
 	p, ring := k.params, k.params.Ring()
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
@@ -65,18 +66,20 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 }
 
 // maskAddends returns D times the evaluations of a_g·s_n restricted to the
-// coefficients 0, D, 2D, ….
+// coefficients 0, D, 2D, …, where D is the block width and s_n the secret of
+// addends.
 func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())
 	ring.DotRows(mask, a, k.addend)
-	// k.addend is in the form of a factor, 2⁶⁴ times s_n.
+	// k.addend is prepared as a factor, 2⁶⁴ times s_n. Scaling by 1 removes
+	// 2⁶⁴.
 	ring.Scale(mask, 1)
 	return mask
 }
 
-// placeRecord writes block b of record i into m_{g,b}, scaled by Δ_db.
-// Coordinate j goes to X^(iD−j), where X^−j is −X^(N−j).
+// placeRecord writes block b of record i into the polynomial m_{g,b}, scaled by
+// Δ_db. Coordinate j goes to X^(iD−j), where X^−j is −X^(N−j).
 func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	from, ring := b*p.Block, p.Ring()
 	for j, x := range v[from:min(from+p.Block, p.Dim)] {
@@ -88,8 +91,8 @@ func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	}
 }
 
-// checkRow requires that a row of several records contains their addends and
-// has no addend itself.
+// checkRow checks the bounds of a row. A row of several records contains their
+// addends and has no addend itself.
 func checkRow(p lattice.Params, v []int16, addend int64) error {
 	fits := func(addend int64) error {
 		if addend > p.Addend || addend < -p.Addend {

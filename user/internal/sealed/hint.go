@@ -9,9 +9,10 @@ import (
 	"cpar/internal/wire"
 )
 
-// Hints are the data that a key needs to read replies: the seed of a_g and Σ_b
-// W_{g,b}·a′_b, rounded, for every group. They derive from public data and are
-// not authenticated, so the holder must verify their digests (user.Owner).
+// Hints are the data that a key needs to read replies. For every group g they
+// hold the seed of its public a_g, and Σ_b W_{g,b}·a′_b, rounded. They derive
+// from public data and are not authenticated, so the holder must verify their
+// digests (user.Owner).
 type Hints struct {
 	params  lattice.Params
 	id      cpar.IndexID
@@ -22,7 +23,7 @@ type Hints struct {
 
 type groupHint struct {
 	seed         [lattice.SeedSize]byte
-	public       [seed.Size]byte // derived from seed, half as costly as expanding a_g
+	public       [seed.Size]byte // derived from seed, at half the cost of expanding a_g
 	first, count int
 	packed       []byte
 }
@@ -92,8 +93,8 @@ func (h *Hints) add(g groupHint) {
 	h.roll = h.roll.Append(g.seed, g.count)
 }
 
-// evaluate writes the D·K evaluations of the hint that decryption needs into
-// dst, by columns.
+// evaluate writes the D evaluations of the hint at each of the K points, which
+// decryption needs, into dst by columns.
 func (g groupHint) evaluate(p lattice.Params, dst []uint64) {
 	p.UnpackHint(dst, g.packed)
 	p.EvaluateColumns(dst)

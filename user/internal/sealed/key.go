@@ -14,12 +14,11 @@ type Key struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
-	// blocks and addend hold the secrets s_1 … s_B and s_n, public holds a′_1 …
-	// a′_B. All are evaluated and in the form of a factor of Ring.MulAdd. The
-	// package comment defines them.
-	blocks [][]uint64
-	addend []uint64
-	public [][]uint64
+	// The polynomials below are stored as their evaluations and prepared as
+	// factors for Ring.MulAdd. The package comment defines them.
+	blocks [][]uint64 // secrets s_1 … s_B of the blocks
+	addend []uint64   // secret s_n of the addends
+	public [][]uint64 // a′_1 … a′_B
 }
 
 func NewKey(master seed.Secret, p lattice.Params, id cpar.IndexID) (*Key, error) {
@@ -43,8 +42,9 @@ func secret(r *lattice.Ring, s seed.Secret) []uint64 {
 	return p
 }
 
-// publicRequest returns a′_1 … a′_B, which are public and fixed per index.
-// Uniform evaluations correspond to a uniform polynomial.
+// publicRequest returns a′_1 … a′_B, which are public and fixed for an index.
+// It draws evaluations, because uniform evaluations correspond to a uniform
+// polynomial.
 func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	r, a := p.Ring(), make([][]uint64, p.Blocks())
 	for b := range a {
@@ -55,8 +55,9 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	return a
 }
 
-// publicGroup fills a with the evaluations of a_g. It expands them from a public
-// seed (publicSeed) by AES in counter mode, as Frodo expands its public matrix.
+// publicGroup fills a with the evaluations of a group's public a_g. It expands
+// them from a public seed (publicSeed) by AES in counter mode, as Frodo expands
+// its public matrix.
 func publicGroup(r *lattice.Ring, a []uint64, public [seed.Size]byte) {
 	uniform(r, seed.New(public), a)
 }

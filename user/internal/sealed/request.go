@@ -9,21 +9,23 @@ import (
 	"cpar/internal/seed"
 )
 
-// OneTimeKey holds the secrets for reading the reply to one request. NewRequest
-// creates the key from a fresh secret.
+// A OneTimeKey holds the secrets for reading the reply to one request.
 type OneTimeKey struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
 	number [lattice.NumberSize]byte
 	used   atomic.Bool
-	// once holds the evaluations of s′ by columns, in the order of hints.
-	// combined holds the evaluations of s_n + Σ_b s_b·(Δ_q·p_b + e′_b).
-	once, combined []uint64
+	// once holds the evaluations of the request's secret s′ by columns, in the
+	// order of hints.
+	once []uint64
+	// combined holds the evaluations of s_n + Σ_b s_b·(Δ_q·p_b + e′_b), where
+	// p_b is block b of the vector and e′_b the noise.
+	combined []uint64
 }
 
-// NewRequest encrypts a vector of Dim coordinates. fresh yields the secret and
-// noise and must serve this request alone (seed.Source).
+// NewRequest encrypts a vector of Dim coordinates. The secret s′ and noise
+// derive from fresh, which must be used for this request alone (seed.Source).
 func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
 	ring := p.Ring()
@@ -39,7 +41,7 @@ func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Re
 	copy(r.Number[:], number[:])
 	q.number = r.Number
 
-	// Multiplying 1 by a factor yields the value behind the factor, here s_n.
+	// k.addend is prepared as a factor. Scaling by 1 turns it back into s_n.
 	w, masked := make([]uint64, ring.N), make([]uint64, ring.N)
 	copy(q.combined, k.addend)
 	ring.Scale(q.combined, 1)
@@ -62,8 +64,8 @@ func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Re
 }
 
 // reflected returns D times the evaluations of the columns s_r[i] = s[iD−r]
-// (see lattice.Params.EvaluateColumns). The factor D matches the Dots at N
-// points to which the product is added.
+// (see lattice.Params.EvaluateColumns), where D is the block width. The inner
+// products to which it is added have the same factor.
 func reflected(p lattice.Params, s []uint64) []uint64 {
 	ring := p.Ring()
 	columns := make([]uint64, ring.N)

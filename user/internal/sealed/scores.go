@@ -9,9 +9,10 @@ import (
 	"cpar/internal/seed"
 )
 
-// Scores decodes a reply into ⟨v, u⟩ + addend for every record, in group order.
-// The key cannot be used again. h must belong to the groups that the server
-// evaluated. workers limits the number of goroutines.
+// Scores decodes a reply into ⟨v, u⟩ + addend for every record with vector v,
+// in group order. The key cannot be used again. Hints h must belong to the
+// groups that the server evaluated. Parameter workers limits the number of
+// goroutines.
 func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)
 	if err != nil {
@@ -66,12 +67,13 @@ func newDecryption(q *OneTimeKey) *decryption {
 	return &decryption{OneTimeKey: q, a: make([]uint64, n), hint: make([]uint64, n), y: make([]uint64, k), masked: make([]uint64, k)}
 }
 
-// phases returns Δ·score + noise for the records of one group: the server's
-// reply plus the evaluations at the K points of
+// phases returns Δ·score + noise for the records of one group (symbols as in
+// package lattice). It adds to the server's reply the evaluations at the K
+// points of
 //
 //	a_g·(s_n + Σ_b s_b·(Δ_q·p_b + e′_b)) + s′·Σ_b W_{g,b}·a′_b
 //
-// transformed back. The next call overwrites the result.
+// and transforms the sum back. The next call overwrites the result.
 func (d *decryption) phases(g groupHint, reply []uint64) []uint64 {
 	p, ring := d.params, d.params.Ring()
 	publicGroup(ring, d.a, g.public)
