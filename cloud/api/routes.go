@@ -120,13 +120,13 @@ func (s *server) register(h huma.API) {
 	handle(s, h, tenant.Delete, operation{"delete-index", http.MethodDelete, cparhttp.PathIndex,
 		"Delete an index", "", "", with(index, cparhttp.CodeNotFound)}, s.delete)
 	// A push must not overwrite another device's push, so it reads the manifest.
-	handle(s, h, anyToken, operation{"get-manifest", get, cparhttp.PathManifest,
+	handle(s, h, anyIndex, operation{"get-manifest", get, cparhttp.PathManifest,
 		"Fetch the active manifest", "", "The manifest", stored}, s.manifest)
 	handle(s, h, tenant.Push, operation{"activate-index", put, cparhttp.PathManifest,
 		"Activate an index whose segments are all uploaded", "The manifest", "", with(pushed, cparhttp.CodeIncomplete)}, s.activate)
 	handle(s, h, tenant.Push, operation{"missing-segments", post, cparhttp.PathMissing,
 		"List the segments of a manifest that are still to be uploaded", "The manifest", "", pushed}, s.missing)
-	handle(s, h, anyToken, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
+	handle(s, h, anyIndex, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
 		"Check whether a segment is stored, uploaded or active", "", "", with(index, cparhttp.CodeNotFound, cparhttp.CodeVersion)}, s.hasSegment)
 	// Deletion by name reads a segment that contains the index's name.
 	handle(s, h, tenant.Annotate|tenant.Delete, operation{"get-segment", get, cparhttp.PathSegment,
@@ -139,6 +139,7 @@ func (s *server) register(h huma.API) {
 		fmt.Sprintf("Answer 1 to %d encrypted requests together", cparhttp.MaxBatch),
 		"Their number (4 bytes), then each request's length (4 bytes) and the request",
 		"The number of replies (4 bytes), then each reply's length (4 bytes) and the reply, in the order of the requests", search}, s.annotateBatch)
+	s.registerAlbums(h, storage)
 }
 
 func (s *server) health(context.Context, *none) (*healthOutput, error) {

@@ -10,7 +10,7 @@
 //
 // A driver sends one request to its provider, once. This package adds retries,
 // timeouts and counters. Every error is one of ErrNotFound, ErrExists, ErrAway
-// and ErrRefused. Names consist of digits, letters and '/'. The object under a
+// and ErrRefused. Names consist of digits, letters and "/._-". The object under a
 // name never changes, so a broken stream can continue where it ended.
 package blob
 
@@ -53,8 +53,9 @@ type Object struct {
 // A driver sends a request to a storage once. Its errors wrap an error of this
 // package and never contain a credential or a signed address.
 type driver interface {
-	// get opens an object at byte from. size is the size of the whole object.
-	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
+	// get opens an object at byte from, up to byte to unless that is 0. size is
+	// the size of the whole object.
+	get(ctx context.Context, name string, from, to int64) (body io.ReadCloser, size int64, err error)
 	// put replaces an object. With ifAbsent it fails with ErrExists if the name
 	// is used.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error

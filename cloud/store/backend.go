@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/internal/indexdir"
 )
 
@@ -48,6 +49,8 @@ type Backend interface {
 	// Open reads the segments that m names, active or not, and checks every
 	// digest. A fault wraps an error of package indexdir.
 	Open(ctx context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
+	// Albums returns the storage of all tenants' albums.
+	Albums() album.Objects
 	Close() error
 }
 

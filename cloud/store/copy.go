@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"cpar"
+	"cpar/cloud/album"
 )
 
 type CopyOptions struct {
@@ -29,7 +31,9 @@ type Copied struct {
 	Bytes    int64
 	Kept     int64 // bytes already present
 	Pruned   int
-	// Damaged lists indexes that could not be copied.
+	Blobs    int // copied
+	Albums   int // whose state was written
+	// Damaged lists indexes and albums that could not be copied completely.
 	Damaged []Info
 }
 
@@ -52,7 +56,44 @@ func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) 
 	if o.Prune && to != nil {
 		err = c.prune(ctx)
 	}
+	if err == nil {
+		err = c.albums(ctx)
+	}
 	return c.Copied, err
+}
+
+// albums copies the albums of all tenants.
+func (c *copying) albums(ctx context.Context) error {
+	tenants, err := c.from.Tenants(ctx)
+	var to album.Objects
+	if c.to != nil {
+		there, e := c.to.Tenants(ctx)
+		err = errors.Join(err, e)
+		tenants = slices.Compact(slices.Sorted(slices.Values(slices.Concat(tenants, there))))
+		to = c.to.Albums()
+	}
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		done, err := album.Copy(ctx, c.from.Albums(), to, tenant, album.CopyOptions{DryRun: c.DryRun, Prune: c.Prune, Lacking: c.Lacking, Verify: c.Verify})
+		if errors.Is(err, album.ErrDamaged) {
+			c.Damaged = append(c.Damaged, Info{Tenant: tenant, Album: "log", Err: err})
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("copying albums: %w", err)
+		}
+		c.Blobs += done.Blobs
+		c.Bytes += done.Bytes
+		c.Kept += done.Kept
+		c.Pruned += done.Pruned
+		c.Albums += done.Changed
+		for _, f := range done.Damaged {
+			c.Damaged = append(c.Damaged, Info{Tenant: tenant, Album: f.Album, Err: fmt.Errorf("%w: blob %s: %w", cpar.ErrCorrupt, f.Name, f.Err)})
+		}
+	}
+	return nil
 }
 
 type copying struct {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/internal/indexdir"
 )
 
@@ -53,6 +54,13 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 			err = errors.Join(err, s.scrubIndex(ctx, k, pace))
 		}
 	}
+	damaged := 0
+	err = errors.Join(err, checkAlbums(ctx, s.backend, pace, func(x Info) {
+		if x.Err != nil {
+			damaged++
+			s.o.Log.Error("an album is damaged; its owner must add the photos again", "tenant", x.Tenant, "album", x.Album, "fault", x.Err)
+		}
+	}, (*album.Store).Scrub))
 	if ctx.Err() != nil {
 		return
 	}
@@ -62,6 +70,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.ScrubDone, s.counts.ScrubRounds = len(keys), s.counts.ScrubRounds+1
+	s.counts.AlbumsDamaged = damaged
 }
 
 // scrubIndex reads one index. The error that it returns is not damage.

@@ -5,7 +5,8 @@
 //	data/gate                 held briefly to activate or to remove segments
 //	data/indexes/<id>/…       one per index, see package indexdir
 //	data/deleted/…            folders about to be removed
-//	data/tenants/<tenant>/…   indexes and deleted of each tenant
+//	data/albums/…             blobs, see package album
+//	data/tenants/<tenant>/…   indexes, deleted and albums of each tenant
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/cloud/shard"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
@@ -35,7 +37,7 @@ import (
 var (
 	// ErrNotFound means that there is no such index or segment. It wraps
 	// cpar.ErrInput.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = album.ErrNotFound
 	// ErrIncomplete means that segments of a manifest must be uploaded again.
 	// It comes wrapped with cpar.ErrInput.
 	ErrIncomplete = errors.New("segments are missing")
@@ -67,6 +69,9 @@ type Options struct {
 	// KeepPending is how long segments that no active manifest names are kept.
 	// The default is a day.
 	KeepPending time.Duration
+	// KeepDeleted is how long deleted blobs stay recoverable. The default is 30
+	// days.
+	KeepDeleted time.Duration
 	// MaxPending bounds a tenant's never activated indexes. A new one replaces
 	// the one with the oldest last upload. The default is 256.
 	MaxPending int
@@ -105,6 +110,8 @@ type Store[T any] struct {
 	closed   bool
 
 	maps mapBudget // of loaded indexes
+
+	albums *album.Store
 }
 
 // Open opens a store in a data folder without reading its contents.
@@ -124,6 +131,7 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.MaxSegmentBytes = cmp.Or(o.MaxSegmentBytes, cpar.MaxSegmentBytes)
 	o.KeepPending = cmp.Or(o.KeepPending, 24*time.Hour)
+	o.KeepDeleted = cmp.Or(o.KeepDeleted, album.KeepDeleted)
 	o.MaxPending = cmp.Or(o.MaxPending, 256)
 	o.MaxLoaded = cmp.Or(o.MaxLoaded, 64)
 	if o.MaxCopied == 0 {
@@ -136,8 +144,13 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.ScrubRate = cmp.Or(o.ScrubRate, 16<<20)
 	o.ScrubEvery = cmp.Or(o.ScrubEvery, time.Hour)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
+	s := &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
+	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Besides: s.indexBytes})
+	return s
 }
+
+// Albums returns the albums of all tenants.
+func (s *Store[T]) Albums() *album.Store { return s.albums }
 
 // Close releases the backend. Open handles stay valid until released.
 func (s *Store[T]) Close() error {
