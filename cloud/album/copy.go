@@ -100,7 +100,11 @@ func (c *copying) look(ctx context.Context) (err error) {
 			if err != nil {
 				return err
 			}
-			if at := strings.LastIndexByte(o.Name, '.'); at > 0 && named[o.Name] == first {
+			n, ok := began(o.Name)
+			if !ok || named[o.Name] != first || !first && n < c.there.Swept {
+				continue // another kind, or about to be removed
+			}
+			if at := strings.LastIndexByte(o.Name, '.'); at > 0 {
 				c.have[o.Name[:at]] = append(c.have[o.Name[:at]], stored{o.Name[at+1:], o.Bytes})
 			}
 		}
