@@ -54,13 +54,18 @@ func (e *entry) encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the log: %w", err)
 	}
-	sum := sha256.Sum256(b)
-	return append(append(b, '\n'), hex.EncodeToString(sum[:])+"\n"...), nil
+	return signed(b), nil
+}
+
+// signed appends a line with the digest of a text.
+func signed(text []byte) []byte {
+	sum := sha256.Sum256(text)
+	return append(append(text, '\n'), hex.EncodeToString(sum[:])+"\n"...)
 }
 
 func decodeEntry(b []byte) (*entry, error) {
-	text, sum, _ := bytes.Cut(b, []byte("\n"))
-	if want := sha256.Sum256(text); string(sum) != hex.EncodeToString(want[:])+"\n" {
+	text, _, _ := bytes.Cut(b, []byte("\n"))
+	if !bytes.Equal(b, signed(bytes.Clone(text))) {
 		return nil, fmt.Errorf("%w: %w: an entry of the log has other bytes than were written", cpar.ErrCorrupt, ErrDamaged)
 	}
 	e := new(entry)
