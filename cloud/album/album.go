@@ -15,17 +15,13 @@
 package album
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"iter"
-	"log/slog"
 	"regexp"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,9 +51,6 @@ var (
 
 // KeepDeleted is the default time for which deleted blobs stay recoverable.
 const KeepDeleted = 30 * 24 * time.Hour
-
-// MaxBytes bounds a blob.
-const MaxBytes = 64 << 20
 
 const (
 	// blobBytes is the quota's charge per blob, as for segments of indexes.
@@ -97,16 +90,8 @@ type Ref struct{ Tenant, Album, Name string }
 
 func (r Ref) String() string { return "blob " + r.Album + "/" + r.Name }
 
-func (r Ref) fail(errs ...error) error {
-	return fmt.Errorf("%v: %w", r, wrap(errs))
-}
-
-func wrap(errs []error) error {
-	err := errs[len(errs)-1]
-	for _, e := range slices.Backward(errs[:len(errs)-1]) {
-		err = fmt.Errorf("%w: %w", e, err)
-	}
-	return err
+func (r Ref) fail(format string, args ...any) error {
+	return fmt.Errorf("%v: "+format, append([]any{r}, args...)...)
 }
 
 var (
@@ -136,7 +121,6 @@ type Options struct {
 	// limits. Besides returns the bytes that its indexes take.
 	Quota   func(tenant string) int64
 	Besides func(ctx context.Context, tenant string) (int64, error)
-	Log     *slog.Logger
 }
 
 // A Store keeps the albums of all tenants. It is safe for concurrent use.
@@ -151,14 +135,14 @@ type Store struct {
 
 // New returns a store. It reads nothing.
 func New(objects Objects, o Options) *Store {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Store{objects: objects, o: o, now: time.Now, logs: map[string]*tenantLog{}}
 }
 
 // Receive copies an object of size bytes from r to w and checks its digest.
 func Receive(w io.Writer, r io.Reader, size int64, sum cpar.Digest) error {
 	h := sha256.New()
-	n, err := io.CopyBuffer(&both{w, h}, io.LimitReader(r, size+1), make([]byte, 128<<10))
+	// A file's ReadFrom would copy in small pieces.
+	n, err := io.CopyBuffer(io.MultiWriter(w, h), io.LimitReader(r, size+1), make([]byte, 128<<10))
 	switch {
 	case err != nil:
 		return fmt.Errorf("receiving a blob: %w", err)
@@ -168,15 +152,4 @@ func Receive(w io.Writer, r io.Reader, size int64, sum cpar.Digest) error {
 		return fmt.Errorf("receiving a blob: %w: its digest is not the announced one", cpar.ErrCorrupt)
 	}
 	return nil
-}
-
-// both hides ReadFrom of a file, which would copy in small pieces.
-type both struct {
-	w io.Writer
-	h hash.Hash
-}
-
-func (b *both) Write(p []byte) (int, error) {
-	b.h.Write(p)
-	return b.w.Write(p)
 }

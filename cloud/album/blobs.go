@@ -27,7 +27,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		return false, err
 	}
 	if old != nil && !slices.Contains(Replaceable, r.Name) {
-		return false, r.fail(cpar.ErrInput, errors.New("only a few blobs may be replaced, and this is none of them"))
+		return false, r.fail("%w: only a few blobs may be replaced, and this is none of them", cpar.ErrInput)
 	}
 	v := &version{SHA256: sum, Bytes: size}
 	end, there, err := s.begin(ctx, r, v, old)
@@ -66,8 +66,8 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 // bytes until end.
 func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) (end func(), there bool, err error) {
 	l := s.log(r.Tenant)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	if err := l.refresh(ctx); err != nil {
 		return nil, false, err
 	}
@@ -95,9 +95,9 @@ func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error
 	case now != nil && now.SHA256 == v.SHA256:
 		return !now.Bad, nil // a damaged one is replaced
 	case old == nil && now != nil:
-		return false, r.fail(cpar.ErrInput, ErrExists)
+		return false, r.fail("%w: %w", cpar.ErrInput, ErrExists)
 	case old != nil && (now == nil || now.SHA256 != *old):
-		return false, r.fail(cpar.ErrInput, ErrChanged)
+		return false, r.fail("%w: %w", cpar.ErrInput, ErrChanged)
 	}
 	return false, nil
 }
@@ -109,7 +109,7 @@ func (s *Store) fits(ctx context.Context, r Ref, st *state, v *version, reserved
 	}
 	const advice = "delete what is no longer needed, and ask the cloud's operator: deleted blobs count until they are purged"
 	if st.versions >= maxVersions {
-		return hint.Add(r.fail(cpar.ErrInput, ErrQuota, fmt.Errorf("%d blobs are stored, deleted ones included", st.versions)), advice)
+		return hint.Add(r.fail("%w: %w: %d blobs are stored, deleted ones included", cpar.ErrInput, ErrQuota, st.versions), advice)
 	}
 	limit := int64(0)
 	if s.o.Quota != nil {
@@ -127,7 +127,7 @@ func (s *Store) fits(ctx context.Context, r Ref, st *state, v *version, reserved
 		taken += besides
 	}
 	if more := v.Bytes + blobBytes; more > limit-taken {
-		return hint.Add(r.fail(cpar.ErrInput, ErrQuota, fmt.Errorf("%d more bytes do not fit; %d of %d are taken", more, taken, limit)), advice)
+		return hint.Add(r.fail("%w: %w: %d more bytes do not fit; %d of %d are taken", cpar.ErrInput, ErrQuota, more, taken, limit), advice)
 	}
 	return nil
 }
@@ -136,8 +136,8 @@ func (s *Store) fits(ctx context.Context, r Ref, st *state, v *version, reserved
 // running uploads included. No upload of this process begins meanwhile.
 func (s *Store) Charge(ctx context.Context, tenant string, f func(bytes int64) error) error {
 	l := s.log(tenant)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	if err := l.refresh(ctx); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *Store) lookup(ctx context.Context, r Ref) (*version, error) {
 		}
 	}
 	if !found {
-		return nil, r.fail(cpar.ErrInput, ErrNotFound)
+		return nil, r.fail("%w: %w", cpar.ErrInput, ErrNotFound)
 	}
 	return &v, nil
 }
@@ -199,7 +199,7 @@ func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length 
 		return Blob{}, nil, err
 	}
 	if v.Bad {
-		return Blob{}, nil, r.fail(cpar.ErrCorrupt, ErrDamaged)
+		return Blob{}, nil, r.fail("%w: %w", cpar.ErrCorrupt, ErrDamaged)
 	}
 	offset, length, err := span(v.blob(r.Name))
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length 
 	}
 	body, err := s.objects.Get(ctx, r.Tenant, v.object(r.Album, r.Name), offset, length)
 	if errors.Is(err, ErrNotFound) {
-		return Blob{}, nil, r.fail(cpar.ErrCorrupt, ErrDamaged, errors.New("its bytes are missing"))
+		return Blob{}, nil, r.fail("%w: %w: its bytes are missing", cpar.ErrCorrupt, ErrDamaged)
 	}
 	return v.blob(r.Name), body, err
 }
@@ -277,7 +277,8 @@ func (s *Store) Known() map[string]Usage {
 
 // An Info describes an album.
 type Info struct {
-	Tenant, Album string
+	Tenant string `json:"tenant,omitempty"`
+	Album  string `json:"album"`
 	Usage
 }
 

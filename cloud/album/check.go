@@ -14,47 +14,16 @@ import (
 // A Fault describes a blob, deleted or not, whose bytes are damaged or missing.
 type Fault struct {
 	Ref
-	Deleted bool
-	Err     error
+	Err error
 }
 
-// Check reads all that a tenant has stored and reports each fault. It calls
-// pace, if not nil, before each read with its maximum length.
-func (s *Store) Check(ctx context.Context, tenant string, pace func(context.Context, int) error, report func(Fault)) error {
-	return s.check(ctx, tenant, pace, func(r Ref, v *version, err error) error {
-		if err != nil {
-			report(Fault{r, !v.live(), err})
-		}
-		return nil
-	})
-}
-
-// Scrub is Check, and also marks faulty blobs, which then answer ErrDamaged
-// until they are put again.
-func (s *Store) Scrub(ctx context.Context, tenant string, pace func(context.Context, int) error, report func(Fault)) error {
-	return s.check(ctx, tenant, pace, func(r Ref, v *version, err error) error {
-		if bad := err != nil; bad != v.Bad {
-			object := v.object(r.Album, r.Name)
-			if err := s.commit(ctx, tenant, func(_ *tenantLog, st *state) (*event, error) {
-				if !st.has(r, v) {
-					return nil, nil
-				}
-				return &event{Mark: object, Bad: bad}, nil
-			}); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			report(Fault{r, !v.live(), err})
-		}
-		return nil
-	})
-}
-
-func (s *Store) check(ctx context.Context, tenant string, pace func(context.Context, int) error, done func(r Ref, v *version, err error) error) error {
+// Check reads all that a tenant has stored and reports each fault. With mark,
+// faulty blobs answer ErrDamaged until they are put again or found whole. Check
+// calls pace, if not nil, before each read with its maximum length.
+func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
 	type item struct {
 		Ref
-		v version
+		version
 	}
 	var list []item
 	if err := s.read(ctx, tenant, func(st *state) error {
@@ -64,22 +33,25 @@ func (s *Store) check(ctx context.Context, tenant string, pace func(context.Cont
 		return err
 	}
 	for _, x := range list {
-		err := s.verify(ctx, x.Ref, &x.v, pace)
-		if err != nil && !errors.Is(err, cpar.ErrCorrupt) {
-			return fmt.Errorf("%v: %w", x.Ref, err)
+		fault := s.verify(ctx, x.Ref, &x.version, pace)
+		if fault != nil && !errors.Is(fault, cpar.ErrCorrupt) {
+			return fmt.Errorf("%v: %w", x.Ref, fault)
 		}
-		if err != nil {
-			// It may have been purged meanwhile.
-			here := false
-			if err := s.read(ctx, tenant, func(st *state) error { here = st.has(x.Ref, &x.v); return nil }); err != nil {
-				return err
-			}
-			if !here {
-				continue
-			}
+		if fault == nil && !(mark && x.Bad) {
+			continue
 		}
-		if err := done(x.Ref, &x.v, err); err != nil {
+		here := false // otherwise it was purged meanwhile
+		if err := s.commit(ctx, tenant, func(_ *tenantLog, st *state) (*event, error) {
+			here = st.has(x.Ref, &x.version)
+			if !here || !mark || x.Bad == (fault != nil) {
+				return nil, nil
+			}
+			return &event{Mark: x.object(x.Album, x.Name), Bad: fault != nil}, nil
+		}); err != nil {
 			return err
+		}
+		if here && fault != nil {
+			report(Fault{x.Ref, fault})
 		}
 	}
 	return nil
@@ -101,27 +73,33 @@ func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context
 		return err
 	}
 	defer body.Close()
+	sum, err := Digest(ctx, body, v.Bytes, pace)
+	if err == nil && sum != v.SHA256 {
+		err = fmt.Errorf("%w: it has other bytes than were uploaded", cpar.ErrCorrupt)
+	}
+	return err
+}
+
+// Digest reads a file of size bytes. It calls pace, if not nil, before each
+// read, with the maximum length of the read.
+func Digest(ctx context.Context, r io.Reader, size int64, pace func(context.Context, int) error) (sum cpar.Digest, err error) {
 	h, buf := sha256.New(), make([]byte, 256<<10)
-	for n := int64(0); ; {
+	for read := int64(0); err == nil; {
 		if pace != nil {
-			err = pace(ctx, int(min(int64(len(buf)), max(v.Bytes-n, 1))))
+			err = pace(ctx, int(min(int64(len(buf)), max(size-read, 1))))
 		} else {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return fmt.Errorf("verifying: %w", err)
+			return sum, fmt.Errorf("verifying: %w", err)
 		}
-		k, err := body.Read(buf)
-		h.Write(buf[:k])
-		if n += int64(k); n > v.Bytes || err == io.EOF {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("verifying: %w: %w", cpar.ErrStorage, err)
-		}
+		var n int
+		n, err = r.Read(buf)
+		h.Write(buf[:n])
+		read += int64(n)
 	}
-	if cpar.Digest(h.Sum(nil)) != v.SHA256 {
-		return fmt.Errorf("%w: it has other bytes than were uploaded", cpar.ErrCorrupt)
+	if err != io.EOF {
+		return sum, fmt.Errorf("verifying: %w: %w", cpar.ErrStorage, err)
 	}
-	return nil
+	return cpar.Digest(h.Sum(nil)), nil
 }

@@ -13,8 +13,18 @@ import (
 	"cpar"
 )
 
-// CopyOptions are those of store.Copy.
-type CopyOptions struct{ DryRun, Prune, Lacking, Verify bool }
+type CopyOptions struct {
+	// DryRun writes nothing. The destination may be nil.
+	DryRun bool
+	// Prune deletes what the source lacks.
+	Prune bool
+	// Lacking skips what the destination has, in any state.
+	Lacking bool
+	// Verify reads existing data instead of trusting their size.
+	Verify bool
+	// Progress, if not nil, is called for each index.
+	Progress func(done, total int)
+}
 
 // Copied counts what Copy did.
 type Copied struct {
@@ -164,7 +174,7 @@ func (c *copying) album(ctx context.Context, album string, blobs []*blob) error 
 				return e
 			case !now.has(r, v): // purged meanwhile
 			case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, ErrNotFound):
-				c.Damaged = append(c.Damaged, Fault{r, !v.live(), err})
+				c.Damaged = append(c.Damaged, Fault{r, err})
 			default:
 				return fmt.Errorf("%v: %w", r, err)
 			}

@@ -179,7 +179,7 @@ func TestCutAtEveryStep(t *testing.T) {
 			if m := got["kopia.maintenance"]; m != "newer" && (n >= 2 || m != was) {
 				t.Errorf("after %d steps: maintenance is %q", n, m)
 			}
-			if err := s.Check(t.Context(), anna, nil, func(f album.Fault) { t.Errorf("%v", f) }); err != nil {
+			if err := s.Check(t.Context(), anna, false, nil, func(f album.Fault) { t.Errorf("%v", f) }); err != nil {
 				t.Error(err)
 			}
 			if _, err := f.Sweep(t.Context(), time.Now().Add(time.Hour), false); err != nil {
@@ -239,7 +239,7 @@ func TestScrubFindsAFlippedByte(t *testing.T) {
 	scrub := func() (faults []album.Fault) {
 		t.Helper()
 		fresh := album.New(f.Albums(), album.Options{})
-		if err := fresh.Scrub(t.Context(), anna, nil, func(f album.Fault) { faults = append(faults, f) }); err != nil {
+		if err := fresh.Check(t.Context(), anna, true, nil, func(f album.Fault) { faults = append(faults, f) }); err != nil {
 			t.Fatal(err)
 		}
 		return faults
@@ -321,7 +321,7 @@ func TestWrongClocksLoseNothing(t *testing.T) {
 			}
 			slow.after = func() {}
 			mustPut(t, album.New(slow, album.Options{}), "c")
-			if err := s.Check(t.Context(), anna, nil, func(f album.Fault) { t.Error(f) }); err != nil {
+			if err := s.Check(t.Context(), anna, false, nil, func(f album.Fault) { t.Error(f) }); err != nil {
 				t.Error(err)
 			}
 			// A clock behind the earlier events purges nothing early.

@@ -98,11 +98,10 @@ func (e *entry) check() error {
 
 // A tenantLog is the log of a tenant and the state after its last known entry.
 type tenantLog struct {
-	objects Objects
-	tenant  string
-	now     func() time.Time
+	*Store
+	tenant string
 
-	mu sync.Mutex // held while reading or writing the log; locked before view
+	turn sync.Mutex // held while reading or writing the log; locked before view
 
 	view     sync.RWMutex // guards the fields below
 	state    *state       // nil until loaded
@@ -118,7 +117,7 @@ func (s *Store) log(tenant string) *tenantLog {
 	defer s.mu.Unlock()
 	l := s.logs[tenant]
 	if l == nil {
-		l = &tenantLog{objects: s.objects, tenant: tenant, now: func() time.Time { return s.now() }}
+		l = &tenantLog{Store: s, tenant: tenant}
 		s.logs[tenant] = l
 	}
 	l.used = time.Now()
@@ -143,8 +142,8 @@ func (s *Store) Unload(since time.Time) {
 // not use the store.
 func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) error {
 	l := s.log(tenant)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	if err := l.refresh(ctx); err != nil {
 		return err
 	}
@@ -156,8 +155,8 @@ func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) e
 // nothing.
 func (s *Store) commit(ctx context.Context, tenant string, prepare func(*tenantLog, *state) (*event, error)) error {
 	l := s.log(tenant)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	for range races {
 		if err := l.refresh(ctx); err != nil {
 			return err
@@ -201,7 +200,7 @@ func (l *tenantLog) apply(e *event) {
 }
 
 // refresh applies the entries that other processes have written. The caller
-// holds mu.
+// holds turn.
 func (l *tenantLog) refresh(ctx context.Context) error {
 	if l.state == nil || time.Since(l.checked) > trusted {
 		return l.load(ctx)
@@ -255,7 +254,7 @@ func entrySeq(name string) (uint64, bool) {
 	return n, err == nil && len(digits) == 20
 }
 
-// load replays the log from its last state. The caller holds mu.
+// load replays the log from its last state. The caller holds turn.
 func (l *tenantLog) load(ctx context.Context) error {
 	_, last, err := l.entries(ctx)
 	if err != nil {

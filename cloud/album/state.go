@@ -250,13 +250,13 @@ func (s *state) put(e *event) {
 
 // Usage describes what is stored in an album, or in all of a tenant.
 type Usage struct {
-	Albums       int
-	Blobs        int
-	Bytes        int64
-	Deleted      int // recoverable blobs
-	DeletedBytes int64
-	OldestDelete time.Time
-	Damaged      int
+	Albums       int       `json:"-"`
+	Blobs        int       `json:"blobs"`
+	Bytes        int64     `json:"bytes"`
+	Deleted      int       `json:"deleted_blobs"` // recoverable
+	DeletedBytes int64     `json:"deleted_bytes"`
+	OldestDelete time.Time `json:"oldest_deletion,omitzero"`
+	Damaged      int       `json:"damaged_blobs"`
 }
 
 func (u *Usage) add(v *version) {
@@ -273,11 +273,6 @@ func (u *Usage) add(v *version) {
 	if u.OldestDelete.IsZero() || v.deleted().Before(u.OldestDelete) {
 		u.OldestDelete = v.deleted()
 	}
-}
-
-// Charged returns the bytes that the quota counts.
-func (u Usage) Charged() int64 {
-	return u.Bytes + u.DeletedBytes + blobBytes*int64(u.Blobs+u.Deleted)
 }
 
 func (s *state) usage() Usage {

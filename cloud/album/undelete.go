@@ -11,15 +11,16 @@ import (
 
 // An Undeletion describes what Undelete did to an album.
 type Undeletion struct {
-	Tenant, Album string
+	Tenant string `json:"tenant,omitempty"`
+	Album  string `json:"album"`
 	// Restored counts blobs that are live again. Aside counts blobs stored or
 	// replaced since, which are now deleted and stay recoverable.
-	Restored      int
-	RestoredBytes int64
-	Aside         int
-	AsideBytes    int64
+	Restored      int   `json:"restored_blobs"`
+	RestoredBytes int64 `json:"restored_bytes"`
+	Aside         int   `json:"set_aside_blobs"`
+	AsideBytes    int64 `json:"set_aside_bytes"`
 	// Back reverts the call: Undelete to this time yields the album before it.
-	Back time.Time
+	Back time.Time `json:"back"`
 }
 
 // Undelete makes an album what it was at a time. It deletes nothing for good.

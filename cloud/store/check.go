@@ -68,13 +68,12 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 			report(*f)
 		}
 	}
-	return checkAlbums(ctx, b, nil, report, (*album.Store).Check)
+	return checkAlbums(ctx, b, false, nil, report)
 }
 
 // checkAlbums checks the albums of all tenants and reports each, with its first
 // fault.
-func checkAlbums(ctx context.Context, b Backend, pace func(context.Context, int) error, report func(Info),
-	check func(*album.Store, context.Context, string, func(context.Context, int) error, func(album.Fault)) error) error {
+func checkAlbums(ctx context.Context, b Backend, mark bool, pace func(context.Context, int) error, report func(Info)) error {
 	tenants, err := b.Tenants(ctx)
 	if err != nil {
 		return err
@@ -82,7 +81,7 @@ func checkAlbums(ctx context.Context, b Backend, pace func(context.Context, int)
 	for _, tenant := range tenants {
 		s := album.New(b.Albums(), album.Options{})
 		first := map[string]error{}
-		err := check(s, ctx, tenant, pace, func(f album.Fault) {
+		err := s.Check(ctx, tenant, mark, pace, func(f album.Fault) {
 			if first[f.Album] == nil {
 				first[f.Album] = fmt.Errorf("%w: blob %s: %w", cpar.ErrCorrupt, f.Name, f.Err)
 			}

@@ -12,18 +12,7 @@ import (
 	"cpar/cloud/album"
 )
 
-type CopyOptions struct {
-	// DryRun writes nothing. The destination may be nil.
-	DryRun bool
-	// Prune deletes indexes that the source lacks.
-	Prune bool
-	// Lacking skips indexes that the destination has, in any generation.
-	Lacking bool
-	// Verify reads existing segments instead of trusting their size.
-	Verify bool
-	// Progress, if not nil, is called for each index.
-	Progress func(done, total int)
-}
+type CopyOptions = album.CopyOptions
 
 type Copied struct {
 	Indexes  int // in both backends afterwards
@@ -76,7 +65,7 @@ func (c *copying) albums(ctx context.Context) error {
 		return err
 	}
 	for _, tenant := range tenants {
-		done, err := album.Copy(ctx, c.from.Albums(), to, tenant, album.CopyOptions{DryRun: c.DryRun, Prune: c.Prune, Lacking: c.Lacking, Verify: c.Verify})
+		done, err := album.Copy(ctx, c.from.Albums(), to, tenant, c.CopyOptions)
 		if errors.Is(err, album.ErrDamaged) {
 			c.Damaged = append(c.Damaged, Info{Tenant: tenant, Album: "log", Err: err})
 			continue

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"cpar"
-	"cpar/cloud/album"
 	"cpar/internal/indexdir"
 )
 
@@ -55,12 +54,12 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 		}
 	}
 	damaged := 0
-	err = errors.Join(err, checkAlbums(ctx, s.backend, pace, func(x Info) {
+	err = errors.Join(err, checkAlbums(ctx, s.backend, true, pace, func(x Info) {
 		if x.Err != nil {
 			damaged++
 			s.o.Log.Error("an album is damaged; its owner must add the photos again", "tenant", x.Tenant, "album", x.Album, "fault", x.Err)
 		}
-	}, (*album.Store).Scrub))
+	}))
 	if ctx.Err() != nil {
 		return
 	}

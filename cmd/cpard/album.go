@@ -59,7 +59,7 @@ func (f *albumFlags) with(ctx context.Context, do func(*album.Store, []album.Inf
 			return err
 		}
 		s := album.New(b.Albums(), album.Options{})
-		var list []album.Info
+		list := []album.Info{}
 		for _, tenant := range tenants {
 			if f.tenant != "" && tenant != id {
 				continue
@@ -91,18 +91,6 @@ func (f *albumFlags) id() (string, error) {
 	return "", err
 }
 
-// A shownAlbum is an album in the JSON output of list.
-type shownAlbum struct {
-	Tenant       string    `json:"tenant,omitempty"`
-	Album        string    `json:"album"`
-	Blobs        int       `json:"blobs"`
-	Bytes        int64     `json:"bytes"`
-	Deleted      int       `json:"deleted_blobs"`
-	DeletedBytes int64     `json:"deleted_bytes"`
-	Oldest       time.Time `json:"oldest_deletion,omitzero"`
-	Damaged      int       `json:"damaged_blobs"`
-}
-
 func newAlbumList() *cobra.Command {
 	var f albumFlags
 	c := &cobra.Command{
@@ -113,14 +101,10 @@ func newAlbumList() *cobra.Command {
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.with(c.Context(), func(_ *album.Store, list []album.Info) error {
-				out := []shownAlbum{}
-				for _, x := range list {
-					out = append(out, shownAlbum{x.Tenant, x.Album, x.Blobs, x.Bytes, x.Deleted, x.DeletedBytes, x.OldestDelete, x.Damaged})
-				}
 				if f.asJSON {
-					return printAsJSON(c.OutOrStdout(), map[string]any{"albums": out})
+					return printAsJSON(c.OutOrStdout(), map[string]any{"albums": list})
 				}
-				return printAlbums(c.OutOrStdout(), out)
+				return printAlbums(c.OutOrStdout(), list)
 			})
 		},
 	}
@@ -128,7 +112,7 @@ func newAlbumList() *cobra.Command {
 	return c
 }
 
-func printAlbums(w io.Writer, list []shownAlbum) error {
+func printAlbums(w io.Writer, list []album.Info) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "no albums")
 		return err
@@ -143,17 +127,6 @@ func printAlbums(w io.Writer, list []shownAlbum) error {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s%s\n", x.Tenant, x.Album, x.Blobs, humanize.Bytes(uint64(x.Bytes)), x.Deleted, humanize.Bytes(uint64(x.DeletedBytes)), damaged)
 	}
 	return t.Flush()
-}
-
-// undeleted is the JSON output of undelete for an album.
-type undeleted struct {
-	Tenant        string    `json:"tenant,omitempty"`
-	Album         string    `json:"album"`
-	Restored      int       `json:"restored_blobs"`
-	RestoredBytes int64     `json:"restored_bytes"`
-	Aside         int       `json:"set_aside_blobs"`
-	AsideBytes    int64     `json:"set_aside_bytes"`
-	Back          time.Time `json:"back"`
 }
 
 func newAlbumUndelete() *cobra.Command {
@@ -179,13 +152,13 @@ It refuses a time from which blobs have been purged (serve --keep-deleted).`,
 				if err := oneTenant(list); err != nil {
 					return err
 				}
-				out := []undeleted{}
+				out := []album.Undeletion{}
 				for _, x := range list {
 					u, err := s.Undelete(c.Context(), x.Tenant, x.Album, to, dry)
 					if err != nil {
 						return err
 					}
-					out = append(out, undeleted(u))
+					out = append(out, u)
 				}
 				if f.asJSON {
 					return printAsJSON(c.OutOrStdout(), map[string]any{"albums": out, "dry_run": dry})
@@ -217,7 +190,7 @@ func oneTenant(list []album.Info) error {
 	return hint.Add(fmt.Errorf("%w: %d tenants have albums: %s", cpar.ErrInput, len(tenants), strings.Join(tenants, ", ")), "name one: --tenant %s", tenants[0])
 }
 
-func printUndeleted(w io.Writer, list []undeleted, dry bool) error {
+func printUndeleted(w io.Writer, list []album.Undeletion, dry bool) error {
 	does := "restored"
 	if dry {
 		does = "would restore"
