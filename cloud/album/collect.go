@@ -79,7 +79,7 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 		if err = s.commit(ctx, tenant, func(l *tenantLog, st *state) (*event, error) {
 			until := uint64(0)
 			for _, o := range old {
-				// A larger number comes from a copy of another log.
+				// A larger number comes from a copy that has not ended.
 				if n, _ := began(o.Name); n <= l.seq {
 					until = max(until, n+1)
 				}

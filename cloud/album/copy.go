@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
+	"io"
 
 	"cpar"
 )
@@ -31,193 +29,143 @@ type Copied struct {
 	Blobs   int // copied
 	Bytes   int64
 	Kept    int64 // bytes already present
-	Pruned  int   // albums
-	Changed int   // albums whose state was written
+	States  int   // written
+	Pruned  int   // blobs
 	Damaged []Fault
 }
 
 // Copy copies a tenant's albums, with the deleted blobs, from one storage to
-// another. from may be in use. Each album is copied as it was at one moment. to
-// may be nil in a dry run.
+// another: first the objects, then the state that names them. from may be in
+// use. to may be nil in a dry run.
 func Copy(ctx context.Context, from, to Objects, tenant string, o CopyOptions) (Copied, error) {
-	c := copying{CopyOptions: o, tenant: tenant, from: New(from, Options{})}
-	src, err := c.from.current(ctx, tenant)
-	if err != nil {
-		return c.Copied, err
-	}
+	c := copying{CopyOptions: o, from: New(from, Options{}).log(tenant)}
 	if to != nil {
-		c.to = New(to, Options{})
+		c.to = New(to, Options{}).log(tenant)
 	}
-	if err := c.look(ctx); err != nil {
-		return c.Copied, err
-	}
-	for _, album := range slices.Sorted(maps.Keys(src.Albums)) {
-		if c.there.Albums[album] != nil && o.Lacking {
-			continue
-		}
-		err := c.album(ctx, album, src.Albums[album])
-		for try := 0; errors.Is(err, ErrBusy) && try < races; try++ {
-			if err = c.look(ctx); err == nil {
-				err = c.album(ctx, album, src.Albums[album])
-			}
-		}
-		if err != nil {
-			return c.Copied, err
+	err := errPurged
+	for try := 0; errors.Is(err, errPurged) && try < races; try++ {
+		c.Copied = Copied{}
+		if err = c.from.refresh(ctx); err == nil {
+			err = c.copy(ctx)
 		}
 	}
-	for album := range c.there.Albums {
-		if src.Albums[album] == nil && o.Prune {
-			c.Pruned++
-			if err := c.write(ctx, &event{Album: album, Drop: true}); err != nil {
-				return c.Copied, err
-			}
-		}
-	}
-	return c.Copied, nil
+	return c.Copied, err
 }
+
+// errPurged means that a collection at the source has overtaken the copy.
+var errPurged = fmt.Errorf("%w: %w: blobs are purged meanwhile", cpar.ErrStorage, ErrBusy)
 
 type copying struct {
 	CopyOptions
 	Copied
-	tenant   string
-	from, to *Store
-	// there is the state of the destination, and have its objects: keys by the
-	// rest of the name. Keys of the source mean nothing there.
-	there *state
-	have  map[string][]stored
+	from, to *tenantLog
 }
 
-type stored struct {
-	key   string
-	bytes int64
-}
-
-// look reads the destination. Objects that its state names come first.
-func (c *copying) look(ctx context.Context) (err error) {
-	c.there, c.have = newState(), map[string][]stored{}
-	if c.to == nil {
+func (c *copying) copy(ctx context.Context) error {
+	there := newState()
+	if c.to != nil {
+		if err := c.to.refresh(ctx); err != nil {
+			return err
+		}
+		there = c.to.state
+	}
+	a, err1 := json.Marshal(c.from.state.Albums)
+	b, err2 := json.Marshal(there.Albums)
+	same := bytes.Equal(a, b)
+	if err := errors.Join(err1, err2); err != nil || !same && (c.Lacking && len(there.Albums) > 0 || !c.Prune && len(c.from.state.Albums) == 0) {
+		return err
+	}
+	if err := c.objects(ctx); err != nil || same {
+		return err
+	}
+	if c.States++; c.DryRun {
 		return nil
 	}
-	if c.there, err = c.to.current(ctx, c.tenant); err != nil {
+	if err := c.to.commit(ctx, c.to.tenant, func(l *tenantLog, _ *state) (*event, error) {
+		return &event{Restore: c.from.state}, nil
+	}); err != nil {
 		return err
 	}
-	named, err := c.to.named(ctx, c.tenant)
-	if err != nil {
+	// A collection may have removed objects that nothing named yet.
+	copied := c.Copied
+	err := c.objects(ctx)
+	c.Copied = copied
+	if err != nil || c.Lacking {
 		return err
 	}
-	for _, first := range []bool{true, false} {
-		for o, err := range c.to.objects.List(ctx, c.tenant, "") {
+	// Only a storage that is served needs the entries before.
+	list, last, err := c.to.entries(ctx)
+	for _, o := range list {
+		if err == nil && o.Name < entryName(last) {
+			err = c.to.objects.Delete(ctx, c.to.tenant, o.Name)
+		}
+	}
+	return err
+}
+
+// objects copies the objects that the state names and that the destination
+// lacks.
+func (c *copying) objects(ctx context.Context) (err error) {
+	have := map[string]int64{}
+	if c.to != nil {
+		for o, err := range c.to.objects.List(ctx, c.to.tenant, "") {
 			if err != nil {
 				return err
 			}
-			n, ok := began(o.Name)
-			if !ok || named[o.Name] != first || !first && n < c.there.Swept {
-				continue // another kind, or about to be removed
-			}
-			if at := strings.LastIndexByte(o.Name, '.'); at > 0 {
-				c.have[o.Name[:at]] = append(c.have[o.Name[:at]], stored{o.Name[at+1:], o.Bytes})
+			if _, isEntry := entrySeq(o.Name); !isEntry {
+				have[o.Name] = o.Bytes
 			}
 		}
 	}
-	return nil
-}
-
-// current returns a tenant's state, which belongs to the caller.
-func (s *Store) current(ctx context.Context, tenant string) (st *state, err error) {
-	err = s.read(ctx, tenant, func(now *state) error {
-		b, err := json.Marshal(now)
-		if err == nil {
-			st = newState()
-			err = json.Unmarshal(b, st)
+	c.from.state.all(func(album string, b *blob, v *version) {
+		r, object := Ref{c.from.tenant, album, b.Name}, v.object(album, b.Name)
+		size, there := have[object]
+		delete(have, object)
+		if there = there && size == v.Bytes; there && c.Verify && err == nil {
+			there = c.to.verify(ctx, r, v, nil) == nil
 		}
-		return err
-	})
-	return st, err
-}
-
-// write commits an event at the destination. Like a put, an import fails with
-// ErrBusy if a collection there may have removed some of its objects.
-func (c *copying) write(ctx context.Context, e *event) error {
-	if !c.DryRun {
-		if err := c.to.commit(ctx, c.tenant, func(_ *tenantLog, st *state) (*event, error) {
-			for _, b := range e.Import {
-				for _, v := range b.Versions {
-					object := v.object(e.Album, b.Name)
-					if n, _ := began(object); n < st.Swept && !st.has(Ref{Album: e.Album, Name: b.Name}, v) {
-						return nil, fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy)
-					}
-				}
-			}
-			return e, nil
-		}); err != nil {
-			return err
-		}
-	}
-	c.Changed++
-	return nil
-}
-
-func (c *copying) album(ctx context.Context, album string, blobs []*blob) error {
-	var whole []*blob
-	for _, b := range blobs {
-		r, kept := Ref{c.tenant, album, b.Name}, &blob{Name: b.Name}
-		for _, v := range b.Versions {
-			there := *v
-			err := c.version(ctx, r, v, &there)
-			if err == nil {
-				kept.Versions = append(kept.Versions, &there)
-				continue
-			}
-			now, e := c.from.current(ctx, c.tenant)
-			switch {
-			case e != nil:
-				return e
-			case !now.has(r, v): // purged meanwhile
-			case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, ErrNotFound):
-				c.Damaged = append(c.Damaged, Fault{r, err})
-			default:
-				return fmt.Errorf("%v: %w", r, err)
-			}
-		}
-		if len(kept.Versions) > 0 {
-			whole = append(whole, kept)
-		}
-	}
-	a, err1 := json.Marshal(whole)
-	b, err2 := json.Marshal(c.there.Albums[album])
-	if bytes.Equal(a, b) || len(whole) == 0 {
-		return errors.Join(err1, err2)
-	}
-	return c.write(ctx, &event{Album: album, Import: whole})
-}
-
-// version copies an object unless the destination has it, and sets its key
-// there.
-func (c *copying) version(ctx context.Context, r Ref, v, there *version) error {
-	there.Bad, there.Key = false, ""
-	stem := strings.TrimSuffix(there.object(r.Album, r.Name), ".")
-	for i, o := range c.have[stem] {
-		there.Key = o.key
-		if o.bytes == v.Bytes && (!c.Verify || c.to.verify(ctx, r, there, nil) == nil) {
-			c.have[stem] = slices.Delete(c.have[stem], i, i+1) // each version has its own
+		if there {
 			c.Kept += v.Bytes
-			return nil
+		} else if err == nil {
+			err = c.object(ctx, r, object, v)
+		}
+	})
+	for object := range have {
+		if !c.Prune || err != nil {
+			break
+		}
+		if c.Pruned++; !c.DryRun {
+			err = c.to.objects.Delete(ctx, c.to.tenant, object)
 		}
 	}
+	return err
+}
+
+func (c *copying) object(ctx context.Context, r Ref, object string, v *version) error {
+	var err error
 	if !c.DryRun {
-		l := c.to.log(c.tenant)
-		there.Key = newKey(l.seq)
-		body, err := c.from.objects.Get(ctx, c.tenant, v.object(r.Album, r.Name), 0, -1)
-		if err != nil {
-			return err
-		}
-		defer body.Close()
-		if err := c.to.objects.Put(ctx, c.tenant, there.object(r.Album, r.Name), v.Bytes, v.SHA256, body); err != nil {
-			return err
+		var body io.ReadCloser
+		if body, err = c.from.objects.Get(ctx, r.Tenant, object, 0, -1); err == nil {
+			err = c.to.objects.Put(ctx, r.Tenant, object, v.Bytes, v.SHA256, body)
+			body.Close()
 		}
 	}
-	c.Blobs++
-	c.Bytes += v.Bytes
+	switch {
+	case err == nil:
+		c.Blobs++
+		c.Bytes += v.Bytes
+	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, ErrNotFound):
+		named, e := New(c.from.objects, Options{}).named(ctx, r.Tenant)
+		if e != nil {
+			return e
+		}
+		if !named[object] {
+			return errPurged
+		}
+		c.Damaged = append(c.Damaged, Fault{r, err})
+	default:
+		return fmt.Errorf("%v: %w", r, err)
+	}
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,25 +74,12 @@ func decodeEntry(b []byte) (*entry, error) {
 	if e.Version != entryVersion {
 		return nil, fmt.Errorf("%w: an entry of version %d; this program reads %d", cpar.ErrVersion, e.Version, entryVersion)
 	}
-	if e.State != nil {
-		e.State.count()
-	}
-	return e, e.check()
-}
-
-// check refuses versions that were never live.
-func (e *entry) check() error {
-	all := &state{Albums: map[string][]*blob{e.Event.Album: e.Event.Import}}
-	if e.State != nil {
-		maps.Copy(all.Albums, e.State.Albums)
-	}
-	fault := error(nil)
-	all.all(func(_ string, _ *blob, v *version) {
-		if len(v.Live) == 0 {
-			fault = fmt.Errorf("%w: %w: a version in the log was never live", cpar.ErrCorrupt, ErrDamaged)
+	for _, st := range []*state{e.State, e.Event.Restore} {
+		if st != nil && !st.count() {
+			return nil, fmt.Errorf("%w: %w: a version in the log was never live", cpar.ErrCorrupt, ErrDamaged)
 		}
-	})
-	return fault
+	}
+	return e, nil
 }
 
 // A tenantLog is the log of a tenant and the state after its last known entry.
@@ -226,7 +212,7 @@ func (l *tenantLog) entry(ctx context.Context, seq uint64) (*entry, error) {
 	defer r.Close()
 	b, err := io.ReadAll(io.LimitReader(r, maxEntry))
 	if err != nil {
-		return nil, fmt.Errorf("reading the log: %w", err)
+		return nil, fmt.Errorf("reading the log: %w: %w", cpar.ErrStorage, err)
 	}
 	e, err := decodeEntry(b)
 	if err != nil {
@@ -256,12 +242,16 @@ func entrySeq(name string) (uint64, bool) {
 
 // load replays the log from its last state. The caller holds turn.
 func (l *tenantLog) load(ctx context.Context) error {
-	_, last, err := l.entries(ctx)
+	list, last, err := l.entries(ctx)
 	if err != nil {
 		return err
 	}
 	first := max(last/snapshotEvery*snapshotEvery, 1)
-	found := make([]*entry, last+1-min(first, last+1))
+	if len(list) > 0 { // a backup begins later
+		lowest, _ := entrySeq(list[0].Name)
+		first = max(first, lowest)
+	}
+	found := make([]*entry, last+1-first)
 	group, each := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i := range found {
@@ -278,7 +268,7 @@ func (l *tenantLog) load(ctx context.Context) error {
 	}
 	st := newState()
 	for i, e := range found {
-		if i == 0 && first > 1 {
+		if i == 0 && first > 1 && e.Event.Restore == nil {
 			if st = e.State; st == nil {
 				return fmt.Errorf("%w: %w: entry %d of the log lacks the state", cpar.ErrCorrupt, ErrDamaged, first)
 			}

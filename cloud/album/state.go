@@ -58,9 +58,8 @@ type event struct {
 	Put      *version  `json:"put,omitempty"`
 	Delete   bool      `json:"delete,omitempty"`
 	Undelete time.Time `json:"undelete,omitzero"`
-	Import   []*blob   `json:"import,omitempty"` // replaces the album
-	Drop     bool      `json:"drop,omitempty"`   // removes the album
-	Purge    []string  `json:"purge,omitempty"`  // objects
+	Restore  *state    `json:"restore,omitempty"` // replaces everything
+	Purge    []string  `json:"purge,omitempty"`   // objects
 	Sweep    uint64    `json:"sweep,omitempty"`
 	Mark     string    `json:"mark,omitempty"` // an object
 	Bad      bool      `json:"bad,omitempty"`  // its mark
@@ -150,10 +149,17 @@ func (s *state) all(f func(album string, b *blob, v *version)) {
 	}
 }
 
-// count computes the sums of a decoded state.
-func (s *state) count() {
-	s.charged, s.versions = 0, 0
-	s.all(func(_ string, _ *blob, v *version) { s.add(v, 1) })
+// count computes the sums of a decoded state. It reports whether the state is
+// sound: every version was live.
+func (s *state) count() bool {
+	sound := s.Albums != nil
+	s.all(func(_ string, _ *blob, v *version) {
+		sound = sound && v != nil && len(v.Live) > 0
+		if sound {
+			s.add(v, 1)
+		}
+	})
+	return sound
 }
 
 func (s *state) add(v *version, sign int64) {
@@ -185,6 +191,10 @@ func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 func (s *state) apply(e *event) {
 	s.Last = e.At
 	switch {
+	case e.Restore != nil:
+		swept := s.Swept
+		*s = *e.Restore
+		s.Last, s.Swept = e.At, swept
 	case e.Put != nil:
 		s.put(e)
 	case e.Delete:
@@ -204,12 +214,6 @@ func (s *state) apply(e *event) {
 				then.Live = append(then.Live, span{From: e.At})
 			}
 		}
-	case e.Import != nil || e.Drop:
-		delete(s.Albums, e.Album)
-		if e.Import != nil {
-			s.Albums[e.Album] = e.Import
-		}
-		s.count()
 	case e.Purge != nil:
 		purged := map[string]bool{}
 		for _, o := range e.Purge {

@@ -21,7 +21,9 @@ type Copied struct {
 	Kept     int64 // bytes already present
 	Pruned   int
 	Blobs    int // copied
-	Albums   int // whose state was written
+	States   int // of albums, written
+	// PrunedBlobs counts blobs of albums.
+	PrunedBlobs int
 	// Damaged lists indexes and albums that could not be copied completely.
 	Damaged []Info
 }
@@ -76,8 +78,8 @@ func (c *copying) albums(ctx context.Context) error {
 		c.Blobs += done.Blobs
 		c.Bytes += done.Bytes
 		c.Kept += done.Kept
-		c.Pruned += done.Pruned
-		c.Albums += done.Changed
+		c.PrunedBlobs += done.Pruned
+		c.States += done.States
 		for _, f := range done.Damaged {
 			c.Damaged = append(c.Damaged, Info{Tenant: tenant, Album: f.Album, Err: fmt.Errorf("%w: blob %s: %w", cpar.ErrCorrupt, f.Name, f.Err)})
 		}

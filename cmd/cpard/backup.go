@@ -162,7 +162,7 @@ func (x copied) print(w io.Writer, done store.Copied) error {
 			damaged = append(damaged, checked{Tenant: d.Tenant, ID: d.ID, Album: d.Album, Damage: d.Err.Error()})
 		}
 		return printAsJSON(w, map[string]any{"indexes": done.Indexes, "segments": done.Segments, "blobs": done.Blobs, "bytes": done.Bytes,
-			"bytes_kept": done.Kept, "pruned": done.Pruned, "damaged": damaged, "dry_run": x.DryRun})
+			"bytes_kept": done.Kept, "pruned": done.Pruned, "pruned_blobs": done.PrunedBlobs, "damaged": damaged, "dry_run": x.DryRun})
 	}
 	verb := x.did
 	if x.DryRun {
@@ -171,6 +171,9 @@ func (x copied) print(w io.Writer, done store.Copied) error {
 	pruned := ""
 	if done.Pruned > 0 {
 		pruned = fmt.Sprintf("; %s deleted there", indexes(done.Pruned))
+	}
+	if done.PrunedBlobs > 0 {
+		pruned = fmt.Sprintf("; %s and %d blobs deleted there", indexes(done.Pruned), done.PrunedBlobs)
 	}
 	for _, d := range done.Damaged {
 		if _, err := fmt.Fprintf(w, "%s  damaged: %v\n", named(d), d.Err); err != nil {
