@@ -260,6 +260,31 @@ func TestRaces(t *testing.T) {
 	}
 }
 
+// Uploads that fit one after the other are not refused because of each other's
+// ended reservations.
+func TestReservationsEndWithTheCommit(t *testing.T) {
+	_, f := openData(t)
+	slow := &between{Objects: f.Albums(), after: func() {}}
+	s := album.New(slow, album.Options{Quota: func(string) int64 { return 2 * (1000 + 4096) }})
+	var group sync.WaitGroup
+	first := make(chan struct{})
+	slow.entry = func() { // the first upload is committed, and has not returned
+		close(first)
+		slow.entry = nil
+		time.Sleep(10 * time.Millisecond)
+	}
+	group.Go(func() {
+		if _, err := put(t.Context(), s, ref("a"), make([]byte, 1000), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	<-first
+	if _, err := put(t.Context(), s, ref("b"), make([]byte, 1000), nil); err != nil {
+		t.Errorf("the second of two that fit: %v", err)
+	}
+	group.Wait()
+}
+
 // Two routers never exceed the quota together, and a blob that fits beside all
 // others is stored.
 func TestQuotaIsExact(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cpar"
@@ -53,6 +54,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 			return nil, err
 		}
 		refused = false
+		end() // from now on the state counts it
 		return &event{Album: r.Album, Name: r.Name, Put: v}, nil
 	})
 	if refused {
@@ -74,18 +76,12 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 	if there, err = l.state.may(r, v, old); there || err != nil {
 		return nil, there, err
 	}
-	if err := s.fits(ctx, r, l.state, v, l.reserved); err != nil {
+	if err := s.fits(ctx, r, l.state, v, l.reserved.Load()); err != nil {
 		return nil, false, err
 	}
 	v.Key = newKey(l.seq)
-	reserve := func(sign int64) {
-		l.view.Lock()
-		defer l.view.Unlock()
-		l.reserved += sign * (v.Bytes + blobBytes)
-		l.uploads += int(sign)
-	}
-	reserve(1)
-	return func() { reserve(-1) }, false, nil
+	l.reserved.Add(v.Bytes + blobBytes)
+	return sync.OnceFunc(func() { l.reserved.Add(-v.Bytes - blobBytes) }), false, nil
 }
 
 // may checks the condition of a put. there reports that the blob is stored.
@@ -141,7 +137,7 @@ func (s *Store) Charge(ctx context.Context, tenant string, f func(bytes int64) e
 	if err := l.refresh(ctx); err != nil {
 		return err
 	}
-	return f(l.state.charged + l.reserved)
+	return f(l.state.charged + l.reserved.Load())
 }
 
 // fresh is how long reads may miss a deletion by another process. A blob that is

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -89,13 +90,13 @@ type tenantLog struct {
 
 	turn sync.Mutex // held while reading or writing the log; locked before view
 
-	view     sync.RWMutex // guards the fields below
-	state    *state       // nil until loaded
-	seq      uint64       // its last entry
-	checked  time.Time    // last check for a next entry
-	used     time.Time
-	reserved int64 // bytes of running uploads of this process
-	uploads  int
+	view    sync.RWMutex // guards the fields below
+	state   *state       // nil until loaded
+	seq     uint64       // its last entry
+	checked time.Time    // last check for a next entry
+
+	used     time.Time    // guarded by the store's mu
+	reserved atomic.Int64 // bytes that running uploads of this process will charge
 }
 
 func (s *Store) log(tenant string) *tenantLog {
@@ -115,10 +116,7 @@ func (s *Store) Unload(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for tenant, l := range s.logs {
-		l.view.RLock()
-		idle := l.used.Before(since) && l.uploads == 0
-		l.view.RUnlock()
-		if idle {
+		if l.used.Before(since) && l.reserved.Load() == 0 {
 			delete(s.logs, tenant)
 		}
 	}
