@@ -152,14 +152,15 @@ func (s *state) all(f func(album string, b *blob, v *version)) {
 // count computes the sums of a decoded state. It reports whether the state is
 // sound: every version was live.
 func (s *state) count() bool {
-	sound := s.Albums != nil
-	s.all(func(_ string, _ *blob, v *version) {
-		sound = sound && v != nil && len(v.Live) > 0
-		if sound {
-			s.add(v, 1)
+	for _, blobs := range s.Albums {
+		for _, b := range blobs {
+			if b == nil || slices.ContainsFunc(b.Versions, func(v *version) bool { return v == nil || len(v.Live) == 0 }) {
+				return false
+			}
 		}
-	})
-	return sound
+	}
+	s.all(func(_ string, _ *blob, v *version) { s.add(v, 1) })
+	return s.Albums != nil
 }
 
 func (s *state) add(v *version, sign int64) {
