@@ -62,6 +62,8 @@ type copying struct {
 }
 
 func (c *copying) copy(ctx context.Context) error {
+	// A damaged object may be whole at the destination.
+	c.from.state.all(func(_ string, _ *blob, v *version) { v.Bad = false })
 	there := newState()
 	if c.to != nil {
 		if err := c.to.refresh(ctx); err != nil {
@@ -81,7 +83,10 @@ func (c *copying) copy(ctx context.Context) error {
 	if c.States++; c.DryRun {
 		return nil
 	}
-	if err := c.to.commit(ctx, c.to.tenant, func(l *tenantLog, _ *state) (*event, error) {
+	if err := c.to.commit(ctx, c.to.tenant, func(_ *tenantLog, now *state) (*event, error) {
+		if c.Lacking && len(now.Albums) > 0 {
+			return nil, nil // stored meanwhile
+		}
 		return &event{Restore: c.from.state}, nil
 	}); err != nil {
 		return err

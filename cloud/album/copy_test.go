@@ -124,6 +124,9 @@ func TestBackupOfADamagedAlbum(t *testing.T) {
 		t.Fatal(err)
 	}
 	flip(t, data, one+"/b.*", 0)
+	if err := s.Check(t.Context(), anna, true, nil, func(album.Fault) {}); err != nil {
+		t.Fatal(err)
+	}
 	for to, damaged := range map[string]int{first: 0, second: 1} {
 		done, err := backup.Backup(t.Context(), f, data, to, store.CopyOptions{})
 		if err != nil || len(done.Damaged) != damaged {
