@@ -45,6 +45,9 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		refused = true
 		n, _ := began(object)
 		if there, err = st.may(r, v, old); there || err != nil {
+			if now := st.live(r.Album, r.Name); now != nil && now.Key == v.Key {
+				refused = false // the log was rebuilt meanwhile
+			}
 			return nil, err
 		}
 		if n < st.Swept {

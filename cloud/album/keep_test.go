@@ -278,8 +278,22 @@ func TestScrubFindsAFlippedByte(t *testing.T) {
 	if err := os.Remove(glob(t, data, "log/*2")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := album.New(f.Albums(), album.Options{}).List(t.Context(), anna, one, "", "", 10); !errors.Is(err, album.ErrDamaged) {
+	fresh := album.New(f.Albums(), album.Options{})
+	if _, _, err := fresh.List(t.Context(), anna, one, "", "", 10); !errors.Is(err, album.ErrDamaged) {
 		t.Errorf("a log with a gap: %v", err)
+	}
+	// Rebuilt, the album has all blobs that are left, for every process.
+	if u, err := fresh.Rebuild(t.Context(), anna); err != nil || u.Blobs != 2 {
+		t.Errorf("rebuilt: %+v, %v", u, err)
+	}
+	mustPut(t, fresh, "d")
+	if got := all(t, s, anna, one); len(got) != 3 {
+		t.Errorf("rebuilt, a process that knew the log has %v", got)
+	}
+	for _, x := range []*album.Store{s, fresh, album.New(f.Albums(), album.Options{})} {
+		if got := all(t, x, anna, one); len(got) != 3 || got["a"] != "bytes of a" || got["b"] != "bytes of b" {
+			t.Errorf("rebuilt, it has %v", got)
+		}
 	}
 }
 

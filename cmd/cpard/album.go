@@ -29,7 +29,7 @@ The blobs of an album are encrypted, so only their names, sizes and times can be
 		Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newAlbumList(), newAlbumUndelete())
+	c.AddCommand(newAlbumList(), newAlbumUndelete(), newAlbumRebuild())
 	return c
 }
 
@@ -170,6 +170,37 @@ It refuses a time from which blobs have been purged (serve --keep-deleted).`,
 	f.add(c)
 	c.Flags().StringVar(&before, "before", "", "the `time`, such as 2026-03-01T12:00:00Z")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be done, and change nothing")
+	return c
+}
+
+func newAlbumRebuild() *cobra.Command {
+	var f albumFlags
+	c := &cobra.Command{
+		Use:   "rebuild --tenant NAME --data DIR",
+		Short: "replace the damaged log of a tenant's albums",
+		Long: `rebuild replaces the log of a tenant's albums, which check reports as damaged, by a new one from
+the names of the stored blobs. Blobs that were deleted or replaced come back, as far as nothing
+newer has their name. If there is a backup, restoring it is better.`,
+		Example: "  $ cpard album rebuild --data ~/cpar-cloud --tenant anna\n  214 blobs, 4.2 GB",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			id, err := f.id()
+			if err != nil {
+				return err
+			}
+			return f.o.withBackend(func(b store.Backend) error {
+				u, err := album.New(b.Albums(), album.Options{}).Rebuild(c.Context(), id)
+				if err == nil && f.asJSON {
+					return printAsJSON(c.OutOrStdout(), u)
+				}
+				if err == nil {
+					_, err = fmt.Fprintf(c.OutOrStdout(), "%d blobs, %s\n", u.Blobs, humanize.Bytes(uint64(u.Bytes)))
+				}
+				return err
+			})
+		},
+	}
+	f.add(c)
 	return c
 }
 
