@@ -165,12 +165,15 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*tenantL
 		if err != nil {
 			return fmt.Errorf("writing the log: %w", err)
 		}
-		// Decode it, so that later changes of the state share nothing with e.
-		if next, err = decodeEntry(b); err != nil {
-			return err
+		// Copy it, so that later changes of the state share nothing with e.
+		next.State = nil
+		if b, err = next.encode(); err == nil {
+			next, err = decodeEntry(b)
 		}
-		l.apply(next.Event)
-		return nil
+		if err == nil {
+			l.apply(next.Event)
+		}
+		return err
 	}
 	return fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy)
 }
