@@ -41,7 +41,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		return false, err
 	}
 	refused := false
-	err = s.commit(ctx, r.Tenant, func(l *tenantLog, st *state) (*event, error) {
+	err = s.commit(ctx, r.Tenant, func(st *state) (*event, error) {
 		refused = true
 		n, _ := began(object)
 		if there, err = st.may(r, v, old); there || err != nil {
@@ -82,7 +82,7 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 	if err := s.fits(ctx, r, l.state, v, l.reserved.Load()); err != nil {
 		return nil, false, err
 	}
-	v.Key = newKey(l.seq)
+	v.Key = newKey(l.state.seq)
 	l.reserved.Add(v.Bytes + blobBytes)
 	return sync.OnceFunc(func() { l.reserved.Add(-v.Bytes - blobBytes) }), false, nil
 }
@@ -241,7 +241,7 @@ func (s *Store) Delete(ctx context.Context, r Ref) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	return s.commit(ctx, r.Tenant, func(_ *tenantLog, st *state) (*event, error) {
+	return s.commit(ctx, r.Tenant, func(st *state) (*event, error) {
 		if st.live(r.Album, r.Name) == nil {
 			return nil, nil
 		}

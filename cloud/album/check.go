@@ -41,7 +41,7 @@ func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(c
 			continue
 		}
 		here := false // otherwise it was purged meanwhile
-		if err := s.commit(ctx, tenant, func(_ *tenantLog, st *state) (*event, error) {
+		if err := s.commit(ctx, tenant, func(st *state) (*event, error) {
 			here = st.has(x.Ref, &x.version)
 			if !here || !mark || x.Bad == (fault != nil) {
 				return nil, nil

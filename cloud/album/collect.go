@@ -35,7 +35,7 @@ func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed tim
 
 // purge forgets blobs that were deleted before a time and returns their objects.
 func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry bool, c *Collection) (old []string, err error) {
-	err = s.commit(ctx, tenant, func(_ *tenantLog, st *state) (*event, error) {
+	err = s.commit(ctx, tenant, func(st *state) (*event, error) {
 		*c, old = Collection{}, nil
 		st.all(func(album string, b *blob, v *version) {
 			if !v.live() && v.deleted().Before(deleted) {
@@ -76,11 +76,11 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 		return nil
 	}
 	if !dry {
-		if err = s.commit(ctx, tenant, func(l *tenantLog, st *state) (*event, error) {
+		if err = s.commit(ctx, tenant, func(st *state) (*event, error) {
 			until := uint64(0)
 			for _, o := range old {
 				// A larger number comes from a copy that has not ended.
-				if n, _ := began(o.Name); n <= l.seq {
+				if n, _ := began(o.Name); n <= st.seq {
 					until = max(until, n+1)
 				}
 			}

@@ -83,7 +83,7 @@ func (c *copying) copy(ctx context.Context) error {
 	if c.States++; c.DryRun {
 		return nil
 	}
-	if err := c.to.commit(ctx, c.to.tenant, func(_ *tenantLog, now *state) (*event, error) {
+	if err := c.to.commit(ctx, c.to.tenant, func(now *state) (*event, error) {
 		if c.Lacking && len(now.Albums) > 0 {
 			return nil, nil // stored meanwhile
 		}

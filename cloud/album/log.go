@@ -92,7 +92,6 @@ type tenantLog struct {
 
 	view    sync.RWMutex // guards the fields below
 	state   *state       // nil until loaded
-	seq     uint64       // its last entry
 	checked time.Time    // last check for a next entry
 
 	used     time.Time    // guarded by the store's mu
@@ -137,7 +136,7 @@ func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) e
 // commit appends an event that prepare returns for the current state. If
 // another process was faster, it asks again. Without an event it writes
 // nothing.
-func (s *Store) commit(ctx context.Context, tenant string, prepare func(*tenantLog, *state) (*event, error)) error {
+func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) (*event, error)) error {
 	l := s.log(tenant)
 	l.turn.Lock()
 	defer l.turn.Unlock()
@@ -145,20 +144,20 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*tenantL
 		if err := l.refresh(ctx); err != nil {
 			return err
 		}
-		e, err := prepare(l, l.state)
+		e, err := prepare(l.state)
 		if e == nil || err != nil {
 			return err
 		}
 		e.At = l.state.later(l.now())
 		next := &entry{Version: entryVersion, Event: e}
-		if (l.seq+1)%snapshotEvery == 0 {
+		if (l.state.seq+1)%snapshotEvery == 0 {
 			next.State = l.state
 		}
 		b, err := next.encode()
 		if err != nil {
 			return err
 		}
-		err = l.objects.PutNew(ctx, tenant, entryName(l.seq+1), b)
+		err = l.objects.PutNew(ctx, tenant, entryName(l.state.seq+1), b)
 		if errors.Is(err, ErrTaken) {
 			continue
 		}
@@ -182,7 +181,7 @@ func (l *tenantLog) apply(e *event) {
 	l.view.Lock()
 	defer l.view.Unlock()
 	l.state.apply(e)
-	l.seq++
+	l.state.seq++
 	l.checked = time.Now()
 }
 
@@ -193,7 +192,7 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 		return l.load(ctx)
 	}
 	for {
-		e, err := l.entry(ctx, l.seq+1)
+		e, err := l.entry(ctx, l.state.seq+1)
 		if errors.Is(err, ErrNotFound) {
 			l.checked = time.Now()
 			return nil
@@ -278,6 +277,7 @@ func (l *tenantLog) load(ctx context.Context) error {
 	}
 	l.view.Lock()
 	defer l.view.Unlock()
-	l.state, l.seq, l.checked = st, last, time.Now()
+	st.seq = last
+	l.state, l.checked = st, time.Now()
 	return nil
 }

@@ -23,7 +23,8 @@ type state struct {
 	Purged time.Time `json:"purged,omitzero"`
 	Last   time.Time `json:"last"` // time of the last event
 
-	charged  int64 // bytes that the quota counts
+	seq      uint64 // the last entry
+	charged  int64  // bytes that the quota counts
 	versions int
 }
 
@@ -193,9 +194,9 @@ func (s *state) apply(e *event) {
 	s.Last = e.At
 	switch {
 	case e.Restore != nil:
-		swept := s.Swept
+		seq, swept := s.seq, s.Swept
 		*s = *e.Restore
-		s.Last, s.Swept = e.At, swept
+		s.seq, s.Last, s.Swept = seq, e.At, swept
 	case e.Put != nil:
 		s.put(e)
 	case e.Delete:

@@ -27,7 +27,7 @@ type Undeletion struct {
 // With dry it only counts.
 func (s *Store) Undelete(ctx context.Context, tenant, album string, to time.Time, dry bool) (Undeletion, error) {
 	var u Undeletion
-	err := s.commit(ctx, tenant, func(_ *tenantLog, st *state) (*event, error) {
+	err := s.commit(ctx, tenant, func(st *state) (*event, error) {
 		u = Undeletion{Tenant: tenant, Album: album, Back: st.Last}
 		if !to.After(st.Purged) {
 			err := fmt.Errorf("album %s: %w: blobs that were deleted until %s are purged", album, cpar.ErrInput, st.Purged.Format(time.RFC3339))
