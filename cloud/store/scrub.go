@@ -57,7 +57,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 	err = errors.Join(err, checkAlbums(ctx, s.backend, true, pace, func(x Info) {
 		if x.Err != nil {
 			damaged++
-			s.o.Log.Error("an album is damaged; its owner must add the photos again", "tenant", x.Tenant, "album", x.Album, "fault", x.Err)
+			s.o.Log.Error("an album is damaged; copy the blob from a backup", "tenant", x.Tenant, "album", x.Album, "fault", x.Err)
 		}
 	}))
 	if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -36,8 +37,9 @@ func newCheck() *cobra.Command {
 		Use:   "check --data DIR",
 		Short: "read everything in a data folder and report damage",
 		Long: `check reads every byte of every index and album in a data folder or a backup, which may be
-served meanwhile, and names the indexes and albums that their owners must push again. It
-changes nothing. If anything is damaged, the exit code is 5.`,
+served meanwhile. It names damaged indexes, which their owners must push again, and damaged
+albums, whose blobs a backup may have. It changes nothing. If anything is damaged, the exit
+code is 5.`,
 		Example: "  $ cpard check --data ~/cpar-cloud\n  9f6067c4caa7a19a9c8939024892e324  well, 68 MB\n  1 index, none damaged",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -74,6 +76,9 @@ func check(c *cobra.Command, b store.Backend, asJSON bool) error {
 func errDamaged(damaged int, list []store.Info) error {
 	if len(list) == 1 && list[0].Album == "" {
 		return fmt.Errorf("%w: the only index; its owner must push it again", cpar.ErrCorrupt)
+	}
+	if slices.ContainsFunc(list, func(x store.Info) bool { return x.Err != nil && x.Album != "" }) {
+		return fmt.Errorf("%w: %d of %s; owners must push indexes again, and blobs come from a backup", cpar.ErrCorrupt, damaged, counted(list))
 	}
 	return fmt.Errorf("%w: %d of %s; their owners must push them again", cpar.ErrCorrupt, damaged, counted(list))
 }
