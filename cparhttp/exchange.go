@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,13 +25,17 @@ import (
 // server learns nothing from a repeated annotation request.
 type call struct {
 	method, path string
+	query        url.Values
+	header       http.Header
 	body         []byte
 	sent         func(n int) // called as n bytes of body are sent; n < 0 takes bytes back
 	want         string      // content type of a successful response, or ""
 	limit        int64       // maximum size of the response
 	patience     time.Duration
-	attempts     *int // counts attempts, unless nil
-	// take, if set, reads the body of a successful response as a stream.
+	attempts     *int
+	// answered, if set, receives the header of a success.
+	answered func(http.Header)
+	// take, if set, reads a success as a stream.
 	take func(r io.Reader) error
 }
 
@@ -106,8 +111,9 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if err != nil {
 		return nil, false, err
 	}
-	// Refuse compression, because a transport could unpack a small response into
-	// a large one.
+	req.URL.RawQuery = k.query.Encode()
+	maps.Copy(req.Header, k.header)
+	// Otherwise a transport could unpack a small response into a large one.
 	req.Header.Set("Accept-Encoding", "identity")
 	if k.want != "" {
 		req.Header.Set("Accept", k.want+", "+TypeProblem)
@@ -152,6 +158,9 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	}
 	if k.want != "" && contentType(resp) != k.want {
 		return nil, false, notCpard(fmt.Errorf("%w: it answered with %q instead of %s", cpar.ErrCloud, sanitize.Short(resp.Header.Get("Content-Type")), k.want))
+	}
+	if k.answered != nil {
+		k.answered(resp.Header)
 	}
 	if k.take != nil {
 		err := k.take(in)

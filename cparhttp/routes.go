@@ -14,6 +14,12 @@
 //	PUT    /v1/indexes/{id}/segments/{digest}     bytes
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
+//	GET    /v1/albums                             list the albums (JSON)
+//	GET    /v1/albums/{album}/blobs               list blobs, page by page (JSON)
+//	HEAD   /v1/albums/{album}/blobs/{name}
+//	GET    /v1/albums/{album}/blobs/{name}        bytes, or a range of them
+//	PUT    /v1/albums/{album}/blobs/{name}        bytes
+//	DELETE /v1/albums/{album}/blobs/{name}
 //
 // A device fetches an index of scheme "local" segment by segment. To update an
 // index, a device uploads the missing segments under the same id. Activation
@@ -43,6 +49,9 @@ const (
 	PathSegment       = "/v1/indexes/{id}/segments/{digest}"
 	PathAnnotate      = "/v1/indexes/{id}/annotate"
 	PathAnnotateBatch = "/v1/indexes/{id}/annotate-batch"
+	PathAlbums        = "/v1/albums"
+	PathBlobs         = "/v1/albums/{album}/blobs"
+	PathBlob          = "/v1/albums/{album}/blobs/{name}"
 
 	// The following routes need no token and are not in the OpenAPI document.
 	PathHealthz     = "/healthz" // reports whether the process is alive
@@ -54,7 +63,7 @@ const (
 )
 
 var Routes = []string{PathHealth, PathToken, PathUsage, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
-	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML, PathOpenAPI30}
+	PathAnnotateBatch, PathAlbums, PathBlobs, PathBlob, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML, PathOpenAPI30}
 
 const (
 	TypeBinary  = "application/octet-stream"
@@ -75,8 +84,8 @@ type Health struct {
 }
 
 type TokenInfo struct {
-	Needed bool     `json:"needed" doc:"Whether this cloud requires a token"`
-	Scopes []string `json:"scopes" nullable:"false" doc:"The scopes of the token, from: annotate, push, delete, admin"`
+	Needed bool     `json:"needed" doc:"Whether this cloud needs a token at all"`
+	Scopes []string `json:"scopes" nullable:"false" doc:"What the token may do: annotate, push, delete, album, admin"`
 }
 
 // UsageInfo describes a tenant's used storage and its limits. A limit of 0 means
@@ -86,10 +95,15 @@ type UsageInfo struct {
 	Bytes   int64 `json:"bytes" doc:"The total size of the segments of active indexes, in bytes"`
 	Pending int64 `json:"pending_bytes" doc:"The total size of segments outside active indexes, in bytes. It includes uploads in progress."`
 
-	StorageBytes      int64   `json:"storage_bytes" doc:"The storage limit in bytes, which includes pending bytes, or 0 if there is no limit"`
-	RequestsPerSecond float64 `json:"requests_per_second" doc:"The maximum average number of requests per second, or 0 if there is no limit"`
-	Burst             int     `json:"burst" doc:"The maximum number of requests at once after a pause, or 0 if there is no limit"`
-	Concurrent        int     `json:"concurrent" doc:"The maximum number of requests that the cloud processes at the same time, or 0 if there is no limit"`
+	Albums       int   `json:"albums" doc:"How many there are"`
+	Blobs        int   `json:"blobs" doc:"How many the albums have"`
+	BlobBytes    int64 `json:"blob_bytes" doc:"The size of these blobs"`
+	DeletedBytes int64 `json:"deleted_bytes" doc:"The size of deleted blobs that are still recoverable, which count too"`
+
+	StorageBytes      int64   `json:"storage_bytes" doc:"The most that may be stored, pending bytes included; 0 if there is no limit"`
+	RequestsPerSecond float64 `json:"requests_per_second" doc:"The most on average; 0 if there is no limit"`
+	Burst             int     `json:"burst" doc:"The most at once after a pause; 0 if there is no limit"`
+	Concurrent        int     `json:"concurrent" doc:"The most that are worked on at the same time; 0 if there is no limit"`
 }
 
 type IndexInfo struct {

@@ -21,6 +21,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/admission"
+	"cpar/cloud/album"
 	"cpar/cloud/batch"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
@@ -50,6 +51,7 @@ type Store interface {
 	PutManifest(ctx context.Context, k store.IndexRef, b []byte) error
 	Delete(ctx context.Context, k store.IndexRef) error
 	Usage(ctx context.Context, tenant string) (store.Usage, error)
+	Albums() *album.Store
 }
 
 // Options configures the handler. The zero value suits a daemon on loopback.

@@ -240,6 +240,7 @@ func TestOpenAPI(t *testing.T) {
 		cparhttp.PathHealth: "get", cparhttp.PathIndexes: "get", cparhttp.PathIndex: "delete", cparhttp.PathManifest: "get put",
 		cparhttp.PathMissing: "post", cparhttp.PathSegment: "get head put", cparhttp.PathAnnotate: "post",
 		cparhttp.PathAnnotateBatch: "post", cparhttp.PathToken: "get", cparhttp.PathUsage: "get",
+		cparhttp.PathAlbums: "get", cparhttp.PathBlobs: "get", cparhttp.PathBlob: "get head put delete",
 	} {
 		for _, method := range strings.Fields(methods) {
 			op, ok := doc.Paths[path][method]
@@ -254,8 +255,8 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	if len(doc.Paths) != 10 {
-		t.Errorf("%d paths described; want 10", len(doc.Paths))
+	if len(doc.Paths) != 13 {
+		t.Errorf("%d paths described; want 13", len(doc.Paths))
 	}
 	if doc.Paths[cparhttp.PathAnnotate]["post"].Responses["200"].Content[cparhttp.TypeBinary] == nil {
 		t.Errorf("the reply is not described as binary: %s", b)

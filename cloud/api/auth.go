@@ -26,7 +26,9 @@ type Authenticator interface {
 // accept any token.
 const (
 	anybody  = tenant.Scopes(0)
-	anyToken = tenant.Annotate | tenant.Push | tenant.Delete | tenant.Admin
+	anyToken = tenant.Annotate | tenant.Push | tenant.Delete | tenant.Album | tenant.Admin
+	// anyIndex marks operations that any scope for indexes allows.
+	anyIndex = tenant.Annotate | tenant.Push | tenant.Delete
 )
 
 // authenticate checks the token and its scopes before the body is read or any
@@ -114,6 +116,7 @@ func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 	l := tenant.FromContext(ctx).Limits
 	return &usageOutput{cparhttp.UsageInfo{
 		Indexes: u.Indexes, Bytes: u.Active, Pending: u.Pending + u.Reserved,
+		Albums: u.Albums.Albums, Blobs: u.Albums.Blobs, BlobBytes: u.Albums.Bytes, DeletedBytes: u.Albums.DeletedBytes,
 		StorageBytes: l.StorageBytes, RequestsPerSecond: l.RequestsPerSecond, Burst: l.Burst, Concurrent: l.Concurrent,
 	}}, nil
 }

@@ -55,7 +55,7 @@ func operations(t *testing.T, url string, token bearer.Token) (all []operation) 
 }
 
 func (o operation) at(url string, id cpar.IndexID, d cpar.Digest) string {
-	return url + strings.NewReplacer("{id}", id.String(), "{digest}", d.String()).Replace(o.path)
+	return url + strings.NewReplacer("{id}", id.String(), "{digest}", d.String(), "{album}", id.String(), "{name}", "blob").Replace(o.path)
 }
 
 func ask(t *testing.T, token bearer.Token, method, url string, body io.Reader) (*http.Response, []byte) {
@@ -283,7 +283,7 @@ func TestOperationsRequireScopes(t *testing.T) {
 			}
 		}
 	}
-	for i := range 4 {
+	for i := range 5 {
 		scope := tenant.Scopes(1) << i
 		token := "Bearer " + c.issue(t, "berta", scope.String(), scope).Reveal()
 		for _, o := range ops {

@@ -12,6 +12,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/admission"
+	"cpar/cloud/album"
 	"cpar/cloud/scatter"
 	"cpar/cloud/store"
 	"cpar/cloud/trace"
@@ -46,6 +47,10 @@ var problems = []struct {
 	code   string
 }{
 	{store.ErrNotFound, http.StatusNotFound, cparhttp.CodeNotFound},
+	{album.ErrExists, http.StatusPreconditionFailed, cparhttp.CodeExists},
+	{album.ErrChanged, http.StatusPreconditionFailed, cparhttp.CodeChanged},
+	{album.ErrDamaged, http.StatusServiceUnavailable, cparhttp.CodeCorrupt},
+	{album.ErrBusy, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{store.ErrIncomplete, http.StatusConflict, cparhttp.CodeIncomplete},
 	{store.ErrDamaged, http.StatusServiceUnavailable, cparhttp.CodeCorrupt},
 	{store.ErrQuota, http.StatusInsufficientStorage, cparhttp.CodeQuota},
@@ -60,6 +65,7 @@ var problems = []struct {
 	{scatter.ErrIncomplete, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{store.ErrNoRoom, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
+	{errRange, http.StatusRequestedRangeNotSatisfiable, cparhttp.CodeRange},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
 	// The client sent the damaged data. Damage of stored data is ErrDamaged.

@@ -119,13 +119,13 @@ func (s *server) register(h huma.API) {
 		"Delete an index", "", "", with(index, cparhttp.CodeNotFound)}, s.delete)
 	// A device that pushes reads the manifest, so that it does not overwrite
 	// another device's push.
-	handle(s, h, anyToken, operation{"get-manifest", get, cparhttp.PathManifest,
+	handle(s, h, anyIndex, operation{"get-manifest", get, cparhttp.PathManifest,
 		"Fetch the active manifest", "", "The manifest", stored}, s.manifest)
 	handle(s, h, tenant.Push, operation{"activate-index", put, cparhttp.PathManifest,
 		"Activate an index after all its segments are uploaded", "The manifest", "", with(pushed, cparhttp.CodeIncomplete)}, s.activate)
 	handle(s, h, tenant.Push, operation{"missing-segments", post, cparhttp.PathMissing,
 		"List the segments of a manifest that are not uploaded yet", "The manifest", "", pushed}, s.missing)
-	handle(s, h, anyToken, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
+	handle(s, h, anyIndex, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
 		"Check whether a segment is stored, in an active index or as an upload", "", "", with(index, cparhttp.CodeNotFound, cparhttp.CodeVersion)}, s.hasSegment)
 	// The scope "delete" is enough. To delete an index by name, a client reads
 	// the segment that contains the name.
@@ -139,6 +139,7 @@ func (s *server) register(h huma.API) {
 		fmt.Sprintf("Answer 1 to %d encrypted requests together", cparhttp.MaxBatch),
 		"The number of requests (4 bytes), then for each request its length (4 bytes) and the request",
 		"The number of replies (4 bytes), then for each reply its length (4 bytes) and the reply, in the order of the requests", search}, s.annotateBatch)
+	s.registerAlbums(h, storage)
 }
 
 func (s *server) health(context.Context, *none) (*healthOutput, error) {

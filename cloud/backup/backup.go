@@ -173,7 +173,7 @@ func equal(ctx context.Context, src store.Backend, from, data string, progress f
 		return store.Copied{}, false
 	}
 	done, err := store.Copy(ctx, src, dst, store.CopyOptions{DryRun: true, Prune: true, Verify: true, Progress: progress})
-	if err != nil || done.Segments+done.Pruned+len(done.Damaged) > 0 {
+	if err != nil || done.Segments+done.Blobs+done.States+done.Pruned+done.PrunedBlobs+len(done.Damaged) > 0 {
 		return done, false
 	}
 	keys, err := store.AllKeys(ctx, src)

@@ -142,7 +142,7 @@ func (c *cloud) change(tenant string, n int) error {
 func (c *cloud) collect() error {
 	f, err := store.OpenBeside(filepath.Join(c.root, "data"))
 	if err == nil {
-		_, err = store.Collect(context.Background(), f, time.Now().Add(-time.Minute), time.Now().Add(-time.Minute), false, nil)
+		_, err = store.Collect(context.Background(), f, store.Before{Unnamed: time.Now().Add(-time.Minute), Broken: time.Now().Add(-time.Minute)}, false, nil)
 	}
 	return err
 }
@@ -243,7 +243,7 @@ func (c *cloud) mends(t *testing.T) {
 		}
 		f, err := store.OpenBeside(filepath.Join(c.root, place))
 		if err == nil {
-			_, err = store.Collect(t.Context(), f, now, now, false, nil)
+			_, err = store.Collect(t.Context(), f, store.Before{Unnamed: now, Broken: now}, false, nil)
 		}
 		if err != nil {
 			t.Error(err)

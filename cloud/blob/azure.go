@@ -51,15 +51,15 @@ func openAzure(p bucketConfig) (driver, error) {
 	return &azureDriver{c}, nil
 }
 
-func (d *azureDriver) get(ctx context.Context, name string, from int64) (io.ReadCloser, int64, error) {
+func (d *azureDriver) get(ctx context.Context, name string, from, to int64) (io.ReadCloser, int64, error) {
 	out, err := d.container.NewBlobClient(name).DownloadStream(ctx, &azureblob.DownloadStreamOptions{
-		Range: azureblob.HTTPRange{Offset: from}, // the zero range is the whole object
+		Range: azureblob.HTTPRange{Offset: from, Count: max(to-from, 0)}, // the zero range is the whole object
 	})
 	if err != nil {
 		return nil, 0, azureError(err)
 	}
 	size := value(out.ContentLength)
-	if from > 0 {
+	if from > 0 || to > 0 {
 		if size, err = sizeOfRange(value(out.ContentRange), from); err != nil {
 			out.Body.Close()
 			return nil, 0, err

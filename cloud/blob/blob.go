@@ -10,8 +10,8 @@
 //
 // A driver sends each request to its provider once. This package adds retries,
 // timeouts and counters. Every error is one of ErrNotFound, ErrExists, ErrAway
-// and ErrRefused. Names consist of digits, letters and '/'. The object under a
-// name never changes, so a broken stream can be resumed.
+// and ErrRefused. Names consist of digits, letters and "/._-". The object under a
+// name never changes, so a broken stream can continue where it ended.
 package blob
 
 import (
@@ -52,10 +52,11 @@ type Object struct {
 // A driver sends a request once. Its errors wrap an error of this package and
 // never contain a credential or a signed address.
 type driver interface {
-	// get returns an object's bytes from offset from on, and its total size.
-	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
-	// put stores an object. If the name is already used, it replaces the object
-	// or, if ifAbsent is set, returns ErrExists.
+	// get opens an object at byte from, up to byte to unless that is 0. size is
+	// the size of the whole object.
+	get(ctx context.Context, name string, from, to int64) (body io.ReadCloser, size int64, err error)
+	// put replaces an object. With ifAbsent it fails with ErrExists if the name
+	// is used.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
 	// list returns a page of objects whose names start with prefix. If folders
 	// is set, names are cut at the next '/' and occur once. Result next is the

@@ -110,6 +110,17 @@ func ranges(t *testing.T, b *blob.Bucket) {
 			t.Errorf("from %d: %d bytes of %d, %v", from, len(got), size, err)
 		}
 	}
+	for _, x := range [][2]int64{{0, 1}, {5, 20_000}, {99_999, 1}, {99_990, 100}, {7, 0}} {
+		r, _, err := b.GetRange(t.Context(), "ranges", x[0], x[1])
+		if err != nil {
+			t.Fatal(x, err)
+		}
+		got, err := io.ReadAll(r)
+		r.Close()
+		if want := data[x[0]:min(x[0]+x[1], int64(len(data)))]; err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v: %d bytes, want %d, %v", x, len(got), len(want), err)
+		}
+	}
 	for range 20 {
 		r, _, err := b.Get(t.Context(), "ranges")
 		if err != nil {

@@ -7,5 +7,5 @@ import (
 
 // GetFrom opens an object where a broken stream continues.
 func (b *Bucket) GetFrom(ctx context.Context, name string, from int64) (io.ReadCloser, int64, error) {
-	return b.get(ctx, name, from)
+	return b.GetRange(ctx, name, from, -1)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -127,11 +128,20 @@ func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ i
 // Get opens an object and returns its size. Reading resumes after broken
 // connections.
 func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size int64, err error) {
-	return b.get(ctx, name, 0)
+	return b.GetRange(ctx, name, 0, -1)
 }
 
-func (b *Bucket) get(ctx context.Context, name string, from int64) (io.ReadCloser, int64, error) {
-	s := &stream{b: b, ctx: ctx, name: name, at: from, size: -1}
+// GetRange is Get for the bytes from an offset on. If length is not negative,
+// it ends after as many bytes. size is the size of the whole object, or where
+// the range ends.
+func (b *Bucket) GetRange(ctx context.Context, name string, offset, length int64) (body io.ReadCloser, size int64, err error) {
+	s := &stream{b: b, ctx: ctx, name: name, at: offset, size: -1}
+	if length == 0 {
+		return io.NopCloser(strings.NewReader("")), offset, nil
+	}
+	if length > 0 {
+		s.to = offset + length
+	}
 	if err := s.open(); err != nil {
 		return nil, 0, err
 	}
@@ -142,7 +152,8 @@ type stream struct {
 	b        *Bucket
 	ctx      context.Context
 	name     string
-	at, size int64 // size is -1 until it is known
+	to       int64 // end of the range, or 0
+	at, size int64 // size is -1 until it is known, and at most to
 	body     io.ReadCloser
 	heard    func(int)
 	done     func()
@@ -153,11 +164,14 @@ func (s *stream) open() error {
 	err := s.b.attempts(s.ctx, func(p *patience) error {
 		// Keep the context until the body is closed.
 		ctx, heard, done := p.listen(s.ctx)
-		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at)
+		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at, s.to)
 		if err != nil {
 			err = silent(ctx, err)
 			done()
 			return err
+		}
+		if s.to > 0 {
+			size = min(size, s.to)
 		}
 		if s.size < 0 || s.size > size {
 			s.size = size

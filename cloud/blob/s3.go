@@ -55,9 +55,12 @@ func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s
 	return s3.New(o)
 }
 
-func (d *s3Driver) get(ctx context.Context, name string, from int64) (io.ReadCloser, int64, error) {
+func (d *s3Driver) get(ctx context.Context, name string, from, to int64) (io.ReadCloser, int64, error) {
 	in := &s3.GetObjectInput{Bucket: &d.bucket, Key: &name}
-	if from > 0 {
+	switch {
+	case to > 0:
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
+	case from > 0:
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-", from))
 	}
 	out, err := d.client.GetObject(ctx, in)

@@ -305,7 +305,7 @@ func pending(t *testing.T, b store.Backend, tenant string) {
 	}
 	now := time.Now()
 	for _, dry := range []bool{true, false} {
-		c, err := store.Collect(t.Context(), b, now.Add(time.Hour), now, dry, nil)
+		c, err := store.Collect(t.Context(), b, store.Before{Unnamed: now.Add(time.Hour), Broken: now}, dry, nil)
 		if err != nil || c.Segments != len(x.m.Segments) || c.Abandoned != 1 || c.Bytes != int64(x.m.Bytes()) {
 			t.Errorf("dry %v: %+v, %v", dry, c, err)
 		}

@@ -25,7 +25,7 @@ type cacheFile struct {
 	cache    *cache
 	segment  segment
 	file     *os.File
-	hash     hash.Hash
+	hash     hash.Hash // nil if the caller checks the digest
 	written  int64
 	reserved int64
 	pinned   bool // whether pin has reserved the space
@@ -41,11 +41,10 @@ func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile,
 			return nil, err
 		}
 	}
-	return f, f.open()
+	return f, f.open(filepath.Dir(c.path(f.segment)))
 }
 
-func (f *cacheFile) open() error {
-	dir := filepath.Dir(f.cache.path(f.segment))
+func (f *cacheFile) open(dir string) error {
 	for attempt := 0; ; attempt++ {
 		err := os.MkdirAll(dir, folderMode)
 		if err == nil {
@@ -80,7 +79,9 @@ func (f *cacheFile) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	f.hash.Write(p)
+	if f.hash != nil {
+		f.hash.Write(p)
+	}
 	n, err := f.file.Write(p)
 	f.written += int64(n)
 	if err != nil {

@@ -3,6 +3,7 @@
 //
 //	<prefix>/<tenant, or _>/<index>/seg/<SHA-256>   segments, immutable
 //	<prefix>/<tenant, or _>/<index>/v/<20 digits>   manifests; the highest is active
+//	<prefix>/albums/<tenant, or _>/…                 see package album
 //	<prefix>/conditional                            tests conditional writes
 //
 //	Put      ─▶ a file of the cache, digest checked ─▶ seg/…
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,14 +158,17 @@ func versionName(k store.IndexRef, n uint64) string {
 
 func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	all := []string{""}
-	for name, err := range s.bucket.Folders(ctx, "") {
-		if err != nil {
-			return all, err
-		}
-		if tenant.IsID(name) {
-			all = append(all, name)
+	for _, folder := range []string{"", albumsDir} {
+		for name, err := range s.bucket.Folders(ctx, folder) {
+			if err != nil {
+				return all, err
+			}
+			if tenant.IsID(name) && !slices.Contains(all, name) {
+				all = append(all, name)
+			}
 		}
 	}
+	slices.Sort(all)
 	return all, nil
 }
 

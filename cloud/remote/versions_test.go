@@ -62,7 +62,7 @@ func TestNamesOfObjects(t *testing.T) {
 	}
 	now := time.Now()
 	m.Age(48 * time.Hour)
-	if c, err := store.Collect(t.Context(), s, now, now, false, nil); err != nil || c != (store.Collection{}) {
+	if c, err := store.Collect(t.Context(), s, store.Before{Unnamed: now, Broken: now}, false, nil); err != nil || c != (store.Collection{}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if !slices.Contains(m.Names(), "some/where/_/x") {
@@ -208,7 +208,7 @@ func TestDeletionCutAtEveryRequest(t *testing.T) {
 		now := time.Now()
 		m.Age(48 * time.Hour)
 		for range 2 {
-			if _, err := store.Collect(t.Context(), s, now, now, false, nil); err != nil {
+			if _, err := store.Collect(t.Context(), s, store.Before{Unnamed: now, Broken: now}, false, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

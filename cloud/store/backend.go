@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/internal/indexdir"
 )
 
@@ -49,6 +49,8 @@ type Backend interface {
 	// Open reads the segments in manifest m, which need not be active, and
 	// checks every digest. A fault wraps an error of package indexdir.
 	Open(ctx context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
+	// Albums returns the storage of all tenants' albums.
+	Albums() album.Objects
 	Close() error
 }
 
@@ -76,27 +78,12 @@ func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func
 		return 0, err
 	}
 	defer r.Close()
-	h := sha256.New()
-	buf := make([]byte, 256<<10)
-	for read := int64(0); err == nil; {
-		if pace != nil {
-			err = pace(ctx, int(min(int64(len(buf)), max(size-read, 1))))
-		} else {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return 0, fmt.Errorf("verifying: %w", err)
-		}
-		var n int
-		n, err = r.Read(buf)
-		h.Write(buf[:n])
-		read += int64(n)
+	sum, err := album.Digest(ctx, r, size, pace)
+	if err == nil && sum != d {
+		err = fmt.Errorf("%w: %w", cpar.ErrCorrupt, indexdir.ErrDigest)
 	}
-	if err != io.EOF {
-		return 0, fmt.Errorf("verifying: %w: %w", cpar.ErrStorage, err)
-	}
-	if cpar.Digest(h.Sum(nil)) != d {
-		return 0, fmt.Errorf("%w: %w", cpar.ErrCorrupt, indexdir.ErrDigest)
+	if err != nil {
+		return 0, err
 	}
 	return size, nil
 }

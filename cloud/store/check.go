@@ -2,11 +2,13 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/internal/indexdir"
 )
 
@@ -66,6 +68,36 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 		}
 		if f != nil {
 			report(*f)
+		}
+	}
+	return checkAlbums(ctx, b, false, nil, report)
+}
+
+// checkAlbums checks the albums of all tenants and reports each, with its first
+// fault.
+func checkAlbums(ctx context.Context, b Backend, mark bool, pace func(context.Context, int) error, report func(Info)) error {
+	tenants, err := b.Tenants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		s := album.New(b.Albums(), album.Options{})
+		first := map[string]error{}
+		err := s.Check(ctx, tenant, mark, pace, func(f album.Fault) {
+			if first[f.Album] == nil {
+				first[f.Album] = fmt.Errorf("%w: blob %s: %w", cpar.ErrCorrupt, f.Name, f.Err)
+			}
+		})
+		if errors.Is(err, album.ErrDamaged) {
+			report(Info{Tenant: tenant, Album: "log", Err: err})
+			continue
+		}
+		list, e := s.Albums(ctx, tenant)
+		if err := cmp.Or(err, e); err != nil {
+			return fmt.Errorf("checking albums: %w", err)
+		}
+		for _, x := range list {
+			report(Info{Tenant: tenant, Album: x.Album, Records: uint32(x.Blobs), Bytes: uint64(x.Bytes + x.DeletedBytes), Err: first[x.Album]})
 		}
 	}
 	return nil

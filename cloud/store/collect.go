@@ -7,25 +7,37 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 )
 
 type Collection struct {
-	Segments  int   // removed segments
-	Indexes   int   // indexes with removed segments
-	Abandoned int   // indexes that were never activated and are now empty
-	Bytes     int64 // size of the removed segments
-	Remains   Swept // removed data of interrupted writes and deletions
+	// Segments counts removed segments, and Indexes the indexes that they
+	// belonged to.
+	Segments, Indexes int
+	// Abandoned counts those Indexes that were never activated and are gone.
+	Abandoned int
+	Bytes     int64
+	// Remains of interrupted writes and deletions.
+	Remains Swept
+	// Albums counts purged blobs and interrupted uploads of blobs.
+	Albums album.Collection
 }
 
-// Collect removes segments that are not in an active manifest and were stored
-// before the time unnamed. It also removes data of writes that were interrupted
-// before the time broken. If dry is set, it only counts. The backend may be in
-// use. Collect continues after errors and joins them.
-func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
+// Before limits a collection to older data.
+type Before struct {
+	Deleted time.Time // blobs deleted earlier
+	Unnamed time.Time // uploads that nothing names, stored earlier
+	Broken  time.Time // remains of writes interrupted earlier
+}
+
+// Collect removes segments that no active manifest names, deleted blobs, uploads
+// of blobs that were not completed, and remains of interrupted writes. With dry
+// it only counts. The backend may be in use. Collect joins errors.
+func Collect(ctx context.Context, b Backend, before Before, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
-	remains, err := b.Sweep(ctx, broken, dry)
+	remains, err := b.Sweep(ctx, before.Broken, dry)
 	c.Remains = remains
-	faults := []error{err}
+	faults := []error{err, c.albums(ctx, b, before, dry)}
 	keys, err := AllKeys(ctx, b)
 	faults = append(faults, err)
 	for i, k := range keys {
@@ -33,7 +45,7 @@ func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool
 			faults = append(faults, err)
 			break
 		}
-		if err := c.index(ctx, b, k, unnamed, dry); err != nil {
+		if err := c.index(ctx, b, k, before.Unnamed, dry); err != nil {
 			faults = append(faults, fmt.Errorf("collecting index %v: %w", k.Index, err))
 		}
 		if progress != nil {
@@ -41,6 +53,23 @@ func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool
 		}
 	}
 	return c, errors.Join(faults...)
+}
+
+func (c *Collection) albums(ctx context.Context, b Backend, before Before, dry bool) error {
+	tenants, err := b.Tenants(ctx)
+	for _, tenant := range tenants {
+		// Its own store, because the state of an idle tenant should not stay in
+		// memory.
+		done, e := album.New(b.Albums(), album.Options{}).Collect(ctx, tenant, before.Deleted, before.Unnamed, dry)
+		if errors.Is(e, cpar.ErrCorrupt) {
+			continue // a check reports the damage
+		}
+		c.Albums.Blobs += done.Blobs
+		c.Albums.Uploads += done.Uploads
+		c.Albums.Bytes += done.Bytes
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed time.Time, dry bool) error {

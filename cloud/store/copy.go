@@ -6,30 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"cpar"
+	"cpar/cloud/album"
 )
 
-type CopyOptions struct {
-	// DryRun writes nothing. The destination may be nil.
-	DryRun bool
-	// Prune deletes indexes that the source does not have.
-	Prune bool
-	// Lacking skips indexes that the destination has in any generation.
-	Lacking bool
-	// Verify reads existing segments instead of trusting their size.
-	Verify bool
-	// Progress, if not nil, is called for each index.
-	Progress func(done, total int)
-}
+type CopyOptions = album.CopyOptions
 
 type Copied struct {
 	Indexes  int // in both backends afterwards
 	Segments int // copied segments
 	Bytes    int64
-	Kept     int64 // bytes that were already in the destination
-	Pruned   int   // indexes deleted
-	// Damaged lists indexes that could not be copied.
+	Kept     int64 // bytes already present
+	Pruned   int
+	Blobs    int // copied
+	States   int // of albums, written
+	// PrunedBlobs counts blobs of albums.
+	PrunedBlobs int
+	// Damaged lists indexes and albums that could not be copied completely.
 	Damaged []Info
 }
 
@@ -52,7 +47,44 @@ func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) 
 	if o.Prune && to != nil {
 		err = c.prune(ctx)
 	}
+	if err == nil {
+		err = c.albums(ctx)
+	}
 	return c.Copied, err
+}
+
+// albums copies the albums of all tenants.
+func (c *copying) albums(ctx context.Context) error {
+	tenants, err := c.from.Tenants(ctx)
+	var to album.Objects
+	if c.to != nil {
+		there, e := c.to.Tenants(ctx)
+		err = errors.Join(err, e)
+		tenants = slices.Compact(slices.Sorted(slices.Values(slices.Concat(tenants, there))))
+		to = c.to.Albums()
+	}
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		done, err := album.Copy(ctx, c.from.Albums(), to, tenant, c.CopyOptions)
+		if errors.Is(err, album.ErrDamaged) {
+			c.Damaged = append(c.Damaged, Info{Tenant: tenant, Album: "log", Err: err})
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("copying albums: %w", err)
+		}
+		c.Blobs += done.Blobs
+		c.Bytes += done.Bytes
+		c.Kept += done.Kept
+		c.PrunedBlobs += done.Pruned
+		c.States += done.States
+		for _, f := range done.Damaged {
+			c.Damaged = append(c.Damaged, Info{Tenant: tenant, Album: f.Album, Err: fmt.Errorf("%w: blob %s: %w", cpar.ErrCorrupt, f.Name, f.Err)})
+		}
+	}
+	return nil
 }
 
 type copying struct {

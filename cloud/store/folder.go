@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -39,6 +40,8 @@ type Folder struct {
 	data string
 	fsys durable.FS
 	lock *flock.Flock // nil if another process may serve the folder
+	// synced holds the folders of albums whose names are durable.
+	synced sync.Map
 }
 
 var _ Backend = (*Folder)(nil)

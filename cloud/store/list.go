@@ -7,8 +7,10 @@ import (
 	"cpar"
 )
 
+// Info describes a stored index, or an album in the results of Check.
 type Info struct {
 	Tenant  string
+	Album   string // or "". Then ID and Scheme are not set, and Records counts blobs.
 	ID      cpar.IndexID
 	Scheme  cpar.Scheme
 	Records uint32

@@ -29,6 +29,7 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			s.unloadIdle(time.Now().Add(-s.o.Idle))
+			s.albums.Unload(time.Now().Add(-s.o.Idle))
 			_ = parallel.Sleep(ctx, s.o.Idle/4)
 		}
 	})
@@ -42,7 +43,7 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 }
 
 func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
-	c, err := Collect(ctx, s.backend, time.Now().Add(-s.o.KeepPending), broken, false, nil)
+	c, err := Collect(ctx, s.backend, Before{Deleted: time.Now().Add(-s.o.KeepDeleted), Unnamed: time.Now().Add(-s.o.KeepPending), Broken: broken}, false, nil)
 	if err != nil && ctx.Err() == nil {
 		s.o.Log.Warn("collecting unneeded data", "error", err)
 	}
@@ -50,10 +51,13 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	s.mu.Lock()
 	s.counts.Collected += uint64(c.Segments)
 	s.counts.CollectedBytes += uint64(c.Bytes)
+	s.counts.Purged += uint64(c.Albums.Blobs)
+	s.counts.PurgedBytes += uint64(c.Albums.Bytes)
 	s.mu.Unlock()
 	if c != (Collection{}) {
 		s.o.Log.Info("collected unneeded data", "segments", c.Segments, "indexes", c.Indexes, "abandoned", c.Abandoned,
-			"bytes", c.Bytes, "remains", c.Remains.Files, "remains_bytes", c.Remains.Bytes)
+			"bytes", c.Bytes, "remains", c.Remains.Files, "remains_bytes", c.Remains.Bytes,
+			"blobs", c.Albums.Blobs, "blob_uploads", c.Albums.Uploads, "blob_bytes", c.Albums.Bytes)
 	}
 }
 

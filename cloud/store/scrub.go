@@ -54,6 +54,13 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 			err = errors.Join(err, s.scrubIndex(ctx, k, pace))
 		}
 	}
+	damaged := 0
+	err = errors.Join(err, checkAlbums(ctx, s.backend, true, pace, func(x Info) {
+		if x.Err != nil {
+			damaged++
+			s.o.Log.Error("an album is damaged; copy the blob from a backup", "tenant", x.Tenant, "album", x.Album, "fault", x.Err)
+		}
+	}))
 	if ctx.Err() != nil {
 		return
 	}
@@ -63,6 +70,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.ScrubDone, s.counts.ScrubRounds = len(keys), s.counts.ScrubRounds+1
+	s.counts.AlbumsDamaged = damaged
 }
 
 // scrubIndex reads one index and records damage. It returns other errors.

@@ -34,7 +34,10 @@ type Stats struct {
 	Collected      uint64 // removed segments
 	CollectedBytes uint64
 
-	Tenants map[string]Usage // tenants that pushed since the start
+	AlbumsDamaged       int // found by the last scrub
+	Purged, PurgedBytes uint64
+
+	Tenants map[string]Usage // that pushed since the start, or whose albums are in use
 }
 
 func (s *Store[T]) Stats() Stats {
@@ -59,6 +62,11 @@ func (s *Store[T]) Stats() Stats {
 		u := a.sum
 		a.mu.Unlock()
 		u.Limit = s.quota(tenant)
+		st.Tenants[tenant] = u
+	}
+	for tenant, blobs := range s.albums.Known() {
+		u := st.Tenants[tenant]
+		u.Limit, u.Albums = s.quota(tenant), blobs
 		st.Tenants[tenant] = u
 	}
 	return st

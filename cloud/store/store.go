@@ -5,7 +5,8 @@
 //	data/gate                 held briefly to activate or to remove segments
 //	data/indexes/<id>/…       one folder per index, see package indexdir
 //	data/deleted/…            folders about to be removed
-//	data/tenants/<tenant>/…   folders indexes and deleted of each tenant
+//	data/albums/…             blobs, see package album
+//	data/tenants/<tenant>/…   indexes, deleted and albums of each tenant
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/cloud/shard"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
@@ -36,7 +38,7 @@ import (
 // gives in parentheses.
 var (
 	// ErrNotFound means that there is no such index or segment (cpar.ErrInput).
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = album.ErrNotFound
 	// ErrIncomplete means that segments of a manifest must be uploaded again
 	// (cpar.ErrInput).
 	ErrIncomplete = errors.New("segments are missing")
@@ -68,6 +70,9 @@ type Options struct {
 	// KeepPending is the time that segments outside active manifests are kept.
 	// The default is a day.
 	KeepPending time.Duration
+	// KeepDeleted is the time that deleted blobs stay recoverable. The default
+	// is 30 days.
+	KeepDeleted time.Duration
 	// MaxPending bounds the number of a tenant's pending indexes, which were
 	// never activated. Another pending index replaces the index whose last
 	// upload is oldest. The default is 256.
@@ -107,7 +112,9 @@ type Store[T any] struct {
 	counts   Stats               // only its counters are used
 	closed   bool
 
-	maps mapBudget
+	maps mapBudget // of loaded indexes
+
+	albums *album.Store
 }
 
 // Open opens a store in a data folder without reading its contents.
@@ -127,6 +134,7 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.MaxSegmentBytes = cmp.Or(o.MaxSegmentBytes, cpar.MaxSegmentBytes)
 	o.KeepPending = cmp.Or(o.KeepPending, 24*time.Hour)
+	o.KeepDeleted = cmp.Or(o.KeepDeleted, album.KeepDeleted)
 	o.MaxPending = cmp.Or(o.MaxPending, 256)
 	o.MaxLoaded = cmp.Or(o.MaxLoaded, 64)
 	if o.MaxCopied == 0 {
@@ -139,8 +147,13 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.ScrubRate = cmp.Or(o.ScrubRate, 16<<20)
 	o.ScrubEvery = cmp.Or(o.ScrubEvery, time.Hour)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
+	s := &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
+	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Besides: s.indexBytes})
+	return s
 }
+
+// Albums returns the albums of all tenants.
+func (s *Store[T]) Albums() *album.Store { return s.albums }
 
 // Close releases the backend. Open handles stay valid until released.
 func (s *Store[T]) Close() error {

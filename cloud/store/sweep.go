@@ -29,6 +29,10 @@ func (f *Folder) Sweep(ctx context.Context, before time.Time, dry bool) (Swept, 
 			s.temps(f.folder(k))
 			s.temps(indexdir.SegmentsFolder(f.folder(k)))
 		}
+		albums, _ := filepath.Glob(filepath.Join(folderAlbums{f}.root(tenant), "*"))
+		for _, folder := range albums {
+			s.temps(folder)
+		}
 	}
 	return s.Swept, s.err
 }

@@ -206,11 +206,11 @@ func TestPendingUploads(t *testing.T) {
 	}
 	want := store.Collection{Segments: 2, Indexes: 2, Bytes: int64(len(a.segments[0])) + 9, Remains: store.Swept{Files: 2, Bytes: 3}}
 	for _, dry := range []bool{true, false} {
-		if got, err := store.Collect(t.Context(), beside, before, before, dry, nil); err != nil || got != want {
+		if got, err := store.Collect(t.Context(), beside, store.Before{Unnamed: before, Broken: before}, dry, nil); err != nil || got != want {
 			t.Errorf("dry %v: %+v, %v; want %+v", dry, got, err, want)
 		}
 	}
-	if got, err := store.Collect(t.Context(), beside, before, before, false, nil); err != nil || got != (store.Collection{}) {
+	if got, err := store.Collect(t.Context(), beside, store.Before{Unnamed: before, Broken: before}, false, nil); err != nil || got != (store.Collection{}) {
 		t.Errorf("again: %+v, %v", got, err)
 	}
 	if got, _ := s.Missing(context.Background(), store.IndexRef{Index: a.m.ID}, a.m); len(got) != len(a.segments)-1 {
@@ -220,7 +220,7 @@ func TestPendingUploads(t *testing.T) {
 		t.Errorf("an index that was never activated is listed: %v", list)
 	}
 	os.Chtimes(path(1), long, long)
-	if got, err := store.Collect(t.Context(), beside, before, before, false, nil); err != nil || got.Abandoned != 1 {
+	if got, err := store.Collect(t.Context(), beside, store.Before{Unnamed: before, Broken: before}, false, nil); err != nil || got.Abandoned != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := os.Stat(filepath.Join(data, "indexes", a.m.ID.String())); err == nil {
@@ -235,7 +235,7 @@ func collect(t *testing.T, data string, before time.Time) {
 	t.Helper()
 	f, err := store.OpenBeside(data)
 	if err == nil {
-		_, err = store.Collect(t.Context(), f, before, before, false, nil)
+		_, err = store.Collect(t.Context(), f, store.Before{Unnamed: before, Broken: before}, false, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

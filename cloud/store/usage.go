@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/internal/hint"
 )
 
 // ErrQuota means that a tenant's quota is used up. Such errors also wrap
 // cpar.ErrInput.
-var ErrQuota = errors.New("the storage quota is used up")
+var ErrQuota = album.ErrQuota
 
-// Usage describes a tenant's storage, in bytes of segments.
+// Usage describes a tenant's storage, in bytes of segments and of blobs.
 type Usage struct {
 	Indexes  int   // active indexes
 	Active   int64 // bytes of segments in active manifests
@@ -23,6 +24,7 @@ type Usage struct {
 	Pending  int64 // bytes of all other segments
 	Reserved int64 // bytes reserved for running uploads
 	Limit    int64 // 0 means no limit
+	Albums   album.Usage
 }
 
 // An account tracks a tenant's storage. It counts the storage at its first use
@@ -75,11 +77,23 @@ func (s *Store[T]) Usage(ctx context.Context, tenant string) (Usage, error) {
 	if err := a.count(ctx, s.backend, tenant, false); err != nil {
 		return Usage{}, err
 	}
+	blobs, err := s.albums.Usage(ctx, tenant)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	u := a.sum
-	u.Limit = s.quota(tenant)
-	return u, nil
+	u.Limit, u.Albums = s.quota(tenant), blobs
+	return u, err
+}
+
+// indexBytes returns the bytes of indexes that the quota counts.
+func (s *Store[T]) indexBytes(ctx context.Context, tenant string) (int64, error) {
+	a := s.account(tenant)
+	if err := a.count(ctx, s.backend, tenant, false); err != nil {
+		return 0, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.taken(), nil
 }
 
 func (s *Store[T]) quota(tenant string) int64 {
@@ -205,15 +219,9 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	if err := s.makeRoom(ctx, a, k); err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	limit := s.quota(k.Tenant)
-	if taken, more := a.taken(), n+fileBytes*int64(files); limit > 0 && more > limit-taken {
-		err := fmt.Errorf("index %v: %w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra",
-			k.Index, cpar.ErrInput, ErrQuota, more, taken, limit, fileBytes)
-		return nil, hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
+	if err := s.fits(ctx, a, k, files, n); err != nil {
+		return nil, err
 	}
-	a.change(k.Index, func(u *use) { u.uploads++; u.reservedFiles += files; u.reservedBytes += n })
 	return func(d cpar.Digest, written int, added int64) {
 		s.release(e)
 		a.mu.Lock()
@@ -238,6 +246,27 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	}, nil
 }
 
+// fits reserves space within the quota, which counts indexes and blobs.
+func (s *Store[T]) fits(ctx context.Context, a *account, k IndexRef, files int, n int64) error {
+	limit := s.quota(k.Tenant)
+	take := func(blobs int64) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if taken, more := a.taken()+blobs, n+fileBytes*int64(files); limit > 0 && more > limit-taken {
+			err := fmt.Errorf("index %v: %w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra",
+				k.Index, cpar.ErrInput, ErrQuota, more, taken, limit, fileBytes)
+			return hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
+		}
+		a.change(k.Index, func(u *use) { u.uploads++; u.reservedFiles += files; u.reservedBytes += n })
+		return nil
+	}
+	if limit == 0 {
+		return take(0)
+	}
+	return s.albums.Charge(ctx, k.Tenant, take)
+}
+
+// evictions bounds the removals by one upload.
 const evictions = 8
 
 // makeRoom limits the number of indexes that were never activated, because

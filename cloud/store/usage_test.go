@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/cloud/store"
 	"cpar/internal/durable"
 	"cpar/internal/indexdir"
@@ -270,6 +271,8 @@ type counting struct {
 	store.Backend
 	calls int
 }
+
+func (c *counting) Albums() album.Objects { return nil }
 
 func (c *counting) Segments(context.Context, store.IndexRef) ([]store.Stored, error) {
 	c.calls++

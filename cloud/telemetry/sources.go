@@ -106,19 +106,24 @@ func (m *Metrics) Store(stats func() store.Stats) {
 		s.put(scrubOf, float64(st.ScrubOf))
 		s.put(collectedTotal, float64(st.Collected))
 		s.put(collectedBytes, float64(st.CollectedBytes))
-		stored := map[string]int64{} // by label, because many tenants share the label other
+		s.put(albumsDamaged, float64(st.AlbumsDamaged))
+		s.put(purgedTotal, float64(st.Purged))
+		s.put(purgedBytes, float64(st.PurgedBytes))
+		stored, deleted := map[string]int64{}, map[string]int64{} // tenants with label other are added up
 		for tenant, u := range st.Tenants {
 			label := m.tenants.label(tenant)
 			if label == "" {
 				continue
 			}
-			stored[label] += u.Active + u.Pending + u.Reserved
+			stored[label] += u.Active + u.Pending + u.Reserved + u.Albums.Bytes + u.Albums.DeletedBytes
+			deleted[label] += u.Albums.DeletedBytes
 			if u.Limit > 0 && label != other {
 				s.put(quotaBytes, float64(u.Limit), label)
 			}
 		}
 		for label, n := range stored {
 			s.put(storedBytes, float64(n), label)
+			s.put(deletedBytes, float64(deleted[label]), label)
 		}
 	})
 }
@@ -129,6 +134,9 @@ func DamageCheck(stats func() store.Stats) Check {
 	return Check{Name: "damage", Run: func(context.Context) error {
 		if n := stats().Damaged; n > 0 {
 			return fmt.Errorf("%d indexes are damaged; cpard check says which must be pushed again", n)
+		}
+		if n := stats().AlbumsDamaged; n > 0 {
+			return fmt.Errorf("%d albums are damaged; cpard check names them", n)
 		}
 		return nil
 	}}

@@ -73,6 +73,11 @@ var (
 	storedBytes    = polled("cpar_tenant_stored_bytes", gauge, "Bytes that count towards the quota, for each tenant that has pushed since the start.", "tenant")
 	quotaBytes     = polled("cpar_tenant_quota_bytes", gauge, "Quota of the tenant. Absent for tenants without a quota and for the label other.", "tenant")
 
+	deletedBytes  = polled("cpar_tenant_deleted_bytes", gauge, "Bytes of deleted blobs that are still recoverable, which count towards the quota.", "tenant")
+	albumsDamaged = polled("cpar_albums_damaged", gauge, "Albums in which the last scrub found a damaged blob. cpard check names them.")
+	purgedTotal   = polled("cpar_purged_blobs_total", counter, "Blobs removed because they were deleted longer ago than keep-deleted.")
+	purgedBytes   = polled("cpar_purged_bytes_total", counter, "Bytes of the blobs removed because they were deleted longer ago than keep-deleted.")
+
 	tenantsKnown   = polled("cpar_tenants", gauge, "Known tenants.")
 	tokensRefused  = polled("cpar_tokens_refused_total", counter, "Requests whose token is missing or unknown.")
 	guessesLimited = polled("cpar_guesses_limited_total", counter, "Requests with an unknown token that were rejected because they came too fast.")

@@ -14,6 +14,7 @@
 //	annotate  list, manifest, segments (for indexes searched locally), annotate
 //	push      manifest, missing segments, upload, activate (also replaces an active index)
 //	delete    list, manifest and segments (to find an index by name), delete
+//	album     blobs of albums: put, get, list, delete (they stay recoverable)
 //	admin     all of these, and storage use (GET /v1/usage)
 //
 // Every token may read its own scopes (GET /v1/token).
@@ -39,10 +40,11 @@ const (
 	Annotate Scopes = 1 << iota
 	Push
 	Delete
+	Album
 	Admin
 )
 
-var scopeNames = []string{"annotate", "push", "delete", "admin"}
+var scopeNames = []string{"annotate", "push", "delete", "album", "admin"}
 
 func (s Scopes) Names() []string {
 	names := []string{}

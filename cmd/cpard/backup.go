@@ -26,8 +26,8 @@ func newBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup --data DIR --to DIR2",
 		Short: "back up the indexes of a data folder",
-		Long: `backup updates a second folder from a data folder: the active indexes, each as it was at one
-moment, and the registry of tenants. Segments already in the backup are not copied again, so
+		Long: `backup updates a second folder from a data folder: the active indexes and the albums, each as it
+was at one moment, and the registry of tenants. Segments already in the backup are not copied again, so
 an interrupted backup continues. With --store the indexes come from the object storage, and
 the registry from the data folder. Deleted indexes stay in the backup unless --prune is
 given. The data folder may be served meanwhile.
@@ -152,17 +152,17 @@ func (x copied) run(c *cobra.Command, f func(store.CopyOptions) (store.Copied, e
 	if err := x.print(c.OutOrStdout(), done); err != nil || len(done.Damaged) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: %s could not be copied", cpar.ErrCorrupt, indexes(len(done.Damaged)))
+	return fmt.Errorf("%w: %s could not be copied", cpar.ErrCorrupt, counted(done.Damaged))
 }
 
 func (x copied) print(w io.Writer, done store.Copied) error {
 	if x.asJSON {
 		damaged := []checked{}
 		for _, d := range done.Damaged {
-			damaged = append(damaged, checked{Tenant: d.Tenant, ID: d.ID, Damage: d.Err.Error()})
+			damaged = append(damaged, checked{Tenant: d.Tenant, ID: d.ID, Album: d.Album, Damage: d.Err.Error()})
 		}
-		return printAsJSON(w, map[string]any{"indexes": done.Indexes, "segments": done.Segments, "bytes": done.Bytes,
-			"bytes_kept": done.Kept, "pruned": done.Pruned, "damaged": damaged, "dry_run": x.DryRun})
+		return printAsJSON(w, map[string]any{"indexes": done.Indexes, "segments": done.Segments, "blobs": done.Blobs, "bytes": done.Bytes,
+			"bytes_kept": done.Kept, "pruned": done.Pruned, "pruned_blobs": done.PrunedBlobs, "damaged": damaged, "dry_run": x.DryRun})
 	}
 	verb := x.did
 	if x.DryRun {
@@ -172,12 +172,19 @@ func (x copied) print(w io.Writer, done store.Copied) error {
 	if done.Pruned > 0 {
 		pruned = fmt.Sprintf("; %s deleted there", indexes(done.Pruned))
 	}
+	if done.PrunedBlobs > 0 {
+		pruned = fmt.Sprintf("; %s and %d blobs deleted there", indexes(done.Pruned), done.PrunedBlobs)
+	}
 	for _, d := range done.Damaged {
 		if _, err := fmt.Fprintf(w, "%s  damaged: %v\n", named(d), d.Err); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s %s: %d segments, %s; %s already there%s\n", verb, indexes(done.Indexes), done.Segments,
+	blobs := ""
+	if done.Blobs > 0 {
+		blobs = fmt.Sprintf(", %d blobs of albums", done.Blobs)
+	}
+	_, err := fmt.Fprintf(w, "%s %s: %d segments%s, %s; %s already there%s\n", verb, indexes(done.Indexes), done.Segments, blobs,
 		humanize.Bytes(uint64(done.Bytes)), humanize.Bytes(uint64(done.Kept)), pruned)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -18,9 +19,11 @@ import (
 	"cpar/internal/progress/bar"
 )
 
+// checked is the JSON output of check for one index or album.
 type checked struct {
 	Tenant  string       `json:"tenant,omitempty"`
-	ID      cpar.IndexID `json:"id"`
+	ID      cpar.IndexID `json:"id,omitzero"`
+	Album   string       `json:"album,omitempty"` // instead of id
 	Scheme  string       `json:"scheme,omitempty"`
 	Bytes   uint64       `json:"bytes"`
 	Pending bool         `json:"pending,omitempty"` // has uploads but was never activated
@@ -33,9 +36,10 @@ func newCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check --data DIR",
 		Short: "read everything in a data folder and report damage",
-		Long: `check reads every byte of every index in a data folder or a backup, which may be served
-meanwhile, and names the indexes that their owners must push again. It changes nothing. If
-anything is damaged, the exit code is 5.`,
+		Long: `check reads every byte of every index and album in a data folder or a backup, which may be
+served meanwhile. It names damaged indexes, which their owners must push again, and damaged
+albums, whose blobs a backup may have. It changes nothing. If anything is damaged, the exit
+code is 5.`,
 		Example: "  $ cpard check --data ~/cpar-cloud\n  9f6067c4caa7a19a9c8939024892e324  well, 68 MB\n  1 index, none damaged",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -66,14 +70,35 @@ func check(c *cobra.Command, b store.Backend, asJSON bool) error {
 	if err := print(c.OutOrStdout(), list, damaged); err != nil || damaged == 0 {
 		return err
 	}
-	return errDamaged(damaged, len(list))
+	return errDamaged(damaged, list)
 }
 
-func errDamaged(damaged, all int) error {
-	if all == 1 {
+func errDamaged(damaged int, list []store.Info) error {
+	if len(list) == 1 && list[0].Album == "" {
 		return fmt.Errorf("%w: the only index; its owner must push it again", cpar.ErrCorrupt)
 	}
-	return fmt.Errorf("%w: %d of %s; their owners must push them again", cpar.ErrCorrupt, damaged, indexes(all))
+	if slices.ContainsFunc(list, func(x store.Info) bool { return x.Err != nil && x.Album != "" }) {
+		return fmt.Errorf("%w: %d of %s; owners must push indexes again, and blobs come from a backup", cpar.ErrCorrupt, damaged, counted(list))
+	}
+	return fmt.Errorf("%w: %d of %s; their owners must push them again", cpar.ErrCorrupt, damaged, counted(list))
+}
+
+// counted returns the number of indexes and of albums in words.
+func counted(list []store.Info) string {
+	albums := 0
+	for _, x := range list {
+		if x.Album != "" {
+			albums++
+		}
+	}
+	says := indexes(len(list) - albums)
+	switch albums {
+	case 0:
+		return says
+	case 1:
+		return says + " and 1 album"
+	}
+	return fmt.Sprintf("%s and %d albums", says, albums)
 }
 
 func printCheckedJSON(w io.Writer, list []store.Info, damaged int) error {
@@ -82,8 +107,8 @@ func printCheckedJSON(w io.Writer, list []store.Info, damaged int) error {
 		Damaged int       `json:"damaged"`
 	}{[]checked{}, damaged}
 	for _, f := range list {
-		x := checked{Tenant: f.Tenant, ID: f.ID, Bytes: f.Bytes, Pending: f.Pending}
-		if f.Records > 0 {
+		x := checked{Tenant: f.Tenant, ID: f.ID, Album: f.Album, Bytes: f.Bytes, Pending: f.Pending}
+		if f.Records > 0 && f.Album == "" {
 			x.Scheme = f.Scheme.String()
 		}
 		if f.Err != nil {
@@ -111,16 +136,20 @@ func printChecked(w io.Writer, list []store.Info, damaged int) error {
 	if damaged > 0 {
 		says = fmt.Sprintf("%d damaged", damaged)
 	}
-	_, err := fmt.Fprintf(w, "%s, %s\n", indexes(len(list)), says)
+	_, err := fmt.Fprintf(w, "%s, %s\n", counted(list), says)
 	return err
 }
 
 // named returns the id of an index with its tenant in front.
 func named(x store.Info) string {
-	if x.Tenant == "" {
-		return x.ID.String()
+	name := x.ID.String()
+	if x.Album != "" {
+		name = "album " + x.Album
 	}
-	return x.Tenant + "/" + x.ID.String()
+	if x.Tenant == "" {
+		return name
+	}
+	return x.Tenant + "/" + name
 }
 
 func indexes(n int) string {
@@ -155,9 +184,10 @@ func newGC() *cobra.Command {
 	var dry, asJSON bool
 	c := &cobra.Command{
 		Use:   "gc --data DIR",
-		Short: "remove data that no index needs",
+		Short: "remove data that no index and no album needs",
 		Long: `gc removes segments that no active index names, uploads that were never activated, and the
-remains of interrupted writes and deletions, unless they are younger than --grace. The
+remains of interrupted writes and deletions, unless they are younger than --grace. It also
+removes blobs of albums that were deleted or replaced longer than --keep-deleted ago. The
 folder may be served meanwhile. cpard serve does the same once an hour.`,
 		Example: "  $ cpard gc --data ~/cpar-cloud --dry-run\n  would remove 12 segments of 2 indexes, 1 of them never activated, and 3 remains of interrupted writes: 4.1 MB",
 		Args:    noArguments,
@@ -165,14 +195,14 @@ folder may be served meanwhile. cpard serve does the same once an hour.`,
 			if grace < 0 {
 				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", grace))
 			}
-			before := time.Now().Add(-grace)
+			before := store.Before{Deleted: time.Now().Add(-o.Store.KeepDeleted), Unnamed: time.Now().Add(-grace), Broken: time.Now().Add(-grace)}
 			return o.withBackend(func(b store.Backend) error {
-				done, err := store.Collect(c.Context(), b, before, before, dry, indexBar(c, "looking at indexes"))
+				done, err := store.Collect(c.Context(), b, before, dry, indexBar(c, "looking at indexes"))
 				return stopped(c, cmp.Or(err, printCollection(c.OutOrStdout(), done, dry, asJSON)))
 			})
 		},
 	}
-	addFlags(c, &o, "data", "store", "store-credentials")
+	addFlags(c, &o, "data", "store", "store-credentials", "keep-deleted")
 	c.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep data younger than this, because uploads may be resumed")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
@@ -180,10 +210,10 @@ folder may be served meanwhile. cpard serve does the same once an hour.`,
 }
 
 func printCollection(w io.Writer, c store.Collection, dry, asJSON bool) error {
-	bytes := c.Bytes + c.Remains.Bytes
+	bytes := c.Bytes + c.Remains.Bytes + c.Albums.Bytes
 	if asJSON {
 		return printAsJSON(w, map[string]any{"segments": c.Segments, "indexes": c.Indexes, "abandoned": c.Abandoned,
-			"remains": c.Remains.Files, "bytes": bytes, "dry_run": dry})
+			"remains": c.Remains.Files, "deleted_blobs": c.Albums.Blobs, "blob_uploads": c.Albums.Uploads, "bytes": bytes, "dry_run": dry})
 	}
 	verb := "removed"
 	if dry {
@@ -193,7 +223,11 @@ func printCollection(w io.Writer, c store.Collection, dry, asJSON bool) error {
 		_, err := fmt.Fprintln(w, "nothing to remove")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s %d segments of %s, %d of them never activated, and %d remains of interrupted writes: %s\n",
-		verb, c.Segments, indexes(c.Indexes), c.Abandoned, c.Remains.Files, humanize.Bytes(uint64(bytes)))
+	blobs := ""
+	if c.Albums.Blobs > 0 {
+		blobs = fmt.Sprintf(", %d deleted blobs", c.Albums.Blobs)
+	}
+	_, err := fmt.Fprintf(w, "%s %d segments of %s, %d of them never activated%s, and %d remains of interrupted writes: %s\n",
+		verb, c.Segments, indexes(c.Indexes), c.Abandoned, blobs, c.Remains.Files+c.Albums.Uploads, humanize.Bytes(uint64(bytes)))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,9 @@ func TestMain(m *testing.M) {
 //	$TOKEN           file with the token of push and get, if set
 //	mkdata DIR NAME  put a file into the folder of a tenant
 //	upload ID TEXT   put TEXT to $URL as a segment of index ID
-//	spoil FOLDER     flip a bit in one segment below FOLDER
+//	blob put NAME TEXT, blob get NAME, blob delete NAME   a blob of the story's album
+//	undelete FILE ARGS…  cpard album undelete to the time in a JSON file of undelete
+//	spoil FOLDER     flip a bit in one segment below FOLDER, or in one blob p-…
 //	storage          start object storage and set $STORE and the file credentials
 //	exits N COMMAND  run a command that must exit with code N
 func TestStories(t *testing.T) {
@@ -61,7 +64,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "mkdata": mkdata, "storage": storage, "exits": exits,
 			"certify": certify, "signal": sendSignal, "logs": logs,
-			"upload": upload, "spoil": spoil,
+			"upload": upload, "spoil": spoil, "blob": blob, "undelete": undelete,
 		},
 	})
 }
@@ -190,10 +193,35 @@ func upload(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+func blob(ts *testscript.TestScript, _ bool, args []string) {
+	c, err := cparhttp.New(ts.Getenv("URL"), nil)
+	ts.Check(err)
+	ts.Check(c.SetToken(token(ts)))
+	const album = "0123456789abcdef0123456789abcdef"
+	switch args[0] {
+	case "put":
+		ts.Check(c.PutBlob(context.Background(), album, args[1], []byte(args[2]), nil))
+	case "delete":
+		ts.Check(c.DeleteBlob(context.Background(), album, args[1]))
+	case "get":
+		b, err := c.GetBlob(context.Background(), album, args[1], 0, -1)
+		ts.Check(err)
+		fmt.Fprintf(ts.Stdout(), "%s\n", b)
+	}
+}
+
+func undelete(ts *testscript.TestScript, _ bool, args []string) {
+	var out struct {
+		Albums []struct{ Back string }
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &out))
+	ts.Check(ts.Exec("cpard", append([]string{"album", "undelete", "--data", "data", "--tenant", "anna", "--before", out.Albums[0].Back}, args[1:]...)...))
+}
+
 func spoil(ts *testscript.TestScript, _ bool, args []string) {
 	done := errors.New("done")
 	err := filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || len(d.Name()) != 64 || d.IsDir() {
+		if err != nil || len(d.Name()) != 64 && !strings.HasPrefix(d.Name(), "p-") || d.IsDir() {
 			return err
 		}
 		b, err := os.ReadFile(path)

@@ -28,7 +28,7 @@ import (
 
 type remoteDaemon struct {
 	t     *testing.T
-	place buckettest.Endpoint
+	place buckettest.Endpoint // zero for the data folder
 	data  string
 	cmd   *exec.Cmd
 	url   string
@@ -42,7 +42,10 @@ func (d *remoteDaemon) start(args ...string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	args = append([]string{"cpard", "serve", "--data", d.data, "--store", d.place.Address, "--listen", "127.0.0.1:0"}, args...)
+	if d.place.Address != "" {
+		args = append([]string{"--store", d.place.Address}, args...)
+	}
+	args = append([]string{"cpard", "serve", "--data", d.data, "--listen", "127.0.0.1:0"}, args...)
 	if d.core != "" { // taskset replaces argv[0], which selects the program
 		link := filepath.Join(d.t.TempDir(), "cpard")
 		if err := os.Symlink(self, link); err != nil {
@@ -55,7 +58,9 @@ func (d *remoteDaemon) start(args ...string) {
 	}
 	d.cmd = &exec.Cmd{Path: self, Args: args, Env: append(os.Environ(), "CPARD_CONFIG=none")}
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
-		d.cmd.Env = append(d.cmd.Env, name+"="+d.place.Credential(name))
+		if d.place.Address != "" {
+			d.cmd.Env = append(d.cmd.Env, name+"="+d.place.Credential(name))
+		}
 	}
 	d.cmd.Stderr = &d.said
 	out, err := d.cmd.StdoutPipe()

@@ -44,7 +44,7 @@ described at /openapi.json. The environment and a file can also set flags: cpard
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().StringVar(&config, "config", "", "configuration file, or none (default: cpard/cpard.toml in your configuration folder, otherwise /etc/cpard/cpard.toml)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newCluster(), newConfig(&config), newDoctor(&config))
+	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newAlbum(), newBackup(), newRestore(), newTenant(), newInspect(), newCluster(), newConfig(&config), newDoctor(&config))
 	version.Add(root)
 	manpage.Add(root, table.Text())
 	complete(root)

@@ -58,8 +58,9 @@ addresses only with --log-clients.
 
 A background task reads everything stored and loaded at --scrub-rate to find damage. A
 damaged index gets status 503 until its owner pushes it again, which sends only the damaged
-parts. Uploads that were never activated are removed after --keep-pending. Loaded indexes
-are unloaded after --unload-after or to make room.
+parts. Uploads that were never activated are removed after --keep-pending, and deleted blobs
+of albums after --keep-deleted (cpard album undelete recovers them before). Loaded indexes are
+unloaded after --unload-after or to make room.
 
 With --metrics-listen it serves /metrics for Prometheus, and /readyz with the reasons for not
 being ready, to the operator. At the address of the cloud, everyone may read /healthz and
@@ -109,8 +110,8 @@ func (o *options) check() error {
 	if o.Workers < 0 {
 		return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))
 	}
-	if s := o.Store; s.MaxLoaded < 1 || s.MaxPending < 1 || s.Idle <= 0 || s.ScrubEvery < 0 || s.KeepPending <= 0 {
-		return exitcode.UsageError(fmt.Errorf("--max-loaded, --max-pending, --unload-after, --scrub-every and --keep-pending must be more than 0"))
+	if s := o.Store; s.MaxLoaded < 1 || s.MaxPending < 1 || s.Idle <= 0 || s.ScrubEvery < 0 || s.KeepPending <= 0 || s.KeepDeleted <= 0 {
+		return exitcode.UsageError(fmt.Errorf("--max-loaded, --max-pending, --unload-after, --scrub-every, --keep-pending and --keep-deleted must be more than 0"))
 	}
 	if o.Store.ScrubRate == 0 {
 		o.Store.ScrubRate = -1 // off; package store reads 0 as the default

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cpar/cloud/album"
 	"cpar/cloud/cluster"
 	"cpar/cloud/daemon"
 	"cpar/internal/exitcode"
@@ -86,6 +87,7 @@ func (o *options) settings() []setting {
 		{"scrub-rate", "bytes read per second to find damage (0: off)", "", &o.Store.ScrubRate, "16MiB", anything},
 		{"scrub-every", "interval between complete reads to find damage, if the rate allows", "1h, or 24h with --store", &o.Store.ScrubEvery, time.Duration(0), anything},
 		{"keep-pending", "how long to keep an upload that was never activated", "", &o.Store.KeepPending, 24 * time.Hour, anything},
+		{"keep-deleted", "how long deleted and replaced blobs of albums stay recoverable", "", &o.Store.KeepDeleted, album.KeepDeleted, anything},
 		{"max-pending", "maximum number of never activated indexes per tenant (the one with the oldest upload is removed)", "", &o.Store.MaxPending, 256, anything},
 		{"log-level", "debug, info, warn or error", "", settings.Parsed("warn", "string", o.parseLevel), nil, oneOf("debug", "info", "warn", "error")},
 		{"log-format", "text or json", "", settings.Parsed("text", "string", o.parseFormat), nil, oneOf("text", "json")},

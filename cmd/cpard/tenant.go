@@ -49,11 +49,12 @@ The tenants are in tenants.json in the data folder, which a running cpard reload
 second.
 
 A token is random and stored as a hash, so it can be printed only once, by tenant add. Its
-scopes limit its use of the tenant's indexes:
+scopes limit its use of the tenant's data:
 
   annotate  search an index
   push      push an index, also to replace one
   delete    delete an index
+  album     store, fetch and delete the photos of albums (cpard album undelete recovers them)
   admin     all of these, and read the storage used
 
 Indexes in the data folder from before its first tenant belong to no tenant: push them again.`,
@@ -206,7 +207,7 @@ revoke one without the others.`,
 	f.tokenFileFlag(c)
 	f.limitFlags(c.Flags())
 	c.Flags().StringVar(&f.label, "label", "default", "label of the token")
-	c.Flags().StringSliceVar(&f.scopes, "scopes", []string{"annotate", "push", "delete"}, "scopes of the token: annotate, push, delete, admin")
+	c.Flags().StringSliceVar(&f.scopes, "scopes", []string{"annotate", "push", "delete"}, "scopes of the token: annotate, push, delete, album, admin")
 	return c
 }
 

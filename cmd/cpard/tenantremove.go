@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"cpar/cloud/album"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/internal/exitcode"
@@ -150,10 +151,15 @@ func countAll(ctx context.Context, b store.Backend, id string) (files int, bytes
 			files, bytes = files+1, bytes+s.Bytes
 		}
 	}
+	for o, e := range b.Albums().List(ctx, id, "") {
+		if err = errors.Join(err, e); e == nil {
+			files, bytes = files+1, bytes+o.Bytes
+		}
+	}
 	return files, bytes, err
 }
 
-// deleteAll deletes a tenant's indexes and its unfinished uploads.
+// deleteAll deletes a tenant's indexes, its albums and its unfinished uploads.
 func deleteAll(ctx context.Context, b store.Backend, id string) error {
 	keys, err := b.Keys(ctx, id)
 	for _, k := range keys {
@@ -161,7 +167,7 @@ func deleteAll(ctx context.Context, b store.Backend, id string) error {
 			err = errors.Join(err, e)
 		}
 	}
-	return err
+	return errors.Join(err, album.Discard(ctx, b.Albums(), id))
 }
 
 // ask returns nil only if standard input is a terminal and the user answers yes.

@@ -118,6 +118,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 // of the final fsync of the folder, after which the new file may exist.
 func (w *Writer) Commit(name string) error { return w.commit(name, w.fsys.Rename) }
 
+// CommitNew is Commit, but fails with fs.ErrExist if the name is used.
+func (w *Writer) CommitNew(name string) error { return w.commit(name, w.fsys.RenameNew) }
+
 func (w *Writer) commit(name string, rename func(from, to string) error) error {
 	if w.err != nil {
 		return w.err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -51,11 +52,40 @@ func (left operations) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+func driveAlbum(t *testing.T, c *ClientWithResponses, is func(what string, status int, err error, got int, body []byte)) {
+	ctx, album, name, bytes := t.Context(), "0123456789abcdef0123456789abcdef", "p-1", "some bytes"
+	star := PutBlobParamsIfNoneMatch("*")
+	params := &PutBlobParams{CparSha256: fmt.Sprintf("%x", sha256.Sum256([]byte(bytes))), IfNoneMatch: &star}
+	for _, status := range []int{201, 200} {
+		put, err := c.PutBlobWithBodyWithResponse(ctx, album, name, params, cparhttp.TypeBinary, strings.NewReader(bytes))
+		is("put", status, err, put.StatusCode(), put.Body)
+	}
+	albums, err := c.ListAlbumsWithResponse(ctx)
+	is("albums", 200, err, albums.StatusCode(), albums.Body)
+	list, err := c.ListBlobsWithResponse(ctx, album, &ListBlobsParams{})
+	is("blobs", 200, err, list.StatusCode(), list.Body)
+	if x := list.JSON200.Blobs; len(albums.JSON200.Albums) != 1 || len(x) != 1 || x[0].Name != name || x[0].Bytes != int64(len(bytes)) || list.JSON200.Next != "" {
+		t.Errorf("list: %s", list.Body)
+	}
+	has, err := c.HasBlobWithResponse(ctx, album, name)
+	is("has", 200, err, has.StatusCode(), has.Body)
+	span := "bytes=5-6"
+	part, err := c.GetBlobWithResponse(ctx, album, name, &GetBlobParams{Range: &span})
+	is("range", 206, err, part.StatusCode(), part.Body)
+	got, err := c.GetBlobWithResponse(ctx, album, name, &GetBlobParams{})
+	is("get", 200, err, got.StatusCode(), got.Body)
+	if string(got.Body) != bytes || string(part.Body) != bytes[5:7] {
+		t.Errorf("it has %q and %q", got.Body, part.Body)
+	}
+	deleted, err := c.DeleteBlobWithResponse(ctx, album, name)
+	is("delete", 204, err, deleted.StatusCode(), deleted.Body)
+}
+
 // The generated client performs every documented operation on a real daemon,
 // with a token.
 func TestGeneratedClient(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	issued, err := (&tenant.Editor{Data: data}).Add(t.Context(), "stranger", "test", tenant.Annotate|tenant.Push|tenant.Delete|tenant.Admin, tenant.Limits{})
+	issued, err := (&tenant.Editor{Data: data}).Add(t.Context(), "stranger", "test", tenant.Annotate|tenant.Push|tenant.Delete|tenant.Album|tenant.Admin, tenant.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +124,7 @@ func TestGeneratedClient(t *testing.T) {
 	}
 	token, err := c.TokenWithResponse(ctx)
 	is("token", 200, err, token.StatusCode(), token.Body)
-	if !token.JSON200.Needed || strings.Join(token.JSON200.Scopes, " ") != "annotate push delete admin" {
+	if !token.JSON200.Needed || strings.Join(token.JSON200.Scopes, " ") != "annotate push delete album admin" {
 		t.Errorf("token: %+v", token.JSON200)
 	}
 
@@ -166,6 +196,8 @@ func TestGeneratedClient(t *testing.T) {
 	if p := cut.ApplicationproblemJSON422; p == nil || !p.Code.Valid() || p.Detail == nil {
 		t.Errorf("half a request: %s", cut.Body)
 	}
+
+	driveAlbum(t, c, is)
 
 	usage, err := c.UsageWithResponse(ctx)
 	is("usage", 200, err, usage.StatusCode(), usage.Body)

@@ -1,0 +1,296 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// Replaceable lists the names whose blobs kopia overwrites. No other blob ever
+// changes.
+var Replaceable = []string{"kopia.blobcfg", "kopia.maintenance", "kopia.repository"}
+
+// Put stores a blob of size bytes with this digest. If old is nil, it requires
+// that no other blob has the name. Otherwise it replaces the blob with digest
+// old. created is false if the same blob is stored already, and then r is not
+// read.
+func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old *cpar.Digest, body io.Reader) (created bool, err error) {
+	if err := r.Check(); err != nil {
+		return false, err
+	}
+	if old != nil && !slices.Contains(Replaceable, r.Name) {
+		return false, r.fail("%w: only a few blobs may be replaced, and this is none of them", cpar.ErrInput)
+	}
+	v := &version{SHA256: sum, Bytes: size}
+	end, there, err := s.begin(ctx, r, v, old)
+	if err != nil || there {
+		return false, err
+	}
+	defer end()
+	object := v.object(r.Album, r.Name)
+	if err := s.objects.Put(ctx, r.Tenant, object, size, sum, body); err != nil {
+		return false, err
+	}
+	refused := false
+	err = s.commit(ctx, r.Tenant, func(st *state) (*event, error) {
+		refused = true
+		n, _ := began(object)
+		if there, err = st.may(r, v, old); there || err != nil {
+			if now := st.live(r.Album, r.Name); now != nil && now.Key == v.Key {
+				refused = false // the log was rebuilt meanwhile
+			}
+			return nil, err
+		}
+		if n < st.Swept {
+			return nil, fmt.Errorf("%w: %w: a collection overtook the upload", cpar.ErrStorage, ErrBusy)
+		}
+		if err := s.fits(ctx, r, st, v, 0); err != nil {
+			return nil, err
+		}
+		refused = false
+		end() // from now on the state counts it
+		return &event{Album: r.Album, Name: r.Name, Put: v}, nil
+	})
+	if refused {
+		// After any other failure the entry may have been written.
+		_ = s.objects.Delete(context.WithoutCancel(ctx), r.Tenant, object)
+	}
+	return err == nil && !there, err
+}
+
+// begin checks whether a blob may be stored, draws its key and reserves its
+// bytes until end.
+func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) (end func(), there bool, err error) {
+	l := s.log(r.Tenant)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if err := l.refresh(ctx); err != nil {
+		return nil, false, err
+	}
+	if there, err = l.state.may(r, v, old); there || err != nil {
+		return nil, there, err
+	}
+	if err := s.fits(ctx, r, l.state, v, l.reserved.Load()); err != nil {
+		return nil, false, err
+	}
+	v.Key = newKey(l.state.seq)
+	l.reserved.Add(v.Bytes + blobBytes)
+	return sync.OnceFunc(func() { l.reserved.Add(-v.Bytes - blobBytes) }), false, nil
+}
+
+// may checks the condition of a put. there reports that the blob is stored.
+func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error) {
+	now := st.live(r.Album, r.Name)
+	switch {
+	case now != nil && now.SHA256 == v.SHA256:
+		return !now.Bad, nil // a damaged one is replaced
+	case old == nil && now != nil:
+		return false, r.fail("%w: %w", cpar.ErrInput, ErrExists)
+	case old != nil && (now == nil || now.SHA256 != *old):
+		return false, r.fail("%w: %w", cpar.ErrInput, ErrChanged)
+	}
+	return false, nil
+}
+
+// fits checks the quota. A repair takes no more space.
+func (s *Store) fits(ctx context.Context, r Ref, st *state, v *version, reserved int64) error {
+	if now := st.live(r.Album, r.Name); now != nil && now.SHA256 == v.SHA256 {
+		return nil
+	}
+	const advice = "delete what is no longer needed, and ask the cloud's operator: deleted blobs count until they are purged"
+	if st.versions >= maxVersions {
+		return hint.Add(r.fail("%w: %w: %d blobs are stored, deleted ones included", cpar.ErrInput, ErrQuota, st.versions), advice)
+	}
+	limit := int64(0)
+	if s.o.Quota != nil {
+		limit = s.o.Quota(r.Tenant)
+	}
+	if limit == 0 {
+		return nil
+	}
+	taken := st.charged + reserved
+	if s.o.Besides != nil {
+		besides, err := s.o.Besides(ctx, r.Tenant)
+		if err != nil {
+			return err
+		}
+		taken += besides
+	}
+	if more := v.Bytes + blobBytes; more > limit-taken {
+		return hint.Add(r.fail("%w: %w: %d more bytes do not fit; %d of %d are taken", cpar.ErrInput, ErrQuota, more, taken, limit), advice)
+	}
+	return nil
+}
+
+// Charge calls f with the bytes that the quota counts for a tenant's albums,
+// running uploads included. No upload of this process begins meanwhile.
+func (s *Store) Charge(ctx context.Context, tenant string, f func(bytes int64) error) error {
+	l := s.log(tenant)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if err := l.refresh(ctx); err != nil {
+		return err
+	}
+	return f(l.state.charged + l.reserved.Load())
+}
+
+// fresh is how long reads may miss a deletion by another process. A blob that is
+// not known, or that may be replaced, is always looked up in the storage.
+var fresh = 2 * time.Second
+
+// lookup returns a live version.
+func (s *Store) lookup(ctx context.Context, r Ref) (*version, error) {
+	l := s.log(r.Tenant)
+	var v version
+	found := false
+	look := func(st *state) error {
+		var now *version
+		if st != nil {
+			now = st.live(r.Album, r.Name)
+		}
+		if found = now != nil; found {
+			v = *now
+		}
+		return nil
+	}
+	if !slices.Contains(Replaceable, r.Name) {
+		l.view.RLock()
+		if time.Since(l.checked) < fresh {
+			_ = look(l.state)
+		}
+		l.view.RUnlock()
+	}
+	if !found {
+		if err := s.read(ctx, r.Tenant, look); err != nil {
+			return nil, err
+		}
+	}
+	if !found {
+		return nil, r.fail("%w: %w", cpar.ErrInput, ErrNotFound)
+	}
+	return &v, nil
+}
+
+func (v *version) blob(name string) Blob { return Blob{name, v.Bytes, v.SHA256, v.Put} }
+
+// Stat describes a blob.
+func (s *Store) Stat(ctx context.Context, r Ref) (Blob, error) {
+	v, err := s.lookup(ctx, r)
+	if err != nil {
+		return Blob{}, err
+	}
+	return v.blob(r.Name), nil
+}
+
+// Get opens a blob at the offset and for the length that span returns for it.
+func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length int64, err error)) (Blob, io.ReadCloser, error) {
+	v, err := s.lookup(ctx, r)
+	if err != nil {
+		return Blob{}, nil, err
+	}
+	if v.Bad {
+		return Blob{}, nil, r.fail("%w: %w", cpar.ErrCorrupt, ErrDamaged)
+	}
+	offset, length, err := span(v.blob(r.Name))
+	if err != nil {
+		return Blob{}, nil, err
+	}
+	body, err := s.objects.Get(ctx, r.Tenant, v.object(r.Album, r.Name), offset, length)
+	if errors.Is(err, ErrNotFound) {
+		return Blob{}, nil, r.fail("%w: %w: its bytes are missing", cpar.ErrCorrupt, ErrDamaged)
+	}
+	return v.blob(r.Name), body, err
+}
+
+// List returns at most limit blobs with a prefix and names after another. more
+// reports that there are others.
+func (s *Store) List(ctx context.Context, tenant, album, prefix, after string, limit int) (list []Blob, more bool, err error) {
+	err = s.read(ctx, tenant, func(st *state) error {
+		blobs := st.Albums[album]
+		i, found := slices.BinarySearchFunc(blobs, max(after, prefix), byName)
+		if found && after >= prefix && after != "" {
+			i++
+		}
+		for _, b := range blobs[i:] {
+			if !strings.HasPrefix(b.Name, prefix) {
+				break
+			}
+			if v := b.live(); v != nil {
+				if more = len(list) == limit; more {
+					break
+				}
+				list = append(list, v.blob(b.Name))
+			}
+		}
+		return nil
+	})
+	return list, more, err
+}
+
+// Delete deletes a blob, if it exists. It stays recoverable.
+func (s *Store) Delete(ctx context.Context, r Ref) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	return s.commit(ctx, r.Tenant, func(st *state) (*event, error) {
+		if st.live(r.Album, r.Name) == nil {
+			return nil, nil
+		}
+		return &event{Album: r.Album, Name: r.Name, Delete: true}, nil
+	})
+}
+
+// Usage describes what a tenant has stored.
+func (s *Store) Usage(ctx context.Context, tenant string) (u Usage, err error) {
+	err = s.read(ctx, tenant, func(st *state) error {
+		u = st.usage()
+		return nil
+	})
+	return u, err
+}
+
+// Known describes what tenants have stored whose state is in memory.
+func (s *Store) Known() map[string]Usage {
+	s.mu.Lock()
+	logs := maps.Clone(s.logs)
+	s.mu.Unlock()
+	all := map[string]Usage{}
+	for tenant, l := range logs {
+		l.view.RLock()
+		if l.state != nil && len(l.state.Albums) > 0 {
+			all[tenant] = l.state.usage()
+		}
+		l.view.RUnlock()
+	}
+	return all
+}
+
+// An Info describes an album.
+type Info struct {
+	Tenant string `json:"tenant,omitempty"`
+	Album  string `json:"album"`
+	Usage
+}
+
+// Albums describes the albums of a tenant, in order.
+func (s *Store) Albums(ctx context.Context, tenant string) (list []Info, err error) {
+	err = s.read(ctx, tenant, func(st *state) error {
+		st.all(func(album string, _ *blob, v *version) {
+			if len(list) == 0 || list[len(list)-1].Album != album {
+				list = append(list, Info{Tenant: tenant, Album: album, Usage: Usage{Albums: 1}})
+			}
+			list[len(list)-1].add(v)
+		})
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,105 @@
+package album
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"cpar"
+)
+
+// A Fault describes a blob, deleted or not, whose bytes are damaged or missing.
+type Fault struct {
+	Ref
+	Err error
+}
+
+// Check reads all that a tenant has stored and reports each fault. With mark,
+// faulty blobs answer ErrDamaged until they are put again or found whole. Check
+// calls pace, if not nil, before each read with its maximum length.
+func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
+	type item struct {
+		Ref
+		version
+	}
+	var list []item
+	if err := s.read(ctx, tenant, func(st *state) error {
+		st.all(func(album string, b *blob, v *version) { list = append(list, item{Ref{tenant, album, b.Name}, *v}) })
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, x := range list {
+		fault := s.verify(ctx, x.Ref, &x.version, pace)
+		if fault != nil && !errors.Is(fault, cpar.ErrCorrupt) {
+			return fmt.Errorf("%v: %w", x.Ref, fault)
+		}
+		if fault == nil && !(mark && x.Bad) {
+			continue
+		}
+		here := false // otherwise it was purged meanwhile
+		if err := s.commit(ctx, tenant, func(st *state) (*event, error) {
+			here = st.has(x.Ref, &x.version)
+			if !here || !mark || x.Bad == (fault != nil) {
+				return nil, nil
+			}
+			return &event{Mark: x.object(x.Album, x.Name), Bad: fault != nil}, nil
+		}); err != nil {
+			return err
+		}
+		if here && fault != nil {
+			report(Fault{x.Ref, fault})
+		}
+	}
+	return nil
+}
+
+// has reports whether the state has this version of a blob.
+func (s *state) has(r Ref, v *version) bool {
+	b := s.find(r.Album, r.Name)
+	return b != nil && slices.ContainsFunc(b.Versions, func(x *version) bool { return x.Key == v.Key && x.SHA256 == v.SHA256 })
+}
+
+// verify reads an object. Faults wrap cpar.ErrCorrupt.
+func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context.Context, int) error) error {
+	body, err := s.objects.Get(ctx, r.Tenant, v.object(r.Album, r.Name), 0, -1)
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("%w: it is missing", cpar.ErrCorrupt)
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	sum, err := Digest(ctx, body, v.Bytes, pace)
+	if err == nil && sum != v.SHA256 {
+		err = fmt.Errorf("%w: it has other bytes than were uploaded", cpar.ErrCorrupt)
+	}
+	return err
+}
+
+// Digest reads a file of size bytes. It calls pace, if not nil, before each
+// read, with the maximum length of the read.
+func Digest(ctx context.Context, r io.Reader, size int64, pace func(context.Context, int) error) (sum cpar.Digest, err error) {
+	h, buf := sha256.New(), make([]byte, 256<<10)
+	for read := int64(0); err == nil; {
+		if pace != nil {
+			err = pace(ctx, int(min(int64(len(buf)), max(size-read, 1))))
+		} else {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return sum, fmt.Errorf("verifying: %w", err)
+		}
+		var n int
+		n, err = r.Read(buf)
+		h.Write(buf[:n])
+		read += int64(n)
+	}
+	if err != io.EOF {
+		return sum, fmt.Errorf("verifying: %w: %w", cpar.ErrStorage, err)
+	}
+	return cpar.Digest(h.Sum(nil)), nil
+}

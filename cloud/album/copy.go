@@ -1,0 +1,188 @@
+package album
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"cpar"
+)
+
+type CopyOptions struct {
+	// DryRun writes nothing. The destination may be nil.
+	DryRun bool
+	// Prune deletes what the source lacks.
+	Prune bool
+	// Lacking skips what the destination has, in any state.
+	Lacking bool
+	// Verify reads existing data instead of trusting their size.
+	Verify bool
+	// Progress, if not nil, is called for each index.
+	Progress func(done, total int)
+}
+
+// Copied counts what Copy did.
+type Copied struct {
+	Blobs   int // copied
+	Bytes   int64
+	Kept    int64 // bytes already present
+	States  int   // written
+	Pruned  int   // blobs
+	Damaged []Fault
+}
+
+// Copy copies a tenant's albums, with the deleted blobs, from one storage to
+// another: first the objects, then the state that names them. from may be in
+// use. to may be nil in a dry run.
+func Copy(ctx context.Context, from, to Objects, tenant string, o CopyOptions) (Copied, error) {
+	c := copying{CopyOptions: o, from: New(from, Options{}).log(tenant)}
+	if to != nil {
+		c.to = New(to, Options{}).log(tenant)
+	}
+	err := errPurged
+	for try := 0; errors.Is(err, errPurged) && try < races; try++ {
+		c.Copied = Copied{}
+		if err = c.from.refresh(ctx); err == nil {
+			err = c.copy(ctx)
+		}
+	}
+	return c.Copied, err
+}
+
+// errPurged means that a collection at the source has overtaken the copy.
+var errPurged = fmt.Errorf("%w: %w: blobs are purged meanwhile", cpar.ErrStorage, ErrBusy)
+
+type copying struct {
+	CopyOptions
+	Copied
+	from, to *tenantLog
+}
+
+func (c *copying) copy(ctx context.Context) error {
+	// A damaged object may be whole at the destination.
+	c.from.state.all(func(_ string, _ *blob, v *version) { v.Bad = false })
+	there := newState()
+	if c.to != nil {
+		if err := c.to.refresh(ctx); err != nil {
+			return err
+		}
+		there = c.to.state
+	}
+	a, err1 := json.Marshal(c.from.state.Albums)
+	b, err2 := json.Marshal(there.Albums)
+	same := bytes.Equal(a, b)
+	if err := errors.Join(err1, err2); err != nil || !same && (c.Lacking && len(there.Albums) > 0 || !c.Prune && len(c.from.state.Albums) == 0) {
+		return err
+	}
+	if err := c.objects(ctx); err != nil || same {
+		return err
+	}
+	if c.States++; c.DryRun {
+		return nil
+	}
+	if err := c.to.commit(ctx, c.to.tenant, func(now *state) (*event, error) {
+		if c.Lacking && len(now.Albums) > 0 {
+			return nil, nil // stored meanwhile
+		}
+		return &event{Restore: c.from.state}, nil
+	}); err != nil {
+		return err
+	}
+	// A collection may have removed objects that nothing named yet.
+	copied := c.Copied
+	err := c.objects(ctx)
+	c.Copied = copied
+	if err != nil || c.Lacking {
+		return err
+	}
+	// Only a storage that is served needs the entries before.
+	list, last, err := c.to.entries(ctx)
+	for _, o := range list {
+		if err == nil && o.Name < entryName(last) {
+			err = c.to.objects.Delete(ctx, c.to.tenant, o.Name)
+		}
+	}
+	return err
+}
+
+// objects copies the objects that the state names and that the destination
+// lacks.
+func (c *copying) objects(ctx context.Context) (err error) {
+	have := map[string]int64{}
+	if c.to != nil {
+		for o, err := range c.to.objects.List(ctx, c.to.tenant, "") {
+			if err != nil {
+				return err
+			}
+			if _, isEntry := entrySeq(o.Name); !isEntry {
+				have[o.Name] = o.Bytes
+			}
+		}
+	}
+	c.from.state.all(func(album string, b *blob, v *version) {
+		r, object := Ref{c.from.tenant, album, b.Name}, v.object(album, b.Name)
+		size, there := have[object]
+		delete(have, object)
+		if there = there && size == v.Bytes; there && c.Verify && err == nil {
+			there = c.to.verify(ctx, r, v, nil) == nil
+		}
+		if there {
+			c.Kept += v.Bytes
+		} else if err == nil {
+			err = c.object(ctx, r, object, v)
+		}
+	})
+	for object := range have {
+		if !c.Prune || err != nil {
+			break
+		}
+		if c.Pruned++; !c.DryRun {
+			err = c.to.objects.Delete(ctx, c.to.tenant, object)
+		}
+	}
+	return err
+}
+
+func (c *copying) object(ctx context.Context, r Ref, object string, v *version) error {
+	var err error
+	if !c.DryRun {
+		var body io.ReadCloser
+		if body, err = c.from.objects.Get(ctx, r.Tenant, object, 0, -1); err == nil {
+			err = c.to.objects.Put(ctx, r.Tenant, object, v.Bytes, v.SHA256, body)
+			body.Close()
+		}
+	}
+	switch {
+	case err == nil:
+		c.Blobs++
+		c.Bytes += v.Bytes
+	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, ErrNotFound):
+		named, e := New(c.from.objects, Options{}).named(ctx, r.Tenant)
+		if e != nil {
+			return e
+		}
+		if !named[object] {
+			return errPurged
+		}
+		c.Damaged = append(c.Damaged, Fault{r, err})
+	default:
+		return fmt.Errorf("%v: %w", r, err)
+	}
+	return nil
+}
+
+// Discard removes everything of a tenant that no longer has access.
+func Discard(ctx context.Context, objects Objects, tenant string) error {
+	for o, err := range objects.List(ctx, tenant, "") {
+		if err == nil {
+			err = objects.Delete(ctx, tenant, o.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("removing albums: %w", err)
+		}
+	}
+	return nil
+}

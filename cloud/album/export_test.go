@@ -1,0 +1,11 @@
+package album
+
+import "time"
+
+// Test hooks.
+const SnapshotEvery = snapshotEvery
+
+func init() { fresh = 0 }
+
+// SetNow replaces the clock of a store.
+func (s *Store) SetNow(now func() time.Time) { s.now = now }

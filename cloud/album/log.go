@@ -1,0 +1,283 @@
+package album
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+)
+
+const (
+	logFolder = "log/"
+	// snapshotEvery is the distance of entries that also hold the state.
+	snapshotEvery = 256
+	// keptEntries and keptFor bound the removal of entries. A process reads the
+	// whole log again if it has not asked for a next entry for trusted, because
+	// that entry may have been written and removed meanwhile.
+	keptEntries = 4 * snapshotEvery
+	keptFor     = 48 * time.Hour
+	trusted     = 30 * time.Minute
+	// maxEntry bounds the memory for an entry with a state.
+	maxEntry = 128 << 20
+	races    = 50
+)
+
+// An entry is an object of the log. Every snapshotEvery-th entry also has the
+// state before its event.
+type entry struct {
+	Version int    `json:"version"`
+	State   *state `json:"state,omitempty"`
+	Event   *event `json:"event"`
+}
+
+const entryVersion = 1
+
+func entryName(seq uint64) string { return fmt.Sprintf("%s%020d", logFolder, seq) }
+
+// encode returns an entry and a line with its digest, because storage may
+// damage it.
+func (e *entry) encode() ([]byte, error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("writing the log: %w", err)
+	}
+	return signed(b), nil
+}
+
+// signed appends a line with the digest of a text.
+func signed(text []byte) []byte {
+	sum := sha256.Sum256(text)
+	return append(append(text, '\n'), hex.EncodeToString(sum[:])+"\n"...)
+}
+
+func decodeEntry(b []byte) (*entry, error) {
+	text, _, _ := bytes.Cut(b, []byte("\n"))
+	if !bytes.Equal(b, signed(bytes.Clone(text))) {
+		return nil, fmt.Errorf("%w: %w: an entry of the log has other bytes than were written", cpar.ErrCorrupt, ErrDamaged)
+	}
+	e := new(entry)
+	if err := json.Unmarshal(text, e); err != nil || e.Event == nil {
+		return nil, fmt.Errorf("%w: %w: an entry of the log cannot be read", cpar.ErrCorrupt, ErrDamaged)
+	}
+	if e.Version != entryVersion {
+		return nil, fmt.Errorf("%w: an entry of version %d; this program reads %d", cpar.ErrVersion, e.Version, entryVersion)
+	}
+	for _, st := range []*state{e.State, e.Event.Restore} {
+		if st != nil && !st.count() {
+			return nil, fmt.Errorf("%w: %w: a version in the log was never live", cpar.ErrCorrupt, ErrDamaged)
+		}
+	}
+	return e, nil
+}
+
+// A tenantLog is the log of a tenant and the state after its last known entry.
+type tenantLog struct {
+	*Store
+	tenant string
+
+	turn sync.Mutex // held while reading or writing the log; locked before view
+
+	view    sync.RWMutex // guards the fields below
+	state   *state       // nil until loaded
+	checked time.Time    // last check for a next entry
+
+	used     time.Time    // guarded by the store's mu
+	reserved atomic.Int64 // bytes that running uploads of this process will charge
+}
+
+func (s *Store) log(tenant string) *tenantLog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.logs[tenant]
+	if l == nil {
+		l = &tenantLog{Store: s, tenant: tenant}
+		s.logs[tenant] = l
+	}
+	l.used = time.Now()
+	return l
+}
+
+// Unload forgets the states of tenants that were not used since a time.
+func (s *Store) Unload(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tenant, l := range s.logs {
+		if l.used.Before(since) && l.reserved.Load() == 0 {
+			delete(s.logs, tenant)
+		}
+	}
+}
+
+// read calls f with the current state, which it must not keep or change. f must
+// not use the store.
+func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) error {
+	l := s.log(tenant)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if err := l.refresh(ctx); err != nil {
+		return err
+	}
+	return f(l.state)
+}
+
+// commit appends an event that prepare returns for the current state. If
+// another process was faster, it asks again. Without an event it writes
+// nothing.
+func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) (*event, error)) error {
+	l := s.log(tenant)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	for range races {
+		if err := l.refresh(ctx); err != nil {
+			return err
+		}
+		e, err := prepare(l.state)
+		if e == nil || err != nil {
+			return err
+		}
+		e.At = l.state.later(l.now())
+		next := &entry{Version: entryVersion, Event: e}
+		if (l.state.seq+1)%snapshotEvery == 0 {
+			next.State = l.state
+		}
+		b, err := next.encode()
+		if err != nil {
+			return err
+		}
+		err = l.objects.PutNew(ctx, tenant, entryName(l.state.seq+1), b)
+		if errors.Is(err, ErrTaken) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("writing the log: %w", err)
+		}
+		// Copy it, so that later changes of the state share nothing with e.
+		next.State = nil
+		if b, err = next.encode(); err == nil {
+			next, err = decodeEntry(b)
+		}
+		if err == nil {
+			l.apply(next.Event)
+		}
+		return err
+	}
+	return fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy)
+}
+
+func (l *tenantLog) apply(e *event) {
+	l.view.Lock()
+	defer l.view.Unlock()
+	l.state.apply(e)
+	l.state.seq++
+	l.checked = time.Now()
+}
+
+// refresh applies the entries that other processes have written. The caller
+// holds turn.
+func (l *tenantLog) refresh(ctx context.Context) error {
+	if l.state == nil || time.Since(l.checked) > trusted {
+		return l.load(ctx)
+	}
+	for {
+		e, err := l.entry(ctx, l.state.seq+1)
+		if errors.Is(err, ErrNotFound) {
+			l.checked = time.Now()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l.apply(e.Event)
+	}
+}
+
+func (l *tenantLog) entry(ctx context.Context, seq uint64) (*entry, error) {
+	r, err := l.objects.Get(ctx, l.tenant, entryName(seq), 0, -1)
+	if err != nil {
+		return nil, fmt.Errorf("reading the log: %w", err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, maxEntry))
+	if err != nil {
+		return nil, fmt.Errorf("reading the log: %w: %w", cpar.ErrStorage, err)
+	}
+	e, err := decodeEntry(b)
+	if err != nil {
+		return nil, fmt.Errorf("entry %d: %w", seq, err)
+	}
+	return e, nil
+}
+
+// entries lists the log.
+func (l *tenantLog) entries(ctx context.Context) (list []Object, last uint64, err error) {
+	for o, err := range l.objects.List(ctx, l.tenant, logFolder) {
+		if err != nil {
+			return nil, 0, fmt.Errorf("listing the log: %w", err)
+		}
+		if n, ok := entrySeq(o.Name); ok {
+			list, last = append(list, o), max(last, n)
+		}
+	}
+	return list, last, nil
+}
+
+func entrySeq(name string) (uint64, bool) {
+	digits := strings.TrimPrefix(name, logFolder)
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, err == nil && len(digits) == 20
+}
+
+// load replays the log from its last state. The caller holds turn.
+func (l *tenantLog) load(ctx context.Context) error {
+	list, last, err := l.entries(ctx)
+	if err != nil {
+		return err
+	}
+	first := max(last/snapshotEvery*snapshotEvery, 1)
+	if len(list) > 0 { // a backup begins later
+		lowest, _ := entrySeq(list[0].Name)
+		first = max(first, lowest)
+	}
+	found := make([]*entry, last+1-first)
+	group, each := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range found {
+		group.Go(func() (err error) {
+			found[i], err = l.entry(each, first+uint64(i))
+			if errors.Is(err, ErrNotFound) {
+				err = fmt.Errorf("%w: %w: entry %d of the log is missing", cpar.ErrCorrupt, ErrDamaged, first+uint64(i))
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	st := newState()
+	for i, e := range found {
+		if i == 0 && first > 1 && e.Event.Restore == nil {
+			if st = e.State; st == nil {
+				return fmt.Errorf("%w: %w: entry %d of the log lacks the state", cpar.ErrCorrupt, ErrDamaged, first)
+			}
+		}
+		st.apply(e.Event)
+	}
+	l.view.Lock()
+	defer l.view.Unlock()
+	st.seq = last
+	l.state, l.checked = st, time.Now()
+	return nil
+}

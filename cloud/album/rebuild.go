@@ -1,0 +1,73 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"cpar"
+)
+
+// objectForm is the name of an object: album, blob, digest and key.
+var objectForm = regexp.MustCompile(`^([0-9a-f]{32})/(.+)\.([0-9a-f]{64})\.([0-9]{20}-[0-9a-z]+)$`)
+
+// Rebuild repairs a damaged log with a state made from the names of the objects.
+// The newest object of each name is live. Deleted blobs are thus live again,
+// because only the log knew of their deletion.
+func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
+	l := s.log(tenant)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	_, last, err := l.entries(ctx)
+	if err != nil {
+		return Usage{}, err
+	}
+	// Readers begin at a multiple of snapshotEvery, and other processes reach it
+	// entry by entry.
+	for n := last + 1; ; n++ {
+		e := &event{At: s.now().UTC()}
+		if n%snapshotEvery == 0 {
+			if e.Restore, err = s.listed(ctx, tenant, e.At); err != nil {
+				return Usage{}, err
+			}
+		}
+		b, err := (&entry{Version: entryVersion, Event: e}).encode()
+		if err == nil {
+			err = s.objects.PutNew(ctx, tenant, entryName(n), b)
+		}
+		switch {
+		case errors.Is(err, ErrTaken): // by an upload that the next state must have
+		case err != nil:
+			return Usage{}, err
+		case e.Restore != nil:
+			l.state = nil
+			return e.Restore.usage(), nil
+		}
+	}
+}
+
+// listed returns the state of a tenant without a log.
+func (s *Store) listed(ctx context.Context, tenant string, now time.Time) (*state, error) {
+	st := newState()
+	for o, err := range s.objects.List(ctx, tenant, "") {
+		if err != nil {
+			return nil, fmt.Errorf("listing blobs: %w", err)
+		}
+		if m := objectForm.FindStringSubmatch(o.Name); m != nil {
+			sum, _ := cpar.ParseDigest(m[3]) // cannot fail once the form has matched
+			b := st.insert(m[1], m[2])
+			b.Versions = append(b.Versions, &version{SHA256: sum, Bytes: o.Bytes, Put: o.Modified.UTC(), Key: m[4], Live: []span{{From: now}}})
+			slices.SortFunc(b.Versions, func(a, b *version) int { return strings.Compare(a.Key, b.Key) })
+		}
+	}
+	st.all(func(_ string, b *blob, v *version) {
+		if v != b.Versions[len(b.Versions)-1] {
+			v.end(now)
+		}
+	})
+	return st, nil
+}

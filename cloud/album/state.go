@@ -1,0 +1,297 @@
+package album
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cpar"
+)
+
+// A state holds all albums of a tenant after some number of entries.
+type state struct {
+	Albums map[string][]*blob `json:"albums"` // ordered by name
+	// Swept refuses commits of uploads that began before this entry, because
+	// a collection may have removed their objects.
+	Swept uint64 `json:"swept"`
+	// Purged is the latest deletion of a purged blob. The albums as they were
+	// before cannot be restored.
+	Purged time.Time `json:"purged,omitzero"`
+	Last   time.Time `json:"last"` // time of the last event
+
+	seq      uint64 // the last entry
+	charged  int64  // bytes that the quota counts
+	versions int
+}
+
+// A blob is a name with everything stored under it, oldest first.
+type blob struct {
+	Name     string     `json:"name"`
+	Versions []*version `json:"versions"`
+}
+
+// A version is one stored object. It is live in the last of its spans, unless
+// that has ended.
+type version struct {
+	SHA256 cpar.Digest `json:"sha256"`
+	Bytes  int64       `json:"bytes"`
+	Put    time.Time   `json:"put"`
+	Key    string      `json:"key"` // distinguishes uploads
+	Live   []span      `json:"live"`
+	Bad    bool        `json:"bad,omitempty"` // its bytes were found damaged
+}
+
+type span struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to,omitzero"`
+}
+
+// An event changes the state. Exactly one of its changes is set.
+type event struct {
+	At    time.Time `json:"at"`
+	Album string    `json:"album,omitempty"`
+	Name  string    `json:"name,omitempty"`
+
+	Put      *version  `json:"put,omitempty"`
+	Delete   bool      `json:"delete,omitempty"`
+	Undelete time.Time `json:"undelete,omitzero"`
+	Restore  *state    `json:"restore,omitempty"` // replaces everything
+	Purge    []string  `json:"purge,omitempty"`   // objects
+	Sweep    uint64    `json:"sweep,omitempty"`
+	Mark     string    `json:"mark,omitempty"` // an object
+	Bad      bool      `json:"bad,omitempty"`  // its mark
+}
+
+func newState() *state { return &state{Albums: map[string][]*blob{}} }
+
+// newKey returns the key of an upload that begins after entry seq.
+func newKey(seq uint64) string {
+	return fmt.Sprintf("%020d-%s", seq, strings.ToLower(rand.Text()[:12]))
+}
+
+// began returns the number in an object's key.
+func began(object string) (uint64, bool) {
+	key := object[strings.LastIndexByte(object, '.')+1:]
+	number, _, _ := strings.Cut(key, "-")
+	n, err := strconv.ParseUint(number, 10, 64)
+	return n, err == nil && len(number) == 20
+}
+
+func (v *version) object(album, name string) string {
+	return album + "/" + name + "." + v.SHA256.String() + "." + v.Key
+}
+
+func (v *version) live() bool { return v.Live[len(v.Live)-1].To.IsZero() }
+
+func (v *version) end(at time.Time) { v.Live[len(v.Live)-1].To = at }
+
+// deleted returns the end of the last span.
+func (v *version) deleted() time.Time { return v.Live[len(v.Live)-1].To }
+
+func (b *blob) live() *version {
+	for _, v := range b.Versions {
+		if v.live() {
+			return v
+		}
+	}
+	return nil
+}
+
+// at returns the version that was live at a time, or nil.
+func (b *blob) at(t time.Time) *version {
+	for _, v := range b.Versions {
+		for _, s := range v.Live {
+			if !s.From.After(t) && (s.To.IsZero() || s.To.After(t)) {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+func byName(b *blob, name string) int { return strings.Compare(b.Name, name) }
+
+// find returns a blob or nil.
+func (s *state) find(album, name string) *blob {
+	if i, found := slices.BinarySearchFunc(s.Albums[album], name, byName); found {
+		return s.Albums[album][i]
+	}
+	return nil
+}
+
+// live returns the live version of a blob or nil.
+func (s *state) live(album, name string) *version {
+	if b := s.find(album, name); b != nil {
+		return b.live()
+	}
+	return nil
+}
+
+func (s *state) insert(album, name string) *blob {
+	i, found := slices.BinarySearchFunc(s.Albums[album], name, byName)
+	if !found {
+		s.Albums[album] = slices.Insert(s.Albums[album], i, &blob{Name: name})
+	}
+	return s.Albums[album][i]
+}
+
+// all calls f for every version.
+func (s *state) all(f func(album string, b *blob, v *version)) {
+	for _, album := range slices.Sorted(maps.Keys(s.Albums)) {
+		for _, b := range s.Albums[album] {
+			for _, v := range b.Versions {
+				f(album, b, v)
+			}
+		}
+	}
+}
+
+// count computes the sums of a decoded state. It reports whether the state is
+// sound: every version was live.
+func (s *state) count() bool {
+	for _, blobs := range s.Albums {
+		for _, b := range blobs {
+			if b == nil || slices.ContainsFunc(b.Versions, func(v *version) bool { return v == nil || len(v.Live) == 0 }) {
+				return false
+			}
+		}
+	}
+	s.all(func(_ string, _ *blob, v *version) { s.add(v, 1) })
+	return s.Albums != nil
+}
+
+func (s *state) add(v *version, sign int64) {
+	s.charged += sign * (v.Bytes + blobBytes)
+	s.versions += int(sign)
+}
+
+// remove removes the versions for which f reports true, and empty albums.
+func (s *state) remove(f func(album string, b *blob, v *version) bool) {
+	for album, blobs := range s.Albums {
+		s.Albums[album] = slices.DeleteFunc(blobs, func(b *blob) bool {
+			b.Versions = slices.DeleteFunc(b.Versions, func(v *version) bool {
+				gone := f(album, b, v)
+				if gone {
+					s.add(v, -1)
+				}
+				return gone
+			})
+			return len(b.Versions) == 0
+		})
+		if len(s.Albums[album]) == 0 {
+			delete(s.Albums, album)
+		}
+	}
+}
+
+// apply makes an event's change. Every process replays the same events, so it
+// depends on nothing else.
+func (s *state) apply(e *event) {
+	s.Last = e.At
+	switch {
+	case e.Restore != nil:
+		seq, swept := s.seq, s.Swept
+		*s = *e.Restore
+		s.seq, s.Last, s.Swept = seq, e.At, swept
+	case e.Put != nil:
+		s.put(e)
+	case e.Delete:
+		if v := s.live(e.Album, e.Name); v != nil {
+			v.end(e.At)
+		}
+	case !e.Undelete.IsZero():
+		for _, b := range s.Albums[e.Album] {
+			now, then := b.live(), b.at(e.Undelete)
+			if now == then {
+				continue
+			}
+			if now != nil {
+				now.end(e.At)
+			}
+			if then != nil {
+				then.Live = append(then.Live, span{From: e.At})
+			}
+		}
+	case e.Purge != nil:
+		purged := map[string]bool{}
+		for _, o := range e.Purge {
+			purged[o] = true
+		}
+		s.remove(func(album string, b *blob, v *version) bool {
+			gone := purged[v.object(album, b.Name)]
+			if gone && v.deleted().After(s.Purged) {
+				s.Purged = v.deleted()
+			}
+			return gone
+		})
+	case e.Sweep > 0:
+		s.Swept = max(s.Swept, e.Sweep)
+	case e.Mark != "":
+		s.all(func(album string, b *blob, v *version) {
+			if v.object(album, b.Name) == e.Mark {
+				v.Bad = e.Bad
+			}
+		})
+	}
+}
+
+// put adds a version. It ends the live one, which stays recoverable unless it
+// is damaged and has the same digest: then the new version repairs it.
+func (s *state) put(e *event) {
+	b, v := s.insert(e.Album, e.Name), *e.Put
+	if old := b.live(); old != nil && old.Bad && old.SHA256 == v.SHA256 {
+		b.Versions = slices.DeleteFunc(b.Versions, func(x *version) bool { return x == old })
+		s.add(old, -1)
+	} else if old != nil {
+		old.end(e.At)
+	}
+	v.Put, v.Live = e.At, []span{{From: e.At}}
+	b.Versions = append(b.Versions, &v)
+	s.add(&v, 1)
+}
+
+// Usage describes what is stored in an album, or in all of a tenant.
+type Usage struct {
+	Albums       int       `json:"-"`
+	Blobs        int       `json:"blobs"`
+	Bytes        int64     `json:"bytes"`
+	Deleted      int       `json:"deleted_blobs"` // recoverable
+	DeletedBytes int64     `json:"deleted_bytes"`
+	OldestDelete time.Time `json:"oldest_deletion,omitzero"`
+	Damaged      int       `json:"damaged_blobs"`
+}
+
+func (u *Usage) add(v *version) {
+	if v.Bad {
+		u.Damaged++
+	}
+	if v.live() {
+		u.Blobs++
+		u.Bytes += v.Bytes
+		return
+	}
+	u.Deleted++
+	u.DeletedBytes += v.Bytes
+	if u.OldestDelete.IsZero() || v.deleted().Before(u.OldestDelete) {
+		u.OldestDelete = v.deleted()
+	}
+}
+
+func (s *state) usage() Usage {
+	u := Usage{Albums: len(s.Albums)}
+	s.all(func(_ string, _ *blob, v *version) { u.add(v) })
+	return u
+}
+
+// later returns the time of the next event. Times of events only increase, so
+// that a clock that runs behind purges nothing early.
+func (s *state) later(now time.Time) time.Time {
+	if now = now.UTC().Truncate(time.Microsecond); now.After(s.Last) {
+		return now
+	}
+	return s.Last.Add(time.Microsecond)
+}

@@ -1,0 +1,56 @@
+package album
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// An Undeletion describes what Undelete did to an album.
+type Undeletion struct {
+	Tenant string `json:"tenant,omitempty"`
+	Album  string `json:"album"`
+	// Restored counts blobs that are live again. Aside counts blobs stored or
+	// replaced since, which are now deleted and stay recoverable.
+	Restored      int   `json:"restored_blobs"`
+	RestoredBytes int64 `json:"restored_bytes"`
+	Aside         int   `json:"set_aside_blobs"`
+	AsideBytes    int64 `json:"set_aside_bytes"`
+	// Back reverts the call: Undelete to this time yields the album before it.
+	Back time.Time `json:"back"`
+}
+
+// Undelete makes an album what it was at a time. It deletes nothing for good.
+// With dry it only counts.
+func (s *Store) Undelete(ctx context.Context, tenant, album string, to time.Time, dry bool) (Undeletion, error) {
+	var u Undeletion
+	err := s.commit(ctx, tenant, func(st *state) (*event, error) {
+		u = Undeletion{Tenant: tenant, Album: album, Back: st.Last}
+		if !to.After(st.Purged) {
+			err := fmt.Errorf("album %s: %w: blobs that were deleted until %s are purged", album, cpar.ErrInput, st.Purged.Format(time.RFC3339))
+			return nil, hint.Add(err, "name a later time, or restore a backup")
+		}
+		for _, b := range st.Albums[album] {
+			now, then := b.live(), b.at(to)
+			if now == then {
+				continue
+			}
+			if now != nil {
+				u.Aside++
+				u.AsideBytes += now.Bytes
+			}
+			if then != nil {
+				u.Restored++
+				u.RestoredBytes += then.Bytes
+			}
+		}
+		if dry || u.Restored+u.Aside == 0 {
+			return nil, nil
+		}
+		return &event{Album: album, Undelete: to.UTC()}, nil
+	})
+	return u, err
+}

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cpar"
+	"cpar/cloud/album"
+	"cpar/internal/durable"
+)
+
+// albumsName is the folder of a tenant's albums. A folder below it holds the
+// log or the blobs of one album.
+const albumsName = "albums"
+
+// uploadLabel names temporary files, as package indexdir does for segments.
+const uploadLabel = "upload"
+
+// Albums implements Backend.
+func (f *Folder) Albums() album.Objects { return folderAlbums{f} }
+
+type folderAlbums struct{ *Folder }
+
+func (f folderAlbums) root(tenant string) string {
+	return filepath.Join(IndexRef{Tenant: tenant}.root(f.data), albumsName)
+}
+
+func (f folderAlbums) path(tenant, name string) string {
+	return filepath.Join(f.root(tenant), filepath.FromSlash(name))
+}
+
+// write writes a file durably. It returns nil only once the file has its name.
+func (f folderAlbums) write(tenant, name string, size int64, fill func(io.Writer) error, commit func(*durable.Writer, string) error) error {
+	folder, base := filepath.Split(f.path(tenant, name))
+	folder = filepath.Clean(folder)
+	var out *durable.Writer
+	for attempt := 0; out == nil; attempt++ {
+		err := f.prepare(folder)
+		if err == nil {
+			out, err = durable.Create(f.fsys, folder, uploadLabel, fileMode)
+		}
+		// The empty folder may have been removed meanwhile.
+		if err != nil && (!errors.Is(err, fs.ErrNotExist) || attempt == 10) {
+			return err
+		}
+	}
+	out.Expect(size)
+	if err := fill(out); err != nil {
+		out.Abort()
+		f.removeEmptyAlbum(folder) // any client can invent albums
+		return err
+	}
+	return commit(out, base)
+}
+
+// prepare creates a folder. Before the first write of this process it syncs the
+// names of all folders above, because a killed process may not have.
+func (f folderAlbums) prepare(folder string) error {
+	if err := durable.MkdirAll(f.fsys, folder, folderMode); err != nil {
+		return err
+	}
+	if _, done := f.synced.Load(folder); done {
+		return nil
+	}
+	for dir := folder; dir != f.data; {
+		dir = filepath.Dir(dir)
+		if err := f.fsys.SyncDir(dir); err != nil {
+			return durable.StorageError("syncing folder", dir, 0, err)
+		}
+	}
+	f.synced.Store(folder, true)
+	return nil
+}
+
+func (f folderAlbums) removeEmptyAlbum(folder string) {
+	if f.fsys.Remove(folder) == nil {
+		f.synced.Delete(folder)
+	}
+}
+
+func (f folderAlbums) Put(_ context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error {
+	return f.write(tenant, name, size, func(w io.Writer) error { return album.Receive(w, r, size, sum) }, (*durable.Writer).Commit)
+}
+
+func (f folderAlbums) PutNew(_ context.Context, tenant, name string, b []byte) error {
+	// Creating the file first would cost a sync if the name is taken.
+	if _, err := os.Lstat(f.path(tenant, name)); err == nil {
+		return album.ErrTaken
+	}
+	err := f.write(tenant, name, int64(len(b)), func(w io.Writer) error { _, err := w.Write(b); return err }, (*durable.Writer).CommitNew)
+	if errors.Is(err, fs.ErrExist) {
+		return album.ErrTaken
+	}
+	return err
+}
+
+func (f folderAlbums) Get(_ context.Context, tenant, name string, offset, length int64) (io.ReadCloser, error) {
+	path := f.path(tenant, name)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, album.ErrNotFound
+	}
+	if err == nil && offset > 0 {
+		_, err = file.Seek(offset, io.SeekStart)
+	}
+	if err != nil {
+		return nil, durable.StorageError("reading", path, 0, err)
+	}
+	if length < 0 {
+		return file, nil
+	}
+	return &section{io.LimitReader(file, length), file}, nil
+}
+
+type section struct {
+	io.Reader
+	io.Closer
+}
+
+func (f folderAlbums) List(ctx context.Context, tenant, folder string) iter.Seq2[album.Object, error] {
+	return func(yield func(album.Object, error) bool) {
+		root := f.root(tenant)
+		err := filepath.WalkDir(filepath.Join(root, filepath.FromSlash(folder)), func(path string, d fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil || !d.Type().IsRegular() || durable.IsTemp(d.Name(), uploadLabel) {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			if !yield(album.Object{Name: filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))), Bytes: info.Size(), Modified: info.ModTime()}, nil) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			yield(album.Object{}, fmt.Errorf("%w: reading folder %s: %w", cpar.ErrStorage, root, err))
+		}
+	}
+}
+
+func (f folderAlbums) Delete(_ context.Context, tenant, name string) error {
+	path := f.path(tenant, name)
+	if err := f.fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return durable.StorageError("removing", path, 0, err)
+	}
+	f.removeEmptyAlbum(filepath.Dir(path))
+	return nil
+}
