@@ -18,8 +18,9 @@ type blocks struct {
 	iim, xmp [][]byte
 	xp       []string // XPKeywords of EXIF
 	problems []error
-	left     int64 // byte budget of blocks addressed by offset
-	packed   int64 // decompressed bytes so far
+	facts    *Facts // nil if nobody asks for them
+	left     int64  // byte budget of blocks addressed by offset
+	packed   int64  // decompressed bytes so far
 }
 
 // spend rejects overlapping blocks, with which a small file could refer to the

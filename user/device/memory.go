@@ -29,6 +29,8 @@ type memory struct {
 	// Deleted lists the origins of indexes deleted from here. Seen keeps their
 	// generations, because a cloud must not roll back an index that it kept.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
+	// Album is the newest generation of the key's album.
+	Album *IndexGeneration `json:"album,omitempty"`
 }
 
 func (m *memory) see(s IndexGeneration) {
