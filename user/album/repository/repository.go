@@ -15,12 +15,14 @@ package repository
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -221,7 +223,7 @@ func deviceName(folder string) (string, error) {
 	if err == nil && len(b) > 0 {
 		return string(b), nil
 	}
-	name := fmt.Sprintf("device-%x", seed.Forgotten())[:23]
+	name := "device-" + strings.ToLower(rand.Text())
 	return name, durable.WriteFile(file, []byte(name), 0o600)
 }
 
