@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +37,8 @@ const (
 
 // WriteTree replaces the snapshot of a tree by one with the given files.
 func (r *Repository) WriteTree(ctx context.Context, tree string, files []File) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	root, err := r.writeFolder(ctx, "", files)
 	if err != nil {
 		return r.Failed("writing the tree", err)
@@ -95,6 +96,8 @@ func (r *Repository) writeFolder(ctx context.Context, folder string, files []Fil
 //
 // Blobs are deleted when the next generation has been committed.
 func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	has, err := maintenance.HasParams(ctx, r.writer)
 	if err != nil {
 		return r.Failed("maintaining the album", err)
@@ -121,6 +124,8 @@ func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
 
 // Indexes returns the number of index blobs, which grows until Maintain.
 func (r *Repository) Indexes(ctx context.Context) (int, error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	all, err := r.rep.IndexBlobs(ctx, false)
-	return len(slices.Clip(all)), r.Failed("reading the album", err)
+	return len(all), r.Failed("reading the album", err)
 }

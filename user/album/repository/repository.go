@@ -112,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	if o.Pins == nil {
 		o.Pins = map[string]blobs.Pin{}
 	}
-	s := &storage{store: o.Store, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}}
+	s := &storage{store: o.Store, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
 	r := &Repository{storage: s}
 	if err := r.create(ctx, o.Secret); err != nil {
 		return nil, r.Failed("creating the repository", err)
@@ -147,6 +147,8 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 // create initializes the repository if the store has none. All secrets derive
 // from the album's, so two devices that do so at once make the same repository.
 func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	if _, pinned := r.storage.pin("kopia.repository"); pinned {
 		return nil
 	}
@@ -183,6 +185,8 @@ func (r *Repository) adoptFormat(ctx context.Context) error {
 
 // connect opens kopia's repository by a configuration of this process alone.
 func (r *Repository) connect(ctx context.Context, o Options, number int) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	device, err := deviceName(o.Folder)
 	if err != nil {
 		return err
@@ -257,6 +261,8 @@ func (r *Repository) Close(ctx context.Context) error {
 // Put stores a file and returns its object. Contents that the repository has
 // are not sent again. Flush makes the object durable.
 func (r *Repository) Put(ctx context.Context, file io.Reader) (id string, size int64, err error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	w := r.writer.NewObjectWriter(ctx, object.WriterOptions{})
 	defer w.Close()
 	if size, err = io.Copy(w, file); err != nil {
@@ -271,6 +277,8 @@ func (r *Repository) Put(ctx context.Context, file io.Reader) (id string, size i
 
 // Flush sends everything that Put has kept back.
 func (r *Repository) Flush(ctx context.Context) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	return r.Failed("sending to the album", errors.Join(r.writer.Flush(ctx), r.fatal))
 }
 
@@ -306,6 +314,8 @@ func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) e
 // Packs returns the names of the blobs that hold an object. A blob that no
 // generation has pinned is pinned now, if the server has it in full length.
 func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
 	o, err := object.ParseID(id)
 	if err != nil {
 		return nil, fmt.Errorf("finding an object: %w: %w", cpar.ErrCorrupt, err)
@@ -357,9 +367,22 @@ func (r *Repository) Open(ctx context.Context, id string) (io.ReadSeekCloser, er
 	if err != nil {
 		return nil, fmt.Errorf("opening an object: %w: %w", cpar.ErrCorrupt, err)
 	}
+	ctx, done := r.storage.guard(ctx)
 	f, err := r.rep.OpenObject(ctx, o)
 	if err != nil {
+		done()
 		return nil, r.Failed("opening an object", err)
 	}
-	return f, nil
+	return &opened{f, done}, nil
+}
+
+// An opened object ends its guard when it is closed.
+type opened struct {
+	object.Reader
+	done func()
+}
+
+func (o *opened) Close() error {
+	defer o.done()
+	return o.Reader.Close()
 }

@@ -39,9 +39,14 @@ type storage struct {
 	added   map[string]blobs.Pin
 	removed map[string]bool
 	// found are index blobs that no generation has pinned. The next one does.
-	found  map[string]blobs.Pin
-	sent   int64
-	damage error
+	found map[string]blobs.Pin
+	sent  int64
+	// damage is the first failure of the server since Failed was called last. It
+	// cancels the operations in progress, because kopia repeats a failed listing
+	// of its indexes for ever.
+	damage  error
+	cancels map[int]context.CancelCauseFunc
+	last    int
 	// creating hides the parts of a repository whose creation was interrupted.
 	creating bool
 }
@@ -62,7 +67,26 @@ func (s *storage) fail(err error) error {
 	if s.damage == nil {
 		s.damage = err
 	}
+	for _, cancel := range s.cancels {
+		cancel(err)
+	}
 	return err
+}
+
+// guard returns a context for an operation, which ends when the server fails.
+func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	number := s.last
+	s.cancels[number] = cancel
+	return inner, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.cancels, number)
+		cancel(nil)
+	}
 }
 
 // pin returns the record of a blob, and whether there is one.
@@ -95,7 +119,7 @@ func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64,
 	case errors.Is(err, blobs.ErrNotFound):
 		return blob.ErrBlobNotFound
 	case err != nil:
-		return err
+		return s.fail(err)
 	case pinned && length < 0 && offset == 0 && (int64(len(b)) != p.Size || !digestIs(b, p)):
 		return s.fail(blobs.Damage(name, "is not the one that was stored"))
 	case pinned && length >= 0 && offset+length <= p.Size && int64(len(b)) != length:
@@ -146,7 +170,7 @@ func (s *storage) GetMetadata(ctx context.Context, id blob.ID) (blob.Metadata, e
 		return blob.Metadata{}, blob.ErrBlobNotFound
 	}
 	if err != nil {
-		return blob.Metadata{}, err
+		return blob.Metadata{}, s.fail(err)
 	}
 	return s.metadata(b)
 }
@@ -174,7 +198,7 @@ func (s *storage) ListBlobs(ctx context.Context, prefix blob.ID, yield func(blob
 		return yield(m)
 	})
 	if err != nil {
-		return err
+		return s.fail(err)
 	}
 	for name := range missing {
 		if _, still := s.pin(name); still { // kopia may delete while it lists
@@ -205,7 +229,7 @@ func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o bl
 		return blob.ErrBlobAlreadyExists
 	}
 	if err != nil {
-		return err
+		return s.fail(err)
 	}
 	now := s.now()
 	if o.GetModTime != nil {
