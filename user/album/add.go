@@ -33,6 +33,8 @@ type AddOptions struct {
 	// places are left out.
 	PlaceDigits int
 	Exclude     []string
+	// New allows a new album beside those of other keys.
+	New bool
 	// Check reads all photos again, even those of unchanged size and time.
 	Check    bool
 	DryRun   bool
@@ -86,7 +88,11 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	defer release()
-	if _, err := a.catalogue.Sync(ctx); err != nil {
+	there, err := a.catalogue.Sync(ctx)
+	if err == nil && !there && !o.New {
+		err = a.alone(ctx)
+	}
+	if err != nil {
 		return sum, err
 	}
 	todo := a.changed(items, o, &sum)
@@ -119,6 +125,19 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 	}
 	o.Progress.Report("adding", len(todo), len(todo))
 	return sum, nil
+}
+
+// alone returns an error if the server has albums of other keys, because a new
+// album is then probably a mistake.
+func (a *Album) alone(ctx context.Context) error {
+	if a.o.Others == nil {
+		return nil
+	}
+	n, err := a.o.Others(ctx)
+	if err == nil && n > 0 {
+		err = hint.Add(fmt.Errorf("adding photos: %w: the server has an album, but not of this key", cpar.ErrKey), "name the other key with --key; or pass --new to begin another album")
+	}
+	return err
 }
 
 func continues(err error) string {

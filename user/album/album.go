@@ -36,6 +36,9 @@ type Options struct {
 	Store  blobs.Store
 	Key    *user.Key
 	Device *device.Device
+	// Others, if not nil, returns the number of albums of other keys that the
+	// server has for this owner.
+	Others func(ctx context.Context) (int, error)
 	// Now is the device's clock, time.Now if it is nil.
 	Now func() time.Time
 }
