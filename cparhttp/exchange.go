@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,12 +25,16 @@ import (
 // learns nothing from the same annotation again.
 type call struct {
 	method, path string
+	query        url.Values
+	header       http.Header
 	body         []byte
 	sent         func(n int)
 	want         string // content type of a success, or ""
 	limit        int64
 	patience     time.Duration
 	attempts     *int
+	// answered, if set, receives the header of a success.
+	answered func(http.Header)
 	// take, if set, reads a success as a stream.
 	take func(r io.Reader) error
 }
@@ -104,6 +109,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if err != nil {
 		return nil, false, err
 	}
+	req.URL.RawQuery = k.query.Encode()
+	maps.Copy(req.Header, k.header)
 	// Otherwise a transport could unpack a small response into a large one.
 	req.Header.Set("Accept-Encoding", "identity")
 	if k.want != "" {
@@ -149,6 +156,9 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	}
 	if k.want != "" && contentType(resp) != k.want {
 		return nil, false, notCpard(fmt.Errorf("%w: it answered with %q instead of %s", cpar.ErrCloud, sanitize.Short(resp.Header.Get("Content-Type")), k.want))
+	}
+	if k.answered != nil {
+		k.answered(resp.Header)
 	}
 	if k.take != nil {
 		err := k.take(in)

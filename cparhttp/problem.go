@@ -25,6 +25,9 @@ const (
 	CodeNotFound     = "not_found"    // no such index, segment or route
 	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
 	CodeTooLarge     = "too_large"    // a body over its limit
+	CodeExists       = "exists"       // another blob has the name
+	CodeChanged      = "changed"      // the blob to be replaced is another one
+	CodeRange        = "range"        // the blob lacks the requested bytes
 	CodeUnauthorized = "unauthorized" // no known token, or too many wrong ones
 	CodeScope        = "scope"        // the token lacks the scope
 	CodeForbidden    = "forbidden"    // from a browser, or under another host's name
@@ -58,6 +61,9 @@ var Codes = []struct{ Code, Title, Advice string }{
 	{CodeNotFound, "There is no such index, segment or route", "Check the address, or push the index first."},
 	{CodeIncomplete, "Segments of the manifest are missing", "List them (missing-segments), upload them, and activate again."},
 	{CodeTooLarge, "The body is over its limit", "Send less. The limits are set by docs/FORMAT.md and the operator."},
+	{CodeExists, "Another blob has this name", "Blobs do not change. Put the bytes under another name, or delete the blob first."},
+	{CodeChanged, "The blob is another one", "Fetch the blob, whose digest is its ETag, and decide again whether to replace it."},
+	{CodeRange, "The blob has no such bytes", "Ask for a range within the size of the blob."},
 	{CodeUnauthorized, "A token is needed", "Send the header Authorization: Bearer and a token of this cloud's operator. With status 429, wait first as long as Retry-After says."},
 	{CodeScope, "The token may not do this", "Ask the operator for a token with the scope that WWW-Authenticate names."},
 	{CodeForbidden, "The request is refused", "Do not send requests from another site's page or to a host name that the cloud does not accept."},
@@ -74,6 +80,13 @@ var ErrNotFound = errors.New("the cloud does not have it")
 // ErrToken means that the server refuses the token or its scope. It is wrapped
 // with cpar.ErrCloud, because other photos would fail too.
 var ErrToken = errors.New("the cloud does not accept the token")
+
+// ErrExists means that another blob has the name, and ErrChanged that the blob
+// to be replaced is another one. They are wrapped with cpar.ErrInput.
+var (
+	ErrExists  = errors.New("another blob has this name")
+	ErrChanged = errors.New("the stored blob is another one")
+)
 
 var errIncomplete = errors.New("the cloud lacks segments")
 
@@ -98,7 +111,11 @@ func (p *Problem) err() error {
 		return hint.Add(fmt.Errorf("%w: %w for this: %s", cpar.ErrCloud, ErrToken, says), "ask the cloud's operator for a token that has this scope")
 	case CodeIncomplete:
 		return fmt.Errorf("%w: %w: %s", cpar.ErrInput, errIncomplete, says)
-	case CodeInput, CodeTooLarge:
+	case CodeExists:
+		return fmt.Errorf("%w: %w: %s", cpar.ErrInput, ErrExists, says)
+	case CodeChanged:
+		return fmt.Errorf("%w: %w: %s", cpar.ErrInput, ErrChanged, says)
+	case CodeInput, CodeTooLarge, CodeRange:
 		return fmt.Errorf("%w: %s", cpar.ErrInput, says)
 	case CodeAway:
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrCloud, says), "the storage behind the cloud is down or cannot be reached; try again later: a push continues where it stopped")

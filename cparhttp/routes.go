@@ -14,6 +14,12 @@
 //	PUT    /v1/indexes/{id}/segments/{digest}     bytes
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
+//	GET    /v1/albums                             list the albums (JSON)
+//	GET    /v1/albums/{album}/blobs               list blobs, page by page (JSON)
+//	HEAD   /v1/albums/{album}/blobs/{name}
+//	GET    /v1/albums/{album}/blobs/{name}        bytes, or a range of them
+//	PUT    /v1/albums/{album}/blobs/{name}        bytes
+//	DELETE /v1/albums/{album}/blobs/{name}
 //
 // A device fetches an index of scheme local segment by segment. An update is a
 // push under the same id: missing segments are uploaded, then activation
@@ -42,6 +48,9 @@ const (
 	PathSegment       = "/v1/indexes/{id}/segments/{digest}"
 	PathAnnotate      = "/v1/indexes/{id}/annotate"
 	PathAnnotateBatch = "/v1/indexes/{id}/annotate-batch"
+	PathAlbums        = "/v1/albums"
+	PathBlobs         = "/v1/albums/{album}/blobs"
+	PathBlob          = "/v1/albums/{album}/blobs/{name}"
 
 	// These need no token and are not in the OpenAPI document.
 	PathHealthz     = "/healthz" // is the process alive
@@ -53,7 +62,7 @@ const (
 )
 
 var Routes = []string{PathHealth, PathToken, PathUsage, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
-	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML, PathOpenAPI30}
+	PathAnnotateBatch, PathAlbums, PathBlobs, PathBlob, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML, PathOpenAPI30}
 
 const (
 	TypeBinary  = "application/octet-stream"
@@ -78,7 +87,7 @@ type Health struct {
 // TokenInfo is the response to PathToken.
 type TokenInfo struct {
 	Needed bool     `json:"needed" doc:"Whether this cloud needs a token at all"`
-	Scopes []string `json:"scopes" nullable:"false" doc:"What the token may do: annotate, push, delete, admin"`
+	Scopes []string `json:"scopes" nullable:"false" doc:"What the token may do: annotate, push, delete, album, admin"`
 }
 
 // UsageInfo is the response to PathUsage. A zero limit means none.
@@ -86,6 +95,11 @@ type UsageInfo struct {
 	Indexes int   `json:"indexes" doc:"How many are active"`
 	Bytes   int64 `json:"bytes" doc:"The size of the segments of active indexes"`
 	Pending int64 `json:"pending_bytes" doc:"The size of segments that no active index names, uploads in progress among them"`
+
+	Albums       int   `json:"albums" doc:"How many there are"`
+	Blobs        int   `json:"blobs" doc:"How many the albums have"`
+	BlobBytes    int64 `json:"blob_bytes" doc:"The size of these blobs"`
+	DeletedBytes int64 `json:"deleted_bytes" doc:"The size of deleted blobs that are still recoverable, which count too"`
 
 	StorageBytes      int64   `json:"storage_bytes" doc:"The most that may be stored, pending bytes included; 0 if there is no limit"`
 	RequestsPerSecond float64 `json:"requests_per_second" doc:"The most on average; 0 if there is no limit"`

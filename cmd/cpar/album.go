@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/cparhttp"
 	"cpar/internal/progress/bar"
 	"cpar/internal/sanitize"
 	"cpar/photo"
@@ -63,15 +61,18 @@ func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// albumStore returns the blobs of an album at a cloud, and a function that counts
-// the tenant's other albums. Tests replace it.
-var albumStore = func(c *cparhttp.Client, id cpar.IndexID) (blobs.Store, func(context.Context) (int, error)) {
-	return cloudBlobs(c, id)
-}
-
 // open opens the album. If fresh is false, it asks the cloud only if this device
 // has no copy of the catalogue.
 func (f *albumFlags) open(fresh bool) (*album.Album, error) {
+	a, err := f.copy()
+	if err == nil && (fresh || !a.Known()) {
+		err = a.Sync(f.cmd.Context())
+	}
+	return a, err
+}
+
+// copy opens this device's copy of the album, and asks the cloud nothing.
+func (f *albumFlags) copy() (*album.Album, error) {
 	client, err := f.cloud.client()
 	if err != nil {
 		return nil, err
@@ -80,12 +81,8 @@ func (f *albumFlags) open(fresh bool) (*album.Album, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, others := albumStore(client, album.ID(key))
-	a, err := album.Open(f.cmd.Context(), album.Options{Store: store, Key: key, Device: this, Others: others})
-	if err == nil && (fresh || !a.Known()) {
-		err = a.Sync(f.cmd.Context())
-	}
-	return a, err
+	store := blobs.Cloud{Client: client, Album: album.ID(key)}
+	return album.Open(f.cmd.Context(), album.Options{Store: store, Key: key, Device: this, Others: store.Others})
 }
 
 // found opens the album and returns the photos that the words of a query find.
@@ -146,16 +143,7 @@ func (f *albumAddFlags) run(paths []string) error {
 	if !ok {
 		return usageOf(fmt.Sprintf("--places %s is none of none, 10km, 1km, 100m and exact", sanitize.Text(f.places)))
 	}
-	client, err := f.cloud.client()
-	if err != nil {
-		return err
-	}
-	key, this, err := f.keys.read()
-	if err != nil {
-		return err
-	}
-	store, others := albumStore(client, album.ID(key))
-	a, err := album.Open(f.cmd.Context(), album.Options{Store: store, Key: key, Device: this, Others: others})
+	a, err := f.copy()
 	if err != nil {
 		return err
 	}
@@ -248,7 +236,7 @@ func printRows(out io.Writer, rows []albumRow) {
 			words = append(words, word)
 		}
 		taken, _, _ := strings.Cut(r.Taken, "T")
-		fmt.Fprintf(out, "%s  %s  %s\n", sanitize.Text(r.Path), orDash(taken), strings.Join(words, ", "))
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%s  %s  %s", sanitize.Text(r.Path), orDash(taken), strings.Join(words, ", ")), " "))
 	}
 }
 

@@ -194,7 +194,9 @@ func TestHiddenGenerationIsNoticed(t *testing.T) {
 	if err := store.Put(t.Context(), generationName(1), []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	err := c.Commit(t.Context(), func(*State) (*Change, error) { return &Change{Put: made(1, func(*mrand.Rand) []string { return nil })}, nil })
+	err := c.Commit(t.Context(), func(*State) (*Change, error) {
+		return &Change{Put: made(1, func(*mrand.Rand) []string { return nil })}, nil
+	})
 	if !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("got %v", err)
 	}

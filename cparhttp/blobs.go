@@ -1,0 +1,174 @@
+package cparhttp
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"cpar"
+	"cpar/internal/sanitize"
+)
+
+const (
+	// MaxBlobBytes bounds a blob.
+	MaxBlobBytes = 64 << 20
+	// MaxBlobPage bounds a page of a list of blobs.
+	MaxBlobPage = 1000
+	// HeaderSHA256 announces the digest of an uploaded blob.
+	HeaderSHA256 = "Cpar-Sha256"
+)
+
+// AlbumInfo describes an album in an AlbumList.
+type AlbumInfo struct {
+	Album string `json:"album" doc:"32 lower-case hexadecimal digits"`
+	Blobs int    `json:"blobs"`
+	Bytes int64  `json:"bytes" doc:"The size of its blobs"`
+}
+
+// AlbumList is the response to PathAlbums.
+type AlbumList struct {
+	Albums []AlbumInfo `json:"albums" nullable:"false"`
+}
+
+// BlobInfo describes a blob.
+type BlobInfo struct {
+	Name     string      `json:"name"`
+	Bytes    int64       `json:"bytes"`
+	SHA256   cpar.Digest `json:"sha256" doc:"64 lower-case hexadecimal digits"`
+	Modified time.Time   `json:"modified" doc:"When it was stored, in UTC"`
+}
+
+// BlobList is the response to PathBlobs.
+type BlobList struct {
+	Blobs []BlobInfo `json:"blobs" nullable:"false" doc:"In the order of their names"`
+	Next  string     `json:"next" doc:"The value of after for the next page; empty on the last"`
+}
+
+func blobRoute(album, name string) string {
+	return strings.NewReplacer("{album}", album, "{name}", name).Replace(PathBlob)
+}
+
+// Albums lists the albums of the token's tenant.
+func (c *Client) Albums(ctx context.Context) ([]AlbumInfo, error) {
+	var list AlbumList
+	if err := c.json(ctx, call{method: http.MethodGet, path: PathAlbums}, &list); err != nil {
+		return nil, fmt.Errorf("listing albums: %w", err)
+	}
+	for i := range list.Albums {
+		list.Albums[i].Album = sanitize.Text(c.token.Redact(list.Albums[i].Album))
+	}
+	return list.Albums, nil
+}
+
+// PutBlob stores a blob. If old is nil, it fails with ErrExists if another blob
+// has the name. Otherwise it replaces the blob with digest old, or fails with
+// ErrChanged. Storing the same bytes again succeeds.
+func (c *Client) PutBlob(ctx context.Context, album, name string, b []byte, old *cpar.Digest) error {
+	header := http.Header{HeaderSHA256: {fmt.Sprintf("%x", sha256.Sum256(b))}}
+	if old == nil {
+		header.Set("If-None-Match", "*")
+	} else {
+		header.Set("If-Match", strconv.Quote(old.String()))
+	}
+	if _, err := c.do(ctx, call{method: http.MethodPut, path: blobRoute(album, name), header: header, body: b}); err != nil {
+		return fmt.Errorf("storing blob %s: %w", name, err)
+	}
+	return nil
+}
+
+// GetBlob fetches length bytes of a blob from an offset on, or all from there if
+// length is negative. The digest of a whole blob is checked.
+func (c *Client) GetBlob(ctx context.Context, album, name string, offset, length int64) ([]byte, error) {
+	if length == 0 {
+		return []byte{}, nil
+	}
+	var info BlobInfo
+	fault := error(nil)
+	k := call{method: http.MethodGet, path: blobRoute(album, name), want: TypeBinary, limit: MaxBlobBytes, header: http.Header{}}
+	whole := offset == 0 && length < 0
+	switch {
+	case length > 0:
+		k.header.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	case !whole:
+		k.header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	k.answered = func(h http.Header) {
+		info, fault = blobInfo(name, h)
+		if fault == nil && !whole && !strings.HasPrefix(h.Get("Content-Range"), fmt.Sprintf("bytes %d-", offset)) {
+			fault = fmt.Errorf("%w: it sent another range", cpar.ErrCorrupt)
+		}
+	}
+	b, err := c.do(ctx, k)
+	switch {
+	case err != nil:
+	case fault != nil:
+		err = c.cloudFault(fault)
+	case whole && cpar.Digest(sha256.Sum256(b)) != info.SHA256:
+		err = fmt.Errorf("cloud at %s: %w: the digest of its answer does not match", c.base, cpar.ErrCloud)
+	case length > 0 && int64(len(b)) > length:
+		err = fmt.Errorf("cloud at %s: %w: it sent %d bytes, %d were requested", c.base, cpar.ErrCloud, len(b), length)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetching blob %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// blobInfo reads the header of a blob.
+func blobInfo(name string, h http.Header) (info BlobInfo, err error) {
+	tag, err1 := strconv.Unquote(h.Get("ETag"))
+	sum, err2 := cpar.ParseDigest(tag)
+	modified, err3 := http.ParseTime(h.Get("Last-Modified"))
+	size, err4 := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return info, fmt.Errorf("%w: its answer lacks the size, the digest or the time of the blob", cpar.ErrCorrupt)
+	}
+	return BlobInfo{name, size, sum, modified}, nil
+}
+
+// StatBlob describes a blob. Modified has a precision of a second.
+func (c *Client) StatBlob(ctx context.Context, album, name string) (info BlobInfo, err error) {
+	fault := error(nil)
+	k := call{method: http.MethodHead, path: blobRoute(album, name), answered: func(h http.Header) { info, fault = blobInfo(name, h) }}
+	if _, err = c.do(ctx, k); err == nil && fault != nil {
+		err = c.cloudFault(fault)
+	}
+	if err != nil {
+		return BlobInfo{}, fmt.Errorf("looking at blob %s: %w", name, err)
+	}
+	return info, nil
+}
+
+// ListBlobs returns a page of the blobs with a prefix, in order, beginning after
+// a name. If next is not empty, another page begins after it.
+func (c *Client) ListBlobs(ctx context.Context, album, prefix, after string) (list []BlobInfo, next string, err error) {
+	var page BlobList
+	k := call{method: http.MethodGet, path: strings.Replace(PathBlobs, "{album}", album, 1), query: url.Values{"prefix": {prefix}, "after": {after}}}
+	if err := c.json(ctx, k, &page); err != nil {
+		return nil, "", fmt.Errorf("listing blobs: %w", err)
+	}
+	for _, b := range page.Blobs {
+		if !strings.HasPrefix(b.Name, prefix) || b.Name <= after || b.Bytes < 0 {
+			return nil, "", fmt.Errorf("listing blobs: cloud at %s: %w: it lists other blobs, or in another order", c.base, cpar.ErrCloud)
+		}
+		after = b.Name
+	}
+	if page.Next != "" && page.Next != after {
+		return nil, "", fmt.Errorf("listing blobs: cloud at %s: %w: its pages have a gap", c.base, cpar.ErrCloud)
+	}
+	return page.Blobs, page.Next, nil
+}
+
+// DeleteBlob deletes a blob, if it exists.
+func (c *Client) DeleteBlob(ctx context.Context, album, name string) error {
+	if _, err := c.do(ctx, call{method: http.MethodDelete, path: blobRoute(album, name)}); err != nil {
+		return fmt.Errorf("deleting blob %s: %w", name, err)
+	}
+	return nil
+}
