@@ -237,7 +237,7 @@ that only you can read, or, as -, prints it on a terminal. The password opens th
 album, so keep it like the key.`,
 		Example: `  $ cpar album kopia --to backup/ --password-file pw
   copied 213 MB to backup/
-  $ KOPIA_PASSWORD="$(cat pw)" kopia repository connect filesystem --path backup/
+  $ KOPIA_PASSWORD="$(cat pw)" kopia repository connect filesystem --path "$PWD/backup"
   $ kopia snapshot list --all
   $ kopia snapshot restore cpar@album:/photos restored/`,
 		Args: noArgs,
@@ -256,6 +256,10 @@ album, so keep it like the key.`,
 			if err != nil {
 				return err
 			}
+			whole, err := filepath.Abs(to) // kopia insists on one
+			if err != nil {
+				return err
+			}
 			return output(cmd, f.asJSON, struct {
 				Folder string `json:"folder"`
 				Bytes  int64  `json:"bytes"`
@@ -265,8 +269,8 @@ album, so keep it like the key.`,
 				if password != "" && password != "-" {
 					from = shellWord(password)
 				}
-				next(cmd, `KOPIA_PASSWORD="$(cat %s)" kopia repository connect filesystem --path %s`, from, shellWord(to))
-				next(cmd, "kopia snapshot list --all")
+				next(cmd, `KOPIA_PASSWORD="$(cat %s)" kopia repository connect filesystem --path %s`, from, shellWord(whole))
+				next(cmd, "kopia snapshot restore cpar@album:/photos NEW-FOLDER")
 			})
 		},
 	})

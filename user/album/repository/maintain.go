@@ -121,11 +121,3 @@ func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
 	}
 	return r.Failed("maintaining the album", errors.Join(err, r.storage.strays.write(true)))
 }
-
-// Indexes returns the number of index blobs, which grows until Maintain.
-func (r *Repository) Indexes(ctx context.Context) (int, error) {
-	ctx, done := r.storage.guard(ctx)
-	defer done()
-	all, err := r.rep.IndexBlobs(ctx, false)
-	return len(all), r.Failed("reading the album", err)
-}
