@@ -75,7 +75,7 @@ needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` +
 
 func TestDocumentedCommandsExist(t *testing.T) {
 	typed := regexp.MustCompile(`(?m)^    cpar (.+?)(?: {2,}.*| #.*)?$`)
-	for _, page := range []string{"../../README.md", "../../docs/ENCODERS.md"} {
+	for _, page := range []string{"../../README.md", "../../docs/ENCODERS.md", "../../docs/album.md"} {
 		b, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -97,6 +97,27 @@ func TestDocumentedCommandsExist(t *testing.T) {
 			if err != nil || c == root {
 				t.Errorf("%s: cpar %s: %v", page, line, err)
 			}
+		}
+	}
+}
+
+// The story album.txt types every command of docs/album.md.
+func TestAlbumPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/album.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := os.ReadFile("testdata/album.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := regexp.MustCompile(`(?m)^    (cpar .+)$`).FindAllSubmatch(page, -1)
+	if len(typed) < 10 {
+		t.Errorf("docs/album.md has %d commands", len(typed))
+	}
+	for _, m := range typed {
+		if !strings.Contains(string(story), "\nexits 0 "+string(m[1])+"\n") {
+			t.Errorf("the story does not type %q", m[1])
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
 	"cpar/photo"
+	"cpar/photo/dataset"
 	"cpar/photo/metadata"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
@@ -70,6 +71,7 @@ const batchPhotos, batchBytes = 1000, 256 << 20
 type item struct {
 	folder, name string
 	files        []string
+	words        []string // keywords that a manifest.csv gives the photo
 	row          *catalogue.Photo
 	packs        []string
 	size         int64
@@ -170,6 +172,10 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 		if into == "" {
 			into = filepath.Base(base)
 		}
+		words, err := manifest(ctx, base)
+		if err != nil {
+			return nil, err
+		}
 		for _, p := range l.Photos {
 			rel, err := filepath.Rel(base, p.Path)
 			if err != nil {
@@ -184,10 +190,27 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 			if folder == "." {
 				folder = ""
 			}
-			items = append(items, &item{folder: folder, name: path.Base(at), files: filesOf(p)})
+			items = append(items, &item{folder: folder, name: path.Base(at), files: filesOf(p), words: words[filepath.ToSlash(rel)]})
 		}
 	}
 	return items, nil
+}
+
+// manifest returns the keywords of photos by their paths, if a folder has a
+// manifest.csv.
+func manifest(ctx context.Context, folder string) (map[string][]string, error) {
+	if _, err := os.Stat(filepath.Join(folder, dataset.ManifestName)); err != nil {
+		return nil, nil
+	}
+	c, err := dataset.Open(ctx, folder, dataset.Options{IncludePeople: true})
+	if err != nil {
+		return nil, err
+	}
+	words := map[string][]string{}
+	for _, p := range c.Photos {
+		words[p.Name] = p.Keywords
+	}
+	return words, nil
 }
 
 // filesOf returns the files of a shot: the photo, others of the same shot, and
@@ -213,7 +236,7 @@ func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) 
 	s := a.catalogue.State()
 	for _, i := range items {
 		old := s.Photo(path.Join(i.folder, i.name))
-		same := old != nil && len(old.Files) == len(i.files) && !o.Check
+		same := old != nil && len(old.Files) == len(i.files) && !o.Check && !slices.ContainsFunc(i.words, func(w string) bool { return !old.Has(w) })
 		for k, f := range i.files {
 			info, err := os.Stat(f)
 			if err != nil {
@@ -343,8 +366,7 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 func carried(old, now *catalogue.Photo) []catalogue.Keyword {
 	words := slices.Clone(now.Keywords)
 	for _, k := range old.Keywords {
-		same := func(w catalogue.Keyword) bool { return metadata.Fold(w.Word) == metadata.Fold(k.Word) }
-		if k.Source != catalogue.Human && !slices.ContainsFunc(words, same) {
+		if k.Source != catalogue.Human && !now.Has(k.Word) {
 			words = append(words, k)
 		}
 	}
@@ -381,13 +403,12 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 	}
 	add := func(words []string, from catalogue.Source) {
 		for _, w := range words {
-			same := func(k catalogue.Keyword) bool { return metadata.Fold(k.Word) == metadata.Fold(w) }
-			if !slices.ContainsFunc(i.row.Keywords, same) {
+			if !i.row.Has(w) {
 				i.row.Keywords = append(i.row.Keywords, catalogue.Keyword{Word: w, Source: from})
 			}
 		}
 	}
-	for _, words := range append([][]string{k.Human, k.People}, k.Paths...) {
+	for _, words := range append([][]string{k.Human, k.People, i.words}, k.Paths...) {
 		add(words, catalogue.Human)
 	}
 	add(k.Machine, catalogue.Suggested)

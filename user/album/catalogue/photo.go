@@ -19,6 +19,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"cpar/photo/metadata"
 )
 
 // A Photo is a row of the catalogue.
@@ -91,6 +93,11 @@ func (p *Photo) Size() (n int64) {
 		n += f.Size
 	}
 	return n
+}
+
+// Has reports whether the photo has a keyword, compared by metadata.Fold.
+func (p *Photo) Has(word string) bool {
+	return slices.ContainsFunc(p.Keywords, func(k Keyword) bool { return metadata.Fold(k.Word) == metadata.Fold(word) })
 }
 
 // SameFiles reports whether two rows have the same files with the same bytes.
