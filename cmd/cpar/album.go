@@ -46,11 +46,10 @@ in the format of kopia (kopia.io), so that you can read them without cpar.`,
 
 // albumFlags open the album of a key.
 type albumFlags struct {
-	keys    keyFlags
-	cloud   cloudFlags
-	cmd     *cobra.Command
-	asJSON  bool
-	offline bool
+	keys   keyFlags
+	cloud  cloudFlags
+	cmd    *cobra.Command
+	asJSON bool
 }
 
 func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
