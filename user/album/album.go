@@ -196,6 +196,22 @@ func (a *Album) trash(c *catalogue.Change, p *catalogue.Photo) {
 	c.Put, c.Remove = append(c.Put, &moved), append(c.Remove, p.Key())
 }
 
+// Suggest gives photos that still have no keywords suggestions, by their paths.
+func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keyword) error {
+	_, err := a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
+		c := &catalogue.Change{}
+		for path, list := range words {
+			if p := s.Photo(path); p != nil && len(p.Keywords) == 0 {
+				now := *p
+				now.Keywords = list
+				c.Put = append(c.Put, &now)
+			}
+		}
+		return c
+	})
+	return err
+}
+
 // Restore takes photos out of the trash, the newest of each path. A photo that
 // has the path now goes to the trash instead.
 func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
