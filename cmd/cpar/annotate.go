@@ -276,7 +276,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if f.options.Jobs < 0 {
 		return exitcode.UsageError(fmt.Errorf("--jobs %d; 0 means one per processor", f.options.Jobs))
 	}
-	if err := f.write.parse(f.options.DryRun); err != nil {
+	if err := f.write.parse(f.options.DryRun && !f.album); err != nil {
 		return err
 	}
 	if err := f.words.parse(cmd, &f.model, f.write.to != ""); err != nil {
