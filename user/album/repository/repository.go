@@ -8,9 +8,9 @@
 // Export writes. This package replaces what kopia trusts its storage for: names,
 // sizes and times of blobs come from pins, the owner's own record.
 //
-// kopia keeps a configuration without secrets, and caches, in a private folder.
-// Its index cache is memory-mapped and unencrypted: it shows keyed digests, sizes
-// and times of contents.
+// kopia gets a configuration without secrets and no folder for caches, because its
+// index cache is not encrypted and its content cache is slow. Index blobs are kept
+// encrypted, as the server has them.
 package repository
 
 import (
@@ -41,7 +41,7 @@ import (
 // Options describe a repository and this device's place for it.
 type Options struct {
 	Store blobs.Store
-	// Folder is the private folder of kopia's configuration and caches.
+	// Folder is the private folder of kopia's configuration and of index blobs.
 	Folder string
 	// Secret is the album's. The password and all keys of kopia derive from it.
 	Secret seed.Secret
@@ -60,7 +60,6 @@ type Repository struct {
 	rep     repo.DirectRepository
 	writer  repo.DirectRepositoryWriter
 	config  string
-	cache   string
 	fatal   error
 	close   func()
 }
@@ -113,6 +112,12 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 		o.Pins = map[string]blobs.Pin{}
 	}
 	s := &storage{store: o.Store, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
+	if !o.Uncached {
+		s.cache = filepath.Join(o.Folder, "cache")
+		if err := s.openCache(); err != nil {
+			return nil, fmt.Errorf("opening the repository: %w: %w", cpar.ErrStorage, err)
+		}
+	}
 	r := &Repository{storage: s}
 	if err := r.create(ctx, o.Secret); err != nil {
 		return nil, r.Failed("creating the repository", err)
@@ -123,19 +128,12 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	open.storages[number] = s
 	open.Unlock()
 	r.config = filepath.Join(o.Folder, fmt.Sprintf("kopia-%d-%d.config", os.Getpid(), number))
-	r.cache = filepath.Join(o.Folder, "cache")
-	if o.Uncached {
-		r.cache = r.config + ".cache"
-	}
 	r.close = func() {
 		open.Lock()
 		delete(open.storages, number)
 		open.Unlock()
 		os.Remove(r.config)
 		os.Remove(r.config + ".mlock")
-		if o.Uncached {
-			os.RemoveAll(r.cache)
-		}
 	}
 	if err := r.connect(ctx, o, number); err != nil {
 		r.close()
@@ -193,8 +191,7 @@ func (r *Repository) connect(ctx context.Context, o Options, number int) error {
 	}
 	b, err := json.Marshal(repo.LocalConfig{
 		Storage: &blob.ConnectionInfo{Type: storageType, Config: &connection{number}},
-		Caching: &content.CachingOptions{CacheDirectory: r.cache, MetadataCacheSizeBytes: 256 << 20,
-			ContentCacheSizeBytes: 1 << 20, ContentCacheSizeLimitBytes: 32 << 20, MinContentSweepAge: 1}, // kopia fails without one
+		Caching: &content.CachingOptions{}, // none
 		ClientOptions: repo.ClientOptions{
 			Hostname: device, Username: "cpar", Description: "album", FormatBlobCacheDuration: 15 * time.Minute,
 		},

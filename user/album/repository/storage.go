@@ -29,6 +29,7 @@ import (
 type storage struct {
 	blob.DefaultProviderImplementation
 	store  blobs.Store
+	cache  string // folder of index blobs, "" for none
 	now    func() time.Time
 	strays *strays
 
@@ -112,7 +113,7 @@ func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64,
 		return blob.ErrBlobNotFound
 	}
 	p, pinned := s.pin(name)
-	b, err := s.store.Get(ctx, name, offset, length)
+	b, err := s.get(ctx, name, p, pinned, offset, length)
 	switch {
 	case errors.Is(err, blobs.ErrNotFound) && pinned:
 		return s.fail(blobs.Damage(name, "is missing"))
