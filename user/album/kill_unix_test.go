@@ -304,6 +304,7 @@ func TestTwoDevicesAddAtOnce(t *testing.T) {
 		}
 		wait.Wait()
 		a := w.whole()
+		must(t, a.Sync(t.Context()))
 		to := t.TempDir()
 		_, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
 		must(t, err)
