@@ -142,7 +142,7 @@ has restored a backup.`,
 			if percent < 0 || percent > 100 {
 				return usageOf("--read-data is a percentage from 0 to 100")
 			}
-			a, err := f.open(false)
+			a, err := f.copy()
 			if force && err == nil {
 				a, err = a.Trust(cmd.Context())
 			}

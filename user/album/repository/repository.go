@@ -28,7 +28,6 @@ import (
 
 	"github.com/kopia/kopia/repo"
 	"github.com/kopia/kopia/repo/blob"
-	"github.com/kopia/kopia/repo/content"
 	"github.com/kopia/kopia/repo/format"
 	"github.com/kopia/kopia/repo/object"
 
@@ -41,7 +40,8 @@ import (
 // Options describe a repository and this device's place for it.
 type Options struct {
 	Store blobs.Store
-	// Folder is the private folder of kopia's configuration and of index blobs.
+	// Folder is the private folder of kopia's configuration, which exists while a
+	// repository is opened, and of index blobs.
 	Folder string
 	// Secret is the album's. The password and all keys of kopia derive from it.
 	Secret seed.Secret
@@ -132,7 +132,6 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 		open.Lock()
 		delete(open.storages, number)
 		open.Unlock()
-		os.Remove(r.config)
 		os.Remove(r.config + ".mlock")
 	}
 	if err := r.connect(ctx, o, number); err != nil {
@@ -191,7 +190,7 @@ func (r *Repository) connect(ctx context.Context, o Options, number int) error {
 	}
 	b, err := json.Marshal(repo.LocalConfig{
 		Storage: &blob.ConnectionInfo{Type: storageType, Config: &connection{number}},
-		Caching: &content.CachingOptions{}, // none
+		// Without options for caches, the environment cannot turn them on.
 		ClientOptions: repo.ClientOptions{
 			Hostname: device, Username: "cpar", Description: "album", FormatBlobCacheDuration: 15 * time.Minute,
 		},
@@ -206,6 +205,7 @@ func (r *Repository) connect(ctx context.Context, o Options, number int) error {
 		TimeNowFunc: o.Now, DisableRepositoryLog: true, DoNotWaitForUpgrade: true,
 		OnFatalError: func(err error) { r.fatal = err },
 	})
+	os.Remove(r.config) // kopia has read it
 	if err != nil {
 		return err
 	}

@@ -261,8 +261,8 @@ func (s *storage) replace(ctx context.Context, name string, b []byte) error {
 	}
 }
 
-// DeleteBlob deletes a blob that no generation has pinned. Others wait for
-// deleteRemoved.
+// DeleteBlob deletes a blob that no generation has pinned. Others wait for a
+// generation without them.
 func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
 	name := string(id)
 	s.mu.Lock()
