@@ -77,14 +77,6 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 // State returns the newest state that this device has.
 func (c *Catalogue) State() *State { return c.state }
 
-// Digest identifies the newest generation that this device has.
-func (c *Catalogue) Digest() (d [sha256.Size]byte) {
-	if c.now != nil {
-		d = c.now.digest
-	}
-	return d
-}
-
 // Sent returns the number of bytes that commits have sent.
 func (c *Catalogue) Sent() int64 { return c.sent }
 
