@@ -100,6 +100,11 @@ type UsageInfo struct {
 	BlobBytes    int64 `json:"blob_bytes" doc:"The size of these blobs"`
 	DeletedBytes int64 `json:"deleted_bytes" doc:"The size of deleted blobs that are still recoverable, which count too"`
 
+	Albums       int   `json:"albums" doc:"How many there are"`
+	Blobs        int   `json:"blobs" doc:"How many the albums have"`
+	BlobBytes    int64 `json:"blob_bytes" doc:"The size of these blobs"`
+	DeletedBytes int64 `json:"deleted_bytes" doc:"The size of deleted blobs that are still recoverable, which count too"`
+
 	StorageBytes      int64   `json:"storage_bytes" doc:"The most that may be stored, pending bytes included; 0 if there is no limit"`
 	RequestsPerSecond float64 `json:"requests_per_second" doc:"The most on average; 0 if there is no limit"`
 	Burst             int     `json:"burst" doc:"The most at once after a pause; 0 if there is no limit"`

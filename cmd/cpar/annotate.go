@@ -37,6 +37,7 @@ type annotateFlags struct {
 	onErrors     string
 	again        bool
 	exact        bool
+	album        bool
 	asJSON       bool
 	options      library.Options // set by parse
 	tell         io.Writer       // receives notes about the network, may be nil
@@ -114,6 +115,9 @@ Schemes that show the cloud the distances must be allowed for the key (cpar key 
 their indexes named each time. cpar card brings another device up to date. A reply that
 was tampered with is an error of its photo (exit code 7).
 
+With --album, annotate fetches the photos of your album that have no keywords, and keeps
+its suggestions in the catalogue, where cpar album search finds them.
+
 Unreadable photos are named at the end. The exit code is then 3, because these photos have
 no keywords, although the others are done. On a second device you
 need only the key and, for an index of profile network, the same image network (--model).`,
@@ -129,9 +133,15 @@ need only the key and, for an index of profile network, the same image network (
   $ cpar undo --last
 
   $ find photos/ -name '*.jpg' -mtime -7 | cpar annotate - --write embedded --dry-run`,
-		Args: someArgs("a photo, or a folder of photos"),
+		Args: func(c *cobra.Command, args []string) error {
+			if f.album {
+				return nil // a query, or none
+			}
+			return someArgs("a photo, or a folder of photos")(c, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
+	c.Flags().BoolVar(&f.album, "album", false, "suggest keywords for the photos of the album that have none; arguments are a query (cpar album search)")
 	f.askFlags.add(c)
 	f.write.add(c)
 	f.search.add(c)
@@ -156,6 +166,12 @@ need only the key and, for an index of profile network, the same image network (
 func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.parse(cmd); err != nil {
 		return err // before asking for a passphrase
+	}
+	if f.album {
+		if f.words.own || f.write.to != "" {
+			return usageOf("--album takes neither --write nor --own-words: its suggestions are in the catalogue of the album")
+		}
+		return f.annotateAlbum(cmd, args)
 	}
 	list, err := f.photos(cmd, args)
 	if err != nil {
@@ -262,7 +278,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if f.options.Jobs < 0 {
 		return exitcode.UsageError(fmt.Errorf("--jobs %d; 0 means one per processor", f.options.Jobs))
 	}
-	if err := f.write.parse(f.options.DryRun); err != nil {
+	if err := f.write.parse(f.options.DryRun && !f.album); err != nil {
 		return err
 	}
 	if err := f.words.parse(cmd, &f.model, f.write.to != ""); err != nil {

@@ -37,6 +37,7 @@ var (
 		"write":         func() []string { return []string{"sidecar", "embedded", "csv"} },
 		"sidecar-style": func() []string { return []string{"append", "adobe", "follow-existing"} },
 		"on-errors":     func() []string { return []string{"stop", "continue"} },
+		"places":        func() []string { return []string{"none", "10km", "1km", "100m", "exact"} },
 		"log-level":     func() []string { return []string{"debug", "info", "warn", "error"} },
 	}
 	// fileFlags maps flags that name files to the files' extensions. An empty

@@ -80,7 +80,8 @@ needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` +
 
 func TestDocumentedCommandsExist(t *testing.T) {
 	typed := regexp.MustCompile(`(?m)^    cpar (.+?)(?: {2,}.*| #.*)?$`)
-	for _, page := range []string{"../../README.md", "../../docs/ENCODERS.md"} {
+	quoted := regexp.MustCompile(`'[^']*'`)
+	for _, page := range []string{"../../README.md", "../../docs/ENCODERS.md", "../../docs/album.md"} {
 		b, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +91,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 			t.Errorf("%s: only %d commands", page, len(found))
 		}
 		for _, m := range found {
-			line := string(m[1])
+			line := quoted.ReplaceAllString(string(m[1]), "WORDS")
 			root := newRoot()
 			c, rest, err := root.Find(strings.Fields(line))
 			if err == nil {
@@ -102,6 +103,27 @@ func TestDocumentedCommandsExist(t *testing.T) {
 			if err != nil || c == root {
 				t.Errorf("%s: cpar %s: %v", page, line, err)
 			}
+		}
+	}
+}
+
+// The story album.txt types every command of docs/album.md.
+func TestAlbumPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/album.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := os.ReadFile("testdata/album.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := regexp.MustCompile(`(?m)^    (cpar .+)$`).FindAllSubmatch(page, -1)
+	if len(typed) < 10 {
+		t.Errorf("docs/album.md has %d commands", len(typed))
+	}
+	for _, m := range typed {
+		if !strings.Contains(string(story), "\nexits 0 "+string(m[1])+"\n") {
+			t.Errorf("the story does not type %q", m[1])
 		}
 	}
 }

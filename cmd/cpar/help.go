@@ -25,6 +25,7 @@ var flagGroups = []struct {
 	{"Image network", []string{"preprocessing", "embedding", "pool", "side", "views", "runtime", "text-model", "tokenizer", "limit-file", "limit-memory", "limit-work"}},
 	{"Words of the network", []string{"words", "words-file", "words-most", "words-score", "words-write"}},
 	{"Files and cache", []string{"sidecar-style", "keep-mtime", "save-requests", "on-errors", "jobs", "cache", "cache-limit"}},
+	{"Album", []string{"album"}},
 	{"Watched folders", []string{"settle", "every", "poll"}},
 }
 

@@ -80,6 +80,7 @@ func commands() []*cobra.Command {
 		inspectCommand(),
 		featuresCommand(),
 		visionCommand(),
+		albumCommand(),
 		immichCommand(),
 		demoCommand(),
 		cloudCommand(),

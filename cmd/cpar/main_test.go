@@ -128,10 +128,14 @@ func TestStories(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "ort" {
-				return false, fmt.Errorf("no condition %s", cond)
+			switch cond {
+			case "ort":
+				return os.Getenv(onnxruntime.Variable) != "", nil
+			case "albums": // the server's half is there
+				_, err := os.Stat("../../cloud/album")
+				return err == nil, nil
 			}
-			return os.Getenv(onnxruntime.Variable) != "", nil
+			return false, fmt.Errorf("no condition %s", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,

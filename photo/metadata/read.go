@@ -18,6 +18,7 @@ type blocks struct {
 	iim, xmp [][]byte
 	xp       []string // XPKeywords of EXIF
 	problems []error
+	facts    *Facts // nil if the caller does not ask for them
 	left     int64 // remaining bytes of blocks addressed by offset
 	packed   int64 // decompressed bytes so far
 }

@@ -53,6 +53,9 @@ func isTIFF(head []byte) bool {
 
 func (b *blocks) readTIFF(r io.ReaderAt, size int64) {
 	b.problem("EXIF", b.readDirectory(r, size))
+	if b.facts != nil {
+		b.readFacts(r, size)
+	}
 }
 
 func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {

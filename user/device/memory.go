@@ -31,6 +31,8 @@ type memory struct {
 	// their generations, so that a cloud that kept an index cannot roll it
 	// back.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
+	// Album is the newest generation of the key's album.
+	Album *IndexGeneration `json:"album,omitempty"`
 }
 
 func (m *memory) see(s IndexGeneration) {

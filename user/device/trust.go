@@ -88,17 +88,23 @@ func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 // `before`. The cause is a rollback or a fork.
 func (before IndexGeneration) follows(l user.Label) error {
 	now := generationOf(l)
-	switch {
-	case now.Generation < before.Generation && now.ID != before.ID:
+	if now.Generation < before.Generation && now.ID != before.ID {
 		return hint.Add(fmt.Errorf("%w: another index has taken its place (%v), and the cloud still offers it", cpar.ErrCloud, before.ID),
 			"push the index that was compacted")
+	}
+	return before.precedes(now, l.History(), "the cloud shows an old state; push the index again", forked)
+}
+
+// precedes returns an error if `now`, with the given ancestors, does not descend
+// from `before`. The hints say what to do about a rollback and a fork.
+func (before IndexGeneration) precedes(now IndexGeneration, h user.History, rolledBack, forked string) error {
+	switch {
 	case now.Generation < before.Generation:
-		return hint.Add(fmt.Errorf("%w: it has generation %d, and generation %d was seen before", cpar.ErrCloud, now.Generation, before.Generation),
-			"the cloud shows an old state; push the index again")
+		return hint.Add(fmt.Errorf("%w: it has generation %d, and generation %d was seen before", cpar.ErrCloud, now.Generation, before.Generation), "%s", rolledBack)
 	case now.Generation == before.Generation && now.Digest != before.Digest:
-		return hint.Add(fmt.Errorf("%w: its generation %d is not the one that was seen before", cpar.ErrCloud, now.Generation), forked)
-	case now.Generation > before.Generation && !l.History().Has(before.Digest, now.Generation-before.Generation):
-		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
+		return hint.Add(fmt.Errorf("%w: its generation %d is not the one that was seen before", cpar.ErrCloud, now.Generation), "%s", forked)
+	case now.Generation > before.Generation && !h.Has(before.Digest, now.Generation-before.Generation):
+		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), "%s", forked)
 	}
 	return nil
 }

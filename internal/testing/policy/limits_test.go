@@ -35,20 +35,20 @@ type limit struct {
 }
 
 var limits = []limit{
-	{"lines of README.md", 1, 100, "a visitor reads it in one sitting", lines("README.md")},
-	{"words of README.md", 1, 1000, "a visitor reads it in five minutes", words("README.md")},
+	{"lines of README.md", 1, 103, "a visitor reads it in one sitting: 100, and 3 for the album", lines("README.md")},
+	{"words of README.md", 1, 1050, "a visitor reads it in five minutes: 1,000, and 50 for the album", words("README.md")},
 	{"lines of SECURITY.md", 1, 150, "everybody who trusts cpar should finish it", lines("SECURITY.md")},
 	{"lines of CHANGELOG.md", 1, 60, "it tells users what changed, not how", lines("CHANGELOG.md")},
 	{"lines of docs/ARCHITECTURE.md", 1, 1000, "newcomers need a map", lines("docs/ARCHITECTURE.md")},
 	{"entries of the root", 1, 30, "the listing fits on a screen", rootEntries},
-	{"lines of user/", 1, 23_000, "code that handles keys stays small enough to audit: 22,000, and 1,000 for review by word, a vocabulary and watch", goLines("user/")},
+	{"lines of user/", 1, 26_200, "code that handles keys stays small enough to audit: 22,000, then 1,000 for review by word, a vocabulary and watch, and 3,200 for the album: repository, catalogue and queries", goLines("user/")},
 	{"lines of the module", 1, 120_400, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, and 6,000 for review by word, a vocabulary, watch, videos and releases", goLines("")},
 	{"99th percentile of function lengths", 1, 55, "a function fits on a screen", functionLength(0.99)},
 	{"longest function", 1, 110, "a table may take two screens", functionLength(1)},
 	{"percent of lines with a comment", 12, 18, "reasons are written down and code is not repeated", commentShare},
-	{"packages that cpar links", 1, 500, "the owner's program links no daemon", linkedPackages},
-	{"forbidden packages that cpar links", 0, 0, "storage, brokers and metrics belong to the daemon", forbiddenPackages},
-	{"bytes of cpar, stripped", 1, 32 << 20, "a download of half a minute at 8 Mbit/s", binarySize},
+	{"packages that cpar links", 1, 830, "the owner's program links no daemon: 500, and 330 that kopia's repository links, such as gRPC and clients of storages", linkedPackages},
+	{"forbidden packages that cpar links", 0, 0, "storage and brokers belong to the daemon", forbiddenPackages},
+	{"bytes of cpar, stripped", 1, 44_000_000, "a download of three quarters of a minute at 8 Mbit/s, 10 MB of it kopia", binarySize},
 }
 
 func TestLimits(t *testing.T) {
@@ -245,10 +245,13 @@ func describe[T any](all []T, text func(T) string) []string {
 	return out
 }
 
-// daemonOnly lists the modules and packages that cpar must not link.
+// daemonOnly lists the modules and packages that cpar must not link. kopia's
+// repository links Azure's client of blobs and Prometheus'. Its upload and its
+// command line run other programs.
 var daemonOnly = []string{
-	"github.com/aws", "github.com/Azure", "github.com/nats-io", "github.com/prometheus",
+	"github.com/aws", "github.com/nats-io",
 	module + "/cloud/daemon", module + "/cloud/cluster", module + "/cloud/blob",
+	"github.com/kopia/kopia/snapshot/upload", "github.com/kopia/kopia/cli",
 }
 
 func cparLinks(t *testing.T) []string {

@@ -105,6 +105,25 @@ func TestWall(t *testing.T) {
 	})
 }
 
+// kopia imports expvar, which registers a handler with http.DefaultServeMux. No
+// code of the module serves it.
+func TestNothingServesDefaultServeMux(t *testing.T) {
+	tree, err := readModule(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serves := regexp.MustCompile(`^(DefaultServeMux|Handle|HandleFunc|ListenAndServe|ListenAndServeTLS|Serve|ServeTLS)$`)
+	for _, files := range tree.packages {
+		for _, f := range files {
+			for _, n := range f.names {
+				if n.pkg == "net/http" && serves.MatchString(n.ident) {
+					t.Errorf("%s names http.%s", f.name, n.ident)
+				}
+			}
+		}
+	}
+}
+
 func needGo(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/progress/bar"
+	"cpar/internal/sanitize"
+	"cpar/photo"
+	"cpar/user/album"
+	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/query"
+	"cpar/user/vocabulary"
+)
+
+const queries = `A query consists of words, which all must apply:
+
+  dog beach 2024 -party     keywords dog and beach, taken in 2024, without party
+  beach* "old town"         beginnings of keywords, and phrases
+  (dog or cat) not indoors  or, not, and parentheses
+  2023..2024-05             ranges of years, months or days
+  folder:photos/sea         photos below a folder
+  camera:canon              a part of the camera's name
+  place:48.1,11.6~20        within 20 km of a place
+  name:img_17               a part of the file's name
+  path:photos/a.jpg         exactly this photo`
+
+func albumCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "album",
+		Short: "keep photos encrypted in the cloud, and search them",
+		Long: `album keeps your photos, with their sidecars, at a cloud that cannot see them. A catalogue
+of keywords, dates, cameras and places is kept there too, encrypted, and on your devices,
+where it is searched. The cloud sees nothing of a search.
+
+The album belongs to your key: any device with the key file opens it. Photos are stored
+in the format of kopia (kopia.io), so that you can read them without cpar.`,
+	}, albumAdd(), albumSearch(), albumList(), albumGet(), albumRemove(), albumTrash(), albumRestore(), albumVerify(), albumDu(), albumKopia(), albumMaintain())
+}
+
+// albumFlags open the album of a key.
+type albumFlags struct {
+	keys   keyFlags
+	cloud  cloudFlags
+	cmd    *cobra.Command
+	asJSON bool
+}
+
+func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
+	f.cmd = c
+	f.keys.add(c)
+	f.cloud.add(c)
+	jsonFlag(c, &f.asJSON)
+	return c
+}
+
+// open opens the album. If fresh is false, it asks the cloud only if this device
+// has no copy of the catalogue.
+func (f *albumFlags) open(fresh bool) (*album.Album, error) {
+	a, err := f.copy()
+	if err == nil && (fresh || !a.Known()) {
+		err = a.Sync(f.cmd.Context())
+	}
+	return a, err
+}
+
+// copy opens this device's copy of the album, and asks the cloud nothing.
+func (f *albumFlags) copy() (*album.Album, error) {
+	client, err := f.cloud.client()
+	if err != nil {
+		return nil, err
+	}
+	key, this, err := f.keys.read()
+	if err != nil {
+		return nil, err
+	}
+	store := blobs.Cloud{Client: client, Album: album.ID(key)}
+	return album.Open(f.cmd.Context(), album.Options{Store: store, Key: key, Device: this, Others: store.Others})
+}
+
+// found opens the album and returns the photos that the words of a query find.
+func (f *albumFlags) found(words []string, fresh, trash bool, v *vocabulary.Vocabulary) (*album.Album, query.Query, []*catalogue.Photo, error) {
+	q, err := query.Parse(strings.Join(words, " "), v.Related)
+	if err != nil {
+		return nil, q, nil, err
+	}
+	a, err := f.open(fresh)
+	if err != nil {
+		return nil, q, nil, err
+	}
+	return a, q, a.Find(q, trash), nil
+}
+
+// placeDigits maps the values of --places to decimals of a degree.
+var placeDigits = map[string]int{"none": -1, "10km": 1, "1km": 2, "100m": 3, "exact": 5}
+
+type albumAddFlags struct {
+	albumFlags
+	o      album.AddOptions
+	places string
+}
+
+func albumAdd() *cobra.Command {
+	var f albumAddFlags
+	c := f.add(&cobra.Command{
+		Use:   "add PHOTO…",
+		Short: "encrypt photos and send them to the album",
+		Long: `add sends photos and folders to the album, with their sidecars, encrypted. Photos that the
+album has are not sent again, so an interrupted run continues where it stopped. A photo
+that has changed becomes a new version, and the older one goes to the trash. A photo that
+you delete at home stays in the album until cpar album remove.
+
+A photo's place in the album is the name of the folder that you name, and its path below
+that folder. --into names another folder. --places rounds the places in the catalogue. The
+photos themselves are kept byte for byte.
+
+Photos that cannot be read are named and left out, and the exit code is 3.`,
+		Example: `  $ cpar album add photos/
+  added 5000 photos (212 MB): sent 213 MB
+  $ cpar album add photos/
+  added 0 photos (0 B), 5000 were there: sent 0 B`,
+		Args: someArgs("a photo, or a folder of photos"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(args) },
+	})
+	c.Flags().StringVar(&f.o.Into, "into", "", "`folder` of the album for the photos (default: the name of their folder)")
+	c.Flags().StringSliceVar(&f.o.Exclude, "exclude", nil, "`patterns` of photos to leave out")
+	c.Flags().StringVar(&f.places, "places", "1km", "how places are rounded in the catalogue: none, 10km, 1km, 100m or exact")
+	c.Flags().BoolVar(&f.o.Check, "check", false, "read all photos again, not only those of another size or time")
+	c.Flags().BoolVar(&f.o.New, "new", false, "begin a new album although the cloud has one of another key")
+	dryRunFlag(c, &f.o.DryRun)
+	return c
+}
+
+func (f *albumAddFlags) run(paths []string) error {
+	digits, ok := placeDigits[f.places]
+	if !ok {
+		return usageOf(fmt.Sprintf("--places %s is none of none, 10km, 1km, 100m and exact", sanitize.Text(f.places)))
+	}
+	a, err := f.copy()
+	if err != nil {
+		return err
+	}
+	f.o.PlaceDigits, f.o.Progress = digits, bar.On(f.cmd.ErrOrStderr())
+	f.o.Listed = func(l *photo.Listing) {
+		if text := l.Summary(); text != "" {
+			fmt.Fprintln(f.cmd.ErrOrStderr(), text)
+		}
+	}
+	sum, err := a.Add(f.cmd.Context(), paths, f.o)
+	printSome(f.cmd, sum.LeftOut, func(l album.LeftOut) string {
+		return fmt.Sprintf("left out %s: %s", sanitize.Text(l.Path), l.Why)
+	})
+	if err != nil {
+		return err
+	}
+	if sum.LeftOut == nil {
+		sum.LeftOut = []album.LeftOut{}
+	}
+	err = output(f.cmd, f.asJSON, struct {
+		album.Added
+		DryRun bool `json:"dry_run"`
+	}{sum, f.o.DryRun}, func() { f.print(f.cmd.OutOrStdout(), sum) })
+	if err != nil || len(sum.LeftOut) == 0 {
+		return err
+	}
+	return partly(len(sum.LeftOut), sum.Photos+sum.Versions+sum.Unchanged+len(sum.LeftOut), fmt.Errorf("%s: %w", sanitize.Text(sum.LeftOut[0].Path), sum.LeftOut[0].Err))
+}
+
+func (f *albumAddFlags) print(out io.Writer, s album.Added) {
+	fmt.Fprintf(out, "%s %s (%s)", either(f.o.DryRun, "would add", "added"), photosOf(s.Photos), size(uint64(s.Bytes)))
+	if s.Versions > 0 {
+		fmt.Fprintf(out, ", %s", counted(s.Versions, "new version"))
+	}
+	if s.Unchanged > 0 {
+		fmt.Fprintf(out, ", %d were there", s.Unchanged)
+	}
+	if !f.o.DryRun {
+		fmt.Fprintf(out, ": sent %s", size(uint64(s.Sent)))
+		if s.Bytes > 0 && s.Sent < s.Bytes {
+			fmt.Fprintf(out, ", because the album has %d %% already", 100-100*s.Sent/s.Bytes)
+		}
+	}
+	fmt.Fprintln(out)
+}
+
+// An albumRow is a photo in JSON.
+type albumRow struct {
+	Path        string              `json:"path"`
+	Bytes       int64               `json:"bytes"`
+	Files       int                 `json:"files"`
+	Taken       string              `json:"taken,omitempty"`
+	Width       int                 `json:"width,omitempty"`
+	Height      int                 `json:"height,omitempty"`
+	Orientation int                 `json:"orientation,omitempty"`
+	Camera      string              `json:"camera,omitempty"`
+	Place       *[2]float64         `json:"place,omitempty"`
+	Keywords    []catalogue.Keyword `json:"keywords"`
+	Trashed     string              `json:"trashed,omitempty"`
+}
+
+func albumRows(photos []*catalogue.Photo) []albumRow {
+	rows := []albumRow{}
+	for _, p := range photos {
+		r := albumRow{Path: p.Path(), Bytes: p.Size(), Files: len(p.Files), Width: p.Width, Height: p.Height,
+			Orientation: int(p.Orientation), Camera: p.Camera, Keywords: append([]catalogue.Keyword{}, p.Keywords...)}
+		if p.Time != 0 {
+			r.Taken = time.Unix(p.Time, 0).UTC().Format("2006-01-02T15:04:05")
+		}
+		if p.Place != nil {
+			r.Place = &[2]float64{float64(p.Place.Lat) / 1e5, float64(p.Place.Lon) / 1e5}
+		}
+		if p.Trashed != 0 {
+			r.Trashed = time.Unix(0, p.Trashed).UTC().Format(time.RFC3339)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// printRows prints one line for each photo: its path, date and keywords.
+func printRows(out io.Writer, rows []albumRow) {
+	for _, r := range rows {
+		var words []string
+		for _, k := range r.Keywords {
+			word := sanitize.Text(k.Word)
+			if k.Source == catalogue.Suggested {
+				word += "?"
+			}
+			words = append(words, word)
+		}
+		taken, _, _ := strings.Cut(r.Taken, "T")
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%s  %s  %s", sanitize.Text(r.Path), orDash(taken), strings.Join(words, ", ")), " "))
+	}
+}
+
+func albumSearch() *cobra.Command {
+	var f struct {
+		albumFlags
+		words string
+		fetch bool
+	}
+	c := f.add(&cobra.Command{
+		Use:   "search QUERY",
+		Short: "search the album on this device",
+		Long: `search prints the photos that a query finds, with their dates and keywords. It searches
+this device's copy of the catalogue, so the cloud sees nothing. --fetch first fetches what
+other devices have added. A keyword followed by a question mark is a suggestion of cpar
+that no person has accepted.
+
+` + queries,
+		Example: `  $ cpar album search 'dog beach 2024 -party'
+  photos/2024/IMG_1704.jpg  2024-07-16  beach, dog, sea`,
+		Args: someArgs("a query"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := vocabularyIn(f.words)
+			if err != nil {
+				return err
+			}
+			_, _, photos, err := f.found(args, f.fetch, false, v)
+			if err != nil {
+				return err
+			}
+			rows := albumRows(photos)
+			return output(cmd, f.asJSON, rows, func() {
+				printRows(cmd.OutOrStdout(), rows)
+				fmt.Fprintln(cmd.ErrOrStderr(), photosOf(len(rows)))
+			})
+		},
+	})
+	c.Flags().BoolVar(&f.fetch, "fetch", false, "fetch what other devices have added before")
+	c.Flags().StringVar(&f.words, "vocabulary", "", "`file` with a vocabulary, whose synonyms and words below others are found too (see cpar words)")
+	return c
+}
+
+// vocabularyIn reads a vocabulary, or returns an empty one without a file.
+func vocabularyIn(file string) (*vocabulary.Vocabulary, error) {
+	if file == "" {
+		return &vocabulary.Vocabulary{}, nil
+	}
+	return readVocabulary(file)
+}
+
+// An albumFolder sums up the photos of a folder of the album.
+type albumFolder struct {
+	Folder string `json:"folder"`
+	Photos int    `json:"photos"`
+	Bytes  int64  `json:"bytes"`
+	First  string `json:"first,omitempty"`
+	Last   string `json:"last,omitempty"`
+}
+
+func albumList() *cobra.Command {
+	var f albumFlags
+	return f.add(&cobra.Command{
+		Use:   "list [QUERY]",
+		Short: "list the folders of the album",
+		Long:  "list fetches the catalogue and prints each folder with its photos, of a query if there is one.\n\n" + queries,
+		Example: `  $ cpar album list
+  photos/2024  812 photos  3207 MB  2024-01-03 to 2024-12-31`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, _, photos, err := f.found(args, true, false, &vocabulary.Vocabulary{})
+			if err != nil {
+				return err
+			}
+			all := []albumFolder{}
+			for _, p := range photos { // sorted by folder
+				if len(all) == 0 || all[len(all)-1].Folder != p.Folder {
+					all = append(all, albumFolder{Folder: p.Folder})
+				}
+				s := &all[len(all)-1]
+				s.Photos++
+				s.Bytes += p.Size()
+				if p.Time != 0 {
+					day := time.Unix(p.Time, 0).UTC().Format(time.DateOnly)
+					s.Last = max(s.Last, day)
+					if s.First == "" || day < s.First {
+						s.First = day
+					}
+				}
+			}
+			return output(cmd, f.asJSON, all, func() {
+				for _, s := range all {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s to %s\n", sanitize.Text(s.Folder), photosOf(s.Photos), size(uint64(s.Bytes)), orDash(s.First), orDash(s.Last))
+				}
+			})
+		},
+	})
+}
+
+func albumGet() *cobra.Command {
+	var f albumFlags
+	var to string
+	var dryRun bool
+	c := f.add(&cobra.Command{
+		Use:   "get QUERY --to FOLDER",
+		Short: "write photos of the album into a folder",
+		Long: `get writes the photos that a query finds, with their sidecars, byte for byte, below a
+folder. Files that the folder has already stay, so an interrupted get continues. A
+different file of the same name is never overwritten.
+
+` + queries,
+		Example: `  $ cpar album get 'folder:photos/2024 dog' --to dogs/
+  wrote 12 photos, 18 files (61 MB)`,
+		Args: someArgs("a query"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return usageError(cmd, fmt.Errorf("cpar album get needs --to FOLDER"))
+			}
+			a, _, photos, err := f.found(args, true, false, &vocabulary.Vocabulary{})
+			if err != nil {
+				return err
+			}
+			if len(photos) == 0 {
+				return fmt.Errorf("getting photos: %w: the query finds none", cpar.ErrInput)
+			}
+			got := album.Got{Photos: len(photos)}
+			if !dryRun {
+				if got, err = a.Get(cmd.Context(), photos, to, bar.On(cmd.ErrOrStderr())); err != nil {
+					return err
+				}
+			}
+			return output(cmd, f.asJSON, struct {
+				album.Got
+				DryRun bool `json:"dry_run"`
+			}{got, dryRun}, func() {
+				if dryRun {
+					fmt.Fprintf(cmd.OutOrStdout(), "would write %s\n", photosOf(got.Photos))
+					return
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "wrote %s, %s (%s)\n", photosOf(got.Photos), counted(got.Files, "file"), size(uint64(got.Bytes)))
+			})
+		},
+	})
+	c.Flags().StringVar(&to, "to", "", "`folder` for the photos")
+	dryRunFlag(c, &dryRun)
+	must(c.MarkFlagDirname("to"))
+	return c
+}

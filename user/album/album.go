@@ -1,0 +1,284 @@
+// Package album keeps photos encrypted at a server that cannot see them.
+//
+//	photo, sidecars ─▶ repository ─▶ packs ────────┐
+//	metadata ─▶ row ─▶ catalogue ─▶ generation ║─▶ blob store
+//	query ─▶ catalogue, at home ─▶ rows ─▶ repository ─▶ files
+//
+// The catalogue is fetched whole and searched at home, so the server sees
+// nothing of a search. A photo is added when the generation with its row has been
+// committed, after all its bytes.
+package album
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/seed"
+	"cpar/user"
+	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/query"
+	"cpar/user/album/repository"
+	"cpar/user/device"
+)
+
+// Options name an album and the device that opens it.
+type Options struct {
+	Store  blobs.Store
+	Key    *user.Key
+	Device *device.Device
+	// Others, if not nil, returns the number of albums of other keys that the
+	// server has for this owner.
+	Others func(ctx context.Context) (int, error)
+	// Now is the device's clock, time.Now if it is nil.
+	Now func() time.Time
+}
+
+// An Album is a device's view of the album of a key.
+type Album struct {
+	seed.Redacted
+	o         Options
+	secret    seed.Secret
+	folder    string
+	catalogue *catalogue.Catalogue
+}
+
+// ID returns the id of a key's album, which the server sees.
+func ID(key *user.Key) (id cpar.IndexID) {
+	d := seed.Secret(key.Album()).Derive("id")
+	copy(id[:], d[:])
+	return id
+}
+
+// Open opens the device's copy of the album. It asks the server nothing.
+func Open(ctx context.Context, o Options) (*Album, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	a := &Album{o: o, secret: o.Key.Album(), folder: o.Device.AlbumFolder(o.Key)}
+	var err error
+	a.catalogue, err = catalogue.Open(ctx, catalogue.Options{
+		Store: o.Store, Album: ID(o.Key), Folder: filepath.Join(a.folder, "catalogue"), Secret: a.secret,
+		See: func(number uint64, digest [sha256.Size]byte, h user.History) error {
+			return o.Device.SeeAlbum(o.Key, device.IndexGeneration{Origin: ID(o.Key), ID: ID(o.Key), Generation: number, Digest: digest}, h)
+		},
+	})
+	return a, err
+}
+
+// Known reports whether this device has a copy of the catalogue.
+func (a *Album) Known() bool { return a.catalogue.State().Number > 0 }
+
+// Sync fetches the newest generation. It returns an error if the server has no
+// album of this key.
+func (a *Album) Sync(ctx context.Context) error {
+	there, err := a.catalogue.Sync(ctx)
+	if err == nil && !there {
+		err = hint.Add(fmt.Errorf("reading the album: %w: the server has no album of this key", cpar.ErrInput), "make one: cpar album add PHOTOS")
+	}
+	return err
+}
+
+// Trust makes the device believe the next generation that it is shown, after the
+// operator has restored an older one.
+func (a *Album) Trust(ctx context.Context) (*Album, error) {
+	if err := a.o.Device.ForgetAlbum(a.o.Key); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(a.folder); err != nil {
+		return nil, fmt.Errorf("forgetting the album: %w: %w", cpar.ErrStorage, err)
+	}
+	return Open(ctx, a.o)
+}
+
+// lock keeps other processes of this device from writing to the album.
+func (a *Album) lock() (release func(), err error) {
+	if err := os.MkdirAll(a.folder, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the album: %w: %w", cpar.ErrStorage, err)
+	}
+	l := flock.New(filepath.Join(a.folder, "lock"), flock.SetPermissions(0o600))
+	ok, err := l.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("locking the album: %w: %w", cpar.ErrStorage, err)
+	case !ok:
+		return nil, hint.Add(fmt.Errorf("locking the album: %w: another cpar is writing to it", cpar.ErrStorage), "wait until it has ended")
+	}
+	return func() { l.Close() }, nil
+}
+
+func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repository, error) {
+	return repository.Open(ctx, repository.Options{Uncached: uncached, Store: a.o.Store, Folder: filepath.Join(a.folder, "kopia"),
+		Secret: a.secret, Pins: a.catalogue.State().Pins, Now: a.o.Now})
+}
+
+// commit makes a generation of a change and the repository's new blobs.
+func (a *Album) commit(ctx context.Context, r *repository.Repository, create func(*catalogue.State) (*catalogue.Change, error)) error {
+	err := a.catalogue.Commit(ctx, func(s *catalogue.State) (*catalogue.Change, error) {
+		c, err := create(s)
+		if err != nil || r == nil {
+			return c, err
+		}
+		var removed []string
+		c.Pins, removed = r.Changes()
+		for name, p := range c.Pins {
+			if s.Pins[name] == p {
+				delete(c.Pins, name)
+			}
+		}
+		for _, name := range removed {
+			if _, has := s.Pins[name]; has {
+				c.Unpinned = append(c.Unpinned, name)
+			}
+		}
+		return c, nil
+	})
+	if err == nil && r != nil {
+		err = r.Committed(ctx, a.catalogue.State().Pins)
+	}
+	return err
+}
+
+// edit commits a change of rows alone, and returns the number of rows changed.
+func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalogue.Change) (n int, err error) {
+	release, err := a.lock()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	if err := a.Sync(ctx); err != nil {
+		return 0, err
+	}
+	err = a.commit(ctx, nil, func(s *catalogue.State) (*catalogue.Change, error) {
+		c := create(s)
+		n = len(c.Put)
+		if n == 0 {
+			n = len(c.Remove)
+		}
+		return c, nil
+	})
+	return n, err
+}
+
+// Find returns the photos that a query finds, in the trash or outside of it.
+func (a *Album) Find(q query.Query, trash bool) []*catalogue.Photo {
+	return find(a.catalogue.State(), q, trash)
+}
+
+func find(s *catalogue.State, q query.Query, trash bool) []*catalogue.Photo {
+	return query.NewIndex(s.Photos(), func(p *catalogue.Photo) bool { return (p.Trashed != 0) == trash }).Find(q)
+}
+
+// Remove moves the photos that a query finds to the trash.
+func (a *Album) Remove(ctx context.Context, q query.Query) (int, error) {
+	return a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
+		c := &catalogue.Change{}
+		for _, p := range find(s, q, false) {
+			a.trash(c, p)
+		}
+		return c
+	})
+}
+
+// trash adds the move of a photo to the trash to a change.
+func (a *Album) trash(c *catalogue.Change, p *catalogue.Photo) {
+	moved := *p
+	moved.Trashed = a.o.Now().UnixNano()
+	c.Put, c.Remove = append(c.Put, &moved), append(c.Remove, p.Key())
+}
+
+// Suggest gives photos that still have no keywords suggestions, by their paths.
+func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keyword) error {
+	_, err := a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
+		c := &catalogue.Change{}
+		for path, list := range words {
+			if p := s.Photo(path); p != nil && len(p.Keywords) == 0 {
+				now := *p
+				now.Keywords = list
+				c.Put = append(c.Put, &now)
+			}
+		}
+		return c
+	})
+	return err
+}
+
+// Restore takes photos out of the trash, the newest of each path. A photo that
+// has the path now goes to the trash instead.
+func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
+	_, err = a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
+		c, newest := &catalogue.Change{}, map[string]*catalogue.Photo{}
+		for _, p := range find(s, q, true) { // by time within a path
+			newest[p.Path()] = p
+		}
+		for path, p := range newest {
+			if now := s.Photo(path); now != nil {
+				moved := *now
+				moved.Trashed = a.o.Now().UnixNano()
+				c.Put = append(c.Put, &moved)
+			}
+			back := *p
+			back.Trashed = 0
+			c.Put, c.Remove = append(c.Put, &back), append(c.Remove, p.Key())
+		}
+		n = len(newest)
+		return c
+	})
+	return n, err
+}
+
+// Empty removes the photos that a query finds in the trash for good. Maintain
+// frees their bytes, a day later at the earliest.
+func (a *Album) Empty(ctx context.Context, q query.Query) (int, error) {
+	return a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
+		c := &catalogue.Change{}
+		for _, p := range find(s, q, true) {
+			c.Remove = append(c.Remove, p.Key())
+		}
+		return c
+	})
+}
+
+// Usage is what an album holds and takes.
+type Usage struct {
+	Photos    int   `json:"photos"`
+	Bytes     int64 `json:"bytes"`
+	Trash     int   `json:"trash"`
+	TrashSize int64 `json:"trash_bytes"`
+	// Stored are the bytes of the repository's blobs at the server.
+	Stored    int64 `json:"stored_bytes"`
+	Blobs     int   `json:"blobs"`
+	Catalogue int64 `json:"catalogue_bytes"`
+}
+
+// Usage returns the sizes of the album, as of the device's copy.
+func (a *Album) Usage() (u Usage) {
+	s := a.catalogue.State()
+	for _, p := range s.Photos() {
+		if p.Trashed != 0 {
+			u.Trash++
+			u.TrashSize += p.Size()
+		} else {
+			u.Photos++
+			u.Bytes += p.Size()
+		}
+	}
+	for _, p := range s.Pins {
+		u.Stored += p.Size
+	}
+	u.Blobs, u.Catalogue = len(s.Pins), a.catalogue.Bytes()
+	return u
+}
+
+// errBusy reports that maintenance by another device has removed a blob that new
+// rows need.
+var errBusy = errors.New("maintenance has removed what this run relied on")

@@ -1,0 +1,132 @@
+package album
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestAlbumGivesBackWhatWasAdded(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 30, 1)
+	first := w.add(a, dir)
+	if first.Photos != 30 || len(first.LeftOut) > 0 {
+		t.Fatalf("added %+v", first)
+	}
+	if got := w.find(a, "dog folder:photos/2020"); len(got) != 5 {
+		t.Errorf("found %v", got)
+	}
+	w.same(a, dir)
+	sent := w.store.Sent
+	again := w.add(a, dir)
+	if again.Unchanged != 30 || w.store.Sent != sent {
+		t.Errorf("a second time it added %+v and sent %d bytes", again, w.store.Sent-sent)
+	}
+	b := w.open("two")
+	must(t, b.Sync(t.Context()))
+	w.same(b, dir)
+	v, err := b.Verify(t.Context(), 100, nil)
+	must(t, err)
+	if v.Photos != 30 || v.Files != 45 || v.Read != b.Usage().Bytes {
+		t.Errorf("verified %+v of %+v", v, b.Usage())
+	}
+}
+
+func TestSearchAsksServerNothing(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 10, 2)
+	w.add(w.open("one"), dir)
+	calls := w.store.Calls
+	a := w.open("one")
+	if got := w.find(a, "dog or beach"); len(got) == 0 {
+		t.Error("nothing was found")
+	}
+	if w.store.Calls != calls {
+		t.Errorf("the server saw %d requests of a search", w.store.Calls-calls)
+	}
+}
+
+func TestChangedPhotoBecomesVersion(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 3, 3)
+	w.add(a, dir)
+	file := filepath.Join(dir, "2020", "IMG_0000.jpg")
+	old, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, append(old, "edited"...), 0o644))
+	w.now = w.now.Add(time.Minute)
+	if sum := w.add(a, dir); sum.Versions != 1 || sum.Photos != 0 || sum.Unchanged != 2 {
+		t.Errorf("added %+v", sum)
+	}
+	w.same(a, dir)
+	n, err := a.Restore(t.Context(), parse(t, ""))
+	must(t, err)
+	must(t, os.WriteFile(file, old, 0o644))
+	if n != 1 || a.Usage().Trash != 1 {
+		t.Errorf("restored %d photos, and the trash has %d", n, a.Usage().Trash)
+	}
+	w.same(a, dir)
+}
+
+func TestRemoveAndRestore(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 9, 4)
+	w.add(a, dir)
+	dogs := w.find(a, "dog")
+	n, err := a.Remove(t.Context(), parse(t, "dog"))
+	must(t, err)
+	if n != len(dogs) || len(w.find(a, "dog")) > 0 || a.Usage().Trash != n {
+		t.Errorf("removed %d of %d", n, len(dogs))
+	}
+	// A photo that is deleted at home stays.
+	must(t, os.Remove(filepath.Join(dir, "2021", "IMG_0001.jpg")))
+	w.add(a, dir)
+	if len(w.find(a, "path:photos/2021/IMG_0001.jpg")) != 1 {
+		t.Error("a photo that was deleted at home is gone")
+	}
+	n, err = a.Empty(t.Context(), parse(t, "dog"))
+	must(t, err)
+	if n != len(dogs) || a.Usage().Trash != 0 {
+		t.Errorf("emptied %d, and the trash has %d", n, a.Usage().Trash)
+	}
+}
+
+func TestMaintainKeepsPhotos(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 20, 5)
+	w.add(a, dir)
+	keep := w.photos("keep", 5, 6)
+	w.add(a, keep)
+	_, err := a.Remove(t.Context(), parse(t, "folder:photos"))
+	must(t, err)
+	must(t, a.Maintain(t.Context(), false))
+	_, err = a.Restore(t.Context(), parse(t, ""))
+	must(t, err)
+	w.same(a, dir)
+	_, err = a.Remove(t.Context(), parse(t, "folder:photos"))
+	must(t, err)
+	_, err = a.Empty(t.Context(), parse(t, ""))
+	must(t, err)
+	before := a.Usage().Stored
+	for i := range 8 {
+		if i == 4 { // kopia rewrites small packs only together with others
+			w.add(a, w.photos("more", 2, 7))
+		}
+		w.now = w.now.Add(30 * time.Hour)
+		must(t, a.Maintain(t.Context(), false))
+	}
+	if _, err := a.Verify(t.Context(), 100, nil); err != nil {
+		t.Fatal(err)
+	}
+	if after := a.Usage().Stored; after > before/2 {
+		t.Errorf("%d bytes are stored after five sixths of %d were removed", after, before)
+	}
+	w.same(a, keep)
+	b := w.open("two")
+	if err := b.Maintain(t.Context(), false); err == nil {
+		t.Error("a second device maintained the album without --take-over")
+	}
+	must(t, b.Maintain(t.Context(), true))
+	w.same(b, keep)
+}

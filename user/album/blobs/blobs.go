@@ -1,0 +1,73 @@
+// Package blobs defines the untrusted storage of an album: named blobs, which a
+// server keeps for the owner.
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cpar"
+)
+
+// A Blob describes a stored blob as the server reports it.
+type Blob struct {
+	Name     string
+	Size     int64
+	Digest   [32]byte // SHA-256 of the bytes
+	Modified time.Time
+}
+
+var (
+	// ErrNotFound reports a blob that the store does not have.
+	ErrNotFound = errors.New("there is no such blob")
+	// ErrExists reports a blob of this name with other bytes.
+	ErrExists = errors.New("there is another blob of this name")
+	// ErrChanged reports that the blob to replace is no longer the expected one.
+	ErrChanged = errors.New("the blob has changed meanwhile")
+)
+
+// A Store keeps named blobs. Its errors other than the three above wrap
+// cpar.ErrCloud or cpar.ErrStorage.
+type Store interface {
+	// Put stores a blob under an unused name. A repetition with equal bytes
+	// succeeds, and other bytes are ErrExists.
+	Put(ctx context.Context, name string, b []byte) error
+	// Replace replaces a blob whose SHA-256 is old. It is allowed only for the
+	// names that kopia overwrites.
+	Replace(ctx context.Context, name string, b []byte, old [32]byte) error
+	// Get returns length bytes from offset, or everything from there if length
+	// is −1.
+	Get(ctx context.Context, name string, offset, length int64) ([]byte, error)
+	Stat(ctx context.Context, name string) (Blob, error)
+	// List yields the blobs whose names begin with prefix, sorted by name.
+	List(ctx context.Context, prefix string, yield func(Blob) error) error
+	// Delete deletes a blob. A missing one is no error.
+	Delete(ctx context.Context, name string) error
+}
+
+// Damage returns the error for a blob that the server has lost, swapped or cut
+// off. It wraps cpar.ErrCloud.
+func Damage(name, what string) error {
+	return fmt.Errorf("%w: blob %s of the album %s", cpar.ErrCloud, name, what)
+}
+
+// A Pin is the owner's own record of a blob, because the server supplies the
+// list of blobs and their times.
+type Pin struct {
+	Size int64
+	// Digest is the beginning of the SHA-256. 16 bytes suffice, since only the
+	// owner makes blobs.
+	Digest [16]byte
+	// Time is when the owner's device wrote the blob, in seconds.
+	Time int64
+}
+
+// PinOf returns the pin of a blob that the server reports, as of now.
+func PinOf(b Blob, now time.Time) Pin {
+	return Pin{b.Size, [16]byte(b.Digest[:16]), now.Unix()}
+}
+
+// Matches reports whether a blob of the server's list can be the pinned one.
+func (p Pin) Matches(b Blob) bool { return p.Size == b.Size && p.Digest == [16]byte(b.Digest[:16]) }

@@ -1,0 +1,89 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cpar"
+	"cpar/cparhttp"
+)
+
+// A Cloud is the store of an album at a server.
+type Cloud struct {
+	Client *cparhttp.Client
+	Album  cpar.IndexID
+}
+
+// Others returns the number of other albums that the server has for the owner.
+func (c Cloud) Others(ctx context.Context) (n int, err error) {
+	all, err := c.Client.Albums(ctx)
+	for _, a := range all {
+		if a.Album != c.Album.String() {
+			n++
+		}
+	}
+	return n, err
+}
+
+// kind translates the errors of the client.
+func kind(err error) error {
+	switch {
+	case errors.Is(err, cparhttp.ErrNotFound):
+		return fmt.Errorf("%w: %w", cpar.ErrCloud, ErrNotFound)
+	case errors.Is(err, cparhttp.ErrExists):
+		return ErrExists
+	case errors.Is(err, cparhttp.ErrChanged):
+		return ErrChanged
+	}
+	return err
+}
+
+func blob(i cparhttp.BlobInfo) Blob {
+	return Blob{Name: i.Name, Size: i.Bytes, Digest: i.SHA256, Modified: i.Modified}
+}
+
+func (c Cloud) Put(ctx context.Context, name string, b []byte) error {
+	return kind(c.Client.PutBlob(ctx, c.Album.String(), name, b, nil))
+}
+
+func (c Cloud) Replace(ctx context.Context, name string, b []byte, old [32]byte) error {
+	return kind(c.Client.PutBlob(ctx, c.Album.String(), name, b, (*cpar.Digest)(&old)))
+}
+
+func (c Cloud) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
+	b, err := c.Client.GetBlob(ctx, c.Album.String(), name, offset, length)
+	return b, kind(err)
+}
+
+// Stat lists the blobs whose names begin with name. An answer to HEAD has no
+// body, and so no problem that tells a missing blob from a wrong address.
+func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
+	page, _, err := c.Client.ListBlobs(ctx, c.Album.String(), name, "")
+	switch {
+	case err != nil:
+		return Blob{}, kind(err)
+	case len(page) == 0 || page[0].Name != name:
+		return Blob{}, ErrNotFound
+	}
+	return blob(page[0]), nil
+}
+
+func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) error {
+	for after := ""; ; {
+		page, next, err := c.Client.ListBlobs(ctx, c.Album.String(), prefix, after)
+		for _, i := range page {
+			if err == nil {
+				err = yield(blob(i))
+			}
+		}
+		if err != nil || next == "" {
+			return kind(err)
+		}
+		after = next
+	}
+}
+
+func (c Cloud) Delete(ctx context.Context, name string) error {
+	return kind(c.Client.DeleteBlob(ctx, c.Album.String(), name))
+}

@@ -1,0 +1,371 @@
+package catalogue
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/seed"
+	"cpar/user"
+	"cpar/user/album/blobs"
+)
+
+// Options describe a catalogue and this device's copy of it.
+type Options struct {
+	Store blobs.Store
+	Album cpar.IndexID
+	// Folder keeps the newest generation and its segments as the server has
+	// them.
+	Folder string
+	Secret seed.Secret
+	// See compares a generation with those that this device has seen, and
+	// records it. A zero digest is only compared.
+	See func(number uint64, digest [sha256.Size]byte, h user.History) error
+}
+
+// A Catalogue is a device's copy of the catalogue of an album.
+type Catalogue struct {
+	Options
+	cipher   *cipher
+	now      *generation // nil before the first
+	state    *State
+	segments []*segment
+	sent     int64
+}
+
+// maxMerged is the size up to which segments at the end are merged, so that one
+// added photo costs little more.
+const maxMerged = 64 << 10
+
+// keptGenerations is the number of generations that a commit keeps at the
+// server, for devices that are about to read them.
+const keptGenerations = 64
+
+// Open opens the device's copy. It asks the server nothing.
+func Open(ctx context.Context, o Options) (*Catalogue, error) {
+	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
+	}
+	c := &Catalogue{Options: o, cipher: newCipher(o.Secret), state: newState(0, nil)}
+	names, err := filepath.Glob(filepath.Join(o.Folder, generationPrefix+"*"))
+	if err != nil || len(names) == 0 {
+		return c, err
+	}
+	number, _ := strconv.ParseUint(strings.TrimPrefix(filepath.Base(slices.Max(names)), generationPrefix), 16, 64)
+	b, err := os.ReadFile(slices.Max(names))
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
+	}
+	if g, err := c.openGeneration(number, b); err == nil {
+		// A damaged copy is fetched again.
+		_ = c.load(ctx, g, func(l listed) ([]byte, error) { return c.local(l) })
+	}
+	return c, nil
+}
+
+// State returns the newest state that this device has.
+func (c *Catalogue) State() *State { return c.state }
+
+// Sent returns the number of bytes that commits have sent.
+func (c *Catalogue) Sent() int64 { return c.sent }
+
+// Bytes returns the size of all segments at the server.
+func (c *Catalogue) Bytes() (n int64) {
+	if c.now != nil {
+		for _, l := range c.now.segments {
+			n += int64(l.bytes)
+		}
+	}
+	return n
+}
+
+func (c *Catalogue) openGeneration(number uint64, b []byte) (*generation, error) {
+	g := &generation{album: c.Album, number: number}
+	plain, err := c.cipher.open(b, g.binding())
+	if err != nil {
+		return nil, fmt.Errorf("%w: generation %d of the album: %w", cpar.ErrCloud, number, err)
+	}
+	got, err := readGeneration(plain)
+	if err == nil && (got.number != number || got.album != c.Album) {
+		err = fmt.Errorf("%w: generation %d of the album has another number", cpar.ErrCloud, number)
+	}
+	return got, err
+}
+
+// local returns a segment of the device's copy.
+func (c *Catalogue) local(l listed) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(c.Folder, l.name()))
+	if err == nil && sha256.Sum256(b) != l.digest {
+		err = fs.ErrNotExist
+	}
+	return b, err
+}
+
+// load takes over a generation, with its segments from fetch.
+func (c *Catalogue) load(ctx context.Context, g *generation, fetch func(listed) ([]byte, error)) error {
+	held := map[[16]byte]*segment{}
+	if c.now != nil {
+		for i, l := range c.now.segments {
+			held[l.id] = c.segments[i]
+		}
+	}
+	segments := make([]*segment, len(g.segments))
+	for i, l := range g.segments {
+		if segments[i] = held[l.id]; segments[i] != nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		b, err := fetch(l)
+		if err == nil {
+			segments[i], err = c.cipher.openSegment(b, l.name())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	state := newState(g.number, segments)
+	if uint64(len(state.ancestors)/ancestorBytes) != g.number-1 {
+		return fmt.Errorf("%w: generation %d of the album has %d ancestors", cpar.ErrCorrupt, g.number, len(state.ancestors)/ancestorBytes)
+	}
+	c.now, c.segments, c.state = g, segments, state
+	return nil
+}
+
+// fetch returns a segment from the device's copy or the server.
+func (c *Catalogue) fetch(ctx context.Context, l listed) ([]byte, error) {
+	if b, err := c.local(l); err == nil {
+		return b, nil
+	}
+	b, err := c.Store.Get(ctx, l.name(), 0, -1)
+	switch {
+	case errors.Is(err, blobs.ErrNotFound):
+		return nil, blobs.Damage(l.name(), "is missing")
+	case err != nil:
+		return nil, err
+	case sha256.Sum256(b) != l.digest:
+		return nil, blobs.Damage(l.name(), "is not the one that was stored")
+	}
+	return b, c.keep(l.name(), b)
+}
+
+func (c *Catalogue) keep(name string, b []byte) error {
+	if err := durable.WriteFile(filepath.Join(c.Folder, name), b, 0o600); err != nil {
+		return fmt.Errorf("keeping the catalogue: %w", err)
+	}
+	return nil
+}
+
+// Sync brings the device's copy to the newest generation of the server. It
+// returns false if there is no album.
+func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
+	newest := ""
+	err := c.Store.List(ctx, generationPrefix, func(b blobs.Blob) error {
+		newest = max(newest, b.Name)
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("reading the album: %w", err)
+	}
+	if newest == "" {
+		if err := c.See(0, [32]byte{}, nil); err != nil {
+			return false, fmt.Errorf("reading the album: %w", err)
+		}
+		c.now, c.segments, c.state = nil, nil, newState(0, nil)
+		return false, nil
+	}
+	number, err := strconv.ParseUint(strings.TrimPrefix(newest, generationPrefix), 16, 64)
+	if err != nil || generationName(number) != newest || number == 0 {
+		return false, fmt.Errorf("reading the album: %w: it has a generation named %q", cpar.ErrCloud, newest)
+	}
+	if err := c.take(ctx, number); err != nil {
+		return false, fmt.Errorf("reading the album: %w", err)
+	}
+	return true, nil
+}
+
+// take fetches, checks and keeps a generation.
+func (c *Catalogue) take(ctx context.Context, number uint64) error {
+	if c.now != nil && number < c.now.number { // refused with the reason
+		return c.See(number, [32]byte{}, nil)
+	}
+	sealed, err := c.Store.Get(ctx, generationName(number), 0, -1)
+	if errors.Is(err, blobs.ErrNotFound) {
+		err = blobs.Damage(generationName(number), "is missing")
+	}
+	if err != nil {
+		return err
+	}
+	g, err := c.openGeneration(number, sealed)
+	if err != nil {
+		return err
+	}
+	if c.now != nil && g.digest == c.now.digest {
+		return c.See(g.number, g.digest, c.state.history())
+	}
+	before := *c
+	if err := c.load(ctx, g, func(l listed) ([]byte, error) { return c.fetch(ctx, l) }); err != nil {
+		return err
+	}
+	if err := c.See(g.number, g.digest, c.state.history()); err != nil {
+		c.now, c.segments, c.state = before.now, before.segments, before.state
+		return err
+	}
+	return c.settle(sealed)
+}
+
+// settle keeps the generation in force and drops other files from the copy.
+func (c *Catalogue) settle(sealed []byte) error {
+	keep := map[string]bool{generationName(c.now.number): true}
+	for _, l := range c.now.segments {
+		keep[l.name()] = true
+	}
+	if err := c.keep(generationName(c.now.number), sealed); err != nil {
+		return err
+	}
+	names, err := filepath.Glob(filepath.Join(c.Folder, "cpar-*"))
+	for _, name := range names {
+		if !keep[filepath.Base(name)] {
+			os.Remove(name) // otherwise it stays until the next commit
+		}
+	}
+	return err
+}
+
+// A Change is what a commit does to a state.
+type Change struct {
+	Put      []*Photo // replaces the row of the same key
+	Remove   []Key
+	Pins     map[string]blobs.Pin
+	Unpinned []string
+	// Compact merges all segments.
+	Compact bool
+}
+
+// Commit makes a generation with the changes that make returns for the newest
+// state. If another device has committed meanwhile, make is asked again. Without
+// a change there is no new generation.
+func (c *Catalogue) Commit(ctx context.Context, create func(*State) (*Change, error)) error {
+	for {
+		change, err := create(c.state)
+		if err != nil {
+			return err
+		}
+		if len(change.Put)+len(change.Remove)+len(change.Pins)+len(change.Unpinned) == 0 && !(change.Compact && c.now != nil && len(c.now.segments) > 1) {
+			return nil
+		}
+		err = c.commit(ctx, change)
+		if !errors.Is(err, blobs.ErrExists) {
+			if err != nil {
+				err = fmt.Errorf("committing to the album: %w", err)
+			}
+			return err
+		}
+		before := c.state.Number
+		if _, err := c.Sync(ctx); err != nil {
+			return err
+		}
+		if c.state.Number == before {
+			return fmt.Errorf("committing to the album: %w: it has a generation after %d that it does not show", cpar.ErrCloud, before)
+		}
+	}
+}
+
+// commit writes a generation after the current one. It returns ErrExists if
+// another device has written one.
+func (c *Catalogue) commit(ctx context.Context, change *Change) error {
+	s := &segment{photos: slices.SortedFunc(slices.Values(change.Put), comparePhotos), removed: slices.SortedFunc(slices.Values(change.Remove), compareKeys),
+		pins: change.Pins, unpinned: slices.Sorted(slices.Values(change.Unpinned))}
+	g := &generation{album: c.Album, number: c.state.Number + 1}
+	kept := 0
+	if c.now != nil {
+		s.ancestors = bytes.Clone(c.now.digest[:ancestorBytes])
+		kept = len(c.now.segments)
+	}
+	var l listed
+	rand.Read(l.id[:]) // never fails
+	sealed := c.cipher.sealSegment(s, l.name())
+	limit, merged := maxMerged, len(sealed)
+	if len(sealed) > maxMerged/4 { // many photos may rewrite more than one photo may
+		limit = 8 * len(sealed)
+	}
+	for kept > 0 && (change.Compact || merged+int(c.now.segments[kept-1].bytes) <= limit) {
+		kept--
+		merged += int(c.now.segments[kept].bytes)
+	}
+	if kept < len(c.segments) {
+		s = merge(append(slices.Clone(c.segments[kept:]), s), kept == 0)
+		sealed = c.cipher.sealSegment(s, l.name())
+	}
+	l.bytes, l.digest = uint32(len(sealed)), sha256.Sum256(sealed)
+	if c.now != nil {
+		g.segments = slices.Clone(c.now.segments[:kept])
+	}
+	g.segments = append(g.segments, l)
+	plain := g.appendBinary(nil)
+	g.digest = digestOf(plain)
+	sealedGeneration := c.cipher.seal(plain, g.binding())
+	if err := c.Store.Put(ctx, l.name(), sealed); err != nil {
+		return err
+	}
+	if err := c.Store.Put(ctx, generationName(g.number), sealedGeneration); err != nil {
+		if errors.Is(err, blobs.ErrExists) {
+			c.Store.Delete(ctx, l.name()) // otherwise Tidy deletes it
+		}
+		return err
+	}
+	c.sent += int64(len(sealed) + len(sealedGeneration))
+	c.segments = append(slices.Clone(c.segments[:kept]), s)
+	c.now, c.state = g, newState(g.number, c.segments)
+	if err := c.See(g.number, g.digest, c.state.history()); err != nil {
+		return err
+	}
+	if err := c.keep(l.name(), sealed); err != nil {
+		return err
+	}
+	if g.number > keptGenerations {
+		// A failure leaves the blob to Tidy.
+		_ = c.Store.Delete(ctx, generationName(g.number-keptGenerations))
+	}
+	return c.settle(sealedGeneration)
+}
+
+// Tidy deletes segments and generations that nobody needs. old reports whether
+// a blob is so old that no device is about to read or list it.
+func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error {
+	if c.now == nil {
+		return nil
+	}
+	keep := map[string]bool{}
+	for _, l := range c.now.segments {
+		keep[l.name()] = true
+	}
+	for n := c.now.number; n > 0 && n+keptGenerations > c.now.number; n-- {
+		keep[generationName(n)] = true
+	}
+	var drop []string
+	err := c.Store.List(ctx, "cpar-", func(b blobs.Blob) error {
+		if !keep[b.Name] && b.Name < generationName(c.now.number+1) || strings.HasPrefix(b.Name, segmentPrefix) && !keep[b.Name] {
+			if old(b.Name) {
+				drop = append(drop, b.Name)
+			}
+		}
+		return nil
+	})
+	for _, name := range drop {
+		err = errors.Join(err, c.Store.Delete(ctx, name))
+	}
+	return err
+}

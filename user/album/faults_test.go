@@ -1,0 +1,120 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/user/album/blobs"
+)
+
+// A limited store has a quota.
+type limited struct {
+	blobs.Store
+	left *int
+}
+
+func (s limited) Put(ctx context.Context, name string, b []byte) error {
+	if *s.left -= len(b); *s.left < 0 {
+		return hint.Add(fmt.Errorf("storing blob %s: %w: the quota is used up", name, cpar.ErrStorage), "ask for a larger quota")
+	}
+	return s.Store.Put(ctx, name, b)
+}
+
+// At the quota Add stops, says how much is missing, and keeps what is whole.
+func TestFullQuotaKeepsWhatIsWhole(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.photos("one", 6, 1), w.photos("two", 20, 2)
+	left := 120_000
+	a := w.over("one", limited{w.store, &left})
+	w.add(a, one)
+	_, err := a.Add(t.Context(), []string{two}, AddOptions{})
+	if exitcode.Of(err) != exitcode.Storage || !strings.Contains(err.Error(), "20 photos of ") || hint.Of(err) != "ask for a larger quota" {
+		t.Errorf("at the quota: %v, hint %q", err, hint.Of(err))
+	}
+	w.same(w.open("one"), one)
+	left = 1 << 30
+	w.add(a, two)
+	w.same(w.open("one"), two)
+}
+
+func TestUnreachableServerEndsCommands(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.open("one"), w.photos("one", 2, 1))
+	broken := fmt.Errorf("%w: connection refused", cpar.ErrCloud)
+	a := w.over("one", failing{w.store, broken})
+	if _, err := a.Get(t.Context(), a.Find(parse(t, ""), false), t.TempDir(), nil); !errors.Is(err, broken) {
+		t.Errorf("get: %v", err)
+	}
+	if err := a.Maintain(t.Context(), false); !errors.Is(err, broken) {
+		t.Errorf("maintain: %v", err)
+	}
+}
+
+// A failing store lists nothing.
+type failing struct {
+	blobs.Store
+	err error
+}
+
+func (f failing) List(context.Context, string, func(blobs.Blob) error) error { return f.err }
+
+func TestUnreadablePhotosAreLeftOut(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 4, 1)
+	must(t, os.WriteFile(filepath.Join(dir, "empty.jpg"), nil, 0o600))
+	must(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "broken.jpg")))
+	a := w.open("one")
+	sum := w.add(a, dir)
+	if sum.Photos != 4 || len(sum.LeftOut) == 0 || filepath.Base(sum.LeftOut[len(sum.LeftOut)-1].Path) != "empty.jpg" {
+		t.Errorf("added %+v", sum)
+	}
+	for _, l := range sum.LeftOut {
+		if exitcode.Of(l.Err) != exitcode.Input || l.Why == "" {
+			t.Errorf("%s: %v", l.Path, l.Err)
+		}
+	}
+}
+
+func TestGetOverwritesNothing(t *testing.T) {
+	w := newWorld(t)
+	a, dir, to := w.open("one"), w.photos("photos", 2, 1), t.TempDir()
+	w.add(a, dir)
+	mine := filepath.Join(to, "photos", "2020", "IMG_0000.jpg")
+	must(t, os.MkdirAll(filepath.Dir(mine), 0o700))
+	must(t, os.WriteFile(mine, []byte("mine"), 0o600))
+	_, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
+	if b, _ := os.ReadFile(mine); exitcode.Of(err) != exitcode.Input || string(b) != "mine" || len(tree(t, to)) != 1 {
+		t.Errorf("get: %v, and the folder has %d files", err, len(tree(t, to)))
+	}
+}
+
+// One small photo costs little more than its bytes, and its size shows to 4 KiB.
+func TestOnePhotoCostsLittleMore(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	w.add(a, w.photos("first", 1, 1))
+	sent, before := w.store.Sent, map[string]bool{}
+	for _, name := range w.store.Names("p") {
+		before[name] = true
+	}
+	sum := w.add(a, w.photos("second", 1, 2))
+	t.Logf("a photo of %d bytes sent %d", sum.Bytes, w.store.Sent-sent)
+	if w.store.Sent-sent > sum.Bytes+128<<10 {
+		t.Error("want at most 128 KiB more")
+	}
+	for _, name := range w.store.Names("p") {
+		b, err := w.store.Stat(t.Context(), name)
+		must(t, err)
+		if !before[name] {
+			t.Logf("its pack has %d bytes", b.Size)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/internal/sanitize"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/repository"
+)
+
+// Got is the result of Get.
+type Got struct {
+	Photos int   `json:"photos"`
+	Files  int   `json:"files"`
+	Bytes  int64 `json:"bytes"`
+	// There are files that the folder had already.
+	There int `json:"there"`
+}
+
+// Get writes photos with their sidecars below a folder, by their paths in the
+// album. A file that the folder has with the same size and time stays. Another
+// one of the same name is an error, before anything is written.
+func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, tell progress.Func) (sum Got, err error) {
+	type job struct {
+		file catalogue.File
+		path string
+	}
+	var todo []job
+	for _, p := range photos {
+		for _, f := range p.Files {
+			at := path.Join(p.Folder, f.Name)
+			if !filepath.IsLocal(filepath.FromSlash(at)) {
+				return sum, fmt.Errorf("getting photos: %w: the album has a file named %s", cpar.ErrCorrupt, sanitize.Text(at))
+			}
+			at = filepath.Join(to, filepath.FromSlash(at))
+			info, err := os.Lstat(at)
+			switch {
+			case err == nil && info.Mode().IsRegular() && info.Size() == f.Size && info.ModTime().UnixNano() == f.Modified:
+				sum.There++
+			case err == nil:
+				return sum, hint.Add(fmt.Errorf("getting photos: %w: there is another file %s", cpar.ErrInput, sanitize.Text(at)), "name another folder with --to")
+			default:
+				todo = append(todo, job{f, at})
+			}
+		}
+	}
+	sum.Photos = len(photos)
+	if len(todo) == 0 {
+		return sum, nil
+	}
+	r, err := a.repository(ctx, false)
+	if err != nil {
+		return sum, err
+	}
+	defer r.Close(ctx)
+	for i, j := range todo {
+		if ctx.Err() != nil {
+			return sum, context.Cause(ctx)
+		}
+		tell.Report("getting", i, len(todo))
+		if err := write(ctx, r, j.file, j.path); err != nil {
+			return sum, fmt.Errorf("getting %s: %w", sanitize.Text(j.path), err)
+		}
+		sum.Files++
+		sum.Bytes += j.file.Size
+	}
+	tell.Report("getting", len(todo), len(todo))
+	return sum, nil
+}
+
+// write writes a file of the album atomically, with its time.
+func write(ctx context.Context, r *repository.Repository, f catalogue.File, to string) error {
+	from, err := r.Open(ctx, f.Object)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	w, err := durable.Create(durable.OS, filepath.Dir(to), "album", 0o666)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	w.Expect(f.Size)
+	n, err := io.Copy(w, from)
+	switch {
+	case err != nil && errors.Is(err, cpar.ErrStorage):
+		return err
+	case err != nil:
+		return r.Failed("reading from the album", err)
+	case n != f.Size:
+		return fmt.Errorf("%w: the album holds %d bytes of %d", cpar.ErrCloud, n, f.Size)
+	}
+	if err := os.Chtimes(w.Temp(), time.Time{}, time.Unix(0, f.Modified)); err != nil {
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	return w.Commit(filepath.Base(to))
+}
+
+// Verified is the result of Verify.
+type Verified struct {
+	Photos int   `json:"photos"`
+	Files  int   `json:"files"`
+	Read   int64 `json:"read_bytes"`
+	// Blobs names blobs that the server has lost or changed, with the problem.
+	Blobs map[string]string `json:"damaged_blobs"`
+	// Affected names the photos that can no longer be read in full.
+	Affected []string `json:"affected"`
+}
+
+// Verify compares the server's blobs with the owner's record of them, and reads
+// the given percentage of the files. An error wraps cpar.ErrCloud if anything is
+// missing.
+func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (v Verified, err error) {
+	if err := a.Sync(ctx); err != nil {
+		return v, err
+	}
+	r, err := a.repository(ctx, true)
+	if err != nil {
+		return v, err
+	}
+	defer r.Close(ctx)
+	if v.Blobs, err = r.Check(ctx); err != nil {
+		return v, err
+	}
+	photos := a.catalogue.State().Photos()
+	for i, p := range photos {
+		if ctx.Err() != nil {
+			return v, context.Cause(ctx)
+		}
+		tell.Report("verifying", i, len(photos))
+		v.Photos++
+		for _, f := range p.Files {
+			v.Files++
+			err := a.verifyFile(ctx, r, f, percent, &v)
+			if errors.Is(err, context.Canceled) {
+				return v, err
+			}
+			if err != nil {
+				v.Affected = append(v.Affected, path.Join(p.Folder, f.Name))
+			}
+		}
+	}
+	tell.Report("verifying", len(photos), len(photos))
+	v.Affected = slices.Compact(v.Affected)
+	if len(v.Blobs)+len(v.Affected) > 0 {
+		what := fmt.Sprintf("%d of its blobs are missing or changed, and %d files are affected", len(v.Blobs), len(v.Affected))
+		if len(v.Affected) > 0 {
+			what += fmt.Sprintf("; the first: %s", sanitize.Text(v.Affected[0]))
+		}
+		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", cpar.ErrCloud, what), "cpard album undelete brings back deleted blobs; or add the photos again")
+	}
+	return v, nil
+}
+
+func (a *Album) verifyFile(ctx context.Context, r *repository.Repository, f catalogue.File, percent float64, v *Verified) error {
+	packs, err := r.Packs(ctx, f.Object)
+	if err != nil {
+		return err
+	}
+	for _, p := range packs {
+		if what, damaged := v.Blobs[p]; damaged {
+			return errors.New(what)
+		}
+	}
+	if rand.Float64()*100 >= percent {
+		return nil
+	}
+	from, err := r.Open(ctx, f.Object)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	n, err := io.Copy(io.Discard, from)
+	v.Read += n
+	if err == nil && n != f.Size {
+		err = errors.New("it has another size")
+	}
+	if err != nil {
+		return r.Failed("reading from the album", err)
+	}
+	return nil
+}
+
+// day is how long kopia keeps blobs that it may no longer need.
+const day = 24 * time.Hour
+
+// Maintain compacts the album, at kopia's and at the catalogue's level, and frees
+// the bytes of photos that were removed for good a day ago. It is a generation of
+// its own.
+func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
+	return a.withTrees(ctx, func(r *repository.Repository) error {
+		if err := r.Maintain(ctx, takeOver); err != nil {
+			return err
+		}
+		err := a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{Compact: true}, nil })
+		if err != nil {
+			return err
+		}
+		return a.catalogue.Tidy(ctx, func(name string) bool { return a.o.Now().Sub(r.Since(name)) > day })
+	})
+}
+
+// withTrees opens the repository of the newest generation, writes its trees as
+// snapshots, and calls work.
+func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository) error) error {
+	release, err := a.lock()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := a.Sync(ctx); err != nil {
+		return err
+	}
+	r, err := a.repository(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer r.Close(ctx)
+	trees := map[string][]repository.File{repository.Photos: nil, repository.Trash: nil}
+	for _, p := range a.catalogue.State().Photos() {
+		tree, folder := repository.Photos, p.Folder
+		if p.Trashed != 0 {
+			tree, folder = repository.Trash, path.Join(fmt.Sprint(p.Trashed), p.Folder)
+		}
+		for _, f := range p.Files {
+			trees[tree] = append(trees[tree], repository.File{Path: path.Join(folder, f.Name), Object: f.Object, Size: f.Size, Modified: time.Unix(0, f.Modified)})
+		}
+	}
+	for tree, files := range trees {
+		if err := r.WriteTree(ctx, tree, files); err != nil {
+			return err
+		}
+	}
+	if err := r.Flush(ctx); err != nil {
+		return err
+	}
+	if err := a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{}, nil }); err != nil {
+		return err
+	}
+	return work(r)
+}
+
+// Export writes the repository into a folder that a stock kopia reads. It returns
+// the number of bytes written.
+func (a *Album) Export(ctx context.Context, to string, tell progress.Func) (copied int64, err error) {
+	err = a.withTrees(ctx, func(r *repository.Repository) error {
+		copied, err = r.Export(ctx, to, tell)
+		return err
+	})
+	return copied, err
+}
+
+// KopiaPassword returns the password with which a stock kopia opens an export.
+func (a *Album) KopiaPassword() string { return repository.Password(a.secret) }

@@ -1,0 +1,162 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/testing/blobtest"
+	"cpar/user"
+	"cpar/user/album/blobs"
+)
+
+// noticed fails the test unless err has the exit code of a failing server.
+func noticed(t *testing.T, what string, err error) {
+	t.Helper()
+	if exitcode.Of(err) != exitcode.Cloud {
+		t.Errorf("%s: exit code %d, %v", what, exitcode.Of(err), err)
+	}
+}
+
+func TestRollbackIsNoticed(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	w.add(a, w.photos("a", 2, 1))
+	old := w.store.Snapshot()
+	w.add(a, w.photos("b", 2, 2))
+	w.store.Restore(old)
+	noticed(t, "on the same device", w.open("one").Sync(t.Context()))
+	must(t, w.open("two").Sync(t.Context())) // it has seen nothing
+	w.store.Restore(blobtest.NewMemory().Snapshot())
+	noticed(t, "an album that is gone", w.open("one").Sync(t.Context()))
+	_, err := w.open("one").Add(t.Context(), []string{w.photos("c", 1, 3)}, AddOptions{})
+	noticed(t, "adding to an album that is gone", err)
+	if left := w.store.Names(""); len(left) > 0 {
+		t.Errorf("it wrote %v", left)
+	}
+	w.store.Restore(old)
+	b, err := w.open("one").Trust(t.Context())
+	must(t, err)
+	must(t, b.Sync(t.Context()))
+}
+
+func TestForkIsNoticed(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.open("one"), w.open("two")
+	w.add(a, w.photos("a", 2, 1))
+	must(t, b.Sync(t.Context()))
+	base := w.store.Snapshot()
+	w.add(a, w.photos("b", 2, 2))
+	w.store.Restore(base) // the second device gets another future
+	w.add(b, w.photos("c", 2, 3))
+	noticed(t, "an equal number", a.Sync(t.Context()))
+	w.add(b, w.photos("d", 2, 4))
+	noticed(t, "a greater number", a.Sync(t.Context()))
+}
+
+func TestDamagedBlobsAreNoticed(t *testing.T) {
+	for _, c := range []struct {
+		name, prefix string
+		change       func([]byte) []byte
+	}{
+		{"withheld pack", "p", func([]byte) []byte { return nil }},
+		{"truncated pack", "p", func(b []byte) []byte { return b[:len(b)/2] }},
+		{"swapped pack", "p", func(b []byte) []byte { b[len(b)/3] ^= 1; return b }},
+		{"withheld index", "xn", func([]byte) []byte { return nil }},
+		{"truncated index", "xn", func(b []byte) []byte { return b[:len(b)-1] }},
+		{"swapped index", "xn", func(b []byte) []byte { b[0] ^= 1; return b }},
+		{"withheld segment", "cpar-seg-", func([]byte) []byte { return nil }},
+		{"swapped segment", "cpar-seg-", func(b []byte) []byte { b[20] ^= 1; return b }},
+		{"swapped generation", "cpar-gen-", func(b []byte) []byte { b[20] ^= 1; return b }},
+		{"withheld format", "kopia.repository", func([]byte) []byte { return nil }},
+		{"swapped format", "kopia.repository", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.add(w.open("one"), w.photos("a", 4, 1))
+			names := w.store.Names(c.prefix)
+			if len(names) == 0 {
+				t.Fatal("there is no such blob")
+			}
+			w.store.Alter(names[0], c.change)
+			v, err := w.open("two").Verify(t.Context(), 100, nil)
+			noticed(t, "verify", err)
+			if err != nil && !strings.Contains(err.Error(), names[0]) && v.Blobs[names[0]] == "" && c.prefix != "cpar-gen-" {
+				t.Errorf("verify does not name %s: %v", names[0], err)
+			}
+			if strings.HasPrefix(c.name, "withheld pack") && len(v.Affected) == 0 {
+				t.Error("verify names no photo")
+			}
+			b := w.open("three")
+			if err = b.Sync(t.Context()); err == nil {
+				_, err = b.Get(t.Context(), b.Find(parse(t, ""), false), t.TempDir(), nil)
+			}
+			noticed(t, "get", err)
+		})
+	}
+}
+
+func TestWrongKeyWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.open("one"), w.photos("a", 2, 1))
+	before := w.store.Names("")
+	// The server gives the blobs of one album out as those of another key's.
+	w.key = user.NewKey()
+	_, err := w.open("two").Add(t.Context(), []string{w.photos("b", 1, 2)}, AddOptions{})
+	if err == nil || !errors.Is(err, cpar.ErrCloud) && !errors.Is(err, cpar.ErrKey) {
+		t.Errorf("another key: %v", err)
+	}
+	if after := w.store.Names(""); len(after) != len(before) {
+		t.Errorf("another key wrote %d blobs", len(after)-len(before))
+	}
+}
+
+// A shifted store reports other times.
+type shifted struct {
+	blobs.Store
+	by time.Duration
+}
+
+func (s shifted) Stat(ctx context.Context, name string) (blobs.Blob, error) {
+	b, err := s.Store.Stat(ctx, name)
+	b.Modified = b.Modified.Add(s.by)
+	return b, err
+}
+
+func (s shifted) List(ctx context.Context, prefix string, yield func(blobs.Blob) error) error {
+	return s.Store.List(ctx, prefix, func(b blobs.Blob) error {
+		b.Modified = b.Modified.Add(s.by)
+		return yield(b)
+	})
+}
+
+// A server whose clock lies costs no photo, whatever it says while a second
+// device adds and the first one maintains.
+func TestShiftedClockCostsNoPhoto(t *testing.T) {
+	const decade = 10 * 365 * 24 * time.Hour
+	for _, by := range []time.Duration{-decade, decade} {
+		w := newWorld(t)
+		a, b := w.over("one", shifted{w.store, by}), w.over("two", shifted{w.store, -by})
+		one, two := w.photos("one", 6, 1), w.photos("two", 6, 2)
+		w.add(a, one)
+		must(t, b.Sync(t.Context()))
+		r, err := b.repository(t.Context(), false) // in flight while the other device maintains
+		must(t, err)
+		for i := range 4 {
+			w.now = w.now.Add(13 * time.Hour)
+			must(t, a.Maintain(t.Context(), i == 3))
+		}
+		must(t, r.Close(t.Context()))
+		w.add(b, two)
+		w.now = w.now.Add(30 * time.Hour)
+		must(t, a.Maintain(t.Context(), false))
+		w.same(a, one)
+		w.same(a, two)
+		_, err = w.open("three").Verify(t.Context(), 100, nil)
+		must(t, err)
+	}
+}

@@ -1,0 +1,54 @@
+package repository
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cpar/user/album/blobs"
+)
+
+// kept reports whether a blob is small and read at every opening: indexes,
+// directories and manifests.
+func kept(name string) bool { return strings.HasPrefix(name, "x") || strings.HasPrefix(name, "q") }
+
+// openCache makes the folder of kept blobs, and drops those that no generation
+// pins any more.
+func (s *storage) openCache() error {
+	if err := os.MkdirAll(s.cache, 0o700); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(s.cache)
+	for _, f := range files {
+		if _, pinned := s.pins[f.Name()]; !pinned {
+			os.Remove(filepath.Join(s.cache, f.Name())) // otherwise the next opening does
+		}
+	}
+	return err
+}
+
+// get reads a part of a blob from the server, or from the cache, whose files are
+// checked by their pins.
+func (s *storage) get(ctx context.Context, name string, p blobs.Pin, pinned bool, offset, length int64) ([]byte, error) {
+	if s.cache == "" || !pinned || !kept(name) {
+		return s.store.Get(ctx, name, offset, length)
+	}
+	file := filepath.Join(s.cache, name)
+	b, err := os.ReadFile(file)
+	if err != nil || !digestIs(b, p) {
+		if b, err = s.store.Get(ctx, name, 0, -1); err != nil {
+			return nil, err
+		}
+		if digestIs(b, p) {
+			// Without the file the blob is fetched again. A part of one fails its
+			// digest.
+			_ = os.WriteFile(file, b, 0o600)
+		}
+	}
+	b = b[min(offset, int64(len(b))):]
+	if length >= 0 {
+		b = b[:min(length, int64(len(b)))]
+	}
+	return b, nil
+}

@@ -1,0 +1,105 @@
+package repository
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/blob/filesystem"
+
+	"cpar"
+	"cpar/internal/progress"
+	"cpar/user/album/blobs"
+)
+
+// blobBytes holds a blob's bytes as kopia's storages take them.
+type blobBytes []byte
+
+func (c blobBytes) Length() int { return len(c) }
+
+func (c blobBytes) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(c)
+	return int64(n), err
+}
+
+func (c blobBytes) Reader() io.ReadSeekCloser { return reader{bytes.NewReader(c)} }
+
+type reader struct{ *bytes.Reader }
+
+func (reader) Close() error { return nil }
+
+// read returns a pinned blob after checking its digest.
+func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
+	b, err := s.store.Get(ctx, name, 0, -1)
+	p, pinned := s.pin(name)
+	switch {
+	case err != nil && !errors.Is(err, blobs.ErrNotFound):
+		return nil, err
+	case err != nil:
+		return nil, s.fail(blobs.Damage(name, "is missing"))
+	case pinned && !digestIs(b, p):
+		return nil, s.fail(blobs.Damage(name, "is not the one that was stored"))
+	}
+	return b, nil
+}
+
+// Export copies the blobs of the repository into a folder in the layout of
+// kopia's own storage, and removes others there. Blobs that the folder has are
+// not copied again. It returns the number of bytes copied.
+func (r *Repository) Export(ctx context.Context, folder string, tell progress.Func) (copied int64, err error) {
+	folder, err = filepath.Abs(folder)
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
+	}
+	to, err := filesystem.New(ctx, &filesystem.Options{Path: folder}, true)
+	if err != nil {
+		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
+	}
+	defer to.Close(ctx)
+	have, err := blob.ReadBlobMap(ctx, to)
+	if err != nil {
+		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
+	}
+	all, err := blob.ReadBlobMap(ctx, r.storage)
+	if err != nil {
+		return 0, r.Failed("exporting the album", err)
+	}
+	done, total := 0, len(all)
+	for id, m := range all {
+		tell.Report("copying", done, total)
+		done++
+		if _, pinned := r.storage.pin(string(id)); !pinned && string(id) != schedule {
+			delete(all, id) // left behind by a run that was killed
+			continue
+		}
+		if h, ok := have[id]; ok && h.Length == m.Length && string(id) != schedule {
+			continue
+		}
+		b, err := r.storage.read(ctx, string(id))
+		if err != nil {
+			return copied, r.Failed("exporting the album", err)
+		}
+		if err := to.PutBlob(ctx, id, b, blob.PutOptions{SetModTime: m.Timestamp}); err != nil {
+			return copied, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
+		}
+		copied += int64(len(b))
+	}
+	for id := range have {
+		if _, still := all[id]; still {
+			continue
+		}
+		if err := to.DeleteBlob(ctx, id); err != nil {
+			return copied, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
+		}
+	}
+	tell.Report("copying", total, total)
+	return copied, nil
+}

@@ -1,0 +1,123 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/kopia/kopia/fs"
+	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/maintenance"
+	"github.com/kopia/kopia/repo/object"
+	"github.com/kopia/kopia/snapshot"
+	"github.com/kopia/kopia/snapshot/snapshotfs"
+	"github.com/kopia/kopia/snapshot/snapshotmaintenance"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// A File is a file of a tree, whose path is separated by slashes.
+type File struct {
+	Path     string
+	Object   string
+	Size     int64
+	Modified time.Time
+}
+
+// Trees are the snapshots that keep objects from being collected. A stock kopia
+// shows them as cpar@album:/NAME.
+const (
+	Photos = "/photos"
+	Trash  = "/trash"
+)
+
+// WriteTree replaces the snapshot of a tree by one with the given files.
+func (r *Repository) WriteTree(ctx context.Context, tree string, files []File) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	root, err := r.writeFolder(ctx, "", files)
+	if err != nil {
+		return r.Failed("writing the tree", err)
+	}
+	source := snapshot.SourceInfo{Host: "album", UserName: "cpar", Path: tree}
+	before, err := snapshot.ListSnapshots(ctx, r.writer, source)
+	if err != nil {
+		return r.Failed("writing the tree", err)
+	}
+	if len(before) == 1 && before[0].RootObjectID() == root.ObjectID {
+		return nil
+	}
+	now := fs.UTCTimestampFromTime(r.storage.now())
+	_, err = snapshot.SaveSnapshot(ctx, r.writer, &snapshot.Manifest{Source: source, StartTime: now, EndTime: now, RootEntry: root})
+	for _, m := range before {
+		err = errors.Join(err, r.writer.DeleteManifest(ctx, m.ID))
+	}
+	return r.Failed("writing the tree", err)
+}
+
+// writeFolder writes the directory objects of the files below a folder.
+func (r *Repository) writeFolder(ctx context.Context, folder string, files []File) (*snapshot.DirEntry, error) {
+	var b snapshotfs.DirManifestBuilder
+	below := map[string][]File{}
+	for _, f := range files {
+		rest := strings.TrimPrefix(f.Path[len(folder):], "/")
+		if name, _, deeper := strings.Cut(rest, "/"); deeper {
+			below[name] = append(below[name], f)
+			continue
+		}
+		id, err := object.ParseID(f.Object)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)
+		}
+		b.AddEntry(&snapshot.DirEntry{Name: rest, Type: snapshot.EntryTypeFile, Permissions: 0o644,
+			FileSize: f.Size, ModTime: fs.UTCTimestampFromTime(f.Modified), ObjectID: id})
+	}
+	for name, list := range below {
+		e, err := r.writeFolder(ctx, path.Join(folder, name), list)
+		if err != nil {
+			return nil, err
+		}
+		e.Name = name
+		b.AddEntry(e)
+	}
+	m := b.Build(0, "")
+	id, err := snapshotfs.WriteDirManifest(ctx, r.writer, folder, m, "zstd-fastest")
+	return &snapshot.DirEntry{Name: "/", Type: snapshot.EntryTypeDirectory, Permissions: 0o755,
+		ModTime: m.Summary.MaxModTime, ObjectID: id, DirSummary: m.Summary}, err
+}
+
+// Maintain compacts kopia's indexes and collects contents that no tree holds.
+// kopia deletes a pack only a day after nothing refers to it. One device owns
+// maintenance, at first the one that runs it first. takeOver moves it here.
+//
+// Blobs are deleted when the next generation has been committed.
+func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	has, err := maintenance.HasParams(ctx, r.writer)
+	if err != nil {
+		return r.Failed("maintaining the album", err)
+	}
+	if !has || takeOver {
+		p := maintenance.DefaultParams()
+		p.Owner = r.rep.ClientOptions().UsernameAtHost()
+		if err := errors.Join(maintenance.SetParams(ctx, r.writer, &p), r.writer.Flush(ctx)); err != nil {
+			return r.Failed("maintaining the album", err)
+		}
+	}
+	err = repo.DirectWriteSession(ctx, r.rep, repo.WriteSessionOptions{Purpose: "maintenance"}, func(ctx context.Context, w repo.DirectRepositoryWriter) error {
+		return snapshotmaintenance.Run(ctx, w, maintenance.ModeFull, false, maintenance.SafetyFull)
+	})
+	if other := (maintenance.NotOwnedError{}); errors.As(err, &other) {
+		return hint.Add(fmt.Errorf("maintaining the album: %w: another device (%s) owns its maintenance", cpar.ErrInput, strings.TrimPrefix(other.Owner, "cpar@")),
+			"run it there, or pass --take-over if that device is gone")
+	}
+	if err == nil {
+		err = r.rep.Refresh(ctx)
+	}
+	return r.Failed("maintaining the album", errors.Join(err, r.storage.strays.write(true)))
+}

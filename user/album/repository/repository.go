@@ -1,0 +1,385 @@
+// Package repository stores files in kopia's repository format on an untrusted
+// blob store.
+//
+//	file ─▶ splitter ─▶ deduplication ─▶ AEAD ─▶ packs ║─▶ blob store
+//	object ─▶ index ─▶ ranges of packs ║─▶ file
+//
+// kopia's libraries (v0.23.1) do the work, so that a stock kopia can read what
+// Export writes. This package replaces what kopia trusts its storage for: names,
+// sizes and times of blobs come from pins, the owner's own record.
+//
+// kopia gets a configuration without secrets and no folder for caches, because its
+// index cache is not encrypted and its content cache is slow. Index blobs are kept
+// encrypted, as the server has them.
+package repository
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/format"
+	"github.com/kopia/kopia/repo/object"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/seed"
+	"cpar/user/album/blobs"
+)
+
+// Options describe a repository and this device's place for it.
+type Options struct {
+	Store blobs.Store
+	// Folder is the private folder of kopia's configuration, which exists while a
+	// repository is opened, and of index blobs.
+	Folder string
+	// Secret is the album's. The password and all keys of kopia derive from it.
+	Secret seed.Secret
+	// Pins are the blobs of the catalogue's generation.
+	Pins map[string]blobs.Pin
+	// Now is the device's clock, time.Now if it is nil.
+	Now func() time.Time
+	// Uncached makes every read ask the server.
+	Uncached bool
+}
+
+// A Repository is an open repository. Put, Open and Packs are safe for
+// concurrent use.
+type Repository struct {
+	storage *storage
+	rep     repo.DirectRepository
+	writer  repo.DirectRepositoryWriter
+	config  string
+	fatal   error
+	close   func()
+}
+
+// Password returns the password with which a stock kopia opens the repository.
+func Password(secret seed.Secret) string {
+	p := secret.Derive("kopia password")
+	return fmt.Sprintf("%x", p[:])
+}
+
+// storageType names the storage in kopia's configuration, which refers to the
+// storage of an open repository by a number and holds no address or token.
+const storageType = "cpar"
+
+type connection struct {
+	Number int `json:"number"`
+}
+
+var open struct {
+	sync.Mutex
+	last     int
+	storages map[int]*storage
+}
+
+func init() {
+	open.storages = map[int]*storage{}
+	blob.AddSupportedStorage(storageType, connection{}, func(_ context.Context, c *connection, _ bool) (blob.Storage, error) {
+		open.Lock()
+		defer open.Unlock()
+		if s := open.storages[c.Number]; s != nil {
+			return s, nil
+		}
+		return nil, errors.New("the storage is not open")
+	})
+}
+
+// Open opens the repository, and creates it if the store has none.
+func Open(ctx context.Context, o Options) (*Repository, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the repository: %w: %w", cpar.ErrStorage, err)
+	}
+	strays, err := readStrays(filepath.Join(o.Folder, "strays"), o.Now)
+	if err != nil {
+		return nil, fmt.Errorf("opening the repository: %w: %w", cpar.ErrStorage, err)
+	}
+	if o.Pins == nil {
+		o.Pins = map[string]blobs.Pin{}
+	}
+	s := &storage{store: o.Store, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
+	if !o.Uncached {
+		s.cache = filepath.Join(o.Folder, "cache")
+		if err := s.openCache(); err != nil {
+			return nil, fmt.Errorf("opening the repository: %w: %w", cpar.ErrStorage, err)
+		}
+	}
+	r := &Repository{storage: s}
+	if err := r.create(ctx, o.Secret); err != nil {
+		return nil, r.Failed("creating the repository", err)
+	}
+	open.Lock()
+	open.last++
+	number := open.last
+	open.storages[number] = s
+	open.Unlock()
+	r.config = filepath.Join(o.Folder, fmt.Sprintf("kopia-%d-%d.config", os.Getpid(), number))
+	r.close = func() {
+		open.Lock()
+		delete(open.storages, number)
+		open.Unlock()
+		os.Remove(r.config + ".mlock")
+	}
+	if err := r.connect(ctx, o, number); err != nil {
+		r.close()
+		return nil, r.Failed("opening the repository", err)
+	}
+	return r, nil
+}
+
+// create initializes the repository if the store has none. All secrets derive
+// from the album's, so two devices that do so at once make the same repository.
+func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	if _, pinned := r.storage.pin("kopia.repository"); pinned {
+		return nil
+	}
+	switch _, err := r.storage.store.Stat(ctx, "kopia.repository"); {
+	case err == nil:
+		return r.adoptFormat(ctx)
+	case !errors.Is(err, blobs.ErrNotFound):
+		return err
+	}
+	id, mac, master := secret.Derive("kopia id"), secret.Derive("kopia mac"), secret.Derive("kopia master key")
+	o := &repo.NewRepositoryOptions{UniqueID: id[:], BlockFormat: format.ContentFormat{
+		HMACSecret: mac[:], MasterKey: master[:], EnablePasswordChange: true,
+	}}
+	r.storage.creating = true
+	defer func() { r.storage.creating = false }()
+	if err := repo.Initialize(ctx, r.storage, o, Password(secret)); err != nil {
+		return err
+	}
+	return r.adoptFormat(ctx)
+}
+
+// adoptFormat pins the blobs of the format, which two devices or an interrupted
+// creation may have written.
+func (r *Repository) adoptFormat(ctx context.Context) error {
+	for _, name := range []string{"kopia.repository", "kopia.blobcfg"} {
+		b, err := r.storage.store.Stat(ctx, name)
+		if err != nil {
+			return err
+		}
+		r.storage.added[name] = blobs.PinOf(b, r.storage.now())
+	}
+	return nil
+}
+
+// connect opens kopia's repository by a configuration of this process alone.
+func (r *Repository) connect(ctx context.Context, o Options, number int) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	device, err := deviceName(o.Folder)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(repo.LocalConfig{
+		Storage: &blob.ConnectionInfo{Type: storageType, Config: &connection{number}},
+		// Without options for caches, the environment cannot turn them on.
+		ClientOptions: repo.ClientOptions{
+			Hostname: device, Username: "cpar", Description: "album", FormatBlobCacheDuration: 15 * time.Minute,
+		},
+	})
+	if err == nil {
+		err = os.WriteFile(r.config, b, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	rep, err := repo.Open(ctx, r.config, Password(o.Secret), &repo.Options{
+		TimeNowFunc: o.Now, DisableRepositoryLog: true, DoNotWaitForUpgrade: true,
+		OnFatalError: func(err error) { r.fatal = err },
+	})
+	os.Remove(r.config) // kopia has read it
+	if err != nil {
+		return err
+	}
+	r.rep = rep.(repo.DirectRepository)
+	_, r.writer, err = r.rep.NewDirectWriter(ctx, repo.WriteSessionOptions{Purpose: "album"})
+	if err != nil {
+		rep.Close(ctx)
+	}
+	return err
+}
+
+// deviceName returns the random name under which this device owns maintenance.
+func deviceName(folder string) (string, error) {
+	file := filepath.Join(folder, "device")
+	b, err := os.ReadFile(file)
+	if err == nil && len(b) > 0 {
+		return string(b), nil
+	}
+	name := "device-" + strings.ToLower(rand.Text())
+	return name, durable.WriteFile(file, []byte(name), 0o600)
+}
+
+// Failed returns an error of kopia with its cause: what the storage noticed
+// takes precedence over what kopia made of it.
+func (r *Repository) Failed(what string, err error) error {
+	r.storage.mu.Lock()
+	damage := r.storage.damage
+	r.storage.damage = nil
+	r.storage.mu.Unlock()
+	switch {
+	case err == nil:
+		return nil
+	case damage != nil:
+		return fmt.Errorf("%s: %w", what, damage)
+	case errors.Is(err, repo.ErrInvalidPassword):
+		return fmt.Errorf("%s: %w: another key encrypted it", what, cpar.ErrKey)
+	case errors.Is(err, context.Canceled), errors.Is(err, cpar.ErrCloud), errors.Is(err, cpar.ErrStorage), errors.Is(err, cpar.ErrInput):
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return fmt.Errorf("%s: %w: %w", what, cpar.ErrCloud, err)
+}
+
+// Close ends the use of the repository. It does not flush.
+func (r *Repository) Close(ctx context.Context) error {
+	defer r.close()
+	err := errors.Join(r.writer.Close(ctx), r.rep.Close(ctx))
+	return errors.Join(err, r.storage.strays.write(false))
+}
+
+// Put stores a file and returns its object. Contents that the repository has
+// are not sent again. Flush makes the object durable.
+func (r *Repository) Put(ctx context.Context, file io.Reader) (id string, size int64, err error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	w := r.writer.NewObjectWriter(ctx, object.WriterOptions{})
+	defer w.Close()
+	if size, err = io.Copy(w, file); err != nil {
+		return "", size, r.Failed("storing a file", err)
+	}
+	o, err := w.Result()
+	if err != nil {
+		return "", size, r.Failed("storing a file", err)
+	}
+	return o.String(), size, nil
+}
+
+// Flush sends everything that Put has kept back.
+func (r *Repository) Flush(ctx context.Context) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	return r.Failed("sending to the album", errors.Join(r.writer.Flush(ctx), r.fatal))
+}
+
+// Sent returns the number of bytes sent since Open.
+func (r *Repository) Sent() int64 {
+	r.storage.mu.Lock()
+	defer r.storage.mu.Unlock()
+	return r.storage.sent
+}
+
+// Changes returns the blobs that the next generation pins, and those that it
+// drops.
+func (r *Repository) Changes() (added map[string]blobs.Pin, removed []string) {
+	return r.storage.changes()
+}
+
+// Check returns the pinned blobs that the server has lost or changed by its own
+// account, with what is wrong.
+func (r *Repository) Check(ctx context.Context) (map[string]string, error) {
+	damaged, err := r.storage.check(ctx)
+	return damaged, r.Failed("checking the album", err)
+}
+
+// Since returns when this device first saw a blob that is not pinned.
+func (r *Repository) Since(name string) time.Time { return r.storage.strays.since(name) }
+
+// Committed takes over the pins of a committed generation, and deletes the
+// blobs that it has dropped.
+func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) error {
+	return r.Failed("deleting blobs", r.storage.committed(ctx, pins))
+}
+
+// Packs returns the names of the blobs that hold an object. A blob that no
+// generation has pinned is pinned now, if the server has it in full length.
+func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	o, err := object.ParseID(id)
+	if err != nil {
+		return nil, fmt.Errorf("finding an object: %w: %w", cpar.ErrCorrupt, err)
+	}
+	contents, err := r.writer.VerifyObject(ctx, o)
+	if err != nil {
+		return nil, r.Failed("finding an object", err)
+	}
+	var packs []string
+	for _, c := range contents {
+		info, err := r.writer.ContentInfo(ctx, c)
+		if err != nil {
+			return nil, r.Failed("finding an object", err)
+		}
+		name := string(info.PackBlobID)
+		if err := r.adopt(ctx, name, int64(info.PackOffset)+int64(info.PackedLength)); err != nil {
+			return nil, r.Failed("finding an object", err)
+		}
+		packs = append(packs, name)
+	}
+	return packs, nil
+}
+
+// adopt pins a blob that a killed run has left behind.
+func (r *Repository) adopt(ctx context.Context, name string, length int64) error {
+	p, ok := r.storage.pin(name)
+	if !ok {
+		b, err := r.storage.store.Stat(ctx, name)
+		if errors.Is(err, blobs.ErrNotFound) {
+			return r.storage.fail(blobs.Damage(name, "is missing"))
+		}
+		if err != nil {
+			return err
+		}
+		p = blobs.PinOf(b, r.storage.now())
+		r.storage.mu.Lock()
+		r.storage.added[name] = p
+		r.storage.mu.Unlock()
+	}
+	if p.Size < length {
+		return r.storage.fail(blobs.Damage(name, "is cut off"))
+	}
+	return nil
+}
+
+// Open opens an object for reading at any offset.
+func (r *Repository) Open(ctx context.Context, id string) (io.ReadSeekCloser, error) {
+	o, err := object.ParseID(id)
+	if err != nil {
+		return nil, fmt.Errorf("opening an object: %w: %w", cpar.ErrCorrupt, err)
+	}
+	ctx, done := r.storage.guard(ctx)
+	f, err := r.rep.OpenObject(ctx, o)
+	if err != nil {
+		done()
+		return nil, r.Failed("opening an object", err)
+	}
+	return &opened{f, done}, nil
+}
+
+// An opened object ends its guard when it is closed.
+type opened struct {
+	object.Reader
+	done func()
+}
+
+func (o *opened) Close() error {
+	defer o.done()
+	return o.Reader.Close()
+}

@@ -1,0 +1,341 @@
+package repository
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopia/kopia/repo/blob"
+
+	"cpar/user/album/blobs"
+)
+
+// A storage is kopia's view of a blob store. It does not trust the server:
+//
+//	names and sizes   every pinned blob must be listed, or the server withholds it
+//	bytes             a blob that is read whole must have the pinned digest
+//	times             those of the owner's devices, never the server's
+//
+// kopia decides by times what to compact and delete. A blob that no generation
+// has pinned counts as written when this device first saw it, so that it stays
+// until it is certainly abandoned. Pinned blobs are deleted only after a
+// generation without them has been committed.
+type storage struct {
+	blob.DefaultProviderImplementation
+	store  blobs.Store
+	cache  string // folder of index blobs, "" for none
+	now    func() time.Time
+	strays *strays
+
+	mu sync.Mutex
+	// pins are those of the catalogue's generation.
+	pins map[string]blobs.Pin
+	// added and removed are the changes since.
+	added   map[string]blobs.Pin
+	removed map[string]bool
+	// found are index blobs that no generation has pinned. The next one does.
+	found map[string]blobs.Pin
+	sent  int64
+	// damage is the first failure of the server since Failed was called last. It
+	// cancels the operations in progress, because kopia repeats a failed listing
+	// of its indexes for ever.
+	damage  error
+	cancels map[int]context.CancelCauseFunc
+	last    int
+	// creating hides the parts of a repository whose creation was interrupted.
+	creating bool
+}
+
+// overwritten are the names that kopia replaces.
+var overwritten = map[string]bool{"kopia.repository": true, "kopia.blobcfg": true, schedule: true}
+
+// schedule is kopia's record of its maintenance, which no generation pins,
+// because it changes with every task. kopia takes its time for the present.
+const schedule = "kopia.maintenance"
+
+// foreign reports whether a blob is the catalogue's, which kopia must not see.
+func foreign(name string) bool { return strings.HasPrefix(name, "cpar-") }
+
+func (s *storage) fail(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.damage == nil {
+		s.damage = err
+	}
+	for _, cancel := range s.cancels {
+		cancel(err)
+	}
+	return err
+}
+
+// guard returns a context for an operation, which ends when the server fails.
+func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	number := s.last
+	s.cancels[number] = cancel
+	return inner, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.cancels, number)
+		cancel(nil)
+	}
+}
+
+// pin returns the record of a blob, and whether there is one.
+func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok = s.added[name]; !ok && !s.removed[name] {
+		p, ok = s.pins[name]
+	}
+	return p, ok
+}
+
+func (s *storage) gone(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removed[name]
+}
+
+func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64, output blob.OutputBuffer) error {
+	name := string(id)
+	output.Reset()
+	if s.creating && overwritten[name] || s.gone(name) {
+		return blob.ErrBlobNotFound
+	}
+	p, pinned := s.pin(name)
+	b, err := s.get(ctx, name, p, pinned, offset, length)
+	switch {
+	case errors.Is(err, blobs.ErrNotFound) && pinned:
+		return s.fail(blobs.Damage(name, "is missing"))
+	case errors.Is(err, blobs.ErrNotFound):
+		return blob.ErrBlobNotFound
+	case err != nil:
+		return s.fail(err)
+	case pinned && length < 0 && offset == 0 && (int64(len(b)) != p.Size || !digestIs(b, p)):
+		return s.fail(blobs.Damage(name, "is not the one that was stored"))
+	case pinned && length >= 0 && offset+length <= p.Size && int64(len(b)) != length:
+		return s.fail(blobs.Damage(name, "is cut off"))
+	}
+	if _, err := output.Write(b); err != nil {
+		return err
+	}
+	return blob.EnsureLengthExactly(len(b), length)
+}
+
+func digestIs(b []byte, p blobs.Pin) bool {
+	d := sha256.Sum256(b)
+	return p.Digest == [16]byte(d[:16])
+}
+
+// metadata returns what kopia may know of a blob.
+func (s *storage) metadata(b blobs.Blob) (blob.Metadata, error) {
+	m := blob.Metadata{BlobID: blob.ID(b.Name), Length: b.Size}
+	p, pinned := s.pin(b.Name)
+	switch {
+	case b.Name == schedule:
+		m.Timestamp = s.now()
+	case !pinned:
+		m.Timestamp = s.strays.since(b.Name)
+		if strings.HasPrefix(b.Name, "x") {
+			s.mu.Lock()
+			s.found[b.Name] = blobs.PinOf(b, m.Timestamp)
+			s.mu.Unlock()
+		}
+	case !p.Matches(b):
+		return m, s.fail(blobs.Damage(b.Name, "is not the one that was stored"))
+	default:
+		m.Timestamp = time.Unix(p.Time, 0)
+	}
+	return m, nil
+}
+
+func (s *storage) GetMetadata(ctx context.Context, id blob.ID) (blob.Metadata, error) {
+	if s.gone(string(id)) {
+		return blob.Metadata{}, blob.ErrBlobNotFound
+	}
+	b, err := s.store.Stat(ctx, string(id))
+	if errors.Is(err, blobs.ErrNotFound) {
+		if _, pinned := s.pin(string(id)); pinned {
+			return blob.Metadata{}, s.fail(blobs.Damage(string(id), "is missing"))
+		}
+		return blob.Metadata{}, blob.ErrBlobNotFound
+	}
+	if err != nil {
+		return blob.Metadata{}, s.fail(err)
+	}
+	return s.metadata(b)
+}
+
+func (s *storage) ListBlobs(ctx context.Context, prefix blob.ID, yield func(blob.Metadata) error) error {
+	s.mu.Lock()
+	missing := map[string]bool{}
+	for _, known := range []map[string]blobs.Pin{s.pins, s.added} {
+		for name := range known {
+			if strings.HasPrefix(name, string(prefix)) && !s.removed[name] {
+				missing[name] = true
+			}
+		}
+	}
+	s.mu.Unlock()
+	err := s.store.List(ctx, string(prefix), func(b blobs.Blob) error {
+		delete(missing, b.Name)
+		if foreign(b.Name) || s.gone(b.Name) {
+			return nil
+		}
+		m, err := s.metadata(b)
+		if err != nil {
+			return err
+		}
+		return yield(m)
+	})
+	if err != nil {
+		return s.fail(err)
+	}
+	for name := range missing {
+		if _, still := s.pin(name); still { // kopia may delete while it lists
+			return s.fail(blobs.Damage(name, "is missing"))
+		}
+	}
+	return nil
+}
+
+func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o blob.PutOptions) error {
+	if o.HasRetentionOptions() {
+		return fmt.Errorf("blob retention: %w", blob.ErrUnsupportedPutBlobOption)
+	}
+	var buffer bytes.Buffer
+	buffer.Grow(data.Length())
+	if _, err := data.WriteTo(&buffer); err != nil {
+		return err
+	}
+	name, b := string(id), buffer.Bytes()
+	digest := sha256.Sum256(b)
+	err := s.store.Put(ctx, name, b)
+	switch {
+	case errors.Is(err, blobs.ErrExists) && s.creating:
+		return nil // another device, or an interrupted creation, made an equivalent one
+	case errors.Is(err, blobs.ErrExists) && overwritten[name]:
+		err = s.replace(ctx, name, b)
+	case errors.Is(err, blobs.ErrExists):
+		return blob.ErrBlobAlreadyExists
+	}
+	if err != nil {
+		return s.fail(err)
+	}
+	now := s.now()
+	if o.GetModTime != nil {
+		*o.GetModTime = now
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent += int64(len(b))
+	if name == schedule {
+		return nil
+	}
+	s.added[name] = blobs.Pin{Size: int64(len(b)), Digest: [16]byte(digest[:16]), Time: now.Unix()}
+	delete(s.removed, name)
+	return nil
+}
+
+// replace overwrites one of kopia's own files. The last writer wins, as kopia
+// expects.
+func (s *storage) replace(ctx context.Context, name string, b []byte) error {
+	for {
+		old, err := s.store.Stat(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := s.store.Replace(ctx, name, b, old.Digest); !errors.Is(err, blobs.ErrChanged) {
+			return err
+		}
+	}
+}
+
+// DeleteBlob deletes a blob that no generation has pinned. Others wait for a
+// generation without them.
+func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
+	name := string(id)
+	s.mu.Lock()
+	_, pinned := s.pins[name]
+	delete(s.added, name)
+	delete(s.found, name)
+	if pinned {
+		s.removed[name] = true
+	}
+	s.mu.Unlock()
+	if pinned {
+		return nil
+	}
+	return s.store.Delete(ctx, name)
+}
+
+// changes returns the blobs added and removed since the catalogue's generation.
+func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.removed {
+		removed = append(removed, name)
+	}
+	added = maps.Clone(s.found)
+	maps.Copy(added, s.added)
+	return added, removed
+}
+
+// committed takes the pins of a new generation and deletes the blobs that it
+// no longer has.
+func (s *storage) committed(ctx context.Context, pins map[string]blobs.Pin) error {
+	s.mu.Lock()
+	var drop []string
+	for name := range s.removed {
+		if _, still := pins[name]; !still {
+			drop = append(drop, name)
+		}
+	}
+	s.pins = pins
+	for _, list := range []map[string]blobs.Pin{s.added, s.found} {
+		maps.DeleteFunc(list, func(name string, _ blobs.Pin) bool { _, has := pins[name]; return has })
+	}
+	s.mu.Unlock()
+	for _, name := range drop {
+		if err := s.store.Delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *storage) ConnectionInfo() blob.ConnectionInfo {
+	return blob.ConnectionInfo{Type: storageType, Config: &connection{}}
+}
+
+func (s *storage) DisplayName() string { return "album" }
+
+// check lists all blobs and returns the names of pinned ones that are missing or
+// changed.
+func (s *storage) check(ctx context.Context) (damaged map[string]string, err error) {
+	s.mu.Lock()
+	pins := maps.Clone(s.pins)
+	s.mu.Unlock()
+	damaged = map[string]string{}
+	err = s.store.List(ctx, "", func(b blobs.Blob) error {
+		if p, ok := pins[b.Name]; ok && !p.Matches(b) {
+			damaged[b.Name] = "is not the one that was stored"
+		}
+		delete(pins, b.Name)
+		return nil
+	})
+	for name := range pins {
+		damaged[name] = "is missing"
+	}
+	return damaged, err
+}

@@ -1,0 +1,66 @@
+package repository
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"cpar/internal/durable"
+)
+
+// strays records when this device first saw each blob that no generation has
+// pinned: another device is about to commit it, or a run that wrote it was
+// killed. The file is advice. Without it such blobs stay longer.
+type strays struct {
+	mu   sync.Mutex
+	file string
+	now  func() time.Time
+	seen map[string]int64
+	// used are the entries that this process needed, which are the ones kept.
+	used map[string]bool
+}
+
+func readStrays(file string, now func() time.Time) (*strays, error) {
+	s := &strays{file: file, now: now, seen: map[string]int64{}, used: map[string]bool{}}
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil && json.Unmarshal(b, &s.seen) != nil {
+		s.seen = map[string]int64{}
+	}
+	return s, err
+}
+
+func (s *strays) since(name string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.seen[name]
+	if !ok {
+		at = s.now().Unix()
+		s.seen[name] = at
+	}
+	s.used[name] = true
+	return time.Unix(at, 0)
+}
+
+// write keeps the record. whole reports that this process listed all blobs.
+func (s *strays) write(whole bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if whole {
+		for name := range s.seen {
+			if !s.used[name] {
+				delete(s.seen, name)
+			}
+		}
+	}
+	b, err := json.Marshal(s.seen)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(s.file, b, 0o600)
+}

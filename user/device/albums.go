@@ -1,0 +1,39 @@
+package device
+
+import (
+	"path/filepath"
+
+	"cpar"
+	"cpar/user"
+)
+
+const albumsFolder = "albums"
+
+// AlbumFolder returns the private folder for the state of a key's album.
+func (d *Device) AlbumFolder(key *user.Key) string {
+	return filepath.Join(d.State, albumsFolder, key.Fingerprint())
+}
+
+// SeeAlbum refuses a generation of the key's album that does not descend from the
+// newest one seen here, and records it otherwise. A generation without a digest
+// is only compared.
+func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) error {
+	return d.withMemory(key.Fingerprint(), func(m *memory) error {
+		if m.Album != nil {
+			err := m.Album.precedes(now, h, "the server shows an old state of the album. If its operator has restored a backup: cpar album verify --force",
+				"two servers, or a server that lies, have shown different albums. If you trust this one: cpar album verify --force")
+			if err != nil {
+				return err
+			}
+		}
+		if now.Digest != (cpar.Digest{}) {
+			m.Album = &now
+		}
+		return nil
+	})
+}
+
+// ForgetAlbum makes the device believe the next generation of the key's album.
+func (d *Device) ForgetAlbum(key *user.Key) error {
+	return d.withMemory(key.Fingerprint(), func(m *memory) error { m.Album = nil; return nil })
+}
