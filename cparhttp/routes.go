@@ -95,15 +95,10 @@ type UsageInfo struct {
 	Bytes   int64 `json:"bytes" doc:"The total size of the segments of active indexes, in bytes"`
 	Pending int64 `json:"pending_bytes" doc:"The total size of segments outside active indexes, in bytes. It includes uploads in progress."`
 
-	Albums       int   `json:"albums" doc:"How many there are"`
-	Blobs        int   `json:"blobs" doc:"How many the albums have"`
-	BlobBytes    int64 `json:"blob_bytes" doc:"The size of these blobs"`
-	DeletedBytes int64 `json:"deleted_bytes" doc:"The size of deleted blobs that are still recoverable, which count too"`
-
-	Albums       int   `json:"albums" doc:"How many there are"`
-	Blobs        int   `json:"blobs" doc:"How many the albums have"`
-	BlobBytes    int64 `json:"blob_bytes" doc:"The size of these blobs"`
-	DeletedBytes int64 `json:"deleted_bytes" doc:"The size of deleted blobs that are still recoverable, which count too"`
+	Albums       int   `json:"albums" doc:"The number of albums"`
+	Blobs        int   `json:"blobs" doc:"The number of blobs in all albums"`
+	BlobBytes    int64 `json:"blob_bytes" doc:"The total size of these blobs, in bytes"`
+	DeletedBytes int64 `json:"deleted_bytes" doc:"The total size of deleted blobs that are still recoverable, in bytes. It counts towards the quota."`
 
 	StorageBytes      int64   `json:"storage_bytes" doc:"The most that may be stored, pending bytes included; 0 if there is no limit"`
 	RequestsPerSecond float64 `json:"requests_per_second" doc:"The most on average; 0 if there is no limit"`

@@ -85,11 +85,11 @@ a calibrated ranker (cpar build --profile learned or network, or --ranker calibr
 the probability that a keyword fits, learnt from your collection. Likely are keywords above
 a threshold such that of all keywords above it about two in three are right. --right asks
 for another share, --min-probability for a threshold. --json lists the others as "maybe".
---rare prefers rare keywords, which say more but
-are right less often. Without such a ranker the number is the weight W_t: ten neighbours
-that all have the keyword add up to about 9. To write such keywords, set their number with
---most. Names of people are suggested only if the index was built with them. The owner's
-vocabulary (cpar words) is applied to keywords before they are printed or written.
+--rare prefers rare keywords, which say more but are right less often. Without such a ranker
+the number is the weight W_t: ten neighbours that all have the keyword add up to about 9. To
+write such keywords, set their number with --most. Names of people are suggested only if the
+index was built with them. The owner's vocabulary (cpar words) is applied to keywords before
+they are printed or written.
 
 A CLIP-like image network with its text half (--model and --text-model) also suggests
 words from outside your collection: everyday words, or the list in --words. They are
@@ -119,8 +119,8 @@ With --album, annotate fetches the photos of your album that have no keywords, a
 its suggestions in the catalogue, where cpar album search finds them.
 
 Unreadable photos are named at the end. The exit code is then 3, because these photos have
-no keywords, although the others are done. On a second device you
-need only the key and, for an index of profile network, the same image network (--model).`,
+no keywords, although the others are done. On a second device you need only the key and, for
+an index of profile network, the same image network (--model).`,
 		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
     sea    81 %
@@ -133,12 +133,7 @@ need only the key and, for an index of profile network, the same image network (
   $ cpar undo --last
 
   $ find photos/ -name '*.jpg' -mtime -7 | cpar annotate - --write embedded --dry-run`,
-		Args: func(c *cobra.Command, args []string) error {
-			if f.album {
-				return nil // a query, or none
-			}
-			return someArgs("a photo, or a folder of photos")(c, args)
-		},
+		Args: f.args,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	c.Flags().BoolVar(&f.album, "album", false, "suggest keywords for the photos of the album that have none; arguments are a query (cpar album search)")
@@ -161,6 +156,14 @@ need only the key and, for an index of profile network, the same image network (
 	jsonFlag(c, &f.asJSON)
 	c.Flags().Lookup("json").Usage = "print JSON instead of text, one line per photo"
 	return c
+}
+
+// args accepts photos and folders or, with --album, a query, which may be empty.
+func (f *annotateFlags) args(cmd *cobra.Command, args []string) error {
+	if f.album {
+		return nil
+	}
+	return someArgs("a photo, or a folder of photos")(cmd, args)
 }
 
 func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {

@@ -19,8 +19,8 @@ type blocks struct {
 	xp       []string // XPKeywords of EXIF
 	problems []error
 	facts    *Facts // nil if the caller does not ask for them
-	left     int64 // remaining bytes of blocks addressed by offset
-	packed   int64 // decompressed bytes so far
+	left     int64  // remaining bytes of blocks addressed by offset
+	packed   int64  // decompressed bytes so far
 }
 
 // spend rejects overlapping blocks, so that a small file cannot refer to the

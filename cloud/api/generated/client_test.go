@@ -204,13 +204,13 @@ type TokenInfo struct {
 
 // UsageInfo defines model for UsageInfo.
 type UsageInfo struct {
-	// Albums How many there are
+	// Albums The number of albums
 	Albums int64 `json:"albums"`
 
-	// BlobBytes The size of these blobs
+	// BlobBytes The total size of these blobs, in bytes
 	BlobBytes int64 `json:"blob_bytes"`
 
-	// Blobs How many the albums have
+	// Blobs The number of blobs in all albums
 	Blobs int64 `json:"blobs"`
 
 	// Burst The most at once after a pause; 0 if there is no limit
@@ -222,7 +222,7 @@ type UsageInfo struct {
 	// Concurrent The most that are worked on at the same time; 0 if there is no limit
 	Concurrent int64 `json:"concurrent"`
 
-	// DeletedBytes The size of deleted blobs that are still recoverable, which count too
+	// DeletedBytes The total size of deleted blobs that are still recoverable, in bytes. It counts towards the quota.
 	DeletedBytes int64 `json:"deleted_bytes"`
 
 	// Indexes The number of active indexes

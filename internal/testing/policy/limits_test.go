@@ -41,8 +41,8 @@ var limits = []limit{
 	{"lines of CHANGELOG.md", 1, 60, "it tells users what changed, not how", lines("CHANGELOG.md")},
 	{"lines of docs/ARCHITECTURE.md", 1, 1000, "newcomers need a map", lines("docs/ARCHITECTURE.md")},
 	{"entries of the root", 1, 30, "the listing fits on a screen", rootEntries},
-	{"lines of user/", 1, 26_200, "code that handles keys stays small enough to audit: 22,000, then 1,000 for review by word, a vocabulary and watch, and 3,200 for the album: repository, catalogue and queries", goLines("user/")},
-	{"lines of the module", 1, 120_400, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, and 6,000 for review by word, a vocabulary, watch, videos and releases", goLines("")},
+	{"lines of user/", 1, 27_000, "code that handles keys stays small enough to audit: 22,000, then 1,500 for review by word, a vocabulary and its page and watch, and 3,500 for the album: repository, catalogue and queries", goLines("user/")},
+	{"lines of the module", 1, 129_800, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, 7,000 for review by word, a vocabulary and its page, watch, videos and releases, 800 for one comment per field, and 7,700 for the album and the blobs of a server", goLines("")},
 	{"99th percentile of function lengths", 1, 55, "a function fits on a screen", functionLength(0.99)},
 	{"longest function", 1, 110, "a table may take two screens", functionLength(1)},
 	{"percent of lines with a comment", 12, 18, "reasons are written down and code is not repeated", commentShare},
@@ -299,9 +299,11 @@ func binarySize(t *testing.T) (float64, []string) {
 	return float64(info.Size()), []string{"go tool nm -size -sort size lists what is large"}
 }
 
-// maxProse bounds the number of words in comments and documents: 150,000, and
-// 8,000 for review by word, vocabularies, watch, videos and releases.
-const maxProse = 158_000
+// maxProse bounds the number of words in comments and documents: 150,000, then
+// 8,000 for review by word, vocabularies, watch, videos and releases, 12,000
+// that gloss terms where a reader stumbled and describe each field by itself,
+// and 8,000 for albums.
+const maxProse = 178_000
 
 // TestProse counts habits that the style guide discourages. The tool is in
 // ../shared, beside the checkout.
