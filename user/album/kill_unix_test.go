@@ -236,7 +236,7 @@ func (w *killed) folders(n int) (dirs []string, bytes int64) {
 // Processes that add, remove, restore and maintain are killed at random instants.
 // Nothing acknowledged is lost, and the next run goes on.
 func TestKilledProcessesLoseNothing(t *testing.T) {
-	kills := often(t, "CPAR_ALBUM_KILLS", 8)
+	kills := often(t, "CPAR_ALBUM_KILLS", 6)
 	w := newKilled(t)
 	dirs, bytes := w.folders(max(4, kills/4))
 	r := rand.New(rand.NewPCG(11, 12))
