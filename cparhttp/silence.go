@@ -10,13 +10,13 @@ import (
 const silentAfter = 3 * time.Second
 
 // A silence measures the time since the server's last progress in one attempt,
-// and reports it with tell.
+// and reports the time with `tell`.
 type silence struct {
 	tell func(time.Duration)
 
 	mu    sync.Mutex
 	last  time.Time // last progress
-	told  bool      // whether tell was called after the last progress
+	told  bool      // whether `tell` was called after the last progress
 	ended bool
 }
 
@@ -66,9 +66,9 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls of tell. If clear is set, it first reports the end
-// of the silence. After an interrupt clear is not set, so that the last report
-// stays visible.
+// end prevents further calls of `tell`. If `clear` is set, it first reports the
+// end of the silence. After an interrupt, callers do not set `clear`, so that
+// the last report stays visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()

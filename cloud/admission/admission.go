@@ -13,11 +13,12 @@
 // time. A request that finds the queue full gets an OverloadError with an
 // estimate of when to retry.
 //
-// The queues are fair. The next grant goes to the tenant with the smallest use so
-// far. Within a tenant it goes to the class with the smallest use, either light
-// (single requests) or heavy (batches), and within a class to the first arrival.
-// golang.org/x/sync/semaphore serves callers in order of arrival, so 64 clients
-// of one tenant would delay another tenant's only client.
+// The queues are fair. The next grant goes to the tenant with the smallest use
+// so far. Within a tenant it goes to the class with the smallest use, either
+// light (single requests) or heavy (batches), and within a class to the first
+// arrival. Package golang.org/x/sync/semaphore instead serves callers in order
+// of arrival, so 64 clients of one tenant would delay another tenant's only
+// client.
 package admission
 
 import (
@@ -143,8 +144,8 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 }
 
 // QueueTurn queues for turns to search requests of the given total weight. In
-// each turn the caller may search requests of weight at most most. Ticket.Yield
-// queues for the next turn.
+// each turn the caller may search requests of total weight up to `most`.
+// Ticket.Yield queues for the next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }

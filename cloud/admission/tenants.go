@@ -18,7 +18,7 @@ type Rate struct {
 }
 
 type tenants struct {
-	most int // maximum length of the map by
+	most int // maximum length of map `by`
 
 	mu      sync.Mutex
 	by      map[string]*tenant

@@ -49,9 +49,9 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream returns a reader that fails if the body is late by more than stall,
-// compared to a speed of least bytes per second. A fast body cannot save up more
-// time than stall for a later pause.
+// stream returns a reader that fails if the body is late by more than `stall`,
+// compared to a speed of `least` bytes per second. A fast body cannot save up
+// more time than `stall` for a later pause.
 func (b *body) stream(stall time.Duration, least int64) *stream {
 	now := time.Now()
 	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}

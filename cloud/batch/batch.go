@@ -72,10 +72,10 @@ func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runn
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers all requests of a tenant to one index. Otherwise it returns an
-// error of Run, an admission.OverloadError, or the error of ctx. Even if ctx
-// ends, Answer waits until no goroutine reads the requests. If Run panics,
-// Answer panics with the same value.
+// Answer answers all of a tenant's requests to one index, or returns an error
+// of Run, an admission.OverloadError, or the error of ctx. Even if ctx ends,
+// Answer waits until no goroutine reads the requests. If Run panics, Answer
+// panics with the same value.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -152,8 +152,8 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 }
 
 // leave removes call m from the queue and discards the replies to its running
-// requests. If onlyIfUntaken is set, it keeps a call of which a batch has taken
-// requests. It reports whether the call was removed or is done.
+// requests. If `onlyIfUntaken` is set, leave keeps a call of which a batch has
+// taken requests. It reports whether the call was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,7 +216,7 @@ type portion[Q, R any] struct {
 	answers  []R
 	err      error
 	panicked any
-	whole    bool // whether answers are for all requests of the call
+	whole    bool // whether `answers` covers all requests of the call
 }
 
 func (p *Runner[K, Q, R]) begin(l *queue[Q, R]) (ctx context.Context, parts []*portion[Q, R]) {
@@ -266,8 +266,8 @@ func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[
 	answers, panicked, err := p.execute(ctx, key, all)
 	if err != nil && p.o.RetryAlone(err) && (len(parts) > 1 || len(all) < len(parts[0].m.requests)) {
 		for _, t := range parts {
-			// Run the whole client batch again, so that errors contain the
-			// client's numbers of requests.
+			// Run the whole client batch again, so that errors number the
+			// requests as the client does.
 			t.answers, t.panicked, t.err = p.execute(ctx, key, t.m.requests)
 			t.whole = true
 		}

@@ -98,7 +98,7 @@ type Config struct {
 	Name string
 	// Rack is the same for machines that may fail together.
 	Rack string
-	// MinShardBytes is the constant of this name, or smaller in tests.
+	// MinShardBytes is the constant MinShardBytes, or a smaller value in tests.
 	MinShardBytes uint64
 	// Idle is the time for which an unused shard stays loaded (store.Options).
 	Idle time.Duration
@@ -156,7 +156,7 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 // answerWithin is the time to wait for heartbeats after asking for them.
 const answerWithin = 300 * time.Millisecond
 
-// hear also detects another machine with the same name.
+// hear records a heartbeat and detects another machine with the same name.
 func (m *Member) hear(b []byte) {
 	beat := m.members.hear(b, time.Now())
 	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {

@@ -57,8 +57,8 @@ type line struct {
 
 const (
 	// pingEvery is the interval of pings. If a server has not answered for the
-	// duration silent, messages use other servers. The NATS library alone would
-	// take up to two seconds to notice.
+	// duration `silent`, messages use other servers. The NATS library alone
+	// would take up to two seconds to notice.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 

@@ -15,11 +15,12 @@ import (
 // pointers stores a pointer to the active generation of each index. All
 // machines see a new pointer at once.
 type pointers interface {
-	// get returns the pointer of index k, or a zero pointer if there is none. If
-	// patient is set, it waits longer for the leading NATS server.
+	// get returns the pointer of index k, or a zero pointer if there is none.
+	// If `patient` is set, it waits longer for the leading NATS server.
 	get(ctx context.Context, k store.IndexRef, patient bool) (pointer, error)
-	// set replaces the pointer by next if its revision has not changed.
-	// Otherwise it returns errChanged. If next is zero, set removes the pointer.
+	// set replaces the pointer by `next` if the pointer still has this
+	// revision. Otherwise it returns errChanged. If `next` is zero, set removes
+	// the pointer.
 	set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error
 }
 

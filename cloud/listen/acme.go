@@ -98,7 +98,7 @@ func modern(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// issue requests missing certificates until done is closed. Pauses after
+// issue requests missing certificates until `done` is closed. Pauses after
 // failures grow. Package autocert renews certificates a month before they
 // expire.
 func (i *issuer) issue(done <-chan struct{}) {

@@ -47,10 +47,10 @@ type Options struct {
 	InsecureHTTP bool
 	// Hosts lists names of this server besides those in its certificate.
 	Hosts []string
-	// MaxConnections bounds open connections. Further connections wait. A
-	// client network (tenant.ClientNetwork) may have a quarter of the
-	// connections. Its further connections are closed. The default is
-	// DefaultConnections, or half of the file descriptors if that is less.
+	// MaxConnections bounds open connections. Further connections wait. One
+	// client network (tenant.ClientNetwork) may have a quarter of them, and its
+	// further connections are closed. The default is DefaultConnections, or
+	// half of the file descriptors if that is less.
 	MaxConnections int
 	// Door limits TLS connections whose clients have shown no token. Nil means
 	// no limit.

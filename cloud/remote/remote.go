@@ -64,9 +64,9 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// gate is held shared by activations and exclusively by removals of
-	// segments. Otherwise a segment could disappear before the activation that
-	// needs it commits.
+	// Activations hold `gate` shared, and removals of segments hold it
+	// exclusively. Otherwise a segment could disappear before the activation
+	// that needs it commits.
 	gate sync.RWMutex
 
 	probe  sync.Mutex
@@ -126,7 +126,7 @@ func (s *Store) Stats() Stats {
 }
 
 // Reach returns nil if the last request to the storage succeeded. Otherwise it
-// sends a request and returns its error.
+// sends a request and returns the request's error.
 func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil

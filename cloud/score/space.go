@@ -111,9 +111,10 @@ func (s *Space) touch(t *table, rows int) {
 
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request is left of a plane. It compares order
-// ciphertexts, as the paper does with OPE(V_s[s]) ≤ OPE(V[s]) (Algorithm 1,
-// line 7). Equal values are left, as in the build of the trees.
+// Left reports whether the request is left of a plane, on the side of smaller
+// values. It compares order ciphertexts, as the paper does with OPE(V_s[s]) ≤
+// OPE(V[s]) (Algorithm 1, line 7). Equal values are left, as when the trees
+// were built.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
@@ -151,9 +152,9 @@ func (s *Space) Score(records []uint32, scores []int64) {
 }
 
 // Beyond reports whether all records beyond a plane are assumed to be farther
-// away than a record with score worst (the paper's type-2 comparison). Only 0.75
-// of the plane's distance counts, because a projected distance can be below the
-// L1 distance.
+// away than a record with score `worst` (the paper's type-2 comparison). Only
+// 0.75 of the plane's distance counts, because a projected distance can be
+// below the L1 distance.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	// Use 128 bits, so that the product cannot overflow.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)

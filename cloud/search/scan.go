@@ -30,9 +30,9 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 }
 
 // share divides n pieces of work among the workers and returns the replies.
-// Each worker receives at least minLen pieces. Function do pushes the hits of
-// pieces first to last−1, in any order, to its worker's queues. There is one
-// queue per request. visited[i] is the number of records scored for request i.
+// Each worker receives at least minLen pieces. `do` pushes the hits of pieces
+// `first` to `last`−1, in any order, to its worker's queues, one per request.
+// visited[i] is the number of records scored for request i.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
 	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {

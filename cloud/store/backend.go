@@ -44,7 +44,7 @@ type Backend interface {
 	// Delete removes an index. Readers see either all of it or none.
 	Delete(ctx context.Context, k IndexRef) error
 	// Sweep removes the remains of writes and deletions that were interrupted
-	// before the given time. If dry is set, it only counts them.
+	// before the given time. If `dry` is set, it only counts them.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
 	// Open reads the segments in manifest m, which need not be active, and
 	// checks every digest. A fault wraps an error of package indexdir.
@@ -70,8 +70,8 @@ func isFault(err error) bool {
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// verify reads a stored segment and returns its size. Unless pace is nil, it
-// calls pace before each read with the maximum length of the read.
+// verify reads a stored segment and returns its size. Unless `pace` is nil,
+// verify calls it before each read with the maximum length of the read.
 func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {

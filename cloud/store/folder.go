@@ -187,7 +187,7 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the file gateName. The lock is exclusive if alone is set, and
+// gate locks the file gateName. The lock is exclusive if `alone` is set, and
 // otherwise shared. Without the lock, another process could remove a segment
 // before the activation that needs it commits.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {

@@ -31,8 +31,9 @@ func (h *Handle[T]) Release() {
 	h.open = nil
 }
 
-// Reading calls f, which reads the index. If a memory map cannot be read, f
-// ends like a panic, the index is unloaded, and the error wraps ErrDamaged.
+// Reading calls f, which reads the index. If a memory map cannot be read,
+// Reading ends f as a panic would, unloads the index, and returns an error that
+// wraps ErrDamaged.
 func (h *Handle[T]) Reading(f func() error) error {
 	fault := error(nil)
 	err := catch(&fault, f)

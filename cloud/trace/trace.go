@@ -61,7 +61,8 @@ type Outcome struct {
 	// Annotations is the number of annotation requests, all with this Scheme.
 	Scheme      cpar.Scheme
 	Annotations int
-	// Visited and Touched count records scored and bytes of the index read.
+	// Visited counts the records scored. Touched counts the bytes of the index
+	// read.
 	Visited, Touched uint64
 }
 
@@ -78,7 +79,7 @@ func from(ctx context.Context) *Request {
 	return new(Request)
 }
 
-// Enter starts a stage of the request in ctx, which leave ends.
+// Enter starts a stage of the request in ctx. Calling `leave` ends the stage.
 func Enter(ctx context.Context, s Stage) (leave func()) {
 	r, start := from(ctx), time.Now()
 	return func() { r.Add(s, start, time.Now()) }

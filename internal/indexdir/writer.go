@@ -177,8 +177,8 @@ func (w *Writer) AddSegment(kind cpar.SegmentKind) (*SegmentWriter, error) {
 	return w.add(kind, kind.String(), nil, 0)
 }
 
-// AddUpload starts a segment that must have digest want. Parameter size is the
-// expected number of bytes, or −1 if unknown.
+// AddUpload starts a segment that must have digest `want`. Parameter size is
+// the expected number of bytes, or −1 if unknown.
 func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error) {
 	return w.add(0, uploadLabel, &want, size)
 }

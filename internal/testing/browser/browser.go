@@ -33,7 +33,8 @@ import (
 
 const patience = time.Minute
 
-// Program returns the browser in CPAR_CHROMIUM, or any installed one.
+// Program returns the path of the browser named by CPAR_CHROMIUM, or of any
+// installed browser.
 func Program(t testing.TB) string {
 	t.Helper()
 	want := os.Getenv("CPAR_CHROMIUM")

@@ -10,8 +10,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Manifest returns a manifest of scheme cpar without segments, with an ID
-// derived from seed.
+// Manifest returns a manifest of scheme "cpar" without segments, with an ID
+// derived from `seed`.
 func Manifest(seed uint64) *cpar.Manifest {
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Records: 5, Dim: 7, Shift: 10, Trees: 2, Place: cpar.PlaceNode,
 		PlaneShift: 10, OrderBytes: 2, Fields: 3, Planes: 4, KeywordBytes: 16}

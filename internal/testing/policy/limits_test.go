@@ -299,10 +299,9 @@ func binarySize(t *testing.T) (float64, []string) {
 	return float64(info.Size()), []string{"go tool nm -size -sort size lists what is large"}
 }
 
-// maxProse bounds the number of words in comments and documents: 150,000, then
-// 8,000 for review by word, vocabularies, watch, videos and releases, 12,000
-// that gloss terms where a reader stumbled and describe each field by itself,
-// and 8,000 for albums.
+// maxProse bounds the number of words in comments and documents: 150,000, plus
+// 8,000 for review by word, vocabularies, watch, videos and releases, 12,000 to
+// gloss terms and describe each field by itself, and 8,000 for albums.
 const maxProse = 178_000
 
 // TestProse counts habits that the style guide discourages. The tool is in
