@@ -21,7 +21,7 @@ type scheme struct {
 	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
 	// join merges the replies of all shards, in order.
 	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
-	// work returns the number of records scored for a reply and the bytes read.
+	// work implements the function Work.
 	work func(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64)
 	// replyBytes bounds the memory of a reply, excluding a fixed overhead.
 	replyBytes func(m *cpar.Manifest, q *cpar.Request) int64

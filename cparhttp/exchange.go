@@ -89,8 +89,8 @@ type later struct {
 
 func (l *later) Unwrap() error { return l.error }
 
-// attempt makes the call once. Result again reports that the connection failed,
-// so that a retry may help.
+// attempt makes the call once. Result `again` reports that the connection
+// failed, so that a retry may help.
 func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)

@@ -21,7 +21,7 @@ type silence struct {
 }
 
 // listen calls Client.Silent every second while the server has been silent for
-// longer than silentAfter, until stop is called.
+// longer than silentAfter, until `stop` is called.
 func (c *Client) listen(ctx context.Context) (s *silence, stop func()) {
 	s = &silence{tell: c.Silent, last: time.Now()}
 	if s.tell == nil {

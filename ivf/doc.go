@@ -1,5 +1,5 @@
-// Package ivf searches an inverted file: records grouped into cells of
-// neighbours, each with a centroid. Vectors and centroids may be encrypted.
+// Package ivf searches an inverted file: records grouped into cells of nearby
+// records, each with a centroid. Vectors and centroids may be encrypted.
 //
 //	the owner, on plain values                the searcher, on any values
 //	photos ─▶ model/kmeans ─▶ Cells ────────▶ Cells.Search ─▶ L nearest

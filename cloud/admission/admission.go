@@ -34,9 +34,9 @@ import (
 type Limits struct {
 	// Memory bounds the bytes of all bodies, decoded requests and replies. The
 	// default is 256 MB. A quarter is reserved for replies, because otherwise
-	// requests that hold memory for bodies could wait for each other's memory
-	// for replies. An eighth of this quarter is for answers to clients without
-	// a token. A sixteenth of Memory is only for small bodies.
+	// requests that hold memory for bodies could wait forever for memory for
+	// replies. An eighth of this quarter is for answers to clients without a
+	// token. A sixteenth of Memory is only for small bodies.
 	Memory int64
 	// Turns is the number of batches searched at once. The default is the
 	// number of cores.
@@ -119,7 +119,7 @@ func New(l Limits) *Gate {
 func (g *Gate) Limits() Limits { return g.limits }
 
 // AcquireBody takes n bytes of request memory for a small body. The caller may
-// call release several times.
+// call `release` several times.
 func (g *Gate) AcquireBody(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.bodies.take(ctx, tenant, Light, n)
 }

@@ -22,7 +22,7 @@ const (
 	quietAfter     = 15
 )
 
-// Ceiling keeps the process within its memory budget until end is called. It
+// Ceiling keeps the process within its memory budget until `end` is called. It
 // collects garbage early and returns memory to the system after a peak. Without
 // it, Go lets the heap grow to twice its live size, and an idle process keeps
 // the memory of a peak for minutes.

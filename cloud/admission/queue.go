@@ -95,8 +95,8 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 	return &queue{what: what, size: size, charge: c, maxWaiting: l.Queue, wait: l.Wait, flows: map[string]*flow{}}
 }
 
-// share returns the part of n units that one tenant may hold. This is half, or
-// all on a server without tenants, where all requests have an empty tenant name.
+// share returns the part of n units that one tenant may hold: half, or all on a
+// server without tenants, where the tenant's name is empty.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n

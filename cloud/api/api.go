@@ -40,7 +40,7 @@ type Annotator interface {
 	ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error)
 }
 
-// A Store keeps indexes. Every store.Store implements it.
+// Every store.Store implements Store.
 type Store interface {
 	List(ctx context.Context, tenant string) ([]store.Info, error)
 	Manifest(ctx context.Context, k store.IndexRef) ([]byte, error)

@@ -5,10 +5,10 @@
 //
 // A turn is the permission to run one batch. If a turn is free, a request runs
 // at once and alone. Several requests that a client sends in one call are a
-// client batch. Each index has a queue for single requests and a queue for
-// client batches, and each queue runs one batch at a time. A client batch
-// heavier than MaxWeight is split, and other requests get turns in between. A
-// request gets the same reply as if it ran alone.
+// client batch. Each index has two queues, for single requests and for client
+// batches, and each queue runs one batch at a time. A client batch heavier than
+// MaxWeight is split, and other requests get turns in between. A request gets
+// the same reply as if it ran alone.
 package batch
 
 import (

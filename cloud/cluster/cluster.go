@@ -171,7 +171,6 @@ func (m *Member) hear(b []byte) {
 	}
 }
 
-// seen returns Beat.Life of another machine with the same name, or 0.
 func (m *Member) seen() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -274,7 +274,7 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	}
 }
 
-// serve answers queries to a node until stop is called. Function stop waits for
+// serve answers queries to a node until `stop` is called. `stop` waits for
 // running queries.
 func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
 	var subs []*nats.Subscription

@@ -40,7 +40,7 @@ type Report struct {
 	// Log has the attributes of the request's log line at level debug with
 	// --log-clients.
 	Log []Attribute `json:"log"`
-	// Metrics has the metrics that changed.
+	// Metrics lists the changed metrics.
 	Metrics []telemetry.Change `json:"metrics"`
 	// Spans has the names of the stages in the request's trace.
 	Spans []string `json:"spans"`

@@ -66,7 +66,7 @@ type Options struct {
 	ConnState func(net.Conn, http.ConnState)
 }
 
-// A Server listens at an address, and serves after Serve is called.
+// A Server listens at an address.
 type Server struct {
 	o         Options
 	listener  *listener

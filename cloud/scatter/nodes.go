@@ -15,7 +15,6 @@ type NodeLoad struct {
 	slow map[string]time.Time // the time until which a node counts as slow
 }
 
-// slowFor is the time for which a node counts as slow.
 const slowFor = 2 * time.Second
 
 // MarkSlow records that a node has not answered within the hedging delay and

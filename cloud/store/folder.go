@@ -72,7 +72,7 @@ func OpenBeside(data string) (*Folder, error) {
 }
 
 // CheckOurs returns an error for a folder with files of other programs and no
-// indexes. Parameter ours lists further names that mark a folder as cpard's.
+// indexes. `ours` lists further names that mark a folder as cpard's.
 func CheckOurs(data string, ours ...string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {

@@ -106,7 +106,6 @@ func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Ma
 // Loaded reports whether Get returns without reading the index.
 func (s *Store[T]) Loaded(k IndexRef) bool { return s.loaded(loadRef{IndexRef: k}) }
 
-// ShardLoaded reports whether GetShard returns without reading the shard.
 func (s *Store[T]) ShardLoaded(k IndexRef, version cpar.Digest, p shard.Range) bool {
 	return s.loaded(loadRef{k, version, p})
 }

@@ -27,8 +27,7 @@ type mapBudget struct {
 }
 
 // take reserves n maps for a tenant. A tenant with a name may hold half of all
-// maps. If result ok is false, own reports whether the tenant's half is used
-// up.
+// maps. If `ok` is false, `own` reports whether the tenant's half is used up.
 func (c *mapBudget) take(tenant string, n int) (ok, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

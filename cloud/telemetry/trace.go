@@ -220,8 +220,8 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace sends the traces of all requests to t until stop is called. It must be
-// called before the first request.
+// Trace sends the traces of all requests to t until `stop` is called. It must
+// be called before the first request.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

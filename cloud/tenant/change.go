@@ -125,8 +125,8 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 	return changed, err
 }
 
-// Remove removes a tenant but not its data. If label is not "", it removes only
-// the token with this label.
+// Remove removes a tenant but not its data. If `label` is not "", it removes
+// only the token with this label.
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {

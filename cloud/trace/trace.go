@@ -85,7 +85,6 @@ func Enter(ctx context.Context, s Stage) (leave func()) {
 	return func() { r.Add(s, start, time.Now()) }
 }
 
-// Add adds the time from start to end to a stage of the request in ctx.
 func Add(ctx context.Context, s Stage, start, end time.Time) { from(ctx).Add(s, start, end) }
 
 func (r *Request) Add(s Stage, start, end time.Time) {

@@ -23,7 +23,7 @@ type options struct {
 	daemon.Options
 	level   slog.Level
 	jsonLog bool
-	// minShardBytes is Cluster.MinShardBytes as parsed from a size.
+	// minShardBytes is Cluster.MinShardBytes as parsed from the flag.
 	minShardBytes int64
 }
 

@@ -197,7 +197,6 @@ func (p *Page) Press(keys ...string) {
 	}
 }
 
-// Await waits until a JavaScript expression is true.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
 	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience)))

@@ -250,8 +250,8 @@ func (n *node) write(path string) error {
 	return nil
 }
 
-// For both modes, Each calls `run` with an FS that stops at step 0, 1, 2 and so
-// on, until `run` completes. It calls `check` after each run. Parameter done
+// Each calls `run` with an FS that stops at step 0, 1, 2 and so on, until `run`
+// completes, in both modes. It calls `check` after each run. Parameter done
 // reports whether the run completed. `run` must close its files even on
 // failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
