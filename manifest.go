@@ -309,10 +309,10 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// OpaqueReplyBytes returns an upper bound on the size of an opaque reply. Such
-// a reply consists of about 80 bytes and one 8-byte word per row of encrypted
-// vectors, and each row has at least Dim words. The bound is doubled because
-// the index may have grown since m was read.
+// OpaqueReplyBytes returns an upper bound on the size of an opaque reply
+// (scheme "sealed"). Such a reply consists of about 80 bytes and one 8-byte
+// word per row of encrypted vectors, and each row has at least Dim words. The
+// bound is doubled because the index may have grown since m was read.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {

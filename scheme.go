@@ -163,10 +163,12 @@ const (
 	SearchByRank Search = 1
 	// SearchBestBin continues at the nearest unvisited node of any tree, as the
 	// library FLANN does. It leaks more than SearchDepthFirst: a plane vector
-	// in the request lets the cloud compare the distances of nodes.
+	// in the request (PlaneRequest) lets the cloud compare the distances of
+	// nodes.
 	SearchBestBin Search = 2
 	// SearchIVF scores the encrypted centroids of an inverted file and scans
-	// the nearest cells. The request carries no order ciphertexts.
+	// the nearest cells. The request carries no order ciphertexts
+	// (OrderCiphertext).
 	SearchIVF Search = 3
 )
 

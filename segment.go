@@ -68,7 +68,8 @@ const (
 	// Manifest.Dim words.
 	SegmentCentroids SegmentKind = 6
 	// SegmentLedger holds the owner's encrypted ledger, which authenticates the
-	// other segments of one generation of the index. The cloud only stores it.
+	// other segments of one generation (version) of the index. The cloud only
+	// stores it.
 	SegmentLedger SegmentKind = 7
 	// SegmentParams holds the public constants of scheme "sealed".
 	SegmentParams SegmentKind = 8

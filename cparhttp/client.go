@@ -42,8 +42,8 @@ type Client struct {
 	retryDelay time.Duration
 
 	mu sync.Mutex // guards opaque
-	// opaque[id] bounds the bytes of an opaque reply from index id. The bound
-	// is computed from the manifest.
+	// opaque[id] bounds the bytes of an opaque reply (scheme "sealed") from
+	// index id. The bound is computed from the manifest.
 	opaque map[cpar.IndexID]int64
 }
 

@@ -25,9 +25,9 @@ const (
 	byTime                // the time that units are held, estimated until their release
 )
 
-// A queue grants units, such as bytes or turns, by start-time fair queueing. It
-// is fair among tenants, and among the classes of each tenant. The weight of a
-// ticket is the number of its requests.
+// A queue grants units, such as bytes or turns (permissions to compute), by
+// start-time fair queueing. It is fair among tenants, and among the classes of
+// each tenant. The weight of a ticket is the number of its requests.
 type queue struct {
 	what       string // error text if the queue is full
 	size       int64  // in units

@@ -30,8 +30,8 @@ const (
 	drainBytes  = 64 << 20
 )
 
-// A body gives a handler the request body as a stream. Otherwise huma would
-// read it into memory.
+// A body gives a handler the request body as a stream. Otherwise the framework
+// huma would read it into memory.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error

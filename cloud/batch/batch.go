@@ -29,13 +29,12 @@ type Options[K comparable, Q, R any] struct {
 	// RetryAlone reports whether err, an error of Run, may be due to a single
 	// call of Answer. If so, Run is repeated for each call separately.
 	RetryAlone func(err error) bool
-	// Weight returns the weight of a request.
 	Weight func(q Q) int64
 	// MaxWeight bounds the weight of a batch. A heavier request runs alone.
 	MaxWeight int64
 }
 
-// A Runner answers requests. It is safe for concurrent use.
+// A Runner runs requests in batches. It is safe for concurrent use.
 type Runner[K comparable, Q, R any] struct {
 	gate *admission.Gate
 	o    Options[K, Q, R]

@@ -53,8 +53,9 @@ type Object struct {
 // A driver sends a request once. Its errors wrap an error of this package and
 // never contain a credential or a signed address.
 type driver interface {
-	// get opens an object at offset `from`. It ends at offset `to`, or at the
-	// object's end if `to` is 0. Result size is the size of the whole object.
+	// get opens an object at offset `from`. The stream ends at offset `to`, or
+	// at the object's end if `to` is 0. Result size is the size of the whole
+	// object.
 	get(ctx context.Context, name string, from, to int64) (body io.ReadCloser, size int64, err error)
 	// put replaces an object. With `ifAbsent`, it fails with ErrExists if the
 	// name is used.

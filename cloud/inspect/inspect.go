@@ -55,8 +55,8 @@ type Report struct {
 type Attribute struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Only, if not empty, is the option without which the line lacks the
-	// attribute.
+	// Only, if not empty, is the condition for the attribute, such as "with
+	// --log-clients".
 	Only string `json:"only,omitempty"`
 }
 

@@ -1,4 +1,5 @@
-// Package placement assigns shards to the nodes of a cluster.
+// Package placement assigns shards (parts of indexes) to the nodes of a
+// cluster.
 //
 //	tenant, index, number of a shard ─BLAKE2b─▶ slot, one of 131,072
 //	slot, nodes ─rendezvous─▶ nodes, best first; the first R hold the slot

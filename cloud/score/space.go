@@ -22,8 +22,8 @@ import (
 type Space struct {
 	index *Index
 	q     *cpar.Request
-	// planeScore caches Distance+1 for each plane. A value of 0 is not computed
-	// yet. Most values are needed often, because nodes share planes.
+	// planeScore caches Distance+1 for each plane. 0 means not computed yet.
+	// Nodes share planes, so most values are needed often.
 	planeScore []uint64
 	fields     []kdforest.Field // set by the first call of Fields
 	touched    atomic.Uint64
@@ -120,8 +120,8 @@ func (s *Space) Left(plane uint32) bool {
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Fields returns, for every field, its planes and the number of planes with a
-// value below the request's.
+// Fields returns, for every field (dimension), its planes and the number of
+// planes with a value below the request's.
 func (s *Space) Fields() []kdforest.Field {
 	if len(s.fields) > 0 {
 		return s.fields
@@ -173,7 +173,8 @@ func (s *Space) Beyond(plane uint32, worst int64) bool {
 }
 
 // Distance returns |r_p·(V_s[f] − split)|, the distance of the request from a
-// plane times r_p. The result is an exact integer.
+// plane, times the factor r_p (package comment). The result is an exact
+// integer.
 func (s *Space) Distance(plane uint32) float64 { return float64(s.planeDistance(plane)) }
 
 // Reach is never called, because a best-bin search does not prune.

@@ -62,9 +62,9 @@ func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
 	return s.get(ctx, loadRef{IndexRef: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
 }
 
-// GetShard returns shard p of the generation whose manifest has digest version.
-// Unlike Get, it does not record damage, because other machines may have an
-// intact copy.
+// GetShard returns shard p of the generation (version of the index) whose
+// manifest has the digest `version`. Unlike Get, it does not record damage,
+// because other machines may have an intact copy.
 func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	return s.get(ctx, loadRef{k, version, p}, manifest)
 }

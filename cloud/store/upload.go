@@ -153,7 +153,8 @@ func tooLarge(d cpar.Digest, limit int64) error {
 }
 
 // PutManifest activates an index. It verifies and maps every segment, runs the
-// Loader, and stores the manifest. On failure the old generation stays active.
+// Loader, and stores the manifest. On failure the old generation (version)
+// stays active.
 func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error {
 	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error) {
 		if same && s.serves(e, b) {

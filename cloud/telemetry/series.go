@@ -40,7 +40,6 @@ func (m *Metrics) Series() (map[string]float64, error) {
 	return all, nil
 }
 
-// A Change is the increase of a series.
 type Change struct {
 	Series string  `json:"series"`
 	By     float64 `json:"by"`

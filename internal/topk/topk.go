@@ -17,9 +17,10 @@ type Hit struct {
 	Score  int64
 }
 
-// Before orders hits by (score, record). Algorithm 1 instead breaks ties by
-// position in the forest. Record numbers are the same in all trees and in a
-// scan, so a search of all records (AP-100) gives the same result as a scan.
+// Before orders hits by (score, record). The paper's Algorithm 1 instead breaks
+// ties by position in the forest. Record numbers are the same in all trees and
+// in a scan, so a search of all records (AP-100) gives the same result as a
+// scan.
 func (h Hit) Before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
