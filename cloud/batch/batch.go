@@ -29,7 +29,7 @@ type Options[K comparable, Q, R any] struct {
 	// RetryAlone reports whether err, an error of Run, may be due to a single
 	// call of Answer. If so, Run is repeated for each call separately.
 	RetryAlone func(err error) bool
-	Weight func(q Q) int64
+	Weight     func(q Q) int64
 	// MaxWeight bounds the weight of a batch. A heavier request runs alone.
 	MaxWeight int64
 }

@@ -12,8 +12,8 @@ import (
 	"cpar/cloud/store"
 )
 
-// pointers stores a pointer to the active generation of each index. All
-// machines see a new pointer at once.
+// pointers stores a pointer to the active generation (version) of each index.
+// All machines see a new pointer at once.
 type pointers interface {
 	// get returns the pointer of index k, or a zero pointer if there is none.
 	// If `patient` is set, it waits longer for the leading NATS server.
@@ -79,7 +79,7 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 		v.forget(k)
 		return nil, err
 	}
-	// Repair the pointer. Its revision was read before the storage, so set
+	// Repair the pointer. Its revision was read before the storage, so `set`
 	// fails after a concurrent change.
 	if away == nil && (broken || !p.changing && p.digest != found) {
 		_ = v.pointers.set(ctx, k, pointer{digest: found}, p.revision)

@@ -174,9 +174,9 @@ func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b 
 	})
 }
 
-// activate activates manifest b. It first calls `prepare`, whose parameter same
-// reports whether b is already active. If `prepare` returns done, activate
-// stops.
+// activate activates manifest b. It first calls `prepare`, whose parameter
+// `same` reports whether b is already active. If `prepare` returns done,
+// activate stops.
 func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {

@@ -33,8 +33,8 @@ func (g *GuessLimitError) Error() string {
 	return "too many wrong tokens came from this address, or from all addresses"
 }
 
-// recheck is the longest interval between checks of the file while requests
-// arrive. A server applies a change within ReloadDelay.
+// recheck is the longest interval between checks of the registry's file while
+// requests arrive. A server applies a change within ReloadDelay.
 const (
 	recheck     = time.Second
 	ReloadDelay = recheck + 100*time.Millisecond

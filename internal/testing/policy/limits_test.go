@@ -89,8 +89,8 @@ func rootEntries(t *testing.T) (float64, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first command in README.md writes cpar-demo.html here, and the second
-	// runs this test.
+	// Ignore cpar-demo.html, which the first command in README.md writes here
+	// before the second runs this test.
 	ignored := func(name string) bool {
 		return slices.ContainsFunc(strings.Fields(string(ignore)), func(pattern string) bool {
 			match, _ := filepath.Match(strings.Trim(pattern, "/"), name)
@@ -245,9 +245,9 @@ func describe[T any](all []T, text func(T) string) []string {
 	return out
 }
 
-// daemonOnly lists the modules and packages that cpar must not link. kopia's
-// repository links Azure's client of blobs and Prometheus'. Its upload and its
-// command line run other programs.
+// daemonOnly lists the modules and packages that cpar must not link. It omits
+// the clients of Azure and Prometheus, which kopia's repository links. kopia's
+// upload and command line are listed because they run other programs.
 var daemonOnly = []string{
 	"github.com/aws", "github.com/nats-io",
 	module + "/cloud/daemon", module + "/cloud/cluster", module + "/cloud/blob",
