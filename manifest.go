@@ -268,7 +268,7 @@ func (form schemeSpec) several(k SegmentKind) bool {
 }
 
 // parts returns the number of units in segment i, whose kind may occur several
-// times. Result whole is false if the segment's size is not a multiple of the
+// times. Result `whole` is false if the segment's size is not a multiple of the
 // unit.
 func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	s := m.Segments[i]

@@ -81,7 +81,7 @@ func (c *Cloud) annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 }
 
 // AnnotateShard answers requests to shard p of one generation of index k.
-// Parameter version is the digest of that generation's manifest.
+// `version` is the digest of that generation's manifest.
 func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
 	h, err := c.GetShard(ctx, k, version, p, manifest)
 	if err != nil {

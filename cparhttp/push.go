@@ -10,7 +10,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Push sends the index in folder to the server and activates it. It skips
+// Push sends the index in `folder` to the server and activates it. It skips
 // segments that the server has. If `progress` is not nil, Push calls it with
 // the number of bytes on the server and in total. The calls never overlap but
 // may come from another goroutine.

@@ -233,9 +233,9 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 	return best, first
 }
 
-// next returns the waiting tenant with the smallest use, and its class with the
-// smallest use. It skips tenants at their limits. Between equals, the earlier
-// arrival comes first.
+// next returns the waiting tenant with the smallest use (flow.spent), and its
+// class with the smallest use. It skips tenants at their limits. Between
+// equals, the earlier arrival comes first.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {

@@ -168,9 +168,9 @@ func (s *server) getBlob(ctx context.Context, in *getBlobInput) (*streamOutput, 
 	}}, nil
 }
 
-// parseRange returns the part of size bytes that a Range header names. It
-// ignores a header that names no range or several, as RFC 9110 permits. The
-// length is 0 or less if the blob has no such bytes.
+// parseRange returns the range that a Range header names in a blob of `size`
+// bytes. It ignores a header that names no range or several, as RFC 9110
+// permits. The length is 0 or less if the blob has no such bytes.
 func parseRange(header string, size int64) (from, length int64, part bool) {
 	span, ok := strings.CutPrefix(header, "bytes=")
 	first, last, found := strings.Cut(span, "-")

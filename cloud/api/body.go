@@ -83,10 +83,10 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads a body of at most limit bytes. For n bytes it acquires times·n
-// bytes of memory until the response is sent. For a small body it acquires them
-// at once. Otherwise it acquires them in steps as bytes arrive, because a client
-// may announce a large body and send it slowly.
+// readBody reads a body of at most `limit` bytes. For n bytes it acquires
+// `times`·n bytes of memory until the response is sent. For a small body it
+// acquires them at once. Otherwise it acquires them in steps as bytes arrive,
+// because a client may announce a large body and send it slowly.
 func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]byte, error) {
 	if b.length > limit {
 		return nil, tooLarge(limit)

@@ -54,7 +54,7 @@ type Object struct {
 // never contain a credential or a signed address.
 type driver interface {
 	// get opens an object at offset `from`. The stream ends at offset `to`, or
-	// at the object's end if `to` is 0. Result size is the size of the whole
+	// at the object's end if `to` is 0. Result `size` is the size of the whole
 	// object.
 	get(ctx context.Context, name string, from, to int64) (body io.ReadCloser, size int64, err error)
 	// put replaces an object. With `ifAbsent`, it fails with ErrExists if the
@@ -62,7 +62,7 @@ type driver interface {
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
 	// list returns a page of objects whose names start with `prefix`. If
 	// `folders` is set, names are cut at the next '/' and occur once. Result
-	// next is the token of the next page, or "" after the last page.
+	// `next` is the token of the next page, or "" after the last page.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
 	// remove deletes an object. If it is missing, remove returns nil or
 	// ErrNotFound.
@@ -148,7 +148,7 @@ func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) erro
 
 var errTooLong = errors.New("longer than expected")
 
-// Read returns an object of at most limit bytes.
+// Read returns an object of at most `limit` bytes.
 func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	r, size, err := b.Get(ctx, name)
 	if err != nil {
@@ -161,13 +161,13 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, er
 	return io.ReadAll(r)
 }
 
-// List yields the objects whose names start with prefix, in order. It stops
+// List yields the objects whose names start with `prefix`, in order. It stops
 // after the first error.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return b.pages(ctx, prefix, false)
 }
 
-// Folders yields the distinct name parts between prefix and the next '/', in
+// Folders yields the distinct name parts between `prefix` and the next '/', in
 // order.
 func (b *Bucket) Folders(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {

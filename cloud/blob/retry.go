@@ -132,8 +132,8 @@ func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size
 }
 
 // GetRange is Get for the bytes from an offset on. If `length` is not negative,
-// it ends after `length` bytes. Result size is the smaller of the object's size
-// and the end of the range.
+// it ends after `length` bytes. Result `size` is the smaller of the object's
+// size and the end of the range.
 func (b *Bucket) GetRange(ctx context.Context, name string, offset, length int64) (body io.ReadCloser, size int64, err error) {
 	s := &stream{b: b, ctx: ctx, name: name, at: offset, size: -1}
 	if length == 0 {

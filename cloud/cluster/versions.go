@@ -29,8 +29,8 @@ var errChanged = errors.New("it was changed concurrently")
 type pointer struct {
 	digest cpar.Digest // of the active manifest; zero if no generation is active
 	// changing means that an activation or deletion is running or was
-	// interrupted. Field digest still names the previous generation, which may
-	// be served until the client gets a response.
+	// interrupted. Field `digest` still names the previous generation, which
+	// may be served until the client gets a response.
 	changing bool
 	revision uint64
 	since    time.Time

@@ -17,7 +17,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CacheName is the name of the cache's folder in a data folder.
+// CacheName names the cache's folder in a data folder.
 const CacheName = "cache"
 
 const (

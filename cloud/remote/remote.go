@@ -250,8 +250,8 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress returns the store in the bucket at an address. Parameter
-// credentials names a file with credentials. If it is "", they are read from
+// OpenAddress returns the store in the bucket at an address. `credentials`
+// names a file with credentials. If `credentials` is "", OpenAddress reads
 // environment variables.
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)

@@ -53,9 +53,9 @@ type Index struct {
 	Ballots func() *kdforest.Ballots
 }
 
-// Load prepares an index for search. Parameter segments holds the bytes of all
-// segments in the order of the manifest. The caller has verified their digests.
-// Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. `segments` holds the bytes of all segments
+// in the order of the manifest. The caller has verified their digests. Errors
+// wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }

@@ -13,9 +13,9 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Load prepares an index for search. Parameter segments holds the bytes of all
-// segments in the order of the manifest. The caller has verified their digests
-// and keeps them in memory. Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. `segments` holds the bytes of all segments
+// in the order of the manifest. The caller has verified their digests and keeps
+// them in memory. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }

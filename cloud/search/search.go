@@ -44,7 +44,7 @@ func Annotate(x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	return Options{Workers: 1}.Annotate(context.Background(), x, q)
 }
 
-// AnnotateTraced answers q on one core and calls trace for every visit, in
+// AnnotateTraced answers q on one core and calls `trace` for every visit, in
 // order.
 func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit)) (*cpar.Reply, error) {
 	return Options{Workers: 1, Trace: trace}.Annotate(context.Background(), x, q)

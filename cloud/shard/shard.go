@@ -54,8 +54,8 @@ func Split(m *cpar.Manifest, least uint64) []Range {
 	return out
 }
 
-// CheckSegments validates m and p, and checks that parameter segments contains
-// every segment that p needs, in the order of m.
+// CheckSegments validates m and p, and checks that every segment that p needs
+// is in `segments`, in the order of m.
 func (p Range) CheckSegments(m *cpar.Manifest, segments [][]byte) error {
 	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
 		return err

@@ -31,8 +31,9 @@ type Backend interface {
 	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
 	// Read opens a segment and returns its size. The caller checks the bytes.
 	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
-	// Put stores a segment of size bytes (−1 if unknown) atomically and checks
-	// its digest. It replaces an existing segment. On failure it stores nothing.
+	// Put stores a segment of `size` bytes (−1 if unknown) atomically and
+	// checks its digest. It replaces an existing segment. On failure it stores
+	// nothing.
 	Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error
 	// Activate makes m the active manifest in one atomic, durable step if all
 	// its segments are stored. Otherwise the error wraps indexdir.ErrMissing or

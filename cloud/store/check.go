@@ -52,7 +52,7 @@ func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, 
 	return nil
 }
 
-// Check reads all indexes of a backend and calls report for each index. The
+// Check reads all indexes of a backend and calls `report` for each index. The
 // backend may be in use.
 func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
 	keys, err := AllKeys(ctx, b)

@@ -95,7 +95,7 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 	return nil
 }
 
-// PutSegment stores a segment of size bytes (−1 if unknown) with digest d. It
+// PutSegment stores a segment of `size` bytes (−1 if unknown) with digest d. It
 // does not read r if the segment is already stored. On failure it stores
 // nothing.
 func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error {

@@ -45,7 +45,7 @@ type Change struct {
 	By     float64 `json:"by"`
 }
 
-// Changes returns the changes from before to after, ordered by name.
+// Changes returns the changes from `before` to `after`, ordered by name.
 func Changes(before, after map[string]float64) (all []Change) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if by := after[name] - before[name]; by != 0 {

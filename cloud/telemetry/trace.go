@@ -47,7 +47,7 @@ const (
 )
 
 // NewTraces returns a Traces for a collector such as http://127.0.0.1:4318. It
-// returns nil if endpoint is "".
+// returns nil if `endpoint` is "".
 func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	if endpoint == "" {
 		return nil, nil

@@ -82,7 +82,7 @@ func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	return r, nil
 }
 
-// Folder is the name of the folder that contains the data of tenants, by id.
+// Folder names the folder with the data of tenants, by id.
 const Folder = "tenants"
 
 func (r *Registry) Needed() bool {
@@ -227,8 +227,8 @@ func (r *Registry) Stats() Stats {
 
 // ClientNetwork returns the network for which guesses and connections are
 // counted. For IPv4 this is a single address. For IPv6 it is a network with a
-// prefix of 64 bits, which commonly belongs to one customer. Parameter remote
-// has the form host:port.
+// prefix of 64 bits, which commonly belongs to one customer. `remote` has the
+// form host:port.
 func ClientNetwork(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {

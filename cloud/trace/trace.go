@@ -113,7 +113,7 @@ func SetTenant(ctx context.Context, tenant string) {
 }
 
 // SetProblem records the code of the problem returned to the client. Result
-// instance identifies the request to the client and in the log.
+// `instance` identifies the request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.update(func(o *Outcome) { o.Code = code })

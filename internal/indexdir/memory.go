@@ -44,7 +44,7 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// A region is memory of this process. Its method take returns consecutive parts.
+// A region is memory of this process. `take` returns consecutive parts.
 type region struct {
 	all  []byte
 	used int

@@ -32,7 +32,7 @@ type Index struct {
 	released func() // called after the last Release, if not nil
 }
 
-// Open maps the active index of folder and checks every byte.
+// Open maps the active index of `folder` and checks every byte.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
 // Open opens the index like the function Open and keeps the rows in the given

@@ -33,7 +33,7 @@ type Queue struct {
 	heap  []Hit
 }
 
-// NewQueue returns an empty queue of at most limit hits. Memory grows as hits
+// NewQueue returns an empty queue of at most `limit` hits. Memory grows as hits
 // arrive, so any limit is safe. At 0 or less, the queue keeps no hits.
 func NewQueue(limit int) *Queue { return &Queue{limit: limit} }
 

@@ -77,8 +77,8 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
-// Count reads a four-byte count of items of at least size bytes each. It fails
-// if the remaining input is too short for the items.
+// Count reads a four-byte count of items, each of at least `size` bytes. It
+// fails if the remaining input is too short for the items.
 func (r *Reader) Count(size int, what string) int {
 	n := int64(r.U32("count of " + what))
 	if r.err == nil && n*int64(size) > int64(len(r.all)-r.at) {

@@ -131,7 +131,7 @@ func (m *Memory) Restore(s any) {
 }
 
 // Alter replaces a blob's bytes, as a hostile server can, or removes the blob
-// if change returns nil.
+// if `change` returns nil.
 func (m *Memory) Alter(name string, change func([]byte) []byte) {
 	defer m.lock()()
 	e := m.blobs[name]

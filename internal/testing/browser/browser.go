@@ -181,8 +181,8 @@ var named = map[string]struct {
 	code int64
 }{"Enter": {"\r", 13}, "Escape": {"", 27}, "ArrowLeft": {"", 37}, "ArrowUp": {"", 38}, "ArrowRight": {"", 39}, "ArrowDown": {"", 40}}
 
-// Press presses keys in order. A key whose event the page intercepts enters no
-// letter.
+// Press presses `keys` in order. A key whose event the page intercepts enters
+// no letter.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {

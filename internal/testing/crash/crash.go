@@ -59,8 +59,8 @@ type node struct {
 	now, durable map[string]*node // a folder's names
 }
 
-// New returns an FS below root, whose contents count as durable. Operation
-// number `steps`, counted from 0, is the first that fails.
+// New returns an FS below folder `root`, whose contents count as durable.
+// Operation number `steps`, counted from 0, is the first that fails.
 func New(root string, mode Mode, steps int) (*FS, error) {
 	top, err := load(root)
 	return &FS{root: root, mode: mode, left: steps, top: top}, err
@@ -251,9 +251,8 @@ func (n *node) write(path string) error {
 }
 
 // Each calls `run` with an FS that stops at step 0, 1, 2 and so on, until `run`
-// completes, in both modes. It calls `check` after each run. Parameter done
-// reports whether the run completed. `run` must close its files even on
-// failure.
+// completes, in both modes. It calls `check` after each run. `done` reports
+// whether the run completed. `run` must close its files even on failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {

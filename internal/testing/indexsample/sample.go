@@ -74,8 +74,8 @@ func Write(w *indexdir.Writer, m *cpar.Manifest, seed uint64) error {
 	return w.Activate(m)
 }
 
-// Build makes an index in folder and returns its manifest. Parameter id is the
-// seed of its ID, and bytes is the seed of its contents.
+// Build makes an index in `folder` and returns its manifest. `id` is the seed
+// of the index's ID, and `bytes` is the seed of its contents.
 func Build(folder string, id, bytes uint64) (*cpar.Manifest, error) {
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {
