@@ -123,7 +123,7 @@ func (b *Builder) Twin() (*Twin, error) {
 type Twin struct{ twin index.Twin }
 
 // Search performs the server's search on plaintext and passes visited nodes to
-// trace, which may be nil.
+// `trace`, which may be nil.
 func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	return t.twin.Search(pending.replyReader, trace)
 }

@@ -111,7 +111,8 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 // "learned" finds better keywords than colours and textures do.
 const enoughToLearn = 100
 
-// enoughToProject is the corresponding number for a projection of embeddings.
+// enoughToProject is the corresponding minimum for profile "network", which
+// projects embeddings.
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: "network" if all

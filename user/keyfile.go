@@ -33,9 +33,9 @@ const (
 type Unlock struct {
 	// Passphrase is called at most once, if Identity does not open the file.
 	Passphrase func() (string, error)
-	// Encrypted rejects a file that is not encrypted, as Slot does. Callers set
-	// it when the user gave a passphrase, because someone may have replaced the
-	// file.
+	// Encrypted, if set, rejects a file that is not encrypted, as Slot does.
+	// Callers set it when the user gave a passphrase, because someone may have
+	// replaced the file.
 	Encrypted bool
 	// Slot names the slot that the passphrase belongs to. If it is "", all
 	// slots are tried, at about one second each.

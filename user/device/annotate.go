@@ -71,8 +71,8 @@ type Annotated struct {
 	Pending *user.Pending
 }
 
-// Took holds the duration of each step. Answer is the time for a batch, divided
-// by its number of requests.
+// Took holds the duration of each step. Field Answer is the time for a batch,
+// divided by its number of requests.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
 // Annotate turns photos into keywords:
@@ -81,7 +81,7 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 //	         device                        ║      cloud        ║   device
 //
 // If the cloud fails or ctx ends, Annotate returns an error and the results
-// obtained so far. Failures of single photos are in their results. No result is
+// obtained so far. Results report failures of single photos. No result is
 // reported before all requests are sent. Otherwise a user who stopped after a
 // rejected reply would reveal the rejection to the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
@@ -97,7 +97,7 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 }
 
 // maxPassed bounds the photos taken for one batch, in multiples of the batch
-// size, if most photos need no request.
+// size. Most of them may need no request.
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
@@ -221,7 +221,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 		}
 	}
 	err := x.ask(ctx, asked)
-	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch
+	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch before its reply
 	all = slices.DeleteFunc(all, func(a *photoRequest) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
 	for _, a := range all {
 		for _, r := range a.rest {
@@ -234,7 +234,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 
 type photoRequest struct {
 	Annotated
-	in      *user.Owner   // for the generation that was requested
+	in      *user.Owner   // the owner of the generation that was requested
 	records uint32        // records in that generation
 	guess   *rank.Guess   // keywords guessed from the photo's own vector, or nil
 	request *cpar.Request // nil if nothing is sent
@@ -320,8 +320,8 @@ func (a *photoRequest) read(ranking user.Ranking) (err error) {
 // reads memory once per batch, and a batch takes one round trip.
 const batchPhotos = 16
 
-// manyRecords is the number of records scored per batch if every request scans
-// the whole index. Scoring takes about two seconds.
+// manyRecords limits the records scored per batch if every request scans the
+// whole index. Scoring them takes about two seconds.
 const manyRecords = 1_000_000
 
 // Batch returns the number of photos to request at once.

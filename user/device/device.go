@@ -1,7 +1,7 @@
 // Package device represents one of the owner's devices. It annotates photos and
 // remembers the index generations that the device has seen at clouds.
 //
-//	Key      key file ─▶ user.Key, restricted to the policy known here
+//	Key      key file ─▶ user.Key, restricted to the policy known to this device
 //	Open     cloud ─▶ Index: manifest, ledger, and segments held locally
 //	Annotate photos ─▶ requests ║─▶ replies ║─▶ keywords
 //	Push     folder ─▶ cloud, recorded as seen

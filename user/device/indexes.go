@@ -42,7 +42,7 @@ var errForeign = fmt.Errorf("%w: the index was built with another key", cpar.Err
 func isForeign(err error) bool { return errors.Is(err, cpar.ErrKey) }
 
 // List returns the indexes of a cloud. Indexes that the key opens come first.
-// The other indexes state their Problem.
+// The other indexes have a Problem.
 func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]ListedIndex, error) {
 	there, err := cloud.List(ctx)
 	if err != nil {

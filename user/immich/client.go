@@ -107,9 +107,9 @@ func hasStatus(err error, status ...int) bool {
 	return errors.As(err, &f) && slices.Contains(status, f.status)
 }
 
-// call makes a call and repeats it while the server is busy or unreachable. All
-// calls are idempotent. Result again reports whether an earlier attempt may
-// have taken effect although its response was lost.
+// call makes a call and repeats it while the server is busy or unreachable.
+// All calls are idempotent. Result `again` reports whether an earlier attempt
+// may have taken effect although its response was lost.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {
@@ -131,7 +131,7 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 	}
 }
 
-// once makes one call. The result again reports whether a new attempt may help
+// once makes one call. Result `again` reports whether a new attempt may help
 // when the duration `after` has passed.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, limit int64) (out []byte, again bool, after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)

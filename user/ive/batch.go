@@ -19,8 +19,8 @@ func batchSize(n, processors int) int {
 // together, in groups of modq.Lanes interleaved vectors of m words.
 type batch struct {
 	vectors []modq.Group
-	// tiles holds the vectors from the first column of the current tile (four
-	// rows of a factor) on.
+	// tiles holds the elements of the vectors from the first column of the
+	// current tile on. A tile has four rows of a factor.
 	tiles []modq.Group
 	sums  []modq.Block
 }
@@ -36,10 +36,10 @@ func newBatch(m, size int) *batch {
 }
 
 // applyInverseBatch multiplies every row of x by S⁻¹ and writes the products
-// into the rows of dst, which may be x. x must not exceed the batch. The
-// products equal those of applyInverse. applyInverseBatch processes
-// modq.TileRows rows of a factor at a time: a tile on one side of the diagonal,
-// and a small triangle at the diagonal.
+// into the rows of dst, which may be x. Slice x must not hold more rows than
+// the batch. The products equal those of applyInverse. applyInverseBatch
+// processes modq.TileRows rows of a factor at a time: a rectangular tile
+// beside the diagonal, and a small triangle at the diagonal.
 func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	m := k.params.Dim
 	n := len(x) / m
@@ -144,9 +144,9 @@ func (b *batch) subtractPairs(first, end int) {
 	}
 }
 
-// multiply multiplies rows by all vectors, from element first on. Parameter
-// next holds the rows of the following tile, which only the first groups
-// prefetch.
+// multiply multiplies rows by all vectors, starting at element `first`.
+// Parameter `next` holds the rows of the following tile, which only the first
+// groups prefetch.
 func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64) {
 	for g, v := range b.vectors {
 		b.tiles[g] = modq.Group{X: v.X[first*modq.Lanes:], Pairs: v.Pairs}

@@ -29,7 +29,7 @@ const (
 
 	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances. 2¹⁴ is
 	// the largest scale at which scores of distances in [0, 22] (package
-	// scorevector) fit: they take 61.8 of 63 bits. 2¹⁶ wraps.
+	// scorevector) fit: they take 61.8 of 63 bits. At 2¹⁶, scores wrap.
 	DistanceShift = 14
 
 	// ScaleBits sets the range of a request's scale r_s, which is uniform in
@@ -38,8 +38,8 @@ const (
 	MaxScale  = 1<<(ScaleBits+1) - 1
 
 	// EpsilonBound is the maximum |ε|, the random term of a record. A score
-	// contains 3ε ≤ 49,152, whereas a unit of distance is at least 6.6·10⁸.
-	// Twice this bound already changes ranks.
+	// contains 3ε ≤ 49,152, whereas a unit of distance is at least 6.6·10⁸. At
+	// twice this bound, ranks change.
 	EpsilonBound = 1 << 14
 )
 
@@ -64,8 +64,8 @@ func (p Params) Fits(score, noise float64) error {
 	return nil
 }
 
-// Bits returns log₂ of the largest word for these bounds of score and noise.
-// Below 63, scores are read correctly.
+// Bits returns log₂ of the largest scaled score under these bounds of score
+// and noise. Below 63, scores are read correctly.
 func (p Params) Bits(score, noise float64) float64 {
 	return math.Log2(score+noise) + float64(p.RecordShift+p.RequestShift)
 }

@@ -31,8 +31,8 @@ type Follower struct {
 	Retry func(path string, after time.Duration)
 	// Pause waits until requests for the given number of photos are allowed.
 	Pause func(ctx context.Context, photos int) error
-	// Each receives the result of each photo. Run makes one call at a time of
-	// Each, Batch and Problem.
+	// Each receives the result of each photo. Run never calls Each, Batch and
+	// Problem concurrently.
 	Each func(Result)
 	// Batch receives the summary of up to 64 photos requested together.
 	Batch func(Summary)
@@ -189,7 +189,7 @@ func (f *Follower) write(ctx context.Context, a asking) {
 // passing reports whether an error may disappear without action by the user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
-// endCut ends the run that stopped early, so that the next call begins a new
+// endCut ends a run that stopped early, so that the next call begins a new
 // run.
 func (l *Library) endCut(same string) error {
 	release, err := l.lockShared()

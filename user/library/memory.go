@@ -51,7 +51,7 @@ type knownPhoto struct {
 }
 
 // A finished value states that a photo needs no more work for the options with
-// digest want.
+// digest `want`.
 type finished struct {
 	content   digest
 	want, run string
@@ -212,7 +212,7 @@ func (m *memory) alive(run, photo string) bool {
 }
 
 // finished reports whether a photo needs no more work for the options with
-// digest want.
+// digest `want`.
 func (m *memory) finished(path string, content digest, want string) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
@@ -226,7 +226,7 @@ func (m *memory) annotated(path string, content digest) bool {
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool { return f.content == content })
 }
 
-// wroteTo returns the words that runs wrote for a photo. If sure is set, it
+// wroteTo returns the words that runs wrote for a photo. If `sure` is set, it
 // leaves out changes that may be incomplete.
 func (m *memory) wroteTo(path string, sure bool) map[string]string {
 	words := map[string]string{}

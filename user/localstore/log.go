@@ -24,7 +24,7 @@ import (
 // A Log is an append-only file of encrypted records, which several processes
 // may share.
 //
-//	batches: length (4) ‖ its CRC-32C (4) ‖ sealed(records: length (4) ‖ record)
+//	batches: length (4) ‖ its CRC-32C (4) ‖ encrypted(records: length (4) ‖ record)
 //
 // A crash can cut off the last batch, which then counts as never written. A
 // damaged length hides all following batches. Append copies unreadable bytes to
@@ -49,7 +49,7 @@ func (v *Store) Log(name string) (*Log, error) {
 }
 
 // All yields the records in order. For a damaged batch before the last, it
-// yields an error and continues, unless the batch's length is damaged.
+// yields an error. It then continues, unless the batch's length is damaged.
 func (l *Log) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(l.path)
@@ -186,8 +186,8 @@ func (l *Log) batch(records [][]byte) []byte {
 	return append(head, sealed...)
 }
 
-// end returns the end of the last whole batch. Result damaged reports damage
-// behind it that a crash does not explain. It decrypts only the last batch.
+// end returns the end of the last whole batch. Result `damaged` reports later
+// damage that a crash does not explain. end decrypts only the last batch.
 func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {

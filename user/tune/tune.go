@@ -46,7 +46,7 @@ type Options struct {
 // collection.
 type Tuning struct {
 	Photos int `json:"photos"` // number of photos in the collection
-	// Rows are ordered by the constants of profile and ranker.
+	// Rows are in the order of the constants for profiles, then rankers.
 	Rows []Row `json:"rows"`
 	// LeftOut lists profiles unsuitable for the collection.
 	LeftOut     []LeftOut `json:"left_out"`

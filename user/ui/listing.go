@@ -25,7 +25,7 @@ type listing struct {
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // the suggestion of listing.word, if there is one
+	c     candidate // the suggestion of listing.word, if it is suggested
 }
 
 const (
@@ -39,12 +39,12 @@ type filter struct {
 	Show   string `json:"show,omitempty"`
 	Word   string `json:"word,omitempty"` // a keyword or a suggestion
 	Folder string `json:"folder,omitempty"`
-	From   string `json:"from,omitempty"` // first and last modification date, such as 2026-11-25
+	From   string `json:"from,omitempty"` // first modification date, such as 2026-11-25
 	To     string `json:"to,omitempty"`
 	// Review lists the photos for which Word is suggested, likeliest first.
 	Review bool `json:"review,omitempty"`
 	Faint  bool `json:"faint,omitempty"` // include suggestions below 25 %
-	// At is the id of a photo whose position the page requests.
+	// At, if not "", is the id of a photo whose position the page requests.
 	At string `json:"at,omitempty"`
 }
 
@@ -169,7 +169,8 @@ func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	}, nil
 }
 
-// open reports whether a photo has an undecided suggestion that satisfies kind.
+// open reports whether a photo has an undecided suggestion that satisfies
+// `kind`.
 func (x *summary) open(d Decision, kind func(candidate) bool) bool {
 	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
 }

@@ -151,7 +151,7 @@ func (w *LibraryBackend) Content(path string) ([32]byte, bool) { return w.librar
 
 func (w *LibraryBackend) Vocabulary() []string { return w.state.Load().Keywords() }
 
-// keepState copies the index to state. The caller holds asking.
+// keepState copies the index to state. The caller holds the mutex `asking`.
 func (w *LibraryBackend) keepState() {
 	x := *w.index
 	w.state.Store(&x)
@@ -243,7 +243,7 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	switch {
 	case r.Err != nil:
 		return nil, r.Err
-	case r.Known: // perhaps in the words of an earlier vocabulary
+	case r.Known: // the words may come from an earlier vocabulary
 		known.Asked, known.Keywords, known.Near = true, x.Vocabulary().Apply(r.Keywords), r.Near
 		for i := range known.Near {
 			known.Near[i].Keywords = x.Vocabulary().Words(known.Near[i].Keywords)
@@ -329,7 +329,7 @@ func (w *LibraryBackend) write(ctx context.Context, list []Change, look func(pat
 		results[at[n]] = r
 		n++
 	})
-	for _, i := range at[n:] { // an interrupt prevented these changes
+	for _, i := range at[n:] { // an interrupt prevented the remaining changes
 		results[i].Err = cmp.Or(err, context.Canceled)
 	}
 	return results, err

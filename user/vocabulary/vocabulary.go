@@ -33,8 +33,8 @@ const MaxBytes = 1 << 20
 type Vocabulary struct {
 	file file
 
-	written map[string]string   // by folded word: the word to write
-	parents map[string][]string // by folded word to write: its parents
+	written map[string]string   // maps a folded word to the word to write
+	parents map[string][]string // maps a folded word to write to its parents
 	never   map[string]bool     // folded words that are never suggested
 }
 

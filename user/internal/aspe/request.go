@@ -35,7 +35,7 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	if p.Prune && c.Profile.Kind() != profile.Paper {
 		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which planes do not bound in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
 	}
-	if len(c.fields) == 0 { // there are no planes if all photos are alike
+	if len(c.fields) == 0 { // all photos are alike, so there are no planes
 		p.Prune = false
 		if p.Search == cpar.SearchBestBin {
 			p.Search = cpar.SearchDepthFirst

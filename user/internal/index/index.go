@@ -45,8 +45,8 @@ func (x *Index) Secret(purpose string, context ...[]byte) seed.Secret {
 	return seed.Derive(x.Key, purpose, append([][]byte{x.ID[:]}, context...)...)
 }
 
-// Fresh returns a secret for encrypting one message, whose digest is contents.
-// See seed.Source.
+// Fresh returns a secret for encrypting one message with the digest
+// `contents`. See seed.Source.
 func (x *Index) Fresh(purpose string, contents [sha256.Size]byte) seed.Secret {
 	return x.Source.Fresh(purpose, x.Generation, contents)
 }
@@ -68,7 +68,7 @@ func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(ni
 type Record struct {
 	Photo    int // position among the photos that the caller gave
 	Vector   *vector.Vector
-	Z        []int16 // Vector under the index's Projector
+	Z        []int16 // projection of Vector by the index's Projector
 	Keywords []string
 }
 
@@ -215,7 +215,7 @@ type ReplyReader interface {
 }
 
 // A Twin is a plaintext index that answers requests as the encrypted index
-// does. trace, if not nil, receives every visit.
+// does. Function `trace`, if not nil, receives every visit.
 type Twin interface {
 	Search(request ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
 }

@@ -199,8 +199,9 @@ type Change struct {
 	Last func() ([]byte, error)
 }
 
-// Next begins the next generation with the scheme-independent secrets x. If the
-// last unit has room, it is re-encrypted together with new records.
+// Next begins the next generation with the scheme-independent secrets x. If
+// the last unit (a group or block of records) has room, it is re-encrypted
+// together with new records.
 func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
@@ -250,7 +251,7 @@ func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, or
 	return b, b.divide(ctx)
 }
 
-// RowsOf converts vectors to rows. Result clamped is the number of shortened
+// RowsOf converts vectors to rows. Result `clamped` is the number of shortened
 // vectors.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
@@ -275,7 +276,7 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 // against the ledger. Parameter segments lists the segments of vectors in
 // order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
-	n, unit := 0, 0 // n counts records outside cells, unit counts their units
+	n, unit := 0, 0 // `n` counts records outside cells, and `unit` their units
 	sum, right := x.cipher.NewIntegrityCheck()
 	clustered, found := x.readClustered(each)
 	for _, s := range segments {
@@ -312,8 +313,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf returns the keywords of every record, which must be held, or none
-// for a removed record.
+// KeywordsOf returns the keywords of every record, none for removed records.
+// The owner must hold the keyword segments.
 func (x *Index) KeywordsOf() ([][]string, error) {
 	table := x.keywords.Load()
 	if table == nil {

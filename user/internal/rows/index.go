@@ -27,22 +27,23 @@ type Cipher interface {
 	// size of a unit in bytes.
 	Unit() (records, bytes int)
 	// Encrypt encrypts new records in units, of which the last may be
-	// incomplete. Parameter first is the number of the first record, which
-	// starts a unit, among those outside cells. Secret fresh must be used for
-	// this call alone. Result hints may be nil.
+	// incomplete. Parameter `first` is the number of the first record among
+	// the records outside cells. That record starts a unit. The secret `fresh`
+	// must be used for this call alone. Result `hints`, data that only scheme
+	// sealed precomputes for the owner, may be nil.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop subtracts a segment of the previous generation, whose first unit has
-	// number unit, from the integrity sums.
+	// Drop subtracts a segment of the previous generation from the integrity
+	// sums. Its first unit has number `unit`.
 	Drop(segment []byte, unit int) error
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes the records of a segment, whose first unit has number
-	// unit, to the function each. It returns the number of units.
+	// Decrypt passes the records of a segment to `each` and returns the number
+	// of units. The first unit has number `unit`.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// NewIntegrityCheck returns a check of the stored records against the
-	// ledger. The caller passes every segment of vectors to add. Then right
-	// reports whether the records are intact.
+	// ledger. The caller passes every segment of vectors to `add`. Then
+	// `right` reports whether the records are intact.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs reports whether the owner must hold segments of kind k.
@@ -60,7 +61,7 @@ type Cipher interface {
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
 	// Clustered returns the cipher of the records in cells, or nil, and the
-	// number of these records. They precede all other records.
+	// number of these records, which precede all others.
 	Clustered() (Clustered, int)
 }
 
@@ -88,8 +89,8 @@ type Index struct {
 	removed   Bitmap
 	// keywords covers all records and is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
-	// cells assigns records to cells. It is nil until Hold, or if there are no
-	// cells.
+	// cells assigns records to cells (hidden groups of neighbouring records).
+	// It is nil until Hold, or if there are no cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
@@ -141,7 +142,8 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is like Hold, but some segments suffice, as for an update.
+// HoldSome is like Hold but accepts a part of the segments, which suffices for
+// an update.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {

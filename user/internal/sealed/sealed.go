@@ -7,8 +7,8 @@
 //	Key, vector u ──▶ OneTimeKey: s′, one use ║ lattice.Request         sent
 //	OneTimeKey, Hints, lattice.Reply ──▶ ⟨v, u⟩ + addend of every record, exact
 //
-// Package lattice defines the computation and the layout of coefficients.
-// W_{g,b} is block b, of B blocks, of group g.
+// Package lattice defines the computation and the layout of coefficients. A
+// group holds K records. Block b of its B blocks is W_{g,b}.
 //
 // # Why the server learns nothing
 //
