@@ -75,7 +75,7 @@ func SetVocabulary(ctx context.Context, key *Key, folder string, v *vocabulary.V
 }
 
 // UndoVocabulary restores the vocabulary that preceded the last change. A
-// second call restores the change.
+// second call restores the changed vocabulary.
 func UndoVocabulary(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "restoring the vocabulary of the index", o, func(u *updater) error {
 		return u.setVocabulary(ctx, u.owner.ledger.choices.former)

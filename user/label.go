@@ -12,8 +12,8 @@ import (
 )
 
 // A Label is the part of the ledger that distinguishes an index from others of
-// the same key. It can be read under every scheme, even one that the key does
-// not allow.
+// the same key. It can be read even if the key does not allow the index's
+// scheme.
 type Label struct{ ledger *ledger }
 
 // ReadLabel decrypts the label of an index. It fetches only the ledger and
@@ -42,8 +42,8 @@ func (l Label) Scheme() cpar.Scheme { return l.ledger.scheme }
 // Records returns the number of live records.
 func (l Label) Records() int { return l.ledger.live }
 
-// Generation returns the number of the generation. It starts at 1, and Compact
-// continues it.
+// Generation returns the number of the generation. Numbers start at 1 and
+// increase across Compact.
 func (l Label) Generation() uint64 { return l.ledger.generation }
 
 // Digest returns the digest of the whole ledger, or zero until the generation

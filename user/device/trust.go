@@ -11,8 +11,8 @@ import (
 )
 
 // checkSeen compares the generation that a cloud offers with the generations
-// seen, and records it. An index that the user named becomes the default. Hints
-// never contain an id that the cloud chose.
+// seen, and records the offered generation. An index that the user named
+// becomes the default. Hints never contain an id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	now, hides := generationOf(o.Label), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -28,7 +28,7 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 			return err
 		}
 		m.see(now)
-		if hides { // the user must name an index of another scheme each time
+		if hides { // an index that shows distances never becomes the default
 			m.InUse = &now.Origin
 		}
 		return nil
@@ -128,7 +128,7 @@ func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 // seen, because pushing it would undo an update. The check does not rely on the
 // cloud.
 func (d *Device) checkPushed(mine made) error {
-	if mine.Key == "" { // not made here: checkReplaced compares it with the cloud's generation
+	if mine.Key == "" { // not made here, so checkReplaced compares it with the cloud's generation
 		return nil
 	}
 	return d.withMemory(mine.Key, func(m *memory) error {

@@ -42,7 +42,7 @@ func (t *tagger) know(one tag) {
 }
 
 // lacks returns the tags that a photo with the given tags still needs for its
-// keywords. It leaves out keywords that a tag of the user already expresses.
+// keywords. It leaves out keywords that already are tags set by the user.
 func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string) {
 	has := map[string]bool{}
 	for _, v := range tags {

@@ -23,16 +23,16 @@ import (
 type Key struct {
 	seed.Redacted
 	params Params
-	// lower and upper hold the strict triangles row by row. Row i of lower has
-	// i words, row i of upper has m-1-i.
+	// lower and upper hold the strict triangles row by row. Row i has i words
+	// in `lower` and m-1-i words in `upper`.
 	lower, upper []uint64
 	diag, unDiag []uint64
 	// (P₁a)[i] = a[left[i]], (P₂x)[i] = x[right[i]].
 	left, right []int
 }
 
-// NewKey derives the key deterministically from secret and dimension. The
-// plaintext scales do not enter the derivation.
+// NewKey derives the key deterministically from `secret` and the dimension,
+// but not from the plaintext scales.
 func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making an encryption key: %w", err)

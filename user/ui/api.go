@@ -295,7 +295,7 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 // drop receives a photo dropped onto the page and finds the same photo in the
-// folders, or else keeps it in memory.
+// folders. Otherwise it keeps the photo in memory.
 func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
 	select {
 	case s.dropped.receiving <- struct{}{}:

@@ -21,7 +21,7 @@ type List struct {
 
 // ReadList reads a keyword list in one of two forms: Lightroom's export,
 // indented by tabs with synonyms in braces and categories in brackets, or one
-// hierarchy per line, with the separator of digiKam (/) or of Lightroom (|).
+// hierarchy per line, separated by / (digiKam) or | (Lightroom).
 func ReadList(text []byte) (*List, error) {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	switch {
@@ -84,9 +84,8 @@ func split(line string) []string {
 	return parts
 }
 
-// FromLists returns a vocabulary with the parents and synonyms of lists. Result
-// leftOut lists unusable words, names of people, and repetitions of a word
-// after its first place.
+// FromLists returns a vocabulary with the parents and synonyms of lists.
+// Result leftOut lists unusable words, names of people, and repeated words.
 func FromLists(lists ...*List) (v *Vocabulary, leftOut []string, err error) {
 	f := file{Parents: map[string]string{}, Synonyms: map[string]string{}}
 	placed := map[string]string{} // from folded words to paths

@@ -18,7 +18,8 @@ type ledgerPart struct {
 	// trees is the number of trees, 0 without a forest.
 	trees uint8
 	lists uint32 // number of cells (groups of neighbouring records)
-	// farthest is the largest Σz² of a record or centroid. It bounds scores.
+	// farthest is the largest Σz² (squared norm of the JL vector) of a record
+	// or centroid. It bounds scores.
 	farthest int64
 	// split converts levels (quantised features) to the points that planes
 	// separate.

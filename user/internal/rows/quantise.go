@@ -135,8 +135,8 @@ func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
 // Lattice returns scheme sealed's parameters for these rows. A `block` width
-// of 0 selects the default. Parameter logCells is log₂ of the number of cells
-// (groups of records), whose vectors share a row of the matrix.
+// of 0 selects the default. Parameter logCells is log₂ of the number of cells.
+// A row packs one record of each cell.
 func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Params, error) {
 	dim := q.Dim()
 	if logCells > 0 {

@@ -30,7 +30,7 @@ func (r *Rows) Append(o *Rows) {
 
 func (r *Rows) Len() int { return len(r.addends) }
 
-// At returns row i, without copying, and its addend.
+// At returns row i, uncopied, and its addend.
 func (r *Rows) At(i int) (row []int16, addend int64) {
 	return r.rows[i*r.dim : (i+1)*r.dim], r.addends[i]
 }
@@ -88,7 +88,8 @@ func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
 
-// With returns b extended to the given number of records, with removed marked.
+// With returns b extended to the given number of records, with the records in
+// `removed` marked.
 func (b Bitmap) With(records int, removed []int) Bitmap {
 	out := append(slices.Clone(b), NewBitmap(records)[len(b):]...)
 	for _, i := range removed {

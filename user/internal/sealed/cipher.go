@@ -24,8 +24,8 @@ import (
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
 // A cipher encrypts the records of one generation of an index in groups. If
-// there are cells (hidden groups of neighbours), the outer cipher encrypts the
-// open part, the records outside cells.
+// the index has cells (hidden groups of similar records), an outer cipher
+// encrypts the records outside cells, the open part.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index

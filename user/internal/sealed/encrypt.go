@@ -11,8 +11,8 @@ import (
 )
 
 // Encrypt encrypts a group of 1 to K records, each with a vector of Dim
-// coordinates and the addend of its score. Secret fresh must be used for this
-// group alone (seed.Source).
+// coordinates and the addend of its score. The secret `fresh` must be used for
+// this group alone (seed.Source).
 func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
 	p, ring := k.params, k.params.Ring()
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
@@ -73,7 +73,7 @@ func (k *Key) maskAddends(a []uint64) []uint64 {
 	mask := make([]uint64, k.params.Records())
 	ring.DotRows(mask, a, k.addend)
 	// k.addend is prepared as a factor, 2⁶⁴ times s_n. Scaling by 1 removes
-	// 2⁶⁴.
+	// the 2⁶⁴.
 	ring.Scale(mask, 1)
 	return mask
 }
