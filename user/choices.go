@@ -14,7 +14,6 @@ import (
 // choices holds the owner's decisions about the words of an index. The ledger
 // stores them, so that updates on any device obey them.
 type choices struct {
-	// people reports whether names of people count as keywords.
 	people bool
 	// vocabulary is applied to keywords, unless it is nil.
 	vocabulary *vocabulary.Vocabulary

@@ -23,7 +23,6 @@ type Memo interface {
 	Put(kind string, name, value []byte) error
 }
 
-// ContentOptions control how ReadContents computes content digests.
 type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool

@@ -39,7 +39,6 @@ func (l Label) Origin() cpar.IndexID { return l.ledger.origin }
 // Scheme returns the ledger's scheme, which the server cannot alter.
 func (l Label) Scheme() cpar.Scheme { return l.ledger.scheme }
 
-// Records returns the number of live records.
 func (l Label) Records() int { return l.ledger.live }
 
 // Generation returns the number of the generation. Numbers start at 1 and

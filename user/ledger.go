@@ -28,9 +28,8 @@ type ledger struct {
 	scheme cpar.Scheme
 	name   string
 	// records counts all records ever added.
-	records int
-	live    int // records not removed
-	// generation is the number of this generation.
+	records    int
+	live       int // records not removed
 	generation uint64
 	// begun is the first generation under this id. Every id has its own keys.
 	begun uint64

@@ -27,7 +27,6 @@ type Ranking struct {
 	Guess *rank.Guess
 }
 
-// Ranker returns the index's default ranker.
 func (o *Owner) Ranker() rank.Ranker { return *o.ranks.Load() }
 
 func (o *Owner) ranker(r Ranking) rank.Ranker {

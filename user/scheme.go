@@ -53,7 +53,6 @@ type entry struct {
 	// schemes by default.
 	hides bool
 	check func(o *Options) error
-	// setUp begins an index.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	// open reads the scheme's part of the ledger.
 	open func(x *index.Index, r *wire.Reader) (scheme, error)

@@ -161,7 +161,6 @@ func (u *updater) remove(ctx context.Context, contents [][32]byte) error {
 	return u.change(ctx, c)
 }
 
-// A change describes the next generation of an index.
 type change struct {
 	add      []Photo
 	remove   []int            // record numbers

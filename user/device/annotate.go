@@ -35,7 +35,6 @@ func File(path string) Photo {
 	}}
 }
 
-// Extracted returns a photo whose features are already known.
 func Extracted(name string, f *feature.Vectors) Photo {
 	return Photo{name, func(*user.Owner) (*feature.Vectors, error) { return f, nil }}
 }

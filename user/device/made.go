@@ -21,8 +21,7 @@ type made struct {
 	IndexGeneration
 	// Parent is the manifest digest of the previous generation, zero after a
 	// build.
-	Parent cpar.Digest `json:"parent"`
-	// History holds the digests of the ancestors.
+	Parent  cpar.Digest  `json:"parent"`
 	History user.History `json:"history,omitempty"`
 	// Before holds at most sixteen ancestors, as earlier versions of CPAR wrote
 	// them.

@@ -30,9 +30,8 @@ type memory struct {
 	// Deleted lists the origins of indexes that this device deleted. Seen keeps
 	// their generations, so that a cloud that kept an index cannot roll it
 	// back.
-	Deleted []cpar.IndexID `json:"deleted,omitempty"`
-	// Album is the newest generation of the key's album.
-	Album *IndexGeneration `json:"album,omitempty"`
+	Deleted []cpar.IndexID   `json:"deleted,omitempty"`
+	Album   *IndexGeneration `json:"album,omitempty"`
 }
 
 func (m *memory) see(s IndexGeneration) {

@@ -26,7 +26,6 @@ const (
 	longest  = 30 * time.Second // maximum pause between attempts
 )
 
-// A Client makes calls to one Immich server.
 type Client struct {
 	base *url.URL
 	http *http.Client
@@ -79,7 +78,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Address returns the server's address without /api.
 func (c *Client) Address() string { return c.base.String() }
 
 // errGone means that a photo or tag does not exist or that the key may not see
@@ -194,5 +192,4 @@ func (c *Client) refusal(status int, body []byte) error {
 	return c.statusf(status, "answers with status %d%s", status, says)
 }
 
-// Permissions lists the permissions that the API key needs.
 const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete for undo to remove empty tags at once"

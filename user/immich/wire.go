@@ -8,7 +8,6 @@ import (
 	"strconv"
 )
 
-// Limits of one response.
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos

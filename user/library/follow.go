@@ -142,7 +142,6 @@ func (f *Follower) retry(list []photo.Photo, after time.Duration) {
 	}
 }
 
-// write writes the answers to the photos in a.
 func (f *Follower) write(ctx context.Context, a asking) {
 	if a.w == nil {
 		if err := f.Library.endCut(f.Options.same()); err != nil {

@@ -88,7 +88,6 @@ func (m *memory) photo(path string) *knownPhoto {
 	return p
 }
 
-// take applies the next record of the journal.
 func (m *memory) take(r *record) {
 	switch {
 	case r.Began != nil:
@@ -220,7 +219,6 @@ func (m *memory) finished(path string, content digest, want string) bool {
 	})
 }
 
-// annotated reports whether any run has finished a photo.
 func (m *memory) annotated(path string, content digest) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool { return f.content == content })

@@ -225,7 +225,6 @@ func (l *Log) keepTail(f *os.File, end int64) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// Replace atomically replaces all records.
 func (l *Log) Replace(records [][]byte) error {
 	return l.locked(func() error {
 		var all []byte
@@ -252,7 +251,6 @@ func (l *Log) failed(what string, err error) error {
 	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
 }
 
-// Size returns the length of the log in bytes.
 func (l *Log) Size() (int64, error) {
 	info, err := os.Stat(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

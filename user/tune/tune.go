@@ -247,12 +247,10 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 type Plan struct {
 	user.Options
 	// Suited selects the profile by a rule (user.SuitedProfile).
-	Suited bool
-	// TryProfiles selects profile and ranker by Tune.
+	Suited      bool
 	TryProfiles bool
-	// TryScheme selects scheme and search by Choose.
-	TryScheme bool
-	Tune      Options
+	TryScheme   bool
+	Tune        Options
 }
 
 // Check rejects plans that Build rejects for every collection. It assumes that

@@ -42,7 +42,6 @@ type Backend interface {
 	// Content returns the content digest of a photo if it is known without
 	// reading the file.
 	Content(path string) (content [32]byte, ok bool)
-	// Vocabulary returns the words of the index.
 	Vocabulary() []string
 	// Rules returns the owner's vocabulary, and the reason why the page cannot
 	// change it, "" if it can.
@@ -148,14 +147,13 @@ type Change struct {
 }
 
 type Written struct {
-	Run    string   `json:"run"`
-	File   string   `json:"file"` // base name of the last changed file, or ""
-	Added  []string `json:"added"`
-	Files  int      `json:"files"`
-	Photos int      `json:"photos"`
-	Failed []Failed `json:"failed"`
-	// Pending counts the decisions not yet written.
-	Pending pending `json:"pending"`
+	Run     string   `json:"run"`
+	File    string   `json:"file"` // base name of the last changed file, or ""
+	Added   []string `json:"added"`
+	Files   int      `json:"files"`
+	Photos  int      `json:"photos"`
+	Failed  []Failed `json:"failed"`
+	Pending pending  `json:"pending"`
 }
 
 // Failed is a photo that could not be written. Its decision stays pending.

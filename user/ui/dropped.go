@@ -15,7 +15,6 @@ import (
 	"cpar/photo/decode"
 )
 
-// Limits for photos dropped onto the page.
 const (
 	maxDropBytes = 256 << 20 // bytes of one photo, and of all kept photos together
 	maxDropped   = 4

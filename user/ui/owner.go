@@ -49,8 +49,7 @@ type LibraryOptions struct {
 	// ThresholdOf returns the threshold for a share of correct keywords.
 	ThresholdOf func(right float64) float64
 	Params      func(*device.Index) (cpar.Params, error)
-	// Cloud is the cloud's address for display.
-	Cloud string
+	Cloud       string
 	// Key, Device and Client let the page change the vocabulary of the index.
 	Key    *user.Key
 	Device *device.Device

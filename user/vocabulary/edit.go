@@ -13,9 +13,8 @@ type Rule struct {
 	// Synonym is the word to write instead, or "".
 	Synonym string `json:"synonym,omitempty"`
 	// Parents is the path above the word, from the top, separated by /.
-	Parents string `json:"parents,omitempty"`
-	Never   bool   `json:"never,omitempty"`
-	// Translations are keyed by language.
+	Parents      string            `json:"parents,omitempty"`
+	Never        bool              `json:"never,omitempty"`
 	Translations map[string]string `json:"translations,omitempty"`
 }
 

@@ -14,8 +14,7 @@ import (
 // A List is a keyword list exported by a photo program.
 type List struct {
 	// Paths are the hierarchies, each from the top to a word.
-	Paths [][]string
-	// Synonyms maps synonyms to words of the list.
+	Paths    [][]string
 	Synonyms map[string]string
 }
 

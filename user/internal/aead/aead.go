@@ -18,7 +18,6 @@ import (
 
 const nonceSize = 12
 
-// Overhead is the number of bytes that encryption adds.
 const Overhead = nonceSize + aes.BlockSize
 
 // MaxMessages is the maximum number of messages for one key.

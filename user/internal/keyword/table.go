@@ -29,8 +29,7 @@ type Table struct {
 	epoch  uint64
 	lists  lists
 	// amended maps records in full pages to their new keywords.
-	amended map[int][]uint16
-	// segments is the number of segments with full pages.
+	amended  map[int][]uint16
 	segments int
 	// recent is the last of these segments if it has room for further pages.
 	recent []byte

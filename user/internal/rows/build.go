@@ -33,8 +33,7 @@ type Builder struct {
 	// (group or block).
 	refills   bool
 	clustered bool
-	// words holds the keywords of all records.
-	words [][]string
+	words     [][]string
 	// before is the keyword table of the previous generation, or nil.
 	before  *keyword.Table
 	clamped int
@@ -189,7 +188,6 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints [
 	return rows.cipher.Encrypt(first, units, b.Fresh("vectors", d.Sum()))
 }
 
-// A Change describes the next generation of an index.
 type Change struct {
 	Add     *Rows
 	Removed []int

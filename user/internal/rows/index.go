@@ -55,7 +55,6 @@ type Cipher interface {
 	// the reply into scores. The scores of the requested cell come first.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
-	// Next returns the cipher of the next generation.
 	Next(x *index.Index) Cipher
 	// Rebuild returns a cipher with the same parameters for a new index.
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)

@@ -131,7 +131,6 @@ func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 	return q
 }
 
-// Dim returns the number of coordinates of a row.
 func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
 // Lattice returns scheme sealed's parameters for these rows. A `block` width

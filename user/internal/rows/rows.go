@@ -35,7 +35,6 @@ func (r *Rows) At(i int) (row []int16, addend int64) {
 	return r.rows[i*r.dim : (i+1)*r.dim], r.addends[i]
 }
 
-// Scores returns ⟨row, u⟩ + addend for every row.
 func (r *Rows) Scores(u []int16, workers int) []int64 {
 	out := make([]int64, r.Len())
 	parallel.Ranges(len(out), workers, func(from, to int) {
