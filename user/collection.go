@@ -139,8 +139,8 @@ func SuitedProfile(images []Photo) profile.Kind {
 }
 
 // distinguished reports whether at least five photos have a keyword that at
-// least five others lack. Otherwise one fold of a cross-validation might hold
-// all such photos.
+// least five others lack. With fewer, one fold of a cross-validation might
+// hold all these photos.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}

@@ -22,7 +22,7 @@ const (
 	maxAncestors = 1 << 16
 	// minAncestors is the padded length of a short history. Longer histories
 	// are padded to minAncestors times a power of two. Padding hides the exact
-	// number of updates from a server that has not seen them.
+	// number of updates from a server that has not seen the updates.
 	minAncestors = 16
 )
 

@@ -31,7 +31,7 @@ type scheme interface {
 	// there are no cells.
 	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
 	// Count returns the number of live records for each keyword, or nil if the
-	// owner does not hold the keywords. The ranker's own counts date from the
+	// owner does not hold the keywords. The counts in the ranker date from the
 	// build of the index.
 	Count() map[string]int
 }

@@ -94,8 +94,7 @@ type updater struct {
 	done Update
 }
 
-// update locks a folder and calls the function work, which writes a new
-// generation.
+// update locks a folder and calls `work`, which writes a new generation.
 func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) error) (*Update, error) {
 	if _, err := indexdir.ReadManifest(folder); err != nil { // checked first because indexdir.Create would create the folder
 		return nil, err

@@ -41,7 +41,7 @@ func Extracted(name string, f *feature.Vectors) Photo {
 
 type AnnotateOptions struct {
 	// Params selects the search parameters. Nil selects Owner.DefaultParams.
-	// Params is called again if the index changes.
+	// Params is called again after each change of the index.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
 	// AllCells requests every cell (hidden group of records) of an index with
@@ -66,7 +66,7 @@ type Annotated struct {
 	Visited  uint32 // records scored
 	Touched  uint64 // bytes of ciphertext read to score them
 	Took     Took
-	// Pending is the owner's secret state of the request.
+	// Pending holds the owner's secrets for reading the reply.
 	Pending *user.Pending
 }
 
@@ -188,11 +188,11 @@ func (x *Index) tries() int {
 }
 
 // reopenIfMoved opens the cloud's current generation if it differs from the
-// open generation. Result moved reports whether they differ.
+// open generation. Result `moved` reports whether the generations differ.
 func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	m, err := x.opener.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
-		// If the manifest cannot be fetched, the next request will fail.
+		// If the manifest is unavailable, the next request will fail too.
 		return false, nil
 	}
 	return true, x.openRetrying(ctx, x.Manifest.ID)

@@ -95,8 +95,8 @@ func (before IndexGeneration) follows(l user.Label) error {
 	return before.precedes(now, l.History(), "the cloud shows an old state; push the index again", forked)
 }
 
-// precedes returns an error if `now`, with the given ancestors, does not descend
-// from `before`. The hints say what to do about a rollback and a fork.
+// precedes returns an error if `now`, with the given ancestors, does not
+// descend from `before`. The hints advise users about a rollback and a fork.
 func (before IndexGeneration) precedes(now IndexGeneration, h user.History, rolledBack, forked string) error {
 	switch {
 	case now.Generation < before.Generation:
@@ -112,8 +112,8 @@ func (before IndexGeneration) precedes(now IndexGeneration, h user.History, roll
 const forked = "two devices have updated copies of one index, or the cloud shows a false state. " +
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
-// checkFolder rejects a folder that does not descend from the generation seen,
-// because its update would look like a rollback.
+// checkFolder rejects a folder whose generation does not descend from the
+// generation seen. An update of it would look like a rollback.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if err := m.follows(o.Label); err != nil {

@@ -22,8 +22,8 @@
 //	DELETE /tags/{id}              –                                      status 204                     tag.delete
 //
 // Ids are UUIDs. A tag's value is its path, such as "auto/dog", and PUT /tags
-// creates missing parents. Field error is "duplicate" (the photo already has
-// the tag), "not_found" (the photo lacks the tag or does not exist),
+// creates missing parents. The field `error` is "duplicate" (the photo already
+// has the tag), "not_found" (the photo lacks the tag or does not exist),
 // "no_permission" or another string. Immich returns status 400 or 404 for a
 // photo or tag that does not exist or belongs to another user. Only undo needs
 // tag.delete. Without it, unused tags remain until Immich drops them at night.

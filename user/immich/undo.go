@@ -57,8 +57,8 @@ type undoing struct {
 	out  Undone
 }
 
-// tagOf returns the current id of a tag: the one used by the run, or a
-// successor with the same value.
+// tagOf returns the current id of a tag. It is the id used by the run, or the
+// id of a successor with the same value.
 func (u *undoing) tagOf(value string) (found id) {
 	for _, t := range u.tags {
 		if t.ID == u.run.ids[value] {

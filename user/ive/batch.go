@@ -3,8 +3,9 @@ package ive
 import "cpar/internal/modq"
 
 // maxBatch is the number of records multiplied by S⁻¹ together. They take 345
-// kB at m = 1347, so they stay in a core's own cache while the 14 MB of factors
-// stream past. More records would not reduce the time further.
+// kB at m = 1347, so they stay in a core's cache while the 14 MB of the key's
+// factors (type Key) are read once. More records would not reduce the time
+// further.
 const maxBatch = 4 * modq.Lanes
 
 // batchSize returns the batch size for n records on a number of processors. It
@@ -81,7 +82,7 @@ func (k *Key) timesUpper(b *batch) {
 		end := min(i+modq.TileRows, m)
 		var rows [modq.TileRows][]uint64
 		for q := range rows {
-			p := min(i+q, end-1) // the last block repeats its last row
+			p := min(i+q, end-1) // an incomplete last tile repeats its last row
 			rows[q] = k.upperRow(p)[end-p-1:]
 		}
 		b.subtractPairs(i, end)

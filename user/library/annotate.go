@@ -303,8 +303,8 @@ func (w *annotator) fail(j *job, err error) {
 	w.failed.Add(1)
 }
 
-// failLate records a failure after the reply. It does not count towards
-// OnErrors, because the answer is stored.
+// failLate records a failure after the reply. The failure does not count
+// towards OnErrors, because the answer is stored.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err

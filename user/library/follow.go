@@ -22,10 +22,11 @@ import (
 type Follower struct {
 	Library *Library
 	Options Options // Once, Whole, Resume and More are set by Run
-	// Open opens the index. Run calls it again until the cloud can be reached.
+	// Open opens the index. Run repeats the call until the cloud can be
+	// reached.
 	Open func(context.Context) (*device.Index, error)
-	// Next waits for photos. Result more reports whether further photos of the
-	// same burst will follow.
+	// Next waits for photos. Result `more` reports whether further photos of
+	// the same burst will follow.
 	Next func(context.Context) (list []photo.Photo, more bool, err error)
 	// Retry makes Next return a photo again after some time.
 	Retry func(path string, after time.Duration)

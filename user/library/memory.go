@@ -139,7 +139,7 @@ func (m *memory) takeIntent(i *intent) {
 	r := m.runs[i.Run]
 	r.files++
 	r.words += len(i.Words)
-	r.undone, r.left = false, nil // the run has written again since its undo
+	r.undone, r.left = false, nil // the run has written again after its undo
 	p := m.photo(i.Photo)
 	machine := i.Words
 	if i.Person {

@@ -129,9 +129,10 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error if the run contains decisions and the file has
-// changed since, because only the former bytes can revert decisions. Only the
-// last intent for a file counts, because earlier intents failed.
+// retractable returns an error if the run contains decisions and the file was
+// changed afterwards, because only restoring the former bytes can revert
+// decisions. It considers the last intent for a file, because earlier intents
+// failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)

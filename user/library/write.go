@@ -206,7 +206,7 @@ func (w *annotator) words(j *job) ([]string, error) {
 	return w.unremoved(j.path, words)
 }
 
-// unremoved leaves out words that an earlier run wrote and a user has since
+// unremoved leaves out words that an earlier run wrote and that a user later
 // removed from the photo.
 func (w *annotator) unremoved(path string, words []string) ([]string, error) {
 	w.l.mu.Lock()
@@ -241,8 +241,8 @@ func (w *annotator) plan(t *target) {
 	}
 }
 
-// sort separates the targets to write now from targets that share a file with
-// them.
+// sort selects the targets to write now. Targets that share a file with a
+// selected target come later.
 func (w *annotator) sort(todo []*target) (now, later []*target) {
 	taken := map[string]bool{}
 	for _, t := range todo {

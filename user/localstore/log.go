@@ -26,9 +26,9 @@ import (
 //
 //	batches: length (4) ‖ its CRC-32C (4) ‖ encrypted(records: length (4) ‖ record)
 //
-// A crash can cut off the last batch, which then counts as never written. A
-// damaged length hides all following batches. Append copies unreadable bytes to
-// a file beside the log.
+// If a crash cuts off the last batch, the batch is treated as never written. A
+// damaged length hides all following batches. Append copies unreadable bytes
+// to a file beside the log.
 type Log struct {
 	store *Store
 	path  string
@@ -142,7 +142,8 @@ func onlyZeros(r io.Reader) bool {
 	}
 }
 
-// Append writes all records, or none, as one batch, and syncs it to disk.
+// Append writes all records, or none, as one batch, and syncs the batch to
+// disk.
 func (l *Log) Append(records ...[]byte) error {
 	batch := l.batch(records)
 	if len(batch) > maxBatch {

@@ -10,19 +10,19 @@ import (
 	"cpar/user/ive"
 )
 
-// The noise budget. A score is r_s·(F·Dis − r), where r_s is a request's secret
-// scale, r the secret offset and F the number of squared units of z per unit of
-// distance. z is the Johnson–Lindenstrauss (JL) vector with m̂ coordinates
-// (package comment). Encryption multiplies the vectors by the plaintext scale w
-// = 2^Shift and adds noise e of at most 19 (package ive). |score|·w² must stay
-// below 2⁶³.
+// The noise budget. A score is r_s·(F·Dis − r), where r_s is a request's
+// secret scale, r is the secret offset, and F is the number of squared units
+// of z per unit of distance. z is the Johnson–Lindenstrauss (JL) vector with
+// m̂ coordinates (package comment). Encryption multiplies the vectors by the
+// plaintext scale w = 2^Shift and adds noise e of at most 19 (package ive).
+// |score|·w² must stay below 2⁶³.
 //
 // Bound on Dis = D_L1 + D_KL, an L1 distance and a divergence of histograms. A
 // photo has six L1-normalised vectors with 864 fields (dimensions) in total.
 // Each vector pair differs by at most 2, so D_L1 ≤ 12. Fields are rounded to
 // levels 0…999, and 999/2 = 499.5 levels are one unit. Rounding adds at most
-// one level for each of 864 pairs of levels, or 864/499.5 = 1.73. KL is
-// jointly convex, so it is largest between two one-bin histograms. With
+// one level for each of 864 pairs of levels, which is 864/499.5 = 1.73 units.
+// KL is jointly convex, so it is largest between two one-bin histograms. With
 // smoothing s = 10⁻³ over 48 bins, it is then log(1001)/1.048 = 6.59. The sum
 // is below 20.4 if D_L1 is computed from levels rather than estimated through
 // JL. The interval [0, 22] with r in its middle thus covers every pair of

@@ -1,5 +1,5 @@
 // Package tune selects settings for a collection: a profile and ranker (Tune),
-// and a scheme and search (Choose). It needs no cloud.
+// and a scheme and search (Choose). It works without a cloud.
 //
 //	Tune    collection ─▶ a row per profile and ranker, one recommended
 //	Choose  key + collection ─▶ an index of the scheme that measures best

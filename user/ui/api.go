@@ -138,7 +138,8 @@ func (s *Server) choose(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.settings(w, r)
 }
 
-// list lists all photos. With ?again, list first rescans the folders.
+// list lists all photos. If the query contains `again`, it first rescans the
+// folders.
 func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Has("again") {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {

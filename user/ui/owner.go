@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword on the page. One in ten
-	// such keywords is right.
+	// guess is the minimum probability of a keyword on the page. At this
+	// probability, one keyword in ten is right.
 	guess = 0.1
 	// maxShownWords bounds the keywords shown and written per photo.
 	maxShownWords = 12
@@ -144,8 +144,8 @@ func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []u
 	return w.state.Load().Locate(ctx)
 }
 
-// Content returns the content digest of a photo that was annotated and has not
-// changed since.
+// Content returns the content digest of a photo that has not changed since it
+// was annotated.
 func (w *LibraryBackend) Content(path string) ([32]byte, bool) { return w.library.Content(path) }
 
 func (w *LibraryBackend) Vocabulary() []string { return w.state.Load().Keywords() }

@@ -140,8 +140,8 @@ func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 	}{s.decided.pending(), s.survey.progress(), len(all)}, nil
 }
 
-// write writes, as one run, either all decisions, or the decisions on one photo
-// and its likely keywords.
+// write writes, as one run, either all decisions or one photo's decisions and
+// likely keywords.
 func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[struct {
 		ID  string `json:"id"`

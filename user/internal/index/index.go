@@ -24,7 +24,7 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Index holds the owner's secrets for one index, independent of its scheme.
+// An Index holds those secrets of one index that every scheme has.
 type Index struct {
 	seed.Redacted
 	ID     cpar.IndexID

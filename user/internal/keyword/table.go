@@ -121,7 +121,7 @@ func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	return uint64(t.pages())*uint64(t.PageBytes()) + cpar.KeywordTailBytes(t.PageBytes()), nil
 }
 
-// Next returns the table of the generation after t. Parameter keywords lists
+// Next returns the table of the generation after t. Parameter `keywords` lists
 // the keywords of all records, old records first. The dictionary of c extends
 // the dictionary of t. Removed records lose their keywords, but full pages
 // still contain them.

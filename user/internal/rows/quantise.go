@@ -42,9 +42,9 @@ import (
 // histogram has only q, and G = 1,000,000·s².
 //
 // Scheme local uses fine steps: S = 13.5 (s = 3/8 for the paper's m̂ = 1296)
-// and A = 1000 with a histogram, and s = 1 without. Scheme sealed uses steps
-// about eight times coarser, because every bit of a score costs a bit of the
-// modulus, and a larger modulus lowers the security of the ring.
+// and A = 1000 with a histogram, and s = 1 without a histogram. Scheme sealed
+// uses steps about eight times coarser, because every bit of a score costs a
+// bit of the modulus, and a larger modulus lowers the security of the ring.
 //
 // # Wrapping
 //
@@ -54,8 +54,8 @@ import (
 //
 //	‖q‖² ≤ maxSquare, because a longer q is shortened, in records and requests alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
-//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 1,226,100 or 16,758: 48 logarithms within [−7, 0], as
-//	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
+//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 1,226,100 or 16,758, as 48 logarithms within [−7, 0] give
+//	‖log c − mean‖ ≤ √48·7/2, and rounding adds at most 1/2 to each
 //	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
 // maxSquare corresponds to a distance of 10.9 from the baseline, the common
@@ -75,11 +75,12 @@ import (
 // The typical error is smaller. If rounding has mean squares r and r′ per
 // coordinate, the error has mean m̂(r+r′)/G, the same for all records, and a
 // standard deviation of about √(4D(r+r′)/G). At r = r′ ≈ 1/12, m̂ = 1296 and D
-// = 3, these are 0.0024 and 0.0047, or with coarse steps 0.18 and 0.04.
+// = 3, mean and deviation are 0.0024 and 0.0047, or 0.18 and 0.04 with coarse
+// steps.
 //
-// Rounding b adds an error of at most A/G = 0.011 (coarse 0.096). Rounding the
-// addend adds at most 1/G. KL is computed from a/A, which differs from v by
-// less than 1/A per bin.
+// Rounding b adds an error of at most A/G = 0.011 (0.096 with coarse steps).
+// Rounding the addend adds at most 1/G. KL is computed from a/A, which differs
+// from v by less than 1/A per bin.
 
 // A layout holds quantisation steps and norm bounds, in the notation above.
 type layout struct {
@@ -182,8 +183,8 @@ func (q *Quantiser) addend(square int64, a []int16) int64 {
 		}
 	}
 	addend := int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
-	// Only a clamped vector with all coordinates rounded in one direction
-	// exceeds the bound.
+	// The bound is exceeded only by a shortened vector whose coordinates are
+	// all rounded in one direction.
 	return min(max(addend, -q.layout.maxAddend), q.layout.maxAddend)
 }
 
@@ -249,8 +250,8 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 // every bound if a value overflows int16.
 func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
-		// Round half to even, because scaled integers often end in one half,
-		// and rounding them all away from 0 would add up.
+		// Round half to even, because scaled integers often end in one half.
+		// If all were rounded away from 0, the errors would add up.
 		r := int64(math.RoundToEven(float64(x) * scale))
 		row[i] = int16(r)
 		square += r * r
