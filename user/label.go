@@ -28,7 +28,6 @@ func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (Label, error) {
 
 func (l Label) ID() cpar.IndexID { return l.ledger.id }
 
-// Name returns the owner's name for the index, or "".
 func (l Label) Name() string { return l.ledger.name }
 
 // Origin returns the id for which the projection of vectors to integers was

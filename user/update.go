@@ -54,17 +54,17 @@ func Add(ctx context.Context, key *Key, folder string, images []Photo, progress 
 }
 
 // Remove removes the photos with these content digests from the index (scheme
-// sealed or local) in folder. Their vectors and keywords stay in the index,
-// encrypted, until Compact. The server does not learn which records were
-// removed. If no digest matches, nothing is written.
+// sealed or local) in folder. The vectors and keywords of removed photos stay
+// in the index, encrypted, until Compact. The server does not learn which
+// records were removed. If no digest matches, nothing is written.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "removing from index", o, func(u *updater) error { return u.remove(ctx, contents) })
 }
 
 // Compact replaces the index (scheme sealed or local) in folder by a new index
-// without removed records and unused words. It has a new id with new secrets,
-// but the same projection. The caller deletes the old id from the server
-// afterwards.
+// without removed records and unused words. The new index has a new id with
+// new secrets, but the same projection. The caller deletes the old id from the
+// server afterwards.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }

@@ -161,8 +161,8 @@ func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	return out, nil
 }
 
-// Find returns the index at a cloud with the given name, which only the key
-// can read. It ignores the ids in `except`. It returns ErrInput unless exactly
+// Find returns the index at a cloud with the given name. Only the key can read
+// names. It ignores the ids in `except`. It returns ErrInput unless exactly
 // one index matches.
 func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (ListedIndex, error) {
 	if err := user.CheckName(name); err != nil {
@@ -180,9 +180,9 @@ func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name stri
 	return x, err
 }
 
-// Named returns the index in list with the given id or, if the id is zero, with
-// the given name. It returns false if no index matches and ErrInput if several
-// do.
+// Named returns the index in `list` with the given id or, if the id is zero,
+// with the given name. It returns false if no index matches, and ErrInput if
+// several match.
 func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x ListedIndex, ok bool, err error) {
 	var found []ListedIndex
 	for _, x := range list {
@@ -204,7 +204,7 @@ func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x List
 		"name one by its id")
 }
 
-// NoSuchIndex returns the error for a name or id that no index at a cloud has.
+// NoSuchIndex returns the error for a name or id without an index at a cloud.
 // Its hint lists the available indexes.
 func NoSuchIndex(url, name string, list []ListedIndex) error {
 	var there []string

@@ -54,7 +54,7 @@ type Run struct {
 	has   map[string]map[id]bool // photos tagged by the run, by tag value
 	done  map[id]string          // checksums of finished photos
 
-	answers map[string]map[id]answer // by answer key (run.key)
+	answers map[string]map[id]answer // by answer key (field run.key)
 }
 
 type answer struct {

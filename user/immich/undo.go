@@ -15,7 +15,7 @@ import (
 type Undone struct {
 	Run     string `json:"run"`
 	Removed int    `json:"removed"` // tags taken off photos
-	Gone    int    `json:"gone"`    // tags that were already gone, or whose photo was
+	Gone    int    `json:"gone"`    // tags already removed, or whose photo was deleted
 	Left    int    `json:"left"`    // tags that Immich refused to remove
 	Tags    int    `json:"tags"`    // unused tags deleted from Immich
 	// Kept counts the unused tags that the key may not delete. Immich deletes

@@ -71,8 +71,9 @@ func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 // ascending order, because each row needs the old elements to its right.
 func (k *Key) timesUpper(b *batch) {
 	m := k.params.Dim
-	// The tile of rows i to end-1 begins at column end, which is even or m. Its
-	// pair sums are therefore the sums of the whole vector minus earlier pairs.
+	// The tile of rows i to end-1 begins at column end, which is even or m.
+	// Its pair sums (sums of products of adjacent elements, package modq) are
+	// therefore the sums of the whole vector minus earlier pairs.
 	for g := range b.vectors {
 		v := &b.vectors[g]
 		v.Pairs = [modq.Lanes]uint64{}

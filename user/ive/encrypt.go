@@ -10,9 +10,9 @@ import (
 	"cpar/internal/modq"
 )
 
-// EncryptRecord writes C = S⁻¹(w·v + e) into the m words of dst, which must
-// not overlap v. The noise e is 0 in the elements (slots) listed in `quiet`.
-// Errors wrap cpar.ErrInput.
+// EncryptRecord writes C = S⁻¹(w·v + e) into the m 64-bit words of dst, which
+// must not overlap v. The noise e is 0 in the elements (slots) listed in
+// `quiet`. Errors wrap cpar.ErrInput.
 //
 // A slot must be quiet if noise of up to 19 times the request's element would
 // change the score too much. Such slots hold nothing that noise must protect.

@@ -13,7 +13,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Limits of decisions on one photo.
 const (
 	maxWordBytes = 200
 	maxWords     = 200

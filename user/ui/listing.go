@@ -17,7 +17,8 @@ import (
 
 // A listing is an ordered selection of photos that stays the same while the
 // user works on it. The page loads the visible part and names photos by their
-// positions, so that no message grows with the library.
+// positions, so that the size of messages does not depend on the number of
+// photos.
 type listing struct {
 	word string // the word whose suggestions the listing reviews, or ""
 	rows []row
@@ -247,13 +248,14 @@ func (s *Server) folders() []string {
 	return slices.Compact(out)
 }
 
-// A leftOut is a file that the page cannot show or annotate, and the reason.
+// A leftOut names a file that the page cannot show or annotate, and the
+// reason.
 type leftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// unreadable lists the files left out and the photos that could not be read.
+// unreadable lists the files left out and the unreadable photos.
 func (s *Server) unreadable(http.ResponseWriter, *http.Request) (any, error) {
 	out := []leftOut{}
 	all, _ := s.photos.list()

@@ -27,8 +27,7 @@ import (
 const (
 	// guess is the minimum probability of a keyword on the page. At this
 	// probability, one keyword in ten is right.
-	guess = 0.1
-	// maxShownWords bounds the keywords shown and written per photo.
+	guess         = 0.1
 	maxShownWords = 12
 	startBytes    = 6144
 )

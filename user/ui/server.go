@@ -60,7 +60,6 @@ func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
 	return c
 }
 
-// Serve serves until the context ends.
 func Serve(ctx context.Context, o Options) error {
 	photos, err := openShelf(o.Folders)
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Index holds those secrets of one index that every scheme has.
+// An Index holds the secrets and parameters of one index that every scheme
+// needs.
 type Index struct {
 	seed.Redacted
 	ID     cpar.IndexID
@@ -142,7 +143,7 @@ func (w *Writer) Keep(kind cpar.SegmentKind, n int) {
 	})
 }
 
-// DropLast removes the last segment of a kind from the manifest, if any.
+// DropLast removes the last segment of a kind from the manifest.
 func (w *Writer) DropLast(kind cpar.SegmentKind) {
 	n := 0
 	for _, s := range w.Manifest.Segments {

@@ -23,7 +23,6 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Kind is scheme local for package rows.
 var Kind = rows.Kind{
 	New: func(x *index.Index, q *rows.Quantiser, _ rows.Options) (rows.Cipher, error) { return open(x, q), nil },
 	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {

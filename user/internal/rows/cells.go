@@ -14,10 +14,10 @@ import (
 	"cpar/user/internal/index"
 )
 
-// Scheme sealed can divide its records into C cells (groups of similar
-// records, package kmeans) of equal size. Row i then packs one record of each
-// cell. A request is scored against one cell, hidden from the server. Records
-// added later belong to no cell, and every request is scored against them.
+// Scheme sealed can divide its records into C cells of equal size (groups of
+// similar records, package kmeans). Row i then packs one record of each cell.
+// A request is scored against one cell, hidden from the server. Records added
+// later belong to no cell, and every request is scored against them.
 //
 //	records 0 … n−1 ─▶ cells ─▶ rows of C ║ groups     segment cells: cell and row of each record
 //	records n …     ─▶ rows of one        ║ groups

@@ -20,7 +20,6 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
 // A cipher encrypts the records of one generation of an index in groups. If

@@ -65,9 +65,9 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 	return g, nil
 }
 
-// maskAddends returns D times the evaluations of a_g·s_n restricted to the
-// coefficients 0, D, 2D, …, where D is the block width and s_n the secret of
-// addends.
+// maskAddends keeps the coefficients 0, D, 2D, … of a_g·s_n, where D is the
+// block width and s_n is the secret of addends. It returns D times their
+// evaluations.
 func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())
