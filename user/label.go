@@ -49,7 +49,8 @@ func (l Label) Generation() uint64 { return l.ledger.generation }
 // numbers but different digests.
 func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
-// History returns the digests of the ancestors. Callers must not modify it.
+// History returns the digests of the ancestors. Callers must not modify the
+// result.
 func (l Label) History() History { return l.ledger.history }
 
 const maxNameBytes = 64

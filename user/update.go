@@ -176,12 +176,12 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// The variable stay lists the kinds of segments that an update keeps, except
+// The variable `stay` lists the kinds of segments that an update keeps, except
 // perhaps the last segment of a kind.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next generation: the altered ledger, the index made by
-// begin, and the identities of all records.
+// `begin`, and the identities of all records.
 func (u *updater) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {

@@ -94,7 +94,7 @@ func writeSmall(path string, b []byte) error {
 	return nil
 }
 
-// locked calls work while it holds the lock of the file at path.
+// locked calls `work` while it holds the lock of the file at `path`.
 func locked(path string, work func() error) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))

@@ -37,8 +37,8 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-// keepLabel stores the label of an index. If folder is "", it keeps the known
-// folder.
+// keepLabel stores the label of an index. If `folder` is "", it keeps the
+// known folder.
 func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest, folder string) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes(), Folder: folder}
 	l, err := d.labels(key)

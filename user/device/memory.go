@@ -27,9 +27,9 @@ type memory struct {
 	// descendant has been opened, Seen keeps its entry. Otherwise, a card from
 	// a fork of that entry would hide the fork.
 	Cards map[string]IndexGeneration `json:"cards,omitempty"`
-	// Deleted lists the origins of indexes that this device deleted. Seen keeps
-	// their generations, so that a cloud that kept an index cannot roll it
-	// back.
+	// Deleted lists the origins of indexes that this device deleted. Seen
+	// keeps their generations, because a cloud that kept an index might roll
+	// it back.
 	Deleted []cpar.IndexID   `json:"deleted,omitempty"`
 	Album   *IndexGeneration `json:"album,omitempty"`
 }
@@ -69,8 +69,8 @@ func (d *Device) memoryFile(fingerprint string) string {
 	return filepath.Join(d.State, "keys", fingerprint)
 }
 
-// withMemory loads the memory of a key, calls work, and stores the result. An
-// unreadable file is an error, because an empty memory would let the cloud
+// withMemory loads the memory of a key, calls `work`, and stores the result.
+// An unreadable file is an error, because an empty memory would let the cloud
 // offer old generations.
 func (d *Device) withMemory(fingerprint string, work func(*memory) error) error {
 	path := d.memoryFile(fingerprint)
@@ -186,7 +186,7 @@ func generationOf(l user.Label) IndexGeneration {
 }
 
 // Card encodes a generation as ORIGIN@GENERATION:STATE, to copy to another
-// device. STATE is its digest.
+// device. STATE is the generation's digest.
 func (s IndexGeneration) Card() string {
 	return fmt.Sprintf("%v@%d:%v", s.Origin, s.Generation, s.Digest)
 }

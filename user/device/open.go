@@ -68,7 +68,7 @@ type opener struct {
 }
 
 // OpenedByHand returns an index for an owner that already holds all necessary
-// segments. It does not compare the generation with those seen.
+// segments. It does not compare the generation with the generations seen.
 func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 	return &Index{Owner: o, Manifest: m, answers: answers}
 }

@@ -23,8 +23,7 @@ type Place struct {
 	Bytes int64    `json:"bytes"`
 }
 
-// keyringPlace is the place of the keyring's entries. The files in this place
-// only mark such entries.
+// Files in keyringPlace only mark entries of the keyring.
 const keyringPlace = "keyring"
 
 // Places lists the data that this device keeps, in an order in which they can

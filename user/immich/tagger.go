@@ -66,8 +66,8 @@ func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string)
 	return values
 }
 
-// A missed map holds the reason why a tag was not set, by the tag's value and
-// by photo.
+// A missed map maps a tag's value and a photo to the reason why the tag was
+// not set.
 type missed map[string]map[id]string
 
 func (m missed) records(run string) (all []record) {

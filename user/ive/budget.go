@@ -45,8 +45,8 @@ const (
 )
 
 // WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. Parameter `record` is
-// Σ|V[i]| over slots (elements) with noise in the request, and `request` is
-// Σ|V_s[i]| over slots with noise in the record.
+// Σ|V[i]| over slots with noise in the request, and `request` is Σ|V_s[i]|
+// over slots with noise in the record.
 func (p Params) WorstNoise(record, request float64) float64 {
 	w, ws := math.Ldexp(1, int(p.RecordShift)), math.Ldexp(1, int(p.RequestShift))
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)

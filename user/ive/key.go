@@ -13,11 +13,11 @@ import (
 //
 // with permutations P₁ and P₂, a unit lower triangular L, a unit upper
 // triangular U, and a diagonal D of odd words. Odd words are invertible modulo
-// 2⁶⁴, so every factor is invertible. Neither direction needs a matrix inverse:
-// S⁻¹x multiplies by the triangles, and Sᵀy solves with their transposes. Both
-// take m² multiplications and read the factors row by row. The permutations
-// hide which element of a vector, whose order is public, belongs to which row
-// of a triangle.
+// 2⁶⁴, so every factor is invertible. Neither records nor requests need a
+// matrix inverse: S⁻¹x (records) multiplies by the triangles, and Sᵀy
+// (requests) solves with their transposes. Both take m² multiplications and
+// read the factors row by row. The permutations hide which element of a
+// vector, whose order is public, belongs to which row of a triangle.
 //
 // A Key holds 8·m² bytes, is safe for concurrent use and prints as redacted.
 type Key struct {

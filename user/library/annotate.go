@@ -158,8 +158,9 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 }
 
 // askAll sends all requests and returns the answered photos. finishAll writes
-// only afterwards. Otherwise the times of requests would tell the cloud how
-// much was written or that writing failed. Both depend on the secret keywords.
+// only after the last request. Otherwise the times of requests would tell the
+// cloud how much was written or that writing failed. Both facts depend on the
+// secret keywords.
 func (w *annotator) askAll(ctx context.Context) ([]batch, error) {
 	todo, err := w.look(ctx)
 	if err != nil {

@@ -112,7 +112,7 @@ func (w *annotator) decide(first int, some []Decision) error {
 }
 
 // Machine returns the words that runs wrote for a photo and that no user has
-// accepted. It recognises a photo that has moved.
+// accepted. It also finds the words if the photo has moved.
 func (l *Library) Machine(path string) []string {
 	path, err := absolute(path)
 	if err != nil || l.refresh() != nil {

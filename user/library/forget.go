@@ -79,8 +79,8 @@ func (l *Library) compact(drop map[string]bool) error {
 	return nil
 }
 
-// nameOf returns a name for a record that a later record of the same name
-// supersedes, or "".
+// nameOf returns a record's name, or "". A later record of the same name
+// supersedes the record.
 func nameOf(r *record) string {
 	switch {
 	case r.Asked != nil: // asked under any index and generation

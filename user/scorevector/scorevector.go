@@ -142,7 +142,7 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 func (b *Budget) PlainScore(record, request []int64) int64 {
 	var s int64
 	for i, x := range record[:b.Dim()] {
-		if i != b.Dim()-2 { // ε
+		if i != b.Dim()-2 { // leave out ε
 			s += x * request[i]
 		}
 	}

@@ -58,7 +58,7 @@ func (t *Tuning) write(k user.Memo, name []byte) {
 		return
 	}
 	if b, err := t.encode(); err == nil {
-		_ = k.Put(keptKind, name, b) // if this fails, the next call computes t again
+		_ = k.Put(keptKind, name, b) // if this fails, the next call runs Tune again
 	}
 }
 

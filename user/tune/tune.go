@@ -33,7 +33,7 @@ type Options struct {
 	// Photos are the collection's files. Tune reads a few to measure the
 	// owner's time. Without Photos, the time is not measured.
 	Photos []dataset.Photo
-	// Network is the network of the embeddings. Tune measures its time too.
+	// Network computes embeddings. Tune also measures its time.
 	Network *encoder.Encoder
 	// Keep, if not nil, caches the Tuning for the same collection and options.
 	// It must store values encrypted, because a Tuning derives from private

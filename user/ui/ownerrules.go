@@ -13,8 +13,8 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// Rules returns the vocabulary of the index. Only the device with the folder of
-// the index can change it.
+// Rules returns the vocabulary of the index. Only the device that has the
+// folder of the index can change the vocabulary.
 func (w *LibraryBackend) Rules() (v *vocabulary.Vocabulary, fixed string) {
 	x := w.state.Load()
 	switch _, err := w.indexFolder(x); {

@@ -39,7 +39,7 @@ type suggestion struct {
 	Bar     int    `json:"bar"` // length of the bar on the page, in percent
 	Sure    bool   `json:"sure"`
 	Mark    string `json:"mark"`    // accept, reject, or ""
-	Written bool   `json:"written"` // in the file
+	Written bool   `json:"written"` // already in the file
 }
 
 // A neighbour is a similar photo of the collection that contributed keywords.

@@ -12,7 +12,7 @@ type Rule struct {
 	Word string `json:"word"`
 	// Synonym is the word to write instead, or "".
 	Synonym string `json:"synonym,omitempty"`
-	// Parents is the path above the word, from the top, separated by /.
+	// Parents is the path of words above the word, top first, separated by /.
 	Parents      string            `json:"parents,omitempty"`
 	Never        bool              `json:"never,omitempty"`
 	Translations map[string]string `json:"translations,omitempty"`

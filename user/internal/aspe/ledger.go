@@ -88,8 +88,7 @@ func (s *ledgerPart) validate(x *index.Index) error {
 	return nil
 }
 
-// fields returns the split fields SF, the dimensions that planes split, in
-// ascending order.
+// fields returns the split fields SF in ascending order.
 func (s *ledgerPart) fields() (f []int) {
 	for _, p := range s.planes {
 		f = append(f, p.Dim)

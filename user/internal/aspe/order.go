@@ -38,7 +38,7 @@ func (o Order) bytes() uint8 {
 }
 
 // An orderEncoder encodes a field's level, from a split or a request, as an
-// order ciphertext, OPE(V[s]) in the paper. Parameter field is a position
+// order ciphertext, OPE(V[s]) in the paper. Parameter `field` is a position
 // among the split fields SF. A request's ciphertext is at most a split's
 // ciphertext if and only if the same holds for their levels.
 type orderEncoder func(field int, level uint16) (cpar.OrderCiphertext, error)

@@ -57,7 +57,7 @@ type Digest struct{ hash hash.Hash }
 
 func NewDigest() Digest { return Digest{sha256.New()} }
 
-// Add adds x and its length to d.
+// Add adds x and the length of x to d.
 func Add[T byte | int16 | uint16 | int64 | float32 | float64](d Digest, x []T) {
 	binary.Write(d.hash, binary.LittleEndian, uint64(len(x))) // a hash never fails
 	binary.Write(d.hash, binary.LittleEndian, x)

@@ -29,7 +29,7 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
-	// refills is set if incoming starts with records of an incomplete unit
+	// refills is set if `incoming` starts with records of an incomplete unit
 	// (group or block).
 	refills   bool
 	clustered bool
@@ -198,8 +198,7 @@ type Change struct {
 }
 
 // Next begins the next generation with the scheme-independent secrets x. If
-// the last unit (a group or block of records) has room, it is re-encrypted
-// together with new records.
+// the last unit has room, it is re-encrypted together with new records.
 func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
@@ -231,8 +230,8 @@ func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Build
 	return b, b.cipher.Drop(last, unit)
 }
 
-// Rebuild begins a new index x with the parameters of before. Record i is row
-// order[i].
+// Rebuild begins a new index x with the parameters of `before`. Record i is
+// row order[i].
 func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
 	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logCells(len(order)))
 	if err != nil {
@@ -271,7 +270,7 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 }
 
 // DecryptAll decrypts every record, including removed records, and checks them
-// against the ledger. Parameter segments lists the segments of vectors in
+// against the ledger. Parameter `segments` lists the segments of vectors in
 // order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	n, unit := 0, 0 // `n` counts records outside cells, and `unit` their units

@@ -33,13 +33,13 @@ type Cipher interface {
 	// sealed precomputes for the owner, may be nil.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
 	// Drop subtracts a segment of the previous generation from the integrity
-	// sums. Its first unit has number `unit`.
+	// sums. The segment's first unit has number `unit`.
 	Drop(segment []byte, unit int) error
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes the records of a segment to `each` and returns the number
-	// of units. The first unit has number `unit`.
+	// Decrypt passes a segment's records to `each` and returns the number of
+	// units. The segment's first unit has number `unit`.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// NewIntegrityCheck returns a check of the stored records against the
 	// ledger. The caller passes every segment of vectors to `add`. Then
@@ -107,7 +107,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	return out, err
 }
 
-// Bytes returns the size of n records with their part of the ledger.
+// Bytes returns the size in bytes of n records and their part of the ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
@@ -180,8 +180,8 @@ type ReplyReader struct {
 	read    func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
-	// near caches the result for the reply with this digest, which can be
-	// decrypted only once.
+	// near caches the result for the reply with this digest, because a reply
+	// can be decrypted only once.
 	digest [sha256.Size]byte
 	near   []rank.Neighbour
 }
@@ -277,5 +277,5 @@ func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l 
 	return out
 }
 
-// Count returns the number of live records for each word held.
+// Count returns the number of live records for each keyword.
 func (x *Index) Count() map[string]int { return x.keywords.Load().Count(x.removed.Has) }

@@ -30,7 +30,7 @@ func (r *Rows) Append(o *Rows) {
 
 func (r *Rows) Len() int { return len(r.addends) }
 
-// At returns row i, uncopied, and its addend.
+// At returns row i, which is not a copy, and its addend.
 func (r *Rows) At(i int) (row []int16, addend int64) {
 	return r.rows[i*r.dim : (i+1)*r.dim], r.addends[i]
 }

@@ -166,8 +166,8 @@ func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
 
 func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
-// Encrypt encrypts groups under separate seeds and noise and computes their
-// hints.
+// Encrypt encrypts groups under separate seeds and noise and computes the
+// groups' hints.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (groups, hints []byte, err error) {
 	key, err := s.key()
 	if err != nil {
@@ -286,7 +286,8 @@ func (s *cipher) Held() int {
 }
 
 // Request encrypts a request to a cell and a request to the open part, each
-// under its own secret. It omits a part without groups.
+// under its own secret. It omits the cells or the open part if they have no
+// groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request
