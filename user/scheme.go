@@ -54,8 +54,7 @@ type entry struct {
 	hides bool
 	check func(o *Options) error
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
-	// open reads the scheme's part of the ledger.
-	open func(x *index.Index, r *wire.Reader) (scheme, error)
+	open  func(x *index.Index, r *wire.Reader) (scheme, error)
 	// updatable returns the rows of an opened index, or false if the index
 	// cannot be updated.
 	updatable func(s scheme) (*rows.Index, bool)

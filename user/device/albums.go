@@ -9,7 +9,6 @@ import (
 
 const albumsFolder = "albums"
 
-// AlbumFolder returns the private folder for the state of a key's album.
 func (d *Device) AlbumFolder(key *user.Key) string {
 	return filepath.Join(d.State, albumsFolder, key.Fingerprint())
 }

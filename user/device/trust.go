@@ -113,7 +113,7 @@ const forked = "two devices have updated copies of one index, or the cloud shows
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
 // checkFolder rejects a folder whose generation does not descend from the
-// generation seen. An update of it would look like a rollback.
+// generation seen. An update of such a folder would look like a rollback.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if err := m.follows(o.Label); err != nil {
@@ -125,7 +125,7 @@ func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 }
 
 // checkPushed rejects a generation that does not descend from the generation
-// seen, because pushing it would undo an update. The check does not rely on the
+// seen, because a push would undo an update. The check does not rely on the
 // cloud.
 func (d *Device) checkPushed(mine made) error {
 	if mine.Key == "" { // not made here, so checkReplaced compares it with the cloud's generation

@@ -12,9 +12,9 @@ import (
 //	S⁻¹ = P₁·L·D·U·P₂
 //
 // with permutations P₁ and P₂, a unit lower triangular L, a unit upper
-// triangular U, and a diagonal D of odd words. Odd words are invertible modulo
-// 2⁶⁴, so every factor is invertible. Neither records nor requests need a
-// matrix inverse: S⁻¹x (records) multiplies by the triangles, and Sᵀy
+// triangular U, and a diagonal D of odd 64-bit words. Odd words are invertible
+// modulo 2⁶⁴, so every factor is invertible. Neither records nor requests need
+// a matrix inverse: S⁻¹x (records) multiplies by the triangles, and Sᵀy
 // (requests) solves with their transposes. Both take m² multiplications and
 // read the factors row by row. The permutations hide which element of a
 // vector, whose order is public, belongs to which row of a triangle.

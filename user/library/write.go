@@ -159,7 +159,7 @@ func (w *annotator) write(b batch, todo []*target, records []record) error {
 				continue
 			}
 			records = append(records, record{Failed: &failed{Run: w.run, Path: t.edit.Path}})
-			tries := 1 // the other attempts are for a file locked by another program
+			tries := 1 // retry once, because another program may have locked the file
 			if errors.Is(t.err, metadata.ErrChanged) {
 				tries = 2
 			}
