@@ -84,7 +84,8 @@ func split(line string) []string {
 }
 
 // FromLists returns a vocabulary with the parents and synonyms of lists.
-// Result leftOut lists unusable words, names of people, and repeated words.
+// Result leftOut lists unusable words, names of people, and words already
+// placed under another path.
 func FromLists(lists ...*List) (v *Vocabulary, leftOut []string, err error) {
 	f := file{Parents: map[string]string{}, Synonyms: map[string]string{}}
 	placed := map[string]string{} // from folded words to paths
