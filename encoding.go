@@ -69,7 +69,7 @@ func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
 }
 
 // schemeOf identifies the scheme of the opaque message b by its first bytes.
-// Parameter of is either asRequest or asReply.
+// The parameter `of` is either asRequest or asReply.
 func schemeOf(b []byte, of func(schemeSpec) message) (Scheme, message, bool) {
 	for s, f := range schemeSpecs {
 		if m := of(f); m != (message{}) && len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == m.kind {
@@ -94,8 +94,8 @@ func readOpaque(b []byte, m message) (id IndexID, err error) {
 	return id, nil
 }
 
-// appendOpaque checks the header and index ID of an opaque message (parameter
-// encoded) and appends the message to b.
+// appendOpaque checks the header and index ID of an opaque message (`encoded`)
+// and appends the message to b.
 func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
 	id, err := readOpaque(encoded, m)
 	if err == nil && id != want {

@@ -34,7 +34,7 @@ type Manifest struct {
 	Trees uint8
 	// Place determines which nodes of a tree hold records.
 	Place Place
-	// PlaneShift is Shift for the scores of planes.
+	// PlaneShift is like Shift, for the scores of planes.
 	PlaneShift uint8
 	// OrderBytes is the size of an order ciphertext, 2 or 8 bytes.
 	OrderBytes uint8
@@ -56,9 +56,10 @@ type Manifest struct {
 type Place uint8
 
 const (
-	// PlaceLeaf uses leaves only, as FLANN does.
+	// PlaceLeaf means that only leaves hold records, as in FLANN.
 	PlaceLeaf Place = 0
-	// PlaceNode uses every node, as the paper and Bentley's k-d tree do.
+	// PlaceNode means that every node holds a record, as in the paper and
+	// Bentley's k-d tree.
 	PlaceNode Place = 1
 )
 
@@ -267,7 +268,7 @@ func (form schemeSpec) several(k SegmentKind) bool {
 }
 
 // parts returns the number of units in segment i, whose kind may occur several
-// times. Result whole is false if the segment's size is not a multiple of the
+// times. Result `whole` is false if the segment's size is not a multiple of the
 // unit.
 func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	s := m.Segments[i]
@@ -308,10 +309,10 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// OpaqueReplyBytes returns an upper bound on the size of an opaque reply. Such
-// a reply consists of about 80 bytes and one 8-byte word per row of encrypted
-// vectors, and each row has at least Dim words. The bound is doubled because
-// the index may have grown since m was read.
+// OpaqueReplyBytes returns an upper bound on the size of an opaque reply
+// (scheme "sealed"). Such a reply consists of about 80 bytes and one 8-byte
+// word per row of encrypted vectors, and each row has at least Dim words. The
+// bound is doubled because the index may have grown since m was read.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {
@@ -338,9 +339,9 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the default search for ten neighbours. With a forest,
-// this is the paper's Algorithm 1, and with an inverted file a search of its
-// cells. Both visit 10 % of the records (AP-10). Otherwise it is a full scan.
+// DefaultParams returns the default search for ten neighbours. It searches a
+// forest by the paper's Algorithm 1, or the cells of an inverted file, and
+// visits 10 % of the records (AP-10). It scans other indexes in full.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {

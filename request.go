@@ -21,9 +21,10 @@ type Request struct {
 	Index  IndexID
 	Params Params
 	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, the paper's product SᵀS_s·C(V_s).
-	// S is the secret key of records and w the plaintext scale. V_s is the
-	// photo's vector and e_s small noise. The inner product of t and a record's
-	// ciphertext C(V) is the record's score times 2^Manifest.Shift, plus noise.
+	// S is the secret key of records, and w is the plaintext scale. V_s is the
+	// photo's vector, and e_s is small noise. The inner product of t and a
+	// record's ciphertext C(V) is the record's score times 2^Manifest.Shift,
+	// plus noise.
 	Vector []uint64
 	// Order has one element per split field. It is empty if the search does not
 	// visit trees (Params.UsesForest).
@@ -39,11 +40,11 @@ type Request struct {
 // A PlaneRequest lets the cloud compute the signed distance from the request to
 // each splitting plane and compare the distance with a record's score.
 type PlaneRequest struct {
-	// Vector encrypts one number per split field f, r_p·(V_s[f] − centre_f),
-	// and then r_p, the request's secret scale for planes. V_s[f] is the
-	// photo's value in field f, and centre_f a constant of that field. The
-	// inner product of Vector and a plane's row in SegmentPlanes is
-	// r_p·(V_s[f] − split), where split is the plane's position.
+	// Vector encrypts the number r_p·(V_s[f] − centre_f) for each split field
+	// f, and then r_p, the request's secret scale for planes. V_s[f] is the
+	// photo's value in field f, and centre_f is a constant of that field. The
+	// inner product of Vector and a plane's row in SegmentPlanes is r_p·(V_s[f]
+	// − split), where split is the plane's position.
 	Vector []uint64
 	// Scale and Offset convert the score p of a plane into the unit of record
 	// scores. The plane is as distant as a record with score (|p|·Scale)/2¹⁶ −
@@ -165,7 +166,7 @@ func orderWidth(list []OrderCiphertext) uint8 {
 
 // MaxReplyBytes returns an upper bound on the size of a valid reply to q: 44
 // bytes, and for each match a record number, a score and at most 64 KiB of
-// keywords. For an opaque scheme it returns parameter opaque.
+// keywords. For an opaque scheme it returns `opaque`.
 func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
 		return opaque
@@ -190,9 +191,9 @@ type Reply struct {
 type Match struct {
 	Record uint32
 	// Score is the paper's Comp = r_s·(F·Dis − r) − 3ε, rounded. Dis is the
-	// distance to the record, F a public factor, and ε a random disturbance of
-	// the record. Only the owner, who knows the secrets r_s and r, can convert
-	// the score into a distance.
+	// distance to the record, F is a public factor, and ε is a random
+	// disturbance of the record. Only the owner knows the secrets r_s and r and
+	// can convert the score into a distance.
 	Score int64
 	// Keywords is the record's keyword block as stored in the index.
 	Keywords []byte

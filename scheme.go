@@ -46,8 +46,8 @@ func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrIn
 
 // A schemeSpec describes the indexes and messages of one scheme.
 type schemeSpec struct {
-	// unit returns a size in bytes. The size of every vectors segment must be a
-	// multiple of it.
+	// unit returns a number of bytes that must divide the size of every vectors
+	// segment.
 	unit func(m *Manifest) uint64
 	// fits reports whether the records of m can fill this number of units.
 	fits func(m *Manifest, units uint64) bool
@@ -64,8 +64,8 @@ type schemeSpec struct {
 	// searches lists the valid values of Params.Search, the default first. It
 	// is {0} if the scheme offers no choice.
 	searches []Search
-	// hints reports whether there is one hints segment per vectors segment, in
-	// the same order.
+	// hints reports whether each vectors segment has a hints segment (for
+	// decrypting replies), in the same order.
 	hints bool
 	// segments maps the extra segments of this scheme to their sizes in bytes.
 	segments map[SegmentKind]uint64
@@ -101,8 +101,8 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
 	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
-		// The unit is one word. The size of a group of records depends on
-		// parameters that this package cannot read.
+		// The unit is one 64-bit word. The size of a group of records depends
+		// on parameters that this package cannot read.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,
@@ -161,12 +161,14 @@ const (
 	// over all trees (see kdforest.ByRank). It is the most accurate forest
 	// search and leaks no more than SearchDepthFirst.
 	SearchByRank Search = 1
-	// SearchBestBin continues at the nearest unvisited node of any tree, as
-	// FLANN does. It leaks more than SearchDepthFirst: a plane vector in the
-	// request lets the cloud compare the distances of nodes.
+	// SearchBestBin continues at the nearest unvisited node of any tree, as the
+	// library FLANN does. It leaks more than SearchDepthFirst: a plane vector
+	// in the request (PlaneRequest) lets the cloud compare the distances of
+	// nodes.
 	SearchBestBin Search = 2
 	// SearchIVF scores the encrypted centroids of an inverted file and scans
-	// the nearest cells. The request carries no order ciphertexts.
+	// the nearest cells. The request carries no order ciphertexts
+	// (OrderCiphertext).
 	SearchIVF Search = 3
 )
 
@@ -177,7 +179,7 @@ func (s Search) String() string { return searches.String(s) }
 func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrInput) }
 
 // Params are the parameters of one search. They travel in the clear, except for
-// schemes sealed and local, which use only L and hide it from the cloud.
+// schemes "sealed" and "local", which use only L and hide it from the cloud.
 type Params struct {
 	// Scheme must be one that the index can serve. An index serves its own
 	// scheme. An index of scheme "cpar" or "ivf" also serves "capia", and an

@@ -24,8 +24,8 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return parseHex(d[:], text, "a digest")
 }
 
-// parseHex decodes the lower-case hexadecimal digits in text into id. On
-// failure it leaves id unchanged.
+// parseHex decodes the lower-case hexadecimal digits in `text` into `id`. On
+// failure it leaves `id` unchanged.
 func parseHex(id, text []byte, what string) error {
 	got := make([]byte, len(id))
 	n, err := hex.Decode(got, text[:min(len(text), 2*len(id))])
@@ -53,7 +53,7 @@ const (
 	SegmentVectors SegmentKind = 1
 	// SegmentKeywords holds a block of Manifest.KeywordBytes per record. In an
 	// index that can be updated, it instead holds pages of KeywordPageRecords
-	// records each. The last such segment has KeywordTailBytes.
+	// records each. The last keywords segment has KeywordTailBytes bytes.
 	SegmentKeywords SegmentKind = 2
 	// SegmentForest holds the field and the order ciphertext of each splitting
 	// plane. After the planes it holds the trees.
@@ -68,7 +68,8 @@ const (
 	// Manifest.Dim words.
 	SegmentCentroids SegmentKind = 6
 	// SegmentLedger holds the owner's encrypted ledger, which authenticates the
-	// other segments of one generation of the index. The cloud only stores it.
+	// other segments of one generation (version) of the index. The cloud only
+	// stores it.
 	SegmentLedger SegmentKind = 7
 	// SegmentParams holds the public constants of scheme "sealed".
 	SegmentParams SegmentKind = 8
@@ -77,11 +78,12 @@ const (
 	// order. The cloud only stores it.
 	SegmentHints SegmentKind = 9
 	// SegmentProfile holds the encrypted profile (the conversion from features
-	// to vectors) and keyword list of the collection. It is large, and updates
-	// leave it unchanged.
+	// to vectors) and keyword list of the collection. Updates leave this large
+	// segment unchanged.
 	SegmentProfile SegmentKind = 10
 	// SegmentIdentities holds the encrypted identities of the photos of
-	// consecutive records. Each has IdentityBytes. Only updates read them.
+	// consecutive records. Each identity has IdentityBytes bytes. Only updates
+	// read them.
 	SegmentIdentities SegmentKind = 11
 	// SegmentCells holds the encrypted assignment of records to the hidden
 	// cells of scheme "sealed". Updates leave it unchanged.
@@ -116,7 +118,7 @@ const (
 var keywordBudgets = []int{8, 16, 31}
 
 // KeywordBudgets lists the permitted average numbers of keywords per record of
-// a page, in ascending order. The last fits any collection.
+// a page, in ascending order. The last budget fits any collection.
 func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
 
 // KeywordPageBytes returns the length of an encrypted page: a nonce, a one-byte

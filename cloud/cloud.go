@@ -31,8 +31,8 @@ func New(data string, o store.Options) (*Cloud, error) {
 // Over returns a Cloud for the indexes of b. Closing the Cloud closes b.
 func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
-// Load loads an active index unless it is loaded already. It calls function turn
-// before loading, which may wait, and done afterwards.
+// Load loads an active index unless it is loaded already. Before loading, it
+// calls `turn`, which may wait. Afterwards it calls `done`.
 func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error {
 	if c.Loaded(k) {
 		return nil
@@ -81,7 +81,7 @@ func (c *Cloud) annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 }
 
 // AnnotateShard answers requests to shard p of one generation of index k.
-// Parameter version is the digest of that generation's manifest.
+// `version` is the digest of that generation's manifest.
 func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
 	h, err := c.GetShard(ctx, k, version, p, manifest)
 	if err != nil {

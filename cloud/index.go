@@ -21,7 +21,7 @@ type scheme struct {
 	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
 	// join merges the replies of all shards, in order.
 	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
-	// work returns the number of records scored for a reply and the bytes read.
+	// work implements the function Work.
 	work func(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64)
 	// replyBytes bounds the memory of a reply, excluding a fixed overhead.
 	replyBytes func(m *cpar.Manifest, q *cpar.Request) int64
@@ -117,7 +117,8 @@ func ReplyBytes(m *cpar.Manifest, requests []*cpar.Request) (sum int64) {
 	return sum
 }
 
-// Answers reports whether r has the index and the encoding of q.
+// Answers reports whether r belongs to the index of q and has the form, opaque
+// or not, that the scheme of q requires.
 func Answers(r *cpar.Reply, q *cpar.Request) bool {
 	return r.Index == q.Index && (r.Opaque != nil) == q.Params.Scheme.Opaque()
 }
@@ -178,8 +179,8 @@ func annotateScored(ctx context.Context, x *score.Index, workers int, requests [
 	return replies, nil
 }
 
-// checkSchemes returns an error unless parameter answered contains the scheme of
-// every request. Parameter index describes the index in the error.
+// checkSchemes returns an error unless the schemes of all requests are in
+// `answered`. The text `index` describes the index in the error.
 func checkSchemes(requests []*cpar.Request, index string, answered ...cpar.Scheme) error {
 	for i, q := range requests {
 		if slices.Contains(answered, q.Params.Scheme) {

@@ -42,8 +42,8 @@ type Client struct {
 	retryDelay time.Duration
 
 	mu sync.Mutex // guards opaque
-	// opaque[id] bounds the bytes of an opaque reply from index id. The bound
-	// is computed from the manifest.
+	// opaque[id] bounds the bytes of an opaque reply (scheme "sealed") from
+	// index id. The bound is computed from the manifest.
 	opaque map[cpar.IndexID]int64
 }
 
@@ -207,8 +207,8 @@ type Stats struct {
 }
 
 // Annotate sends a request and returns the reply. It checks that the reply
-// belongs to the index, and that its matches are distinct and not more than
-// requested.
+// belongs to the index, and that the reply's matches are distinct and no more
+// than requested.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, limit, err := c.encode(ctx, q)

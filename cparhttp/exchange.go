@@ -33,9 +33,9 @@ type call struct {
 	limit        int64       // maximum size of the response
 	patience     time.Duration
 	attempts     *int
-	// answered, if set, receives the header of a success.
+	// answered, if set, receives the header of a successful response.
 	answered func(http.Header)
-	// take, if set, reads a success as a stream.
+	// take, if set, reads a successful response as a stream.
 	take func(r io.Reader) error
 }
 
@@ -89,8 +89,8 @@ type later struct {
 
 func (l *later) Unwrap() error { return l.error }
 
-// attempt makes the call once. Result again reports that the connection failed,
-// so that a retry may help.
+// attempt makes the call once. Result `again` reports that the connection
+// failed, so that a retry may help.
 func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -113,7 +113,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	}
 	req.URL.RawQuery = k.query.Encode()
 	maps.Copy(req.Header, k.header)
-	// Otherwise a transport could unpack a small response into a large one.
+	// Forbid compression, because a transport could unpack a small response
+	// into a large one.
 	req.Header.Set("Accept-Encoding", "identity")
 	if k.want != "" {
 		req.Header.Set("Accept", k.want+", "+TypeProblem)

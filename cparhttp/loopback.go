@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// IsLoopback reports whether host, without a port, is localhost or a loopback
+// IsLoopback reports whether `host`, without a port, is localhost or a loopback
 // address.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)

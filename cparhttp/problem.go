@@ -26,9 +26,9 @@ const (
 	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
 	CodeTooLarge     = "too_large"    // a body over its limit
 	CodeExists       = "exists"       // another blob has the name
-	CodeChanged      = "changed"      // the blob to be replaced is another one
+	CodeChanged      = "changed"      // the blob to be replaced is not the expected blob
 	CodeRange        = "range"        // the blob lacks the requested bytes
-	CodeUnauthorized = "unauthorized" // no known token, or too many wrong ones
+	CodeUnauthorized = "unauthorized" // no known token, or too many wrong tokens
 	CodeScope        = "scope"        // the token lacks the scope
 	CodeForbidden    = "forbidden"    // from a browser, or under another host's name
 	CodeBusy         = "busy"         // timed out while waiting
@@ -80,8 +80,9 @@ var ErrNotFound = errors.New("the cloud does not have it")
 // also wrap cpar.ErrCloud, because requests for all other photos would fail too.
 var ErrToken = errors.New("the cloud does not accept the token")
 
-// ErrExists means that another blob has the name, and ErrChanged that the blob
-// to be replaced is another one. They are wrapped with cpar.ErrInput.
+// ErrExists means that another blob has the name. ErrChanged means that the
+// blob to be replaced is not the expected blob. They are wrapped with
+// cpar.ErrInput.
 var (
 	ErrExists  = errors.New("another blob has this name")
 	ErrChanged = errors.New("the stored blob is another one")

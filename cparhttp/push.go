@@ -10,10 +10,10 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Push sends the index in folder to the server and activates it. It skips
-// segments that the server has. If progress is not nil, Push calls it with the
-// number of bytes on the server and in total. The calls never overlap but may
-// come from another goroutine.
+// Push sends the index in `folder` to the server and activates it. It skips
+// segments that the server has. If `progress` is not nil, Push calls it with
+// the number of bytes on the server and in total. The calls never overlap but
+// may come from another goroutine.
 func (c *Client) Push(ctx context.Context, folder string, progress func(done, total int64)) (*cpar.Manifest, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 const silentAfter = 3 * time.Second
 
 // A silence measures the time since the server's last progress in one attempt,
-// and reports it with tell.
+// and reports the time with `tell`.
 type silence struct {
 	tell func(time.Duration)
 
 	mu    sync.Mutex
 	last  time.Time // last progress
-	told  bool      // whether tell was called after the last progress
+	told  bool      // whether `tell` was called after the last progress
 	ended bool
 }
 
 // listen calls Client.Silent every second while the server has been silent for
-// longer than silentAfter, until stop is called.
+// longer than silentAfter, until `stop` is called.
 func (c *Client) listen(ctx context.Context) (s *silence, stop func()) {
 	s = &silence{tell: c.Silent, last: time.Now()}
 	if s.tell == nil {
@@ -66,9 +66,9 @@ func (s *silence) heard() {
 	}
 }
 
-// end prevents further calls of tell. If clear is set, it first reports the end
-// of the silence. After an interrupt clear is not set, so that the last report
-// stays visible.
+// end prevents further calls of `tell`. If `clear` is set, it first reports the
+// end of the silence. After an interrupt, callers do not set `clear`, so that
+// the last report stays visible.
 func (s *silence) end(clear bool) {
 	if clear {
 		s.heard()

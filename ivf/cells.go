@@ -18,7 +18,6 @@ type Cells struct {
 // Len returns k, the number of cells.
 func (l *Cells) Len() int { return max(0, len(l.First)-1) }
 
-// Records returns n, the number of records.
 func (l *Cells) Records() int {
 	if len(l.First) == 0 {
 		return 0
@@ -28,8 +27,8 @@ func (l *Cells) Records() int {
 
 // Validate checks that untrusted cells are safe for Search: every record from 0
 // to Records−1 is in exactly one cell, and no cell is empty. It cannot check
-// that the records of a cell are neighbours. A wrong assignment makes Search
-// miss near records. Errors wrap kdforest.ErrCorrupt.
+// that the records of a cell are near each other. A wrong assignment makes
+// Search miss near records. Errors wrap kdforest.ErrCorrupt.
 func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: cells do not begin with record 0", kdforest.ErrCorrupt)

@@ -1,5 +1,5 @@
-// Package ivf searches an inverted file: records grouped into cells of
-// neighbours, each with a centroid. Vectors and centroids may be encrypted.
+// Package ivf searches an inverted file: records grouped into cells of nearby
+// records, each with a centroid. Vectors and centroids may be encrypted.
 //
 //	the owner, on plain values                the searcher, on any values
 //	photos ─▶ model/kmeans ─▶ Cells ────────▶ Cells.Search ─▶ L nearest
@@ -18,7 +18,7 @@
 // "Video Google" (2003). This package follows Jégou, Douze and Schmid, "Product
 // quantization for nearest neighbor search" (2011). The documentation of
 // packages model/kmeans and kdforest (the paper's forest) gives the recall of
-// both at equal numbers of visits.
+// inverted files and forests at equal numbers of visits.
 //
 // The searcher learns the size of each cell, the records that share a cell, and
 // the scores of all centroids, but no vectors.

@@ -10,11 +10,12 @@ import (
 )
 
 // Scorer computes the scores of rows (records or centroids) for one request. A
-// row's score must not change during a search. Search uses one goroutine.
+// row's score must not change during a search. Search calls a Scorer from one
+// goroutine.
 type Scorer interface {
 	// Run sets scores[i] to the score of row first+i. A smaller score is
-	// nearer. The caller owns and reuses the slice. Runs with different first
-	// and length must give a row the same score.
+	// nearer. The caller owns and reuses the slice. A row's score must not
+	// depend on `first` or on the length of `scores`.
 	Run(first uint32, scores []int64)
 }
 

@@ -29,7 +29,8 @@ type Builder struct {
 	Validation *rank.Validation
 }
 
-// PhotoOf returns the position of a record's photo among those given to Setup.
+// PhotoOf returns the position of a record's photo among the photos given to
+// Setup.
 func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[record].Photo }
 
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
@@ -123,7 +124,7 @@ func (b *Builder) Twin() (*Twin, error) {
 type Twin struct{ twin index.Twin }
 
 // Search performs the server's search on plaintext and passes visited nodes to
-// trace, which may be nil.
+// `trace`, which may be nil.
 func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	return t.twin.Search(pending.replyReader, trace)
 }

@@ -14,7 +14,6 @@ import (
 // choices holds the owner's decisions about the words of an index. The ledger
 // stores them, so that updates on any device obey them.
 type choices struct {
-	// people reports whether names of people count as keywords.
 	people bool
 	// vocabulary is applied to keywords, unless it is nil.
 	vocabulary *vocabulary.Vocabulary
@@ -75,7 +74,7 @@ func SetVocabulary(ctx context.Context, key *Key, folder string, v *vocabulary.V
 }
 
 // UndoVocabulary restores the vocabulary that preceded the last change. A
-// second call restores the change.
+// second call restores the changed vocabulary.
 func UndoVocabulary(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "restoring the vocabulary of the index", o, func(u *updater) error {
 		return u.setVocabulary(ctx, u.owner.ledger.choices.former)

@@ -111,7 +111,8 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 // "learned" finds better keywords than colours and textures do.
 const enoughToLearn = 100
 
-// enoughToProject is the corresponding number for a projection of embeddings.
+// enoughToProject is the corresponding minimum for profile "network", which
+// projects embeddings.
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: "network" if all
@@ -138,8 +139,8 @@ func SuitedProfile(images []Photo) profile.Kind {
 }
 
 // distinguished reports whether at least five photos have a keyword that at
-// least five others lack. Otherwise one fold of a cross-validation might hold
-// all such photos.
+// least five others lack. With fewer, one fold of a cross-validation might
+// hold all these photos.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}

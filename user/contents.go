@@ -23,20 +23,19 @@ type Memo interface {
 	Put(kind string, name, value []byte) error
 }
 
-// ContentOptions control how ReadContents computes content digests.
 type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
 	// Memo, if not nil, caches content digests by path, size and modification
 	// time.
 	Memo Memo
-	// ReadOnly prevents writes to Memo.
+	// ReadOnly, if set, prevents writes to Memo.
 	ReadOnly bool
 	Progress Progress
 }
 
-// ReadContents computes content digests without decoding. listed[i] describes
-// read[i], the i-th readable item.
+// ReadContents computes content digests without decoding. Element listed[i]
+// describes read[i], the i-th readable item.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
@@ -63,8 +62,8 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	return listed, read, skipped, err
 }
 
-// usable returns the positions of the usable items and the names of the others.
-// If strict is set, it returns an error for the first unusable item.
+// usable returns the positions of the usable items and the names of the
+// others. If `strict` is set, it returns an error for the first unusable item.
 func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipped []Skipped, err error) {
 	for i, err := range errs {
 		switch {
@@ -122,8 +121,8 @@ func (opt ContentOptions) name(path string) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(info.ModTime().UnixNano()))
 }
 
-// ReadFeatures extracts the features of photos. The result is nil for photos
-// that cannot be used.
+// ReadFeatures extracts the features of photos. Its result is nil for unusable
+// photos.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
 	photos, _, skipped, err := extract(ctx, items, opt)
 	if err != nil {
@@ -132,8 +131,8 @@ func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) (
 	return Features(photos), skipped, nil
 }
 
-// extract extracts the features of photos and returns the positions of those
-// that can be used.
+// extract extracts the features of photos and returns the positions of usable
+// photos.
 func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) (photos []Photo, used []int, skipped []Skipped, err error) {
 	how := feature.Options{
 		Cache:    opt.Cache,

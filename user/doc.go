@@ -8,8 +8,8 @@
 //	neighbours       ─▶ Owner.Rank ─▶ keywords, best first
 //	photos, folder   ─▶ Add, Remove, Sync, Compact ─▶ the next generation of the index
 //
-// The room user/ (a group of packages) contains only code that handles keys,
-// the plaintext of an index, or the owner's local state. Photos are read in
+// The room (group of packages) user/ contains only code that handles keys, the
+// plaintext of an index, or the owner's local state. Photos are read in
 // photo/, encoded in encoder/, and turned into vectors and rankings in model/.
 // No package of this room may be linked into cloud/. TestWall in
 // internal/testing/policy enforces that.

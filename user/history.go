@@ -22,11 +22,11 @@ const (
 	maxAncestors = 1 << 16
 	// minAncestors is the padded length of a short history. Longer histories
 	// are padded to minAncestors times a power of two. Padding hides the exact
-	// number of updates from a server that has not seen them.
+	// number of updates from a server that has not seen the updates.
 	minAncestors = 16
 )
 
-// Has reports whether parameter state is the digest of the ancestor `distance`
+// Has reports whether `state` is the digest of the ancestor `distance`
 // generations back.
 func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
 	if distance < 1 || distance > uint64(len(h)/ancestorBytes) {
@@ -35,14 +35,14 @@ func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
 	return bytes.Equal(h[(distance-1)*ancestorBytes:distance*ancestorBytes], state[:ancestorBytes])
 }
 
-// after returns the history of the next generation. state is the digest of the
-// current generation.
+// after returns the history of the next generation. Parameter `state` is the
+// digest of the current generation.
 func (h History) after(state [sha256.Size]byte) History {
 	return slices.Concat(state[:ancestorBytes], h[:min(len(h), (maxAncestors-1)*ancestorBytes)])
 }
 
-// padding returns the number of zeros that extend size bytes to room·2ⁿ bytes
-// for the smallest n ≥ 0.
+// padding returns the number of zeros that extend `size` bytes to room·2ⁿ
+// bytes, for the smallest sufficient n ≥ 0.
 func padding(size, room int) int {
 	for room < size {
 		room *= 2

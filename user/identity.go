@@ -56,9 +56,10 @@ const (
 	// identityChunk is the maximum number of identities in a segment.
 	identityChunk = 1 << 24
 	// All segments except the last, the tail, hold a multiple of identityTail
-	// identities. Adding photos rewrites the tail. If this fills the tail, the
-	// segment before it is rewritten too, unless it holds at least
-	// identityRecent identities. This keeps the number of segments small.
+	// identities. Adding photos rewrites the tail. If the tail becomes full,
+	// the segment before it is rewritten too, unless that segment holds at
+	// least identityRecent identities. The number of segments thus stays
+	// small.
 	identityTail, identityRecent = 256, 2 * 256
 )
 
@@ -118,7 +119,7 @@ func sealIdentities(x *index.Index, first int, list []identity) []byte {
 		plain = append(plain, id[:]...)
 	}
 	d := index.NewDigest()
-	index.Add(d, []int64{int64(first)}) // the binding contains first, and one nonce must not serve two bindings
+	index.Add(d, []int64{int64(first)}) // the binding contains `first`, and one nonce must not serve two bindings
 	index.Add(d, plain)
 	nonce := seed.New(x.Fresh("identities", d.Sum()))
 	return aead.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))

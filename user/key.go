@@ -40,7 +40,6 @@ func (k *Key) LocalStore(dir string, limit int64) (*localstore.Store, error) {
 	return localstore.Open(dir, k.secret.Derive("vault"), limit)
 }
 
-// Album returns the secret of the key's album.
 func (k *Key) Album() seed.Secret { return k.secret.Derive("album") }
 
 func (k *Key) Policy() Policy { return k.allows }

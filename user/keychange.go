@@ -8,7 +8,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// changeKeyFile opens a key file, applies work, and replaces the file
+// changeKeyFile opens a key file, applies `work`, and replaces the file
 // atomically. The seed stays the same. Copies of the file keep their
 // passphrases.
 func changeKeyFile(path string, how Unlock, work func(f *keyFile) error) (*Key, error) {
@@ -33,7 +33,7 @@ func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 // a file that was not encrypted.
 func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (*Key, error) {
 	if f, err := Slots(path); err == nil && len(f) > 0 {
-		how.Identity = nil // only a passphrase shows which slot to change
+		how.Identity = nil // only a passphrase determines the slot to change
 	}
 	return changeKeyFile(path, how, func(f *keyFile) error {
 		if f.slots != nil {
@@ -130,10 +130,10 @@ func (f *keyFile) makeSlots() (err error) {
 	return f.slots.add(FirstSlot, func() (string, error) { return f.passphrase, nil })
 }
 
-// Identity calls keep with the file's id and the identity (a private key) that
-// opens the file, to store them in a keyring. A file without slots is converted
-// to slots, because a keyring should not hold a passphrase that is used
-// elsewhere. The file is written only after keep succeeds.
+// Identity passes the file's id and the identity (a private key) that opens
+// the file to `keep`, which stores them in a keyring. A file without slots is
+// converted to slots, because a keyring should not hold a passphrase that is
+// used elsewhere. The file is written only after `keep` succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

@@ -21,7 +21,6 @@ const defaultScryptLogN, maxWork = 18, 22
 // lower it.
 var scryptLogN = defaultScryptLogN
 
-// errPassphrase reports a passphrase that does not open the file.
 var errPassphrase = hint.Add(fmt.Errorf("%w: the passphrase does not match", cpar.ErrKey), typeAgain)
 
 const typeAgain = "run the command again and type the passphrase of this key file, or name another file with --key"

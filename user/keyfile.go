@@ -21,8 +21,8 @@ import (
 
 // The lines of a key file start with one of these words. Other lines are
 // remarks, but an unknown word that starts with ourLines, in upper or lower
-// case, is rejected, because a later version may use it to forbid something. A
-// file without allowsLine allows DefaultPolicy.
+// case, is rejected, because a later version of CPAR may use the word to
+// forbid something. A file without allowsLine allows DefaultPolicy.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"
@@ -31,11 +31,11 @@ const (
 
 // Unlock controls how an encrypted key file is opened.
 type Unlock struct {
-	// Passphrase is called at most once, if Identity does not open the file.
+	// Passphrase is called, at most once, if Identity does not open the file.
 	Passphrase func() (string, error)
-	// Encrypted rejects a file that is not encrypted, as Slot does. Callers set
-	// it when the user gave a passphrase, because someone may have replaced the
-	// file.
+	// Encrypted, if set, rejects a file that is not encrypted. Slot does the
+	// same. Callers set it when the user gave a passphrase, because someone
+	// may have replaced the file.
 	Encrypted bool
 	// Slot names the slot that the passphrase belongs to. If it is "", all
 	// slots are tried, at about one second each.

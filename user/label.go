@@ -12,8 +12,8 @@ import (
 )
 
 // A Label is the part of the ledger that distinguishes an index from others of
-// the same key. It can be read under every scheme, even one that the key does
-// not allow.
+// the same key. It can be read even if the key does not allow the index's
+// scheme.
 type Label struct{ ledger *ledger }
 
 // ReadLabel decrypts the label of an index. It fetches only the ledger and
@@ -28,7 +28,6 @@ func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (Label, error) {
 
 func (l Label) ID() cpar.IndexID { return l.ledger.id }
 
-// Name returns the owner's name for the index, or "".
 func (l Label) Name() string { return l.ledger.name }
 
 // Origin returns the id for which the projection of vectors to integers was
@@ -39,11 +38,10 @@ func (l Label) Origin() cpar.IndexID { return l.ledger.origin }
 // Scheme returns the ledger's scheme, which the server cannot alter.
 func (l Label) Scheme() cpar.Scheme { return l.ledger.scheme }
 
-// Records returns the number of live records.
 func (l Label) Records() int { return l.ledger.live }
 
-// Generation returns the number of the generation. It starts at 1, and Compact
-// continues it.
+// Generation returns the number of the generation. Numbers start at 1 and
+// increase across Compact.
 func (l Label) Generation() uint64 { return l.ledger.generation }
 
 // Digest returns the digest of the whole ledger, or zero until the generation
@@ -51,7 +49,8 @@ func (l Label) Generation() uint64 { return l.ledger.generation }
 // numbers but different digests.
 func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
-// History returns the digests of the ancestors. Callers must not modify it.
+// History returns the digests of the ancestors. Callers must not modify the
+// result.
 func (l Label) History() History { return l.ledger.history }
 
 const maxNameBytes = 64

@@ -28,9 +28,8 @@ type ledger struct {
 	scheme cpar.Scheme
 	name   string
 	// records counts all records ever added.
-	records int
-	live    int // records not removed
-	// generation is the number of this generation.
+	records    int
+	live       int // records not removed
 	generation uint64
 	// begun is the first generation under this id. Every id has its own keys.
 	begun uint64
@@ -62,8 +61,7 @@ const (
 // little.
 const minWords = 4096
 
-// appendBinary appends the canonical encoding of l and the part that the scheme
-// own encodes.
+// appendBinary appends the canonical encoding of l and of the scheme `own`.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	le := binary.LittleEndian
 	b = appendHeader(b, ledgerKind, ledgerVersion, l.id)
@@ -224,10 +222,10 @@ func (l *ledger) after() *ledger {
 	return &next
 }
 
-// checkNonces rejects a generation in which the key of keywords, which encrypts
-// most, could have encrypted too many messages. The bound is (pages + 2 for the
-// tail) times the number of generations under this id. Copies restored from a
-// backup are not counted.
+// checkNonces rejects a generation in which the keyword key, which encrypts
+// more messages than other keys, could have encrypted too many. The bound is
+// (pages + 2 for the tail) times the number of generations under this id.
+// Copies restored from a backup are not counted.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

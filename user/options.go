@@ -156,7 +156,8 @@ func checkSealed(o *Options) error {
 	return checkBlock(o)
 }
 
-// MaxCells is the largest number of cells for which scores are always correct.
+// MaxCells is the largest number of cells (scheme sealed) for which scores are
+// always correct.
 const MaxCells = 8
 
 // checkBlock rejects a block width whose requests would exceed the server's

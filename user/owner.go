@@ -88,9 +88,9 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	return o, o.checkManifest(m)
 }
 
-// openLedger reads the ledger up to the scheme's part, where it leaves the
-// reader. It checks the manifest against the ledger before any other part of
-// the index is trusted.
+// openLedger reads the ledger up to the scheme's part, which the returned
+// reader reads next. It checks the manifest against the ledger before any
+// other part of the index is trusted.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {
@@ -136,8 +136,8 @@ func checked(m *cpar.Manifest, kind cpar.SegmentKind, fetch Fetch) ([]byte, erro
 	return b, err
 }
 
-// checkManifest rejects a manifest that does not match the ledger, which
-// happens if the server mixes generations.
+// checkManifest rejects a manifest that does not match the ledger, because the
+// server may mix generations.
 func (o *Owner) checkManifest(m *cpar.Manifest) error {
 	d := &o.manifest
 	switch {
@@ -160,7 +160,7 @@ func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 func (o *Owner) Projector() profile.Projector { return o.index.Projector }
 
 // Needs returns the segments of m that the owner must hold before annotating a
-// photo. They do not depend on the photo.
+// photo. These segments do not depend on the photo.
 func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
 	var out []cpar.Segment
 	for _, s := range m.Segments {
@@ -207,7 +207,8 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 }
 
 // SetEncoder sets the image network that the index was built with. It rejects
-// another network, and nil if the profile needs a network (ErrInput).
+// any other network. It also rejects nil if the profile needs a network. Both
+// errors are ErrInput.
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {

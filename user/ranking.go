@@ -15,8 +15,8 @@ type Ranking struct {
 	MaxKeywords int
 	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind
-	// Rare makes a calibrated ranker favour rare words. This raises precision
-	// and recall averaged over words.
+	// Rare makes a calibrated ranker favour rare keywords. This raises
+	// precision and recall averaged over keywords.
 	Rare bool
 	// MinProbability drops less probable keywords. It requires a calibrated
 	// ranker.
@@ -27,7 +27,6 @@ type Ranking struct {
 	Guess *rank.Guess
 }
 
-// Ranker returns the index's default ranker.
 func (o *Owner) Ranker() rank.Ranker { return *o.ranks.Load() }
 
 func (o *Owner) ranker(r Ranking) rank.Ranker {

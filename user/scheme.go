@@ -31,7 +31,7 @@ type scheme interface {
 	// there are no cells.
 	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
 	// Count returns the number of live records for each keyword, or nil if the
-	// owner does not hold the keywords. The ranker's own counts date from the
+	// owner does not hold the keywords. The counts in the ranker date from the
 	// build of the index.
 	Count() map[string]int
 }
@@ -53,10 +53,8 @@ type entry struct {
 	// schemes by default.
 	hides bool
 	check func(o *Options) error
-	// setUp begins an index.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
-	// open reads the scheme's part of the ledger.
-	open func(x *index.Index, r *wire.Reader) (scheme, error)
+	open  func(x *index.Index, r *wire.Reader) (scheme, error)
 	// updatable returns the rows of an opened index, or false if the index
 	// cannot be updated.
 	updatable func(s scheme) (*rows.Index, bool)

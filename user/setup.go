@@ -166,9 +166,9 @@ func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Pr
 	return out, nil
 }
 
-// calibrate returns the requested ranker. It tests on each photo's nearest
-// neighbours, which are unbiased unless the profile was learnt from keywords.
-// Such a profile brings its own ranker.
+// calibrate returns the requested ranker. It calibrates on each photo's
+// nearest neighbours, which are unbiased unless the profile was learnt from
+// keywords. A learnt profile brings its own ranker.
 func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Ranker, error) {
 	if fit.Profile.Kind().Ranker(b.opt.Ranker) != rank.KindCalibrated {
 		return rank.PaperRanker{}, nil

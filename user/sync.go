@@ -13,9 +13,9 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Distinct finds duplicates in a collection. first[i] is the position of the
-// first photo with the content of photo i. That photo receives the keywords of
-// all its duplicates, up to the limit of a record.
+// Distinct finds duplicates in a collection. Element first[i] is the position
+// of the first photo with the content of photo i. The first photo receives the
+// keywords of all its duplicates, up to a record's limit.
 func Distinct(photos []Photo) (keywords [][]string, first []int) {
 	keywords, first = make([][]string, len(photos)), make([]int, len(photos))
 	seen := map[[32]byte]int{}
@@ -39,7 +39,8 @@ type SyncOptions struct {
 	UpdateOptions
 	// RemoveMissing removes records of photos that are not in the collection.
 	RemoveMissing bool
-	// IncludePeople sets whether names of people count as keywords from now on.
+	// IncludePeople reports whether names of people count as keywords from now
+	// on.
 	IncludePeople bool
 	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
@@ -160,13 +161,12 @@ func (u *updater) remove(ctx context.Context, contents [][32]byte) error {
 	return u.change(ctx, c)
 }
 
-// A change describes the next generation of an index.
 type change struct {
 	add      []Photo
 	remove   []int            // record numbers
 	keywords map[int][]string // new keywords by record
-	name     string           // new name, "" to keep the old one
-	choices  *choices         // new choices, nil to keep the old ones
+	name     string           // new name, "" to keep the old name
+	choices  *choices         // new choices, nil to keep the old choices
 }
 
 func (u *updater) change(ctx context.Context, c change) error {
@@ -213,8 +213,8 @@ func (u *updater) change(ctx context.Context, c change) error {
 	})
 }
 
-// lay converts new photos to rows in random order and appends their keywords
-// and identities.
+// lay converts new photos to rows, in random order, and records the keywords
+// and identities of these photos.
 func (u *updater) lay(ctx context.Context, images []Photo) (added *rows.Rows, err error) {
 	shuffled := make([]Photo, len(images))
 	for i, from := range u.permutation(len(images)) {

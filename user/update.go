@@ -54,17 +54,17 @@ func Add(ctx context.Context, key *Key, folder string, images []Photo, progress 
 }
 
 // Remove removes the photos with these content digests from the index (scheme
-// sealed or local) in folder. Their vectors and keywords stay in the index,
-// encrypted, until Compact. The server does not learn which records were
-// removed. If no digest matches, nothing is written.
+// sealed or local) in folder. The vectors and keywords of removed photos stay
+// in the index, encrypted, until Compact. The server does not learn which
+// records were removed. If no digest matches, nothing is written.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "removing from index", o, func(u *updater) error { return u.remove(ctx, contents) })
 }
 
 // Compact replaces the index (scheme sealed or local) in folder by a new index
-// without removed records and unused words. It has a new id with new secrets,
-// but the same projection. The caller deletes the old id from the server
-// afterwards.
+// without removed records and unused words. The new index has a new id with
+// new secrets, but the same projection. The caller deletes the old id from the
+// server afterwards.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }
@@ -94,8 +94,7 @@ type updater struct {
 	done Update
 }
 
-// update locks a folder and calls the function work, which writes a new
-// generation.
+// update locks a folder and calls `work`, which writes a new generation.
 func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) error) (*Update, error) {
 	if _, err := indexdir.ReadManifest(folder); err != nil { // checked first because indexdir.Create would create the folder
 		return nil, err
@@ -177,12 +176,12 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// The variable stay lists the kinds of segments that an update keeps, except
+// The variable `stay` lists the kinds of segments that an update keeps, except
 // perhaps the last segment of a kind.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next generation: the altered ledger, the index made by
-// begin, and the identities of all records.
+// `begin`, and the identities of all records.
 func (u *updater) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {

@@ -13,11 +13,12 @@
 // time. A request that finds the queue full gets an OverloadError with an
 // estimate of when to retry.
 //
-// The queues are fair. The next grant goes to the tenant with the smallest use so
-// far. Within a tenant it goes to the class with the smallest use, either light
-// (single requests) or heavy (batches), and within a class to the first arrival.
-// golang.org/x/sync/semaphore serves callers in order of arrival, so 64 clients
-// of one tenant would delay another tenant's only client.
+// The queues are fair. The next grant goes to the tenant with the smallest use
+// so far. Within a tenant it goes to the class with the smallest use, either
+// light (single requests) or heavy (batches), and within a class to the first
+// arrival. Package golang.org/x/sync/semaphore instead serves callers in order
+// of arrival, so 64 clients of one tenant would delay another tenant's only
+// client.
 package admission
 
 import (
@@ -33,9 +34,9 @@ import (
 type Limits struct {
 	// Memory bounds the bytes of all bodies, decoded requests and replies. The
 	// default is 256 MB. A quarter is reserved for replies, because otherwise
-	// requests that hold memory for bodies could wait for each other's memory
-	// for replies. An eighth of this quarter is for answers to clients without
-	// a token. A sixteenth of Memory is only for small bodies.
+	// requests that hold memory for bodies could wait forever for memory for
+	// replies. An eighth of this quarter is for answers to clients without a
+	// token. A sixteenth of Memory is only for small bodies.
 	Memory int64
 	// Turns is the number of batches searched at once. The default is the
 	// number of cores.
@@ -118,7 +119,7 @@ func New(l Limits) *Gate {
 func (g *Gate) Limits() Limits { return g.limits }
 
 // AcquireBody takes n bytes of request memory for a small body. The caller may
-// call release several times.
+// call `release` several times.
 func (g *Gate) AcquireBody(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.bodies.take(ctx, tenant, Light, n)
 }
@@ -143,8 +144,8 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 }
 
 // QueueTurn queues for turns to search requests of the given total weight. In
-// each turn the caller may search requests of weight at most most. Ticket.Yield
-// queues for the next turn.
+// each turn the caller may search requests of total weight up to `most`.
+// Ticket.Yield queues for the next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }

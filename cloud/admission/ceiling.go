@@ -22,7 +22,7 @@ const (
 	quietAfter     = 15
 )
 
-// Ceiling keeps the process within its memory budget until end is called. It
+// Ceiling keeps the process within its memory budget until `end` is called. It
 // collects garbage early and returns memory to the system after a peak. Without
 // it, Go lets the heap grow to twice its live size, and an idle process keeps
 // the memory of a peak for minutes.
@@ -66,7 +66,7 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 
 // others estimates the part of the live heap that the Gate did not grant, such
 // as loaded indexes. Bodies released since the last garbage collection inflate
-// an estimate, so method sample returns the minimum of the last eight estimates.
+// an estimate, so `sample` returns the minimum of the last eight estimates.
 type others struct {
 	last   [8]int64 // estimates, one per collection
 	cycles uint64

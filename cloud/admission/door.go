@@ -46,10 +46,10 @@ type Visitor struct {
 }
 
 // Enter registers a connection as a stranger until Leave is called. If there
-// are too many strangers, Enter closes the oldest connection of the network with
-// the most strangers. If the new connection comes from such a network, Enter
-// returns nil instead. A stranger's connection is also closed if it shows no
-// token in time.
+// are too many strangers, Enter closes the oldest connection of the network
+// with the most strangers. If no other network has more strangers than the new
+// connection's, Enter instead returns nil. A stranger's connection is also
+// closed if it shows no token in time.
 func (d *Door) Enter(from netip.Prefix, close func()) *Visitor {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,7 @@ func (v *Visitor) Leave() {
 }
 
 // Answer reports whether an answer to a request without a token may be sent.
-// The answer counts as unread until done is called. The Visitor may be nil.
+// The answer counts as unread until `done` is called. The Visitor may be nil.
 func (v *Visitor) Answer() (done func(), ok bool) {
 	if v == nil {
 		return func() {}, true

@@ -25,16 +25,16 @@ const (
 	byTime                // the time that units are held, estimated until their release
 )
 
-// A queue grants units, such as bytes or turns, by start-time fair queueing. It
-// is fair among tenants, and among the classes of each tenant. The weight of a
-// ticket is the number of its requests.
+// A queue grants units, such as bytes or turns (permissions to compute), by
+// start-time fair queueing. It is fair among tenants, and among the classes of
+// each tenant. The weight of a ticket is the number of its requests.
 type queue struct {
 	what       string // error text if the queue is full
 	size       int64  // in units
 	charge     charge
 	maxWaiting int64 // maximum total weight of waiting tickets
 	wait       time.Duration
-	each       int64 // maximum units per tenant; 0 means its share if units are charged, otherwise no limit
+	each       int64 // maximum units per tenant. 0 means the tenant's share for charge byUnits, and no limit for byTime
 	reserve    int64 // further units, for light tickets only
 
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type queue struct {
 	waiting int64            // total weight of waiting tickets
 	flows   map[string]*flow // by tenant
 	clock   float64          // flow.spent of the tenant served last, before its grant
-	pace    float64          // recent average of the seconds for which units are held, per weight
+	pace    float64          // recent average of the seconds that a ticket holds its units, per weight
 	grants  uint64
 	shed    uint64 // tickets refused because the queue was full
 	expired uint64
@@ -64,8 +64,8 @@ type flow struct {
 	}
 }
 
-// A Ticket holds a position in a queue and, after the grant, its units. It
-// belongs to one goroutine, except for Grow.
+// A Ticket holds a position in a queue and, after the grant, its units. Except
+// for Grow, only one goroutine may call its methods.
 type Ticket struct {
 	q      *queue
 	tenant string
@@ -95,8 +95,8 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 	return &queue{what: what, size: size, charge: c, maxWaiting: l.Queue, wait: l.Wait, flows: map[string]*flow{}}
 }
 
-// share returns the part of n units that one tenant may hold. This is half, or
-// all on a server without tenants, where all requests have an empty tenant name.
+// share returns the part of n units that one tenant may hold: half, or all on a
+// server without tenants, where the tenant's name is empty.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n
@@ -233,9 +233,9 @@ func (q *queue) nextLight() (best *flow, first *Ticket) {
 	return best, first
 }
 
-// next returns the waiting tenant with the smallest use, and its class with the
-// smallest use. It skips tenants at their limits. Between equals, the earlier
-// arrival comes first.
+// next returns the waiting tenant with the smallest use (flow.spent), and its
+// class with the smallest use. It skips tenants at their limits. Between
+// equals, the earlier arrival comes first.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
@@ -338,7 +338,7 @@ func (t *Ticket) Done() {
 }
 
 // Yield ends the turn and queues the ticket at the front of its class. The
-// ticket's weight becomes parameter left.
+// ticket's weight becomes `left`.
 func (t *Ticket) Yield(left int64) {
 	q := t.q
 	q.mu.Lock()
@@ -373,8 +373,8 @@ func (q *queue) release(t *Ticket, f *flow) {
 	q.pace += (each - q.pace) / 16
 }
 
-// forget deletes the flow of an idle tenant unless its charges exceed the clock,
-// at which a new flow would start. Every 1,024 grants it checks all flows.
+// forget deletes an idle tenant's flow unless f.spent exceeds q.clock, the
+// value with which a new flow starts. Every 1,024 grants it checks all flows.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)

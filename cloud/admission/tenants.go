@@ -18,7 +18,7 @@ type Rate struct {
 }
 
 type tenants struct {
-	most int // maximum length of the map by
+	most int // maximum length of map `by`
 
 	mu      sync.Mutex
 	by      map[string]*tenant
@@ -33,9 +33,9 @@ type tenant struct {
 
 func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
 
-// Enter counts a request towards its tenant's rate. Until leave is called, the
-// request also counts towards the tenant's concurrency. The caller may call
-// leave several times. The error is an OverloadError.
+// Enter counts a request towards its tenant's rate. Until `leave` is called,
+// the request also counts towards the tenant's concurrency. The caller may call
+// `leave` several times. The error is an OverloadError.
 func (g *Gate) Enter(name string, r Rate) (leave func(), err error) {
 	if r.PerSecond == 0 && r.Concurrent == 0 {
 		return func() {}, nil

@@ -32,15 +32,15 @@ type Annotator interface {
 	// Annotate answers all requests, in order, or returns an error. If a request
 	// of a batch caused the error, the error contains the request's number.
 	Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
-	// Load loads an active index unless it is loaded. It calls function turn,
-	// which may wait, before reading and done afterwards.
+	// Load loads an active index unless it is loaded. Before reading, it calls
+	// `turn`, which may wait. Afterwards it calls `done`.
 	Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error
 	// ReplyBytes returns an upper bound on the memory of the decoded and
 	// encoded replies.
 	ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error)
 }
 
-// A Store keeps indexes. Every store.Store implements it.
+// Every store.Store implements Store.
 type Store interface {
 	List(ctx context.Context, tenant string) ([]store.Info, error)
 	Manifest(ctx context.Context, k store.IndexRef) ([]byte, error)

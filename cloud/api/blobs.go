@@ -18,7 +18,7 @@ import (
 	"cpar/cparhttp"
 )
 
-// AlbumPath and BlobPath are path parameters, exported like IndexPath.
+// AlbumPath and BlobPath are path parameters, exported for huma like IndexPath.
 type AlbumPath struct {
 	Album string `path:"album" pattern:"^[0-9a-f]{32}$" doc:"The album: 32 lower-case hexadecimal digits"`
 }
@@ -88,7 +88,7 @@ func (s *server) albums(ctx context.Context, _ *none) (*albumsOutput, error) {
 	}
 	out := &albumsOutput{cparhttp.AlbumList{Albums: []cparhttp.AlbumInfo{}}}
 	for _, x := range list {
-		if x.Blobs > 0 { // otherwise all of it is deleted
+		if x.Blobs > 0 { // otherwise all its blobs are deleted
 			out.Body.Albums = append(out.Body.Albums, cparhttp.AlbumInfo{Album: x.Album, Blobs: x.Blobs, Bytes: x.Bytes})
 		}
 	}
@@ -168,9 +168,9 @@ func (s *server) getBlob(ctx context.Context, in *getBlobInput) (*streamOutput, 
 	}}, nil
 }
 
-// parseRange returns the part of size bytes that a Range header names. A header
-// that names none, or several, is ignored, as RFC 9110 permits. The length is 0
-// or less if the blob has no such bytes.
+// parseRange returns the range that a Range header names in a blob of `size`
+// bytes. It ignores a header that names no range or several, as RFC 9110
+// permits. The length is 0 or less if the blob has no such bytes.
 func parseRange(header string, size int64) (from, length int64, part bool) {
 	span, ok := strings.CutPrefix(header, "bytes=")
 	first, last, found := strings.Cut(span, "-")
@@ -194,7 +194,7 @@ func parseRange(header string, size int64) (from, length int64, part bool) {
 func (s *server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
 	created, err := s.receiveBlob(ctx, in)
 	if !errors.Is(err, errBodyCut) {
-		in.drain(s.o.StallTimeout) // a blob that is there or refused is not read
+		in.drain(s.o.StallTimeout) // an existing or refused blob is not read
 	}
 	if created {
 		return &putBlobOutput{http.StatusCreated}, err

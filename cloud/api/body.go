@@ -30,8 +30,8 @@ const (
 	drainBytes  = 64 << 20
 )
 
-// A body gives a handler the request body as a stream. Otherwise huma would
-// read it into memory.
+// A body gives a handler the request body as a stream. Otherwise the framework
+// huma would read it into memory.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
@@ -49,9 +49,9 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream returns a reader that fails if the body is late by more than stall,
-// compared to a speed of least bytes per second. A fast body cannot save up more
-// time than stall for a later pause.
+// stream returns a reader that fails if the body is late by more than `stall`,
+// compared to a speed of `least` bytes per second. A fast body cannot save up
+// more time than `stall` for a later pause.
 func (b *body) stream(stall time.Duration, least int64) *stream {
 	now := time.Now()
 	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
@@ -83,10 +83,10 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads a body of at most limit bytes. For n bytes it acquires times·n
-// bytes of memory until the response is sent. For a small body it acquires them
-// at once. Otherwise it acquires them in steps as bytes arrive, because a client
-// may announce a large body and send it slowly.
+// readBody reads a body of at most `limit` bytes. For n bytes it acquires
+// `times`·n bytes of memory until the response is sent. For a small body it
+// acquires them at once. Otherwise it acquires them in steps as bytes arrive,
+// because a client may announce a large body and send it slowly.
 func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]byte, error) {
 	if b.length > limit {
 		return nil, tooLarge(limit)

@@ -27,8 +27,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		} else {
 			w.control.SetWriteDeadline(time.Time{}) // remove the deadline of the previous request
 		}
-		// Replace r, because the mux writes the pattern into the request that
-		// it receives.
+		// Assign to r, because the mux writes the pattern of the route into the
+		// request that it receives.
 		r = r.WithContext(context.WithValue(rec.NewContext(r.Context()), recorderKey{}, w))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}

@@ -18,8 +18,8 @@ import (
 
 type none struct{}
 
-// An IndexPath is the path parameter of an index. It is exported because huma
-// inspects only exported embedded structs.
+// An IndexPath is the path parameter of an index. It is exported because the
+// framework huma inspects only exported embedded structs.
 type IndexPath struct {
 	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The id of the index, with 32 lower-case hexadecimal digits"`
 }

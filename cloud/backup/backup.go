@@ -24,8 +24,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// Backup updates the backup in folder to. It copies the indexes of backend from
-// and the registry of tenants in folder data. With o.Prune it deletes indexes
+// Backup updates the backup in folder `to` with the indexes in backend `from`
+// and the registry of tenants in folder `data`. With o.Prune it deletes indexes
 // that the backend no longer has.
 func Backup(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
 	if err := apart(data, to); err != nil {
@@ -38,8 +38,9 @@ func Backup(ctx context.Context, from store.Backend, data, to string, o store.Co
 	return done, nil
 }
 
-// Restore copies the backup in folder from into the new folder data and checks
-// every digest. It succeeds without copying if data already equals the backup.
+// Restore copies the backup in folder `from` into the new folder `data` and
+// checks every digest. It succeeds without copying if `data` already equals the
+// backup.
 func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -81,9 +82,9 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 	return done, nil
 }
 
-// RestoreTo copies missing indexes into object storage, even while a server uses
-// the storage. If folder data is given and has no registry of tenants, RestoreTo
-// also copies the registry into this folder.
+// RestoreTo copies missing indexes into object storage, even while a server
+// uses the storage. If `data` names a folder without a registry of tenants,
+// RestoreTo also copies the registry into it.
 func RestoreTo(ctx context.Context, from string, to store.Backend, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -131,9 +132,9 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 	return done, registry(from, to, o.Prune)
 }
 
-// registry copies the registry of tenants unless it is damaged. If folder from
-// has no registry, the copy in folder to may be the last one. It is then removed
-// only if prune is set and no tenant has data.
+// registry copies the registry of tenants unless it is damaged. If folder
+// `from` has no registry, the copy in folder `to` may be the last copy. It is
+// then removed only if `prune` is set and no tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)
@@ -164,9 +165,9 @@ func apart(a, b string) error {
 	return nil
 }
 
-// equal reports whether folder data has exactly the indexes and the registry of
-// the backup. This is so if an earlier restore was killed after it had removed
-// its marker.
+// equal reports whether folder `data` has exactly the indexes and the registry
+// of the backup. This is so if an earlier restore was killed after it had
+// removed its marker.
 func equal(ctx context.Context, src store.Backend, from, data string, progress func(done, total int)) (store.Copied, bool) {
 	dst, err := store.OpenBeside(data)
 	if err != nil {
@@ -189,7 +190,7 @@ func equal(ctx context.Context, src store.Backend, from, data string, progress f
 	return done, err == nil && bytes.Equal(a, b) && (err1 == nil) == (err2 == nil)
 }
 
-// free returns an error if folder data has contents other than those of an
+// free returns an error if folder `data` has contents other than those of an
 // interrupted restore.
 func free(data string) error {
 	entries, err := os.ReadDir(data)

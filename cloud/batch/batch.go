@@ -5,10 +5,10 @@
 //
 // A turn is the permission to run one batch. If a turn is free, a request runs
 // at once and alone. Several requests that a client sends in one call are a
-// client batch. Each index has a queue for single requests and a queue for
-// client batches, and each queue runs one batch at a time. A client batch
-// heavier than MaxWeight is split, and other requests get turns in between. A
-// request gets the same reply as if it ran alone.
+// client batch. Each index has two queues, for single requests and for client
+// batches, and each queue runs one batch at a time. A client batch heavier than
+// MaxWeight is split, and other requests get turns in between. A request gets
+// the same reply as if it ran alone.
 package batch
 
 import (
@@ -29,13 +29,12 @@ type Options[K comparable, Q, R any] struct {
 	// RetryAlone reports whether err, an error of Run, may be due to a single
 	// call of Answer. If so, Run is repeated for each call separately.
 	RetryAlone func(err error) bool
-	// Weight returns the weight of a request.
-	Weight func(q Q) int64
+	Weight     func(q Q) int64
 	// MaxWeight bounds the weight of a batch. A heavier request runs alone.
 	MaxWeight int64
 }
 
-// A Runner answers requests. It is safe for concurrent use.
+// A Runner runs requests in batches. It is safe for concurrent use.
 type Runner[K comparable, Q, R any] struct {
 	gate *admission.Gate
 	o    Options[K, Q, R]
@@ -72,10 +71,10 @@ func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runn
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers all requests of a tenant to one index. Otherwise it returns an
-// error of Run, an admission.OverloadError, or the error of ctx. Even if ctx
-// ends, Answer waits until no goroutine reads the requests. If Run panics,
-// Answer panics with the same value.
+// Answer answers all of a tenant's requests to one index, or returns an error
+// of Run, an admission.OverloadError, or the error of ctx. Even if ctx ends,
+// Answer waits until no goroutine reads the requests. If Run panics, Answer
+// panics with the same value.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -152,8 +151,8 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 }
 
 // leave removes call m from the queue and discards the replies to its running
-// requests. If onlyIfUntaken is set, it keeps a call of which a batch has taken
-// requests. It reports whether the call was removed or is done.
+// requests. If `onlyIfUntaken` is set, leave keeps a call of which a batch has
+// taken requests. It reports whether the call was removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,7 +215,7 @@ type portion[Q, R any] struct {
 	answers  []R
 	err      error
 	panicked any
-	whole    bool // whether answers are for all requests of the call
+	whole    bool // whether `answers` covers all requests of the call
 }
 
 func (p *Runner[K, Q, R]) begin(l *queue[Q, R]) (ctx context.Context, parts []*portion[Q, R]) {
@@ -266,8 +265,8 @@ func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[
 	answers, panicked, err := p.execute(ctx, key, all)
 	if err != nil && p.o.RetryAlone(err) && (len(parts) > 1 || len(all) < len(parts[0].m.requests)) {
 		for _, t := range parts {
-			// Run the whole client batch again, so that errors contain the
-			// client's numbers of requests.
+			// Run the whole client batch again, so that errors number the
+			// requests as the client does.
 			t.answers, t.panicked, t.err = p.execute(ctx, key, t.m.requests)
 			t.whole = true
 		}

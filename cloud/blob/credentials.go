@@ -26,8 +26,8 @@ var credentialNames = []string{
 const maxCredentials = 64 << 10
 
 // Credentials returns a function for Options.Credential. It reads a file with
-// lines NAME=VALUE, like systemd's EnvironmentFile. If file is "", the function
-// reads environment variables.
+// lines NAME=VALUE, like systemd's EnvironmentFile. If `file` is "", the
+// function reads environment variables.
 func Credentials(file string) (func(name string) string, error) {
 	if file == "" {
 		return os.Getenv, nil

@@ -78,7 +78,7 @@ func (d *s3Driver) get(ctx context.Context, name string, from, to int64) (io.Rea
 }
 
 // sizeOfRange returns the total size in a Content-Range header such as "bytes
-// 5-9/20". The range must start at offset from.
+// 5-9/20". The range must start at offset `from`.
 func sizeOfRange(header string, from int64) (int64, error) {
 	span, total, ok := strings.Cut(header, "/")
 	size, err := strconv.ParseInt(total, 10, 64)

@@ -81,8 +81,8 @@ func (x *Operator) Drain(ctx context.Context, node string) error {
 }
 
 // Rebuild makes the pointers in JetStream match the active generations in
-// storage b and returns their number. It changes only wrong pointers, so it may
-// run at any time.
+// storage b and returns the number of active generations. It changes only wrong
+// pointers, so it may run at any time.
 func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err error) {
 	if err := x.pointers.wait(ctx); err != nil {
 		return 0, err

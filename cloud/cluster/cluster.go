@@ -1,6 +1,6 @@
 // Package cluster spreads a server over several machines. Routers take requests
-// from clients, and nodes hold shards of indexes in memory. A machine may be
-// both. Object storage holds all durable data.
+// from clients, and nodes hold shards (parts) of indexes in memory. A machine
+// may be both. Object storage holds all durable data.
 //
 //	client ─HTTPS─▶ router ─NATS─▶ node, node, … ─▶ replies of shards, joined ─▶ client
 //	                  │              │
@@ -9,9 +9,9 @@
 // Each node sends a heartbeat every two seconds. The set of live nodes
 // determines the nodes for each shard (package placement). If a node gets a
 // request for a shard that is not loaded, it refuses and starts to load the
-// shard. A pointer (an entry in NATS JetStream) names the active generation of
-// an index. It is set after the nodes have loaded the shards and the storage has
-// the manifest. Pointers can be rebuilt from the storage.
+// shard. A pointer (an entry in NATS JetStream) names the active generation
+// (version) of an index. It is set after the nodes have loaded the shards and
+// the storage has the manifest. Pointers can be rebuilt from the storage.
 //
 // A reply is always complete and from a single generation, because requests to
 // nodes contain the digest of the generation's manifest.
@@ -98,7 +98,7 @@ type Config struct {
 	Name string
 	// Rack is the same for machines that may fail together.
 	Rack string
-	// MinShardBytes is the constant of this name, or smaller in tests.
+	// MinShardBytes is the constant MinShardBytes, or a smaller value in tests.
 	MinShardBytes uint64
 	// Idle is the time for which an unused shard stays loaded (store.Options).
 	Idle time.Duration
@@ -153,10 +153,9 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	return nil
 }
 
-// answerWithin is the time to wait for heartbeats after asking for them.
 const answerWithin = 300 * time.Millisecond
 
-// hear also detects another machine with the same name.
+// hear records a heartbeat and detects another machine with the same name.
 func (m *Member) hear(b []byte) {
 	beat := m.members.hear(b, time.Now())
 	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {
@@ -171,7 +170,6 @@ func (m *Member) hear(b []byte) {
 	}
 }
 
-// seen returns Beat.Life of another machine with the same name, or 0.
 func (m *Member) seen() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -57,8 +57,8 @@ type line struct {
 
 const (
 	// pingEvery is the interval of pings. If a server has not answered for the
-	// duration silent, messages use other servers. The NATS library alone would
-	// take up to two seconds to notice.
+	// duration `silent`, messages use other servers. The NATS library alone
+	// would take up to two seconds to notice.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
@@ -274,7 +274,7 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	}
 }
 
-// serve answers queries to a node until stop is called. Function stop waits for
+// serve answers queries to a node until `stop` is called. `stop` waits for
 // running queries.
 func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
 	var subs []*nats.Subscription

@@ -199,8 +199,8 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 }
 
 // loadedBy asks the nodes that hold a slot to load a shard of the slot (a group
-// of shards, see package placement). Result cold reports whether a node has not
-// loaded the shard yet.
+// of shards, see package placement). Result `cold` reports whether a node has
+// not loaded the shard yet.
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {

@@ -12,14 +12,15 @@ import (
 	"cpar/cloud/store"
 )
 
-// pointers stores a pointer to the active generation of each index. All
-// machines see a new pointer at once.
+// pointers stores a pointer to the active generation (version) of each index.
+// All machines see a new pointer at once.
 type pointers interface {
-	// get returns the pointer of index k, or a zero pointer if there is none. If
-	// patient is set, it waits longer for the leading NATS server.
+	// get returns the pointer of index k, or a zero pointer if there is none.
+	// If `patient` is set, it waits longer for the leading NATS server.
 	get(ctx context.Context, k store.IndexRef, patient bool) (pointer, error)
-	// set replaces the pointer by next if its revision has not changed.
-	// Otherwise it returns errChanged. If next is zero, set removes the pointer.
+	// set replaces the pointer by `next` if the pointer still has this
+	// revision. Otherwise it returns errChanged. If `next` is zero, set removes
+	// the pointer.
 	set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error
 }
 
@@ -28,8 +29,8 @@ var errChanged = errors.New("it was changed concurrently")
 type pointer struct {
 	digest cpar.Digest // of the active manifest; zero if no generation is active
 	// changing means that an activation or deletion is running or was
-	// interrupted. Field digest still names the previous generation, which may
-	// be served until the client gets a response.
+	// interrupted. Field `digest` still names the previous generation, which
+	// may be served until the client gets a response.
 	changing bool
 	revision uint64
 	since    time.Time
@@ -78,7 +79,7 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 		v.forget(k)
 		return nil, err
 	}
-	// Repair the pointer. Its revision was read before the storage, so set
+	// Repair the pointer. Its revision was read before the storage, so `set`
 	// fails after a concurrent change.
 	if away == nil && (broken || !p.changing && p.digest != found) {
 		_ = v.pointers.set(ctx, k, pointer{digest: found}, p.revision)

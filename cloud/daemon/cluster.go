@@ -12,7 +12,7 @@ import (
 	"cpar/cloud/telemetry"
 )
 
-// join joins the cluster, if one is configured, until leave is called. It
+// join joins the cluster, if one is configured, until `leave` is called. It
 // returns the store and the annotator that serve requests. Both are nil on a
 // node, which serves no clients.
 func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {

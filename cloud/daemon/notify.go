@@ -12,8 +12,8 @@ import (
 	"cpar/cparhttp"
 )
 
-// tell notifies systemd of start, reload and stop until end is called. It also
-// reloads certificates on request and reports to systemd's watchdog.
+// tell notifies systemd of start, reload and stop until `end` is called. It
+// also reloads certificates on request and reports to systemd's watchdog.
 func (o Options) tell(ctx context.Context, server *listen.Server, handler http.Handler) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var steps sync.WaitGroup

@@ -1,7 +1,7 @@
 // Package inspect answers a request and reports everything that a server can
 // record about it.
 //
-//	body of a request ─▶ handler of package api over the same data folder ─▶ Report
+//	body of a request ─▶ handler of package api over the server's data folder ─▶ Report
 package inspect
 
 import (
@@ -29,8 +29,8 @@ import (
 	"cpar/internal/leakage"
 )
 
-// A Report lists what the server recorded about a request and what it could
-// record.
+// A Report lists what the server recorded about a request and what the server
+// could record.
 type Report struct {
 	Status  int    `json:"status"`
 	Index   string `json:"index"`
@@ -40,7 +40,7 @@ type Report struct {
 	// Log has the attributes of the request's log line at level debug with
 	// --log-clients.
 	Log []Attribute `json:"log"`
-	// Metrics has the metrics that changed.
+	// Metrics lists the changed metrics.
 	Metrics []telemetry.Change `json:"metrics"`
 	// Spans has the names of the stages in the request's trace.
 	Spans []string `json:"spans"`
@@ -55,7 +55,8 @@ type Report struct {
 type Attribute struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Only names the option that adds the attribute to the line, or is "".
+	// Only, if not empty, is the condition for the attribute, such as "with
+	// --log-clients".
 	Only string `json:"only,omitempty"`
 }
 
@@ -71,9 +72,9 @@ var besides = []string{
 
 const client = "(the client's address)"
 
-// Request answers the request in body from the data folder (parameter data). The
-// folder may be in use and stays unchanged. If several tenants have the index,
-// parameter owner selects one.
+// Request answers the request in `body` from the server's data folder, `data`.
+// A server may be using the folder, which stays unchanged. If several tenants
+// have the index, `owner` selects one.
 func Request(ctx context.Context, data, owner string, body []byte) (*Report, error) {
 	q, err := cpar.DecodeRequest(body)
 	if err != nil {

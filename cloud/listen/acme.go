@@ -98,7 +98,7 @@ func modern(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// issue requests missing certificates until done is closed. Pauses after
+// issue requests missing certificates until `done` is closed. Pauses after
 // failures grow. Package autocert renews certificates a month before they
 // expire.
 func (i *issuer) issue(done <-chan struct{}) {
@@ -147,8 +147,8 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate returns the certificate for the server name in hello. If hello has
-// no name, it returns the certificate of the first domain.
+// certificate returns the certificate for the server name in `hello`. If
+// `hello` has no name, it returns the certificate of the first domain.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {

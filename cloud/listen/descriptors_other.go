@@ -2,5 +2,5 @@
 
 package listen
 
-// Descriptors returns the limit of open files, or 0 if it is unknown.
+// Descriptors returns 0, because the limit is unknown.
 func Descriptors() int { return 0 }

@@ -47,10 +47,10 @@ type Options struct {
 	InsecureHTTP bool
 	// Hosts lists names of this server besides those in its certificate.
 	Hosts []string
-	// MaxConnections bounds open connections. Further connections wait. A
-	// client network (tenant.ClientNetwork) may have a quarter of the
-	// connections. Its further connections are closed. The default is
-	// DefaultConnections, or half of the file descriptors if that is less.
+	// MaxConnections bounds open connections. Further connections wait. One
+	// client network (tenant.ClientNetwork) may have a quarter of them, and its
+	// further connections are closed. The default is DefaultConnections, or
+	// half of the file descriptors if that is less.
 	MaxConnections int
 	// Door limits TLS connections whose clients have shown no token. Nil means
 	// no limit.
@@ -66,7 +66,7 @@ type Options struct {
 	ConnState func(net.Conn, http.ConnState)
 }
 
-// A Server listens at an address, and serves after Serve is called.
+// A Server listens at an address.
 type Server struct {
 	o         Options
 	listener  *listener

@@ -55,7 +55,7 @@ func (o Options) Check() error {
 
 func (o Options) hasTLS() bool { return o.Cert != "" || len(o.ACME.Domains) > 0 }
 
-// allows enforces the policy on addresses. Parameter beyond reports whether
+// allows enforces the policy on addresses. Parameter `beyond` reports whether
 // other machines can reach the server. Such a server must require tokens and
 // protect them with TLS.
 func (o Options) allows(beyond bool, address string) error {

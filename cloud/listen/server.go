@@ -52,8 +52,8 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve answers requests until ctx is done. Then running requests have at most
-// the duration grace to finish.
+// Serve answers requests until ctx is done. Then running requests have the
+// duration `grace` to finish.
 func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Duration) error {
 	defer s.Close()
 	s.http.Handler = handler

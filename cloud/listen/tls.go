@@ -22,8 +22,7 @@ import (
 // every change.
 const pollTime = 30 * time.Second
 
-// expirySoon is the remaining lifetime at which the log warns of the expiry of a
-// certificate.
+// expirySoon is a certificate's remaining lifetime at which the log warns.
 const expirySoon = 14 * 24 * time.Hour
 
 type tlsReloader struct {

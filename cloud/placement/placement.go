@@ -1,4 +1,5 @@
-// Package placement assigns shards to the nodes of a cluster.
+// Package placement assigns shards (parts of indexes) to the nodes of a
+// cluster.
 //
 //	tenant, index, number of a shard ─BLAKE2b─▶ slot, one of 131,072
 //	slot, nodes ─rendezvous─▶ nodes, best first; the first R hold the slot
@@ -83,7 +84,7 @@ func (m *Map) Nodes(s Slot, n int) []int {
 				best, most = i, w
 			}
 		}
-		if oneRack = best < 0; !oneRack { // oneRack is set if all nodes share the rack of the first
+		if oneRack = best < 0; !oneRack { // oneRack is set if all nodes share the rack of the first node
 			out = append(out, best)
 		}
 	}
@@ -107,8 +108,8 @@ func mix(x uint64) uint64 {
 }
 
 // Candidates returns the nodes to ask for a slot, in order. First come the
-// slot's holders according to map stay (nodes that are not leaving), then its
-// holders according to map all. The next two nodes of stay come last, because
+// slot's holders according to `stay` (the nodes that are not leaving), then its
+// holders according to `all`. The next two nodes in `stay` come last, because
 // they may have held the slot before other nodes joined.
 func Candidates(stay, all *Map, s Slot, holders int) []string {
 	var out []string

@@ -14,7 +14,7 @@ import (
 )
 
 // albumsDir is the folder of all tenants' albums, beside the tenants' indexes,
-// so that listing one does not list the other.
+// so that listing indexes does not list albums.
 const albumsDir = "albums/"
 
 // Albums implements store.Backend.

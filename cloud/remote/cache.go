@@ -17,7 +17,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CacheName is the name of the cache's folder in a data folder.
+// CacheName names the cache's folder in a data folder.
 const CacheName = "cache"
 
 const (
@@ -183,7 +183,8 @@ type pins struct {
 }
 
 // pin reserves space for all segments of m and protects them from eviction. It
-// does so at once, because two half-loaded indexes could wait for each other.
+// reserves all space at once, because otherwise two half-loaded indexes could
+// wait for each other.
 func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 	p := &pins{cache: c, key: k, want: map[cpar.Digest]cpar.Segment{}}
 	c.mu.Lock()

@@ -31,9 +31,9 @@ type cacheFile struct {
 	pinned   bool // whether pin has reserved the space
 }
 
-// create creates a file and reserves size bytes of the cache. Bytes beyond size
-// reserve space as they arrive. A negative size means that the segment is pinned,
-// so pin has already reserved its space.
+// create creates a file and reserves `size` bytes of the cache. Further bytes
+// reserve space as they arrive. A negative size means that the segment is
+// pinned, so pin has already reserved its space.
 func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: size < 0}
 	if !f.pinned {

@@ -64,9 +64,9 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// gate is held shared by activations and exclusively by removals of
-	// segments. Otherwise a segment could disappear before the activation that
-	// needs it commits.
+	// Activations hold `gate` shared, and removals of segments hold it
+	// exclusively. Otherwise a segment could disappear before the activation
+	// that needs it commits.
 	gate sync.RWMutex
 
 	probe  sync.Mutex
@@ -126,7 +126,7 @@ func (s *Store) Stats() Stats {
 }
 
 // Reach returns nil if the last request to the storage succeeded. Otherwise it
-// sends a request and returns its error.
+// sends a request and returns the request's error.
 func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil
@@ -250,8 +250,8 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress returns the store in the bucket at an address. Parameter
-// credentials names a file with credentials. If it is "", they are read from
+// OpenAddress returns the store in the bucket at an address. `credentials`
+// names a file with credentials. If `credentials` is "", OpenAddress reads
 // environment variables.
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)

@@ -45,9 +45,9 @@ func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
-// commit writes b as the next version. It tries again if a concurrent writer was
-// faster. It calls prepare with the current objects before each attempt. If
-// prepare returns errDone, commit writes nothing.
+// commit writes b as the next version. It tries again if a concurrent writer
+// was faster. It calls `prepare` with the current objects before each attempt.
+// If `prepare` returns errDone, commit writes nothing.
 func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
 	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
@@ -76,9 +76,9 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 
 var errDone = errors.New("nothing is left to do")
 
-// checkConditionalWrites refuses a storage that ignores the condition not to
-// overwrite an object. In such a storage, one of two concurrent activations
-// would be lost. The storage is tested once per process.
+// checkConditionalWrites refuses a storage that overwrites an object although
+// the request forbids this. In such a storage, one of two concurrent
+// activations would be lost. The storage is tested once per process.
 func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	s.probe.Lock()
 	defer s.probe.Unlock()

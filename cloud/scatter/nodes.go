@@ -15,7 +15,6 @@ type NodeLoad struct {
 	slow map[string]time.Time // the time until which a node counts as slow
 }
 
-// slowFor is the time for which a node counts as slow.
 const slowFor = 2 * time.Second
 
 // MarkSlow records that a node has not answered within the hedging delay and
@@ -41,8 +40,8 @@ func (b *NodeLoad) Add(node string, n int) {
 	}
 }
 
-// Order sorts the nodes that hold a shard by outstanding requests. Slow nodes
-// come last. The holders are the first elements of places. The other elements
+// Order sorts the nodes that hold a shard (the first `holders` elements of
+// `places`) by outstanding requests, with slow nodes last. The other elements
 // keep their positions.
 func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	b.mu.Lock()
@@ -97,8 +96,7 @@ func (r *Latencies) Spent(hedges int) {
 	r.spare -= float64(hedges)
 }
 
-// Hedge returns the hedging delay, or the constant never if the allowance is
-// used up.
+// Hedge returns the hedging delay, or `never` if the allowance is used up.
 func (r *Latencies) Hedge() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

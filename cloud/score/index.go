@@ -5,9 +5,10 @@
 //	C(V) of a record, request vector t      ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
 //	C(H) of a plane, request's plane vector ─▶ r_p·(V_s[f] − split), signed, exact
 //
-// C(V) and C(H) are ciphertexts, and t encrypts the request's vector V_s. Dis is
-// the distance between V_s and the record, F a public constant, and ε a random
-// disturbance of the record. The plane splits field f at the value split.
+// C(V) and C(H) are ciphertexts, and t encrypts the request's vector V_s. Dis
+// is the distance between V_s and the record, F is a public constant, and ε is
+// a random disturbance of the record. The plane splits field f at the value
+// `split`.
 //
 // The offset r of the index and the factors r_s and r_p of the request are
 // secrets of the owner. Scores of one request preserve the order of distances,
@@ -48,13 +49,13 @@ type Index struct {
 	// field f.
 	firstCut []uint32
 	// Ballots returns the trees in the form that a search by rank reads. The
-	// first call builds it.
+	// first call converts the trees.
 	Ballots func() *kdforest.Ballots
 }
 
-// Load prepares an index for search. Parameter segments holds the bytes of all
-// segments in the order of the manifest. The caller has verified their digests.
-// Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. `segments` holds the bytes of all segments
+// in the order of the manifest. The caller has verified their digests. Errors
+// wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }

@@ -50,7 +50,6 @@ func NewBatch(spaces []*Space) *Batch {
 // is the number of requests.
 func (p *Batch) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
-// Centroids is Run for the centroids of cells.
 func (p *Batch) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }

@@ -22,8 +22,8 @@ import (
 type Space struct {
 	index *Index
 	q     *cpar.Request
-	// planeScore caches Distance+1 for each plane. A value of 0 is not computed
-	// yet. Most values are needed often, because nodes share planes.
+	// planeScore caches Distance+1 for each plane. 0 means not computed yet.
+	// Nodes share planes, so most values are needed often.
 	planeScore []uint64
 	fields     []kdforest.Field // set by the first call of Fields
 	touched    atomic.Uint64
@@ -111,16 +111,17 @@ func (s *Space) touch(t *table, rows int) {
 
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request is left of a plane. It compares order
-// ciphertexts, as the paper does with OPE(V_s[s]) ≤ OPE(V[s]) (Algorithm 1,
-// line 7). Equal values are left, as in the build of the trees.
+// Left reports whether the request is left of a plane, on the side of smaller
+// values. It compares order ciphertexts, as the paper does with OPE(V_s[s]) ≤
+// OPE(V[s]) (Algorithm 1, line 7). Equal values are left, as when the trees
+// were built.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Fields returns, for every field, its planes and the number of planes with a
-// value below the request's.
+// Fields returns, for every field (dimension), its planes and the number of
+// planes with a value below the request's.
 func (s *Space) Fields() []kdforest.Field {
 	if len(s.fields) > 0 {
 		return s.fields
@@ -151,9 +152,9 @@ func (s *Space) Score(records []uint32, scores []int64) {
 }
 
 // Beyond reports whether all records beyond a plane are assumed to be farther
-// away than a record with score worst (the paper's type-2 comparison). Only 0.75
-// of the plane's distance counts, because a projected distance can be below the
-// L1 distance.
+// away than a record with score `worst` (the paper's type-2 comparison). Only
+// 0.75 of the plane's distance counts, because a projected distance can be
+// below the L1 distance.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	// Use 128 bits, so that the product cannot overflow.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)
@@ -172,7 +173,8 @@ func (s *Space) Beyond(plane uint32, worst int64) bool {
 }
 
 // Distance returns |r_p·(V_s[f] − split)|, the distance of the request from a
-// plane times r_p. The result is an exact integer.
+// plane, times the factor r_p (package comment). The result is an exact
+// integer.
 func (s *Space) Distance(plane uint32) float64 { return float64(s.planeDistance(plane)) }
 
 // Reach is never called, because a best-bin search does not prune.

@@ -94,8 +94,8 @@ func (t *table) add(rows []uint64) {
 	t.chunks = append(t.chunks, rows)
 }
 
-// close sets field per. It reports whether all chunks except the last have the
-// same size, so that one division finds any row.
+// close sets the field `per`. It reports whether all chunks except the last
+// have the same size, so that one division finds any row.
 func (t *table) close() bool {
 	if len(t.chunks) == 0 {
 		return true

@@ -8,8 +8,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// operandWords is the maximum number of words prepared per request at a time,
-// chosen so that the words of sixteen requests fit in the L2 cache.
+// operandWords is the maximum number of 64-bit words prepared per request at a
+// time, chosen so that the words of sixteen requests fit in the L2 cache.
 const operandWords = 2048
 
 type workspace struct {

@@ -26,7 +26,7 @@ func BatchSize() int64 {
 	return 4
 }
 
-// Evaluate multiplies every record by every request, on at most workers
+// Evaluate multiplies every record by every request, on at most `workers`
 // goroutines. It reads every group of records once for each sixteen requests.
 func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.Request) ([]*lattice.Reply, error) {
 	replies, words := make([]*lattice.Reply, len(requests)), make([][]uint64, len(requests))
@@ -53,7 +53,7 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 	return replies, nil
 }
 
-// evaluateSingly computes the replies' words for groups first to last−1,
+// evaluateSingly computes the replies' words for groups `first` to `last`−1,
 // request by request. It reads memory in four sequential streams, one per
 // quarter of the groups.
 func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {

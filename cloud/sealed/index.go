@@ -13,15 +13,15 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Load prepares an index for search. Parameter segments holds the bytes of all
-// segments in the order of the manifest. The caller has verified their digests
-// and keeps them in memory. Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. `segments` holds the bytes of all segments
+// in the order of the manifest. The caller has verified their digests and keeps
+// them in memory. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard prepares one shard (parameter some) like Load. Segments that the
-// shard does not need are nil.
+// LoadShard prepares one shard (`some`) like Load. Segments that the shard does
+// not need are nil.
 func LoadShard(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	if err := some.CheckSegments(m, segments); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 	return groups, nil
 }
 
-// Annotate answers all requests, in order, or returns an error. Parameter
-// workers is the number of goroutines. The value 0 means one per core.
+// Annotate answers all requests, in order, or returns an error. It runs
+// `workers` goroutines, or one per core if `workers` is 0.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	// Decode all requests first, because one bad request fails the batch.

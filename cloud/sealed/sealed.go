@@ -34,7 +34,7 @@ type Index struct {
 }
 
 // NewIndex returns an Index of the groups after checking that they belong to
-// index id. The first group has number first, which is above 0 if earlier
+// index id. The first group has number `first`, which is above 0 if earlier
 // groups are in other shards.
 func NewIndex(p lattice.Params, id cpar.IndexID, first int, groups []*lattice.Group) (*Index, error) {
 	roll, err := lattice.NewRoll(p, id, first)

@@ -19,7 +19,8 @@ func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, err
 // Annotate for requests[i]. Scans read each row from memory once for all
 // requests. Searches of the inverted file read each cell once for all requests
 // that visit it. Searches of the forest read the same rows at about the same
-// time. If a request is invalid, all fail, and the error contains its number.
+// time. If a request is invalid, all requests fail, and the error contains its
+// number.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {

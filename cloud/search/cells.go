@@ -16,7 +16,7 @@ import (
 
 // lists answers requests to the inverted file. Package ivf plans the visits
 // from the scores of centroids. Then all workers score the planned records in
-// memory order. They read each piece of a cell once for all requests that visit
+// memory order. Each piece of a cell is read once for all requests that visit
 // it.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)

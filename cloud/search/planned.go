@@ -96,8 +96,8 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 	})
 }
 
-// filterInShard returns the records that belong to this shard. Parameter records
-// is in ascending order.
+// filterInShard returns the part of `records` (in ascending order) that belongs
+// to this shard.
 func filterInShard(x *score.Index, records []uint32) []uint32 {
 	first, _ := slices.BinarySearch(records, x.First)
 	last, _ := slices.BinarySearch(records, x.Last)

@@ -30,9 +30,9 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 }
 
 // share divides n pieces of work among the workers and returns the replies.
-// Each worker receives at least minLen pieces. Function do pushes the hits of
-// pieces first to last−1, in any order, to its worker's queues. There is one
-// queue per request. visited[i] is the number of records scored for request i.
+// Each worker receives at least minLen pieces. Function `do` pushes the hits of
+// pieces `first` to `last`−1, in any order, to its worker's queues, one per
+// request. visited[i] is the number of records scored for request i.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
 	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {
@@ -74,7 +74,7 @@ func pause(ctx context.Context) error {
 
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
-// scanPart scores records first to last−1 and pushes them to each request's
+// scanPart scores records `first` to `last`−1 and pushes them to each request's
 // queue.
 func scanPart(ctx context.Context, run func(uint32, []int64), queues []*topk.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)

@@ -21,7 +21,7 @@ import (
 	"cpar/kdforest"
 )
 
-// Options configures how a search runs. It does not affect replies.
+// Options configures how a search runs.
 type Options struct {
 	// Workers is the number of goroutines that share a request or batch. The
 	// default is the number of cores. A forest search that prunes or is traced
@@ -44,7 +44,7 @@ func Annotate(x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	return Options{Workers: 1}.Annotate(context.Background(), x, q)
 }
 
-// AnnotateTraced answers q on one core and calls trace for every visit, in
+// AnnotateTraced answers q on one core and calls `trace` for every visit, in
 // order.
 func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit)) (*cpar.Reply, error) {
 	return Options{Workers: 1, Trace: trace}.Annotate(context.Background(), x, q)

@@ -35,9 +35,9 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 	return bytes
 }
 
-// Split divides an index into shards. Each has at least the given number of
-// bytes of vector segments, except the last. A single shard is the zero Range.
-// The result depends only on the arguments.
+// Split divides an index into shards. Each shard except the last has at least
+// `least` bytes of vector segments. A single shard is the zero Range. The
+// result depends only on the arguments.
 func Split(m *cpar.Manifest, least uint64) []Range {
 	var out []Range
 	first, sum := 0, uint64(0)
@@ -54,8 +54,8 @@ func Split(m *cpar.Manifest, least uint64) []Range {
 	return out
 }
 
-// CheckSegments validates m and p, and checks that parameter segments contains
-// every segment that p needs, in the order of m.
+// CheckSegments validates m and p, and checks that every segment that p needs
+// is in `segments`, in the order of m.
 func (p Range) CheckSegments(m *cpar.Manifest, segments [][]byte) error {
 	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
 		return err

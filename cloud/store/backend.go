@@ -31,8 +31,9 @@ type Backend interface {
 	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
 	// Read opens a segment and returns its size. The caller checks the bytes.
 	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
-	// Put stores a segment of size bytes (−1 if unknown) atomically and checks
-	// its digest. It replaces an existing segment. On failure it stores nothing.
+	// Put stores a segment of `size` bytes (−1 if unknown) atomically and
+	// checks its digest. It replaces an existing segment. On failure it stores
+	// nothing.
 	Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error
 	// Activate makes m the active manifest in one atomic, durable step if all
 	// its segments are stored. Otherwise the error wraps indexdir.ErrMissing or
@@ -44,7 +45,7 @@ type Backend interface {
 	// Delete removes an index. Readers see either all of it or none.
 	Delete(ctx context.Context, k IndexRef) error
 	// Sweep removes the remains of writes and deletions that were interrupted
-	// before the given time. If dry is set, it only counts them.
+	// before the given time. If `dry` is set, it only counts them.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
 	// Open reads the segments in manifest m, which need not be active, and
 	// checks every digest. A fault wraps an error of package indexdir.
@@ -70,8 +71,8 @@ func isFault(err error) bool {
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// verify reads a stored segment and returns its size. Unless pace is nil, it
-// calls pace before each read with the maximum length of the read.
+// verify reads a stored segment and returns its size. Unless `pace` is nil,
+// verify calls it before each read with the maximum length of the read.
 func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {

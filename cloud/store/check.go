@@ -12,8 +12,9 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CheckIndex reads an active index and returns the first fault. Unless pace is
-// nil, it is called before each read with the maximum length of the read.
+// CheckIndex reads an active index and returns the first fault. Unless `pace`
+// is nil, CheckIndex calls it before each read with the maximum length of the
+// read.
 func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {
@@ -51,7 +52,7 @@ func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, 
 	return nil
 }
 
-// Check reads all indexes of a backend and calls report for each index. The
+// Check reads all indexes of a backend and calls `report` for each index. The
 // backend may be in use.
 func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
 	keys, err := AllKeys(ctx, b)

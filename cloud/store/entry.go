@@ -98,8 +98,8 @@ func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	return &Handle[T]{open, func(fault error) { s.distrust(e.loadRef, open, fault) }}, nil
 }
 
-// swap makes next the index that Get returns. If next is nil, Get loads the
-// index again. The caller holds e.work.
+// swap sets the index that Get returns to `next`. If `next` is nil, Get loads
+// the index again. The caller holds e.work.
 func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

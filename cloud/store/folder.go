@@ -72,7 +72,7 @@ func OpenBeside(data string) (*Folder, error) {
 }
 
 // CheckOurs returns an error for a folder with files of other programs and no
-// indexes. Parameter ours lists further names that mark a folder as cpard's.
+// indexes. `ours` lists further names that mark a folder as cpard's.
 func CheckOurs(data string, ours ...string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {
@@ -187,7 +187,7 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the file gateName. The lock is exclusive if alone is set, and
+// gate locks the file gateName. The lock is exclusive if `alone` is set, and
 // otherwise shared. Without the lock, another process could remove a segment
 // before the activation that needs it commits.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {

@@ -61,7 +61,7 @@ func (f folderAlbums) write(tenant, name string, size int64, fill func(io.Writer
 }
 
 // prepare creates a folder. Before the first write of this process it syncs the
-// names of all folders above, because a killed process may not have.
+// names of all folders above, because a killed process may not have done so.
 func (f folderAlbums) prepare(folder string) error {
 	if err := durable.MkdirAll(f.fsys, folder, folderMode); err != nil {
 		return err

@@ -31,8 +31,9 @@ func (h *Handle[T]) Release() {
 	h.open = nil
 }
 
-// Reading calls f, which reads the index. If a memory map cannot be read, f
-// ends like a panic, the index is unloaded, and the error wraps ErrDamaged.
+// Reading calls f, which reads the index. If a memory map cannot be read,
+// Reading ends f as a panic would, unloads the index, and returns an error that
+// wraps ErrDamaged.
 func (h *Handle[T]) Reading(f func() error) error {
 	fault := error(nil)
 	err := catch(&fault, f)
@@ -61,9 +62,9 @@ func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
 	return s.get(ctx, loadRef{IndexRef: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
 }
 
-// GetShard returns shard p of the generation whose manifest has digest version.
-// Unlike Get, it does not record damage, because other machines may have an
-// intact copy.
+// GetShard returns shard p of the generation (version of the index) whose
+// manifest has the digest `version`. Unlike Get, it does not record damage,
+// because other machines may have an intact copy.
 func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	return s.get(ctx, loadRef{k, version, p}, manifest)
 }
@@ -105,7 +106,6 @@ func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Ma
 // Loaded reports whether Get returns without reading the index.
 func (s *Store[T]) Loaded(k IndexRef) bool { return s.loaded(loadRef{IndexRef: k}) }
 
-// ShardLoaded reports whether GetShard returns without reading the shard.
 func (s *Store[T]) ShardLoaded(k IndexRef, version cpar.Digest, p shard.Range) bool {
 	return s.loaded(loadRef{k, version, p})
 }

@@ -21,7 +21,7 @@ func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	return s.o.Memory
 }
 
-// evict unloads indexes while tooMuch returns true. It starts with the least
+// evict unloads indexes while `tooMuch` returns true. It starts with the least
 // recently used index and never unloads x. The caller holds mu.
 func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {
@@ -40,8 +40,8 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// oldest returns the least recently used loaded index except x, or nil. If own
-// is set, it considers only indexes of x's tenant. The caller holds mu.
+// oldest returns the least recently used loaded index except x, or nil. If
+// `own` is set, it considers only indexes of x's tenant. The caller holds mu.
 func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	for _, e := range s.entries {
 		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {

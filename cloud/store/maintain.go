@@ -12,7 +12,7 @@ import (
 const collectEvery = time.Hour
 
 // Maintain collects garbage now and every hour, unloads idle indexes, and
-// scrubs, until stop is called. Function stop waits for running work.
+// scrubs, until `stop` is called. `stop` waits for running work.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -26,8 +26,8 @@ type mapBudget struct {
 	by  map[string]int // by tenant
 }
 
-// take takes n maps for a tenant. A tenant with a name may hold half of all
-// maps. If ok is false, own reports whether the tenant's half is used up.
+// take reserves n maps for a tenant. A tenant with a name may hold half of all
+// maps. If `ok` is false, `own` reports whether the tenant's half is used up.
 func (c *mapBudget) take(tenant string, n int) (ok, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,9 +51,9 @@ func (c *mapBudget) give(tenant string, n int) {
 	}
 }
 
-// reserveMaps takes n maps for an index. If necessary, it unloads the least
-// recently used indexes. If the tenant's half of the maps is used up, it unloads
-// only indexes of this tenant.
+// reserveMaps reserves n maps for an index. If necessary, it unloads the least
+// recently used indexes. If the tenant's half of the maps is used up, it
+// unloads only indexes of this tenant.
 func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	if n > indexMaps {
 		err := fmt.Errorf("%w: %w: it has %d segments, and this cloud maps at most %d of one index", cpar.ErrInput, ErrTooLarge, n, indexMaps)

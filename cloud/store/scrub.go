@@ -100,8 +100,8 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 	}
 }
 
-// confirmFault checks again while the entry's lock prevents pushes, and records
-// the fault. Result again reports that the fault is gone, so that the caller
+// confirmFault checks a fault again while the entry's lock prevents pushes, and
+// records it. Result `again` reports that the fault is gone, so that the caller
 // should scrub the index again.
 func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)

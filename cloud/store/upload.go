@@ -95,7 +95,7 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 	return nil
 }
 
-// PutSegment stores a segment of size bytes (−1 if unknown) with digest d. It
+// PutSegment stores a segment of `size` bytes (−1 if unknown) with digest d. It
 // does not read r if the segment is already stored. On failure it stores
 // nothing.
 func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error {
@@ -116,7 +116,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	}
 	files, room := 1, limit
 	if before == spoilt {
-		files, room = 0, 0 // the damaged file counts already, so a tenant at its quota can repair an index
+		files, room = 0, 0 // the damaged file is already counted, so a tenant at its quota can repair an index
 	}
 	end, err := s.reserve(ctx, k, files, room)
 	if err != nil {
@@ -153,7 +153,8 @@ func tooLarge(d cpar.Digest, limit int64) error {
 }
 
 // PutManifest activates an index. It verifies and maps every segment, runs the
-// Loader, and stores the manifest. On failure the old generation stays active.
+// Loader, and stores the manifest. On failure the old generation (version)
+// stays active.
 func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error {
 	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error) {
 		if same && s.serves(e, b) {
@@ -165,16 +166,17 @@ func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error 
 }
 
 // PutManifestWithoutLoading activates an index that other machines load. It
-// calls function ready first. If this or the activation fails, the old
-// generation stays active.
+// first calls `ready`. If that call or the activation fails, the old generation
+// stays active.
 func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b []byte, ready func(m *cpar.Manifest) error) error {
 	return s.activate(ctx, k, b, func(_ *entry[T], _ bool, m *cpar.Manifest) (*loadedIndex[T], bool, error) {
 		return nil, false, ready(m)
 	})
 }
 
-// activate activates manifest b. It first calls prepare, whose parameter same
-// reports whether b is already active. It stops if prepare returns done.
+// activate activates manifest b. It first calls `prepare`, whose parameter
+// `same` reports whether b is already active. If `prepare` returns done,
+// activate stops.
 func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {

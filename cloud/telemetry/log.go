@@ -8,7 +8,7 @@ import (
 )
 
 // ServerLog returns the logger for messages of an http.Server, such as failed
-// handshakes, at level debug. Unless clients is set, it removes client
+// handshakes, at level debug. Unless `clients` is set, it removes client
 // addresses.
 func ServerLog(to *slog.Logger, clients bool) *log.Logger {
 	h := to.Handler()

@@ -139,7 +139,7 @@ func StorageCheck(reach func(context.Context) error) Check {
 	}}
 }
 
-// FreeSpaceCheck checks that at least need bytes are free on disk, so that
+// FreeSpaceCheck checks that at least `need` bytes are free on disk, so that
 // clients can push.
 func FreeSpaceCheck(data string, need int64) Check {
 	return Check{Name: "room", Run: func(context.Context) error {

@@ -40,13 +40,12 @@ func (m *Metrics) Series() (map[string]float64, error) {
 	return all, nil
 }
 
-// A Change is the increase of a series.
 type Change struct {
 	Series string  `json:"series"`
 	By     float64 `json:"by"`
 }
 
-// Changes returns the changes from before to after, ordered by name.
+// Changes returns the changes from `before` to `after`, ordered by name.
 func Changes(before, after map[string]float64) (all []Change) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if by := after[name] - before[name]; by != 0 {

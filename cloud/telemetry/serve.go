@@ -30,7 +30,7 @@ type Options struct {
 	Profile bool
 }
 
-// Open opens the listener. It returns nil if Listen is "".
+// Open opens the listener, or returns nil if Listen is "".
 func (o Options) Open() (net.Listener, error) {
 	if o.Listen == "" {
 		if o.Profile {

@@ -14,7 +14,7 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// poll calls put with current statistics at each collection.
+// poll calls `put` with current statistics at each collection.
 func poll[S any](m *Metrics, stats func() S, put func(sink, S)) {
 	m.addSource(func(s sink) { put(s, stats()) })
 }
@@ -143,7 +143,7 @@ func DamageCheck(stats func() store.Stats) Check {
 }
 
 // ScrubCheck checks that scrubbing (reading stored data to find damage) makes
-// progress within the duration still, including the wait for the next round.
+// progress within the duration `still`, including the wait for the next round.
 func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	var mu sync.Mutex
 	var last [2]uint64

@@ -47,7 +47,7 @@ const (
 )
 
 // NewTraces returns a Traces for a collector such as http://127.0.0.1:4318. It
-// returns nil if endpoint is "".
+// returns nil if `endpoint` is "".
 func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -220,8 +220,8 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace sends the traces of all requests to t until stop is called. It must be
-// called before the first request.
+// Trace sends the traces of all requests to t until `stop` is called. It must
+// be called before the first request.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

@@ -82,8 +82,8 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 	return made, err
 }
 
-// Rotate replaces a token. The old token expires after grace. The label may be
-// "" if the tenant has only one token.
+// Rotate replaces a token. The old token expires after the duration `grace`.
+// The label may be "" if the tenant has only one token.
 func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -125,8 +125,8 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 	return changed, err
 }
 
-// Remove removes a tenant but not its data. If label is not "", it removes only
-// the token with this label.
+// Remove removes a tenant but not its data. If `label` is not "", it removes
+// only the token with this label.
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {
@@ -207,7 +207,7 @@ func (f *file) known(name string) (*Tenant, error) {
 	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows all tenants")
 }
 
-// token returns the token with this label. If label is "", it returns the
+// token returns the token with this label. If `label` is "", it returns the
 // tenant's only token. It ignores rotated tokens.
 func (t *Tenant) token(label string) (*Token, error) {
 	var labels []string

@@ -33,8 +33,8 @@ func (g *GuessLimitError) Error() string {
 	return "too many wrong tokens came from this address, or from all addresses"
 }
 
-// recheck is the longest interval between checks of the file while requests
-// arrive. A server has applied a change after ReloadDelay.
+// recheck is the longest interval between checks of the registry's file while
+// requests arrive. A server applies a change within ReloadDelay.
 const (
 	recheck     = time.Second
 	ReloadDelay = recheck + 100*time.Millisecond
@@ -65,9 +65,9 @@ type grant struct {
 	principal Principal
 }
 
-// Open reads the registry of a data folder. Requests need a token if parameter
-// needed is set, or if the folder contains a registry (even without tenants) or
-// data of tenants.
+// Open reads the registry of a data folder. Requests need a token if `needed`
+// is set, or if the folder contains a registry (even without tenants) or data
+// of tenants.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	r.reload()
@@ -82,7 +82,7 @@ func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	return r, nil
 }
 
-// Folder is the name of the folder that contains the data of tenants, by id.
+// Folder names the folder with the data of tenants, by id.
 const Folder = "tenants"
 
 func (r *Registry) Needed() bool {
@@ -133,8 +133,8 @@ func (r *Registry) find(d cpar.Digest) (p Principal, found bool, damaged error) 
 }
 
 // shelf returns the map key of a digest, its first eight bytes. Comparing
-// digests takes constant time. The look-up in the map need not, because an
-// attacker cannot choose the digest of a guess.
+// digests takes constant time. The look-up in the map need not take constant
+// time, because an attacker cannot choose the digest of a guess.
 func shelf(d cpar.Digest) uint64 { return binary.BigEndian.Uint64(d[:]) }
 
 func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
@@ -146,8 +146,8 @@ func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
 	return p, found
 }
 
-// refresh reloads a changed file. Unless now is set, it checks at most once per
-// recheck. The caller holds mu.
+// refresh reloads a changed file. Unless `now` is set, it checks at most once
+// per `recheck`. The caller holds mu.
 func (r *Registry) refresh(now bool) {
 	t := r.now()
 	if !now && t.Sub(r.looked) < recheck && !t.Before(r.looked) {
@@ -227,8 +227,8 @@ func (r *Registry) Stats() Stats {
 
 // ClientNetwork returns the network for which guesses and connections are
 // counted. For IPv4 this is a single address. For IPv6 it is a network with a
-// prefix of 64 bits, which commonly belongs to one customer. The form of remote
-// is host:port.
+// prefix of 64 bits, which commonly belongs to one customer. `remote` has the
+// form host:port.
 func ClientNetwork(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {

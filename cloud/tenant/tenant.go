@@ -14,7 +14,7 @@
 //	annotate  list, manifest, segments (for indexes searched locally), annotate
 //	push      manifest, missing segments, upload, activate (also replaces an active index)
 //	delete    list, manifest and segments (to find an index by name), delete
-//	album     blobs of albums: put, get, list, delete (they stay recoverable)
+//	album     blobs of albums: put, get, list, delete (deleted blobs stay recoverable)
 //	admin     all of these, and storage use (GET /v1/usage)
 //
 // Every token may read its own scopes (GET /v1/token).

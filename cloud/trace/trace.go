@@ -61,7 +61,8 @@ type Outcome struct {
 	// Annotations is the number of annotation requests, all with this Scheme.
 	Scheme      cpar.Scheme
 	Annotations int
-	// Visited and Touched count records scored and bytes of the index read.
+	// Visited counts the records scored. Touched counts the bytes of the index
+	// read.
 	Visited, Touched uint64
 }
 
@@ -78,13 +79,12 @@ func from(ctx context.Context) *Request {
 	return new(Request)
 }
 
-// Enter starts a stage of the request in ctx, which leave ends.
+// Enter starts a stage of the request in ctx. Calling `leave` ends the stage.
 func Enter(ctx context.Context, s Stage) (leave func()) {
 	r, start := from(ctx), time.Now()
 	return func() { r.Add(s, start, time.Now()) }
 }
 
-// Add adds the time from start to end to a stage of the request in ctx.
 func Add(ctx context.Context, s Stage, start, end time.Time) { from(ctx).Add(s, start, end) }
 
 func (r *Request) Add(s Stage, start, end time.Time) {
@@ -113,7 +113,7 @@ func SetTenant(ctx context.Context, tenant string) {
 }
 
 // SetProblem records the code of the problem returned to the client. Result
-// instance identifies the request to the client and in the log.
+// `instance` identifies the request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.update(func(o *Outcome) { o.Code = code })

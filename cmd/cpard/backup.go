@@ -119,7 +119,7 @@ type copied struct {
 	tokens string
 }
 
-// withTokens sets tokens to data unless this folder already has a registry.
+// withTokens sets x.tokens to `data` unless that folder already has a registry.
 func (x copied) withTokens(data string) copied {
 	if _, err := os.Lstat(filepath.Join(data, tenant.FileName)); data != "" && errors.Is(err, fs.ErrNotExist) {
 		x.tokens = data

@@ -83,7 +83,7 @@ func errDamaged(damaged int, list []store.Info) error {
 	return fmt.Errorf("%w: %d of %s; their owners must push them again", cpar.ErrCorrupt, damaged, counted(list))
 }
 
-// counted returns the number of indexes and of albums in words.
+// counted formats the numbers of indexes and albums.
 func counted(list []store.Info) string {
 	albums := 0
 	for _, x := range list {

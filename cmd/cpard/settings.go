@@ -23,7 +23,7 @@ type options struct {
 	daemon.Options
 	level   slog.Level
 	jsonLog bool
-	// minShardBytes is Cluster.MinShardBytes as parsed from a size.
+	// minShardBytes is Cluster.MinShardBytes as parsed from the flag.
 	minShardBytes int64
 }
 
@@ -33,7 +33,7 @@ type setting struct {
 	name, what string
 	none       string // the default in words, or "" to show the default value
 	to         any    // a pointer to the value, or a pflag.Value
-	initial    any    // the default, if field to is a pointer
+	initial    any    // the default, if `to` is a pointer
 	completion
 }
 
@@ -140,8 +140,8 @@ func configPlaces() (out []string) {
 	return append(out, "/etc/cpard/cpard.toml")
 }
 
-// addFlags adds the flags of the settings in names, or of all settings if names
-// is empty.
+// addFlags adds the flags of the settings in `names`, or of all settings if
+// `names` is empty.
 func addFlags(c *cobra.Command, o *options, names ...string) {
 	for _, s := range o.settings() {
 		if len(names) == 0 || slices.Contains(names, s.name) {

@@ -67,7 +67,7 @@ Indexes in the data folder from before its first tenant belong to no tenant: pus
 	return c
 }
 
-// add adds the flags of all tenant commands. If writes is set, it also adds
+// add adds the flags of all tenant commands. If `writes` is set, it also adds
 // --dry-run.
 func (f *tenantFlags) add(c *cobra.Command, writes bool) {
 	addFlags(c, &f.o, "data", "store", "store-credentials")
@@ -130,8 +130,8 @@ func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// limit returns a flag that accepts a number above 0 or the word none. v parses
-// a number into *to. The word none sets *to to tenant.Unlimited.
+// limit returns a flag that accepts a number above 0 or "none". Parameter v
+// parses a number into *to. The word "none" stores tenant.Unlimited there.
 func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
 	set := func(s string) error {
 		if s == "none" {

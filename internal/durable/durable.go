@@ -20,7 +20,7 @@
 // unwritten pages as clean, and a second fsync would then succeed (Rebello et
 // al., USENIX ATC 2020).
 //
-// Every error wraps cpar.ErrStorage and hints at the available space.
+// Every error wraps cpar.ErrStorage, with the available space as a hint.
 package durable
 
 import (
@@ -81,7 +81,7 @@ func write(fsys FS, path string, data []byte, perm fs.FileMode, rename func(from
 }
 
 // Create starts a file in folder. The name of the temporary file begins with
-// what, a label that may differ from the name given to Commit.
+// the label `what`, which may differ from the name given to Commit.
 func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	temp := filepath.Join(folder, what+"-"+rand.Text()[:tempRandom]+tempSuffix)
 	f, err := fsys.Create(temp, perm)
@@ -113,12 +113,12 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Commit makes the file durable under name in its folder. If it returns an
+// Commit makes the file durable as `name` in its folder. If it returns an
 // error, there is no new file, as after Abort. The only exception is a failure
 // of the final fsync of the folder, after which the new file may exist.
 func (w *Writer) Commit(name string) error { return w.commit(name, w.fsys.Rename) }
 
-// CommitNew is Commit, but fails with fs.ErrExist if the name is used.
+// CommitNew is like Commit but fails with fs.ErrExist if the name is used.
 func (w *Writer) CommitNew(name string) error { return w.commit(name, w.fsys.RenameNew) }
 
 func (w *Writer) commit(name string, rename func(from, to string) error) error {
@@ -158,8 +158,8 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
-// IsTemp reports whether name has the form of a temporary file with one of the
-// labels whats.
+// IsTemp reports whether `name` has the form of a temporary file with a label
+// in `whats`.
 func IsTemp(name string, whats ...string) bool {
 	stem, isTemp := strings.CutSuffix(name, tempSuffix)
 	at := strings.LastIndexByte(stem, '-')
@@ -167,9 +167,9 @@ func IsTemp(name string, whats ...string) bool {
 		slices.Contains(whats, stem[:at])
 }
 
-// RemoveTemps removes temporary files that a killed process left in folder. It
-// removes a file if it has one of the labels whats and is older than age. The
-// caller must hold a lock on folder or pass an age longer than any write takes.
+// RemoveTemps removes temporary files that a killed process left in `folder`,
+// if they have a label in `whats` and are older than `age`. The caller must
+// hold a lock on the folder or pass an age longer than any write takes.
 func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

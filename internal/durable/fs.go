@@ -83,7 +83,8 @@ func renameNew(from, to string, rename, link func(from, to string) error) error 
 	return os.Rename(from, to)
 }
 
-// MkdirAll creates path and any missing parents, and syncs the parent of each.
+// MkdirAll creates `path` and any missing parents, and syncs the parent of
+// each.
 func MkdirAll(fsys FS, path string, perm fs.FileMode) error {
 	info, err := os.Stat(path)
 	switch {

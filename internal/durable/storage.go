@@ -16,8 +16,8 @@ import (
 var ErrTooManyFiles = errors.New("too many files are open")
 
 // StorageError wraps a file system failure as cpar.ErrStorage with a hint.
-// Parameter need is the number of bytes still to be written, or 0 if unknown. An
-// error that already wraps cpar.ErrStorage is returned unchanged.
+// `need` is the number of bytes still to be written, or 0 if unknown. An error
+// that already wraps cpar.ErrStorage is returned unchanged.
 func StorageError(doing, path string, need int64, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err

@@ -14,7 +14,8 @@
 // Activate renames the manifest into place when all segments that it names are
 // on disk. A process killed at any instant therefore leaves either the old or
 // the new index complete. Activate then removes segments that the new manifest
-// does not name. Readers that have mapped them keep them until Release.
+// does not name. Readers that have mapped such segments keep them until
+// Release.
 //
 // A reader takes no lock. Opening an index checks the size and SHA-256 of every
 // segment. Mapped bytes stay valid as long as no other program writes to the
@@ -60,11 +61,12 @@ var (
 	ErrDigest  = errors.New("its content does not match its digest")
 )
 
-// ErrNoIndex reports a folder without a manifest, wrapped with cpar.ErrInput.
+// ErrNoIndex reports a folder without a manifest. It is wrapped with
+// cpar.ErrInput.
 var ErrNoIndex = errors.New("no index here")
 
-// ErrLocked reports that another process writes to the folder, wrapped with
-// cpar.ErrStorage.
+// ErrLocked reports that another process writes to the folder. It is wrapped
+// with cpar.ErrStorage.
 var ErrLocked = errors.New("in use by another process")
 
 const rebuild = "build or push the index again"
@@ -80,7 +82,7 @@ func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
 }
 
 // openFile opens a segment and returns its size. It passes faults of the
-// segment through function fault.
+// segment through function `fault`.
 func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, int64, error) {
 	path := SegmentPath(folder, d)
 	f, info, err := openRegular(path)

@@ -44,7 +44,7 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// A region is memory of this process. Its method take returns consecutive parts.
+// A region is memory of this process. `take` returns consecutive parts.
 type region struct {
 	all  []byte
 	used int
@@ -74,8 +74,9 @@ func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *regi
 		return nil
 	}
 	log = log.With("index", m.ID.String(), "bytes", size)
-	// Check even for MemoryHuge, which the user asked for. With a copy that does
-	// not fit, the system would kill the process or swap its memory.
+	// Check the free memory even for MemoryHuge, which the user asked for. If
+	// the copy did not fit, the system would kill the process or swap its
+	// memory.
 	need := size
 	if memory == MemoryAuto {
 		need = 2 * size

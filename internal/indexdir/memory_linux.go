@@ -35,7 +35,7 @@ func Allocate(n uint64) ([]byte, func(), error) {
 // AvailableMemory returns the number of bytes that the process can allocate
 // without taking memory from other processes. This is the smaller of the
 // system's available memory and the unused part of the control group's limit.
-// Result known is false if the system does not report its available memory.
+// Result `known` is false if the system does not report its available memory.
 func AvailableMemory() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -32,15 +32,15 @@ type Index struct {
 	released func() // called after the last Release, if not nil
 }
 
-// Open maps the active index of folder and checks every byte.
+// Open maps the active index of `folder` and checks every byte.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
 // Open opens the index like the function Open and keeps the rows in the given
 // memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
-// open calls function between after reading the manifest and before reading the
-// segments.
+// open calls the function `between` once it has read the manifest, before it
+// reads the segments.
 func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
@@ -172,7 +172,8 @@ func checkDigest(f *os.File, s cpar.Segment) error {
 	return nil
 }
 
-// Fault wraps err, one of the faults of a segment, with the name of s.
+// Fault adds cpar.ErrCorrupt and the name of segment s to err (ErrMissing or
+// another fault).
 func Fault(s cpar.Segment, err error) error {
 	return hint.Add(fmt.Errorf("segment %v %.8v…: %w: %w", s.Kind, s.Digest, cpar.ErrCorrupt, err), rebuild)
 }
@@ -214,7 +215,7 @@ func (x *Index) Read(s cpar.Segment) ([]byte, error) {
 	return nil, Fault(s, ErrMissing)
 }
 
-// Retain adds a reference. The caller must hold one.
+// Retain adds a reference. The caller must hold a reference.
 func (x *Index) Retain() {
 	if x.refs.Add(1) <= 1 {
 		panic("indexdir: an index was retained after its last release")
@@ -233,7 +234,7 @@ func (x *Index) OnRelease(f func()) {
 	}
 }
 
-// Release drops a reference and unmaps after the last one.
+// Release drops a reference. With the last reference it unmaps the files.
 func (x *Index) Release() {
 	switch n := x.refs.Add(-1); {
 	case n < 0:

@@ -33,7 +33,7 @@ type Writer struct {
 	activating sync.Mutex
 }
 
-// Create creates folder if necessary, locks it and removes the remains of a
+// Create creates `folder` if necessary, locks it and removes the remains of a
 // killed process. It refuses a folder that holds anything except an index.
 func Create(folder string, o Options) (*Writer, error) {
 	o.FS = cmp.Or(o.FS, durable.OS)
@@ -177,7 +177,7 @@ func (w *Writer) AddSegment(kind cpar.SegmentKind) (*SegmentWriter, error) {
 	return w.add(kind, kind.String(), nil, 0)
 }
 
-// AddUpload starts a segment that must have digest want. Parameter size is the
+// AddUpload starts a segment that must have digest `want`. `size` is the
 // expected number of bytes, or −1 if unknown.
 func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error) {
 	return w.add(0, uploadLabel, &want, size)

@@ -17,9 +17,10 @@ type Hit struct {
 	Score  int64
 }
 
-// Before orders hits by (score, record). Algorithm 1 breaks ties by position in
-// the forest. The record number is the same in all trees and in a scan. A
-// search of all records (AP-100) must give the same result as a scan.
+// Before orders hits by (score, record). The paper's Algorithm 1 instead breaks
+// ties by position in the forest. Record numbers are the same in all trees and
+// in a scan, so a search of all records (AP-100) gives the same result as a
+// scan.
 func (h Hit) Before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
@@ -32,16 +33,16 @@ type Queue struct {
 	heap  []Hit
 }
 
-// NewQueue returns an empty queue of at most limit hits. Memory grows as hits
+// NewQueue returns an empty queue of at most `limit` hits. Memory grows as hits
 // arrive, so any limit is safe. At 0 or less, the queue keeps no hits.
 func NewQueue(limit int) *Queue { return &Queue{limit: limit} }
 
-// Full reports whether another hit would have to replace one.
+// Full reports whether a further hit can enter only by replacing another.
 func (q *Queue) Full() bool { return q.limit > 0 && len(q.heap) >= q.limit }
 
-// Worst returns the largest score in the queue. Once the queue is full, only
-// smaller scores can enter it. Worst panics on an empty queue, so check Full
-// first.
+// Worst returns the largest score in the queue. A full queue accepts only
+// smaller scores, or an equal score with a smaller record number. Worst panics
+// on an empty queue, so check Full first.
 func (q *Queue) Worst() int64 { return q.heap[0].Score }
 
 func (q *Queue) Push(h Hit) {

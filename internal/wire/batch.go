@@ -21,7 +21,7 @@ func AppendBatch(b []byte, items [][]byte) []byte {
 }
 
 // DecodeBatch decodes a batch of 1 to MaxBatch items. The items alias b. Errors
-// wrap kind.
+// wrap `kind`.
 func DecodeBatch(b []byte, kind error) ([][]byte, error) {
 	r := NewReader(b, kind)
 	n := r.Count(4, "items")

@@ -32,7 +32,7 @@ type Reader struct {
 	err  error
 }
 
-// NewReader returns a Reader of b whose errors wrap kind.
+// NewReader returns a Reader of b whose errors wrap `kind`.
 func NewReader(b []byte, kind error) *Reader { return &Reader{all: b, kind: kind} }
 
 // Bytes returns the next n bytes without copying them.
@@ -77,8 +77,8 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
-// Count reads a four-byte count of items of at least size bytes each. It fails
-// if the remaining input is too short for the items.
+// Count reads a four-byte count of items, each of at least `size` bytes. It
+// fails if the remaining input is too short for the items.
 func (r *Reader) Count(size int, what string) int {
 	n := int64(r.U32("count of " + what))
 	if r.err == nil && n*int64(size) > int64(len(r.all)-r.at) {
@@ -103,7 +103,7 @@ func (r *Reader) Words(n int, what string) []uint64 {
 	return v
 }
 
-// U16s reads a count, then the counted two-byte numbers.
+// U16s reads a count and as many two-byte numbers.
 func (r *Reader) U16s(what string) []uint16 {
 	v := make([]uint16, r.Count(2, what))
 	for i := range v {
@@ -121,13 +121,13 @@ func AppendU16s(b []byte, v []uint16) []byte {
 }
 
 // Encoded reads a length and a value of that length, and decodes the value into
-// parameter into.
-func (r *Reader) Encoded(what string, into encoding.BinaryUnmarshaler) error {
+// `target`.
+func (r *Reader) Encoded(what string, target encoding.BinaryUnmarshaler) error {
 	enc := r.Bytes(r.Count(1, "bytes of "+what), what)
 	if r.err != nil {
 		return r.err
 	}
-	return into.UnmarshalBinary(enc)
+	return target.UnmarshalBinary(enc)
 }
 
 func AppendEncoded(b []byte, m encoding.BinaryMarshaler) ([]byte, error) {
@@ -168,9 +168,9 @@ var littleEndian = func() bool {
 	return *(*byte)(unsafe.Pointer(&w)) == 1
 }()
 
-// View returns b as words, without copying if byte order and alignment allow.
-// len(b) must be a multiple of 8. The result must not be modified, because b
-// may be a read-only memory map.
+// View returns b as 64-bit words, without copying if byte order and alignment
+// allow. len(b) must be a multiple of 8. The result must not be modified,
+// because b may be a read-only memory map.
 func View(b []byte) []uint64 {
 	if len(b) == 0 {
 		return nil

@@ -29,8 +29,8 @@ import (
 type Access struct {
 	Cloud string
 	Token bearer.Token
-	// CA is a PEM file of authorities that may sign the cloud's certificate, or
-	// "" for the system's.
+	// CA is a PEM file of authorities that may sign the cloud's certificate,
+	// or "" for the system's authorities.
 	CA string
 	// Cert and Key are the PEM files of the client certificate.
 	Cert, Key string
@@ -63,7 +63,7 @@ func ReadToken(path string) (bearer.Token, error) {
 	return ParseToken(string(b), path)
 }
 
-// ParseToken parses a token. Parameter from names its source in errors.
+// ParseToken parses a token. Parameter `from` names its source in errors.
 func ParseToken(text, from string) (bearer.Token, error) {
 	t, err := bearer.Parse(strings.TrimSpace(text))
 	if err != nil {
@@ -85,7 +85,8 @@ func (a Access) Client() (*cparhttp.Client, error) {
 	return c, c.SetToken(a.Token)
 }
 
-// HTTP returns the HTTP client that Client uses. It sends no token.
+// HTTP returns the HTTP client that method Client uses. HTTP's client sends no
+// token.
 func (a Access) HTTP() (*http.Client, error) {
 	if a.CA == "" && a.Cert == "" && a.Key == "" {
 		return &http.Client{}, nil

@@ -9,14 +9,13 @@ import (
 
 const albumsFolder = "albums"
 
-// AlbumFolder returns the private folder for the state of a key's album.
 func (d *Device) AlbumFolder(key *user.Key) string {
 	return filepath.Join(d.State, albumsFolder, key.Fingerprint())
 }
 
-// SeeAlbum refuses a generation of the key's album that does not descend from the
-// newest one seen here, and records it otherwise. A generation without a digest
-// is only compared.
+// SeeAlbum refuses a generation of the key's album that does not descend from
+// the newest generation seen here. Otherwise it records the generation, unless
+// it has no digest.
 func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if m.Album != nil {
@@ -33,7 +32,7 @@ func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) er
 	})
 }
 
-// ForgetAlbum makes the device believe the next generation of the key's album.
+// ForgetAlbum makes the device accept any next generation of the key's album.
 func (d *Device) ForgetAlbum(key *user.Key) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error { m.Album = nil; return nil })
 }

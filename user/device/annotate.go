@@ -35,14 +35,13 @@ func File(path string) Photo {
 	}}
 }
 
-// Extracted returns a photo whose features are already known.
 func Extracted(name string, f *feature.Vectors) Photo {
 	return Photo{name, func(*user.Owner) (*feature.Vectors, error) { return f, nil }}
 }
 
 type AnnotateOptions struct {
 	// Params selects the search parameters. Nil selects Owner.DefaultParams.
-	// Params is called again if the index changes.
+	// Params is called again after each change of the index.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
 	// AllCells requests every cell (hidden group of records) of an index with
@@ -67,12 +66,12 @@ type Annotated struct {
 	Visited  uint32 // records scored
 	Touched  uint64 // bytes of ciphertext read to score them
 	Took     Took
-	// Pending is the owner's secret state of the request.
+	// Pending holds the owner's secrets for reading the reply.
 	Pending *user.Pending
 }
 
-// Took holds the duration of each step. Answer is the time for a batch, divided
-// by its number of requests.
+// Took holds the duration of each step. Field Answer is the time for a batch,
+// divided by its number of requests.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
 // Annotate turns photos into keywords:
@@ -81,7 +80,7 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 //	         device                        ║      cloud        ║   device
 //
 // If the cloud fails or ctx ends, Annotate returns an error and the results
-// obtained so far. Failures of single photos are in their results. No result is
+// obtained so far. Results report failures of single photos. No result is
 // reported before all requests are sent. Otherwise a user who stopped after a
 // rejected reply would reveal the rejection to the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
@@ -97,7 +96,7 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 }
 
 // maxPassed bounds the photos taken for one batch, in multiples of the batch
-// size, if most photos need no request.
+// size. Most of them may need no request.
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
@@ -189,11 +188,11 @@ func (x *Index) tries() int {
 }
 
 // reopenIfMoved opens the cloud's current generation if it differs from the
-// open generation. Result moved reports whether they differ.
+// open generation. Result `moved` reports whether the generations differ.
 func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	m, err := x.opener.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
-		// If the manifest cannot be fetched, the next request will fail.
+		// If the manifest is unavailable, the next request will fail too.
 		return false, nil
 	}
 	return true, x.openRetrying(ctx, x.Manifest.ID)
@@ -221,7 +220,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 		}
 	}
 	err := x.ask(ctx, asked)
-	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch
+	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch before its reply
 	all = slices.DeleteFunc(all, func(a *photoRequest) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
 	for _, a := range all {
 		for _, r := range a.rest {
@@ -234,7 +233,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 
 type photoRequest struct {
 	Annotated
-	in      *user.Owner   // for the generation that was requested
+	in      *user.Owner   // the owner of the generation that was requested
 	records uint32        // records in that generation
 	guess   *rank.Guess   // keywords guessed from the photo's own vector, or nil
 	request *cpar.Request // nil if nothing is sent
@@ -320,8 +319,8 @@ func (a *photoRequest) read(ranking user.Ranking) (err error) {
 // reads memory once per batch, and a batch takes one round trip.
 const batchPhotos = 16
 
-// manyRecords is the number of records scored per batch if every request scans
-// the whole index. Scoring takes about two seconds.
+// manyRecords limits the records scored per batch if every request scans the
+// whole index. Scoring them takes about two seconds.
 const manyRecords = 1_000_000
 
 // Batch returns the number of photos to request at once.

@@ -44,7 +44,6 @@ func (d *Device) HasJournals() bool {
 	return err == nil
 }
 
-// Features opens the feature cache in the local store.
 func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
 	v, err := d.LocalStore(key, limit)
 	if v == nil || err != nil {

@@ -1,7 +1,7 @@
 // Package device represents one of the owner's devices. It annotates photos and
 // remembers the index generations that the device has seen at clouds.
 //
-//	Key      key file ─▶ user.Key, restricted to the policy known here
+//	Key      key file ─▶ user.Key, restricted to the policy known to this device
 //	Open     cloud ─▶ Index: manifest, ledger, and segments held locally
 //	Annotate photos ─▶ requests ║─▶ replies ║─▶ keywords
 //	Push     folder ─▶ cloud, recorded as seen
@@ -94,7 +94,7 @@ func writeSmall(path string, b []byte) error {
 	return nil
 }
 
-// locked calls work while it holds the lock of the file at path.
+// locked calls `work` while it holds the lock of the file at `path`.
 func locked(path string, work func() error) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))

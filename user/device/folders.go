@@ -55,8 +55,8 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 		"name one of the folders")
 }
 
-// labelOf reads the label of the index in a folder. The index may have changed
-// since the folder was remembered.
+// labelOf reads the label of the index in a folder, because the index may have
+// changed since the folder was remembered.
 func labelOf(key *user.Key, folder string) (user.Label, error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {

@@ -42,7 +42,7 @@ var errForeign = fmt.Errorf("%w: the index was built with another key", cpar.Err
 func isForeign(err error) bool { return errors.Is(err, cpar.ErrKey) }
 
 // List returns the indexes of a cloud. Indexes that the key opens come first.
-// The other indexes state their Problem.
+// For other indexes, Problem is set.
 func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]ListedIndex, error) {
 	there, err := cloud.List(ctx)
 	if err != nil {
@@ -60,7 +60,8 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 	for _, s := range m.Seen {
 		known[s.ID] = true
 	}
-	// Read known indexes first, because a long list may exhaust the bounds.
+	// Read known indexes first, because a long list may exhaust the bounds on
+	// downloads.
 	slices.SortFunc(there, func(a, b cparhttp.IndexInfo) int {
 		if known[a.ID] != known[b.ID] {
 			if known[a.ID] {
@@ -160,9 +161,9 @@ func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	return out, nil
 }
 
-// Find returns the index at a cloud with the given name, which only the key can
-// read. It ignores the ids in except. It returns ErrInput unless exactly one
-// index matches.
+// Find returns the index at a cloud with the given name. Only the key can read
+// names. It ignores the ids in `except`. It returns ErrInput unless exactly
+// one index matches.
 func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (ListedIndex, error) {
 	if err := user.CheckName(name); err != nil {
 		return ListedIndex{}, err
@@ -179,9 +180,9 @@ func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name stri
 	return x, err
 }
 
-// Named returns the index in list with the given id or, if the id is zero, with
-// the given name. It returns false if no index matches and ErrInput if several
-// do.
+// Named returns the index in `list` with the given id or, if the id is zero,
+// with the given name. It returns false if no index matches, and ErrInput if
+// several match.
 func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x ListedIndex, ok bool, err error) {
 	var found []ListedIndex
 	for _, x := range list {
@@ -203,7 +204,7 @@ func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x List
 		"name one by its id")
 }
 
-// NoSuchIndex returns the error for a name or id that no index at a cloud has.
+// NoSuchIndex returns the error for a name or id without an index at a cloud.
 // Its hint lists the available indexes.
 func NoSuchIndex(url, name string, list []ListedIndex) error {
 	var there []string

@@ -17,7 +17,7 @@ var ErrOtherKey = errors.New("it holds another key than before")
 // ReadKey reads a key file and restricts the key to the schemes that both the
 // file and this device allow. The device stores the resulting policy, so an
 // older copy of the file never widens it. ReadKey rejects a file that held
-// another key before (cpar.ErrKey and ErrOtherKey).
+// another key earlier (cpar.ErrKey and ErrOtherKey).
 func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
 	key, err := user.ReadKeyFile(path, how)
 	if err == nil {
@@ -83,8 +83,8 @@ func (d *Device) NewKeyFile(path string) error {
 }
 
 // checkKeyFile compares the key in a file with the key that this device first
-// read there. Otherwise someone with write access to the folder could
-// substitute their own key.
+// read from the file. Someone with write access to the folder could have
+// substituted their own key.
 func (d *Device) checkKeyFile(path string, key *user.Key) error {
 	seen, err := d.keyFile(path)
 	if err != nil {

@@ -37,8 +37,8 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-// keepLabel stores the label of an index. If folder is "", it keeps the known
-// folder.
+// keepLabel stores the label of an index. If `folder` is "", it keeps the
+// known folder.
 func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest, folder string) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes(), Folder: folder}
 	l, err := d.labels(key)
@@ -67,10 +67,10 @@ const (
 	maxLabelBytes = 256 << 20
 )
 
-// A looking value fetches the ledgers of a cloud's indexes within these bounds.
+// A looking value fetches ledgers of a cloud's indexes within these bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers that the key does not open, or is nil.
+	// foreign, if not nil, remembers ledgers that the key does not open.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
@@ -117,7 +117,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 	return l, m, err
 }
 
-// foreignName identifies a ledger by its index and its bytes. If a cloud once
-// serves a foreign ledger under the id of the owner's index, the index is
-// therefore not hidden forever.
+// foreignName identifies a ledger by its index and its bytes. A cloud that
+// once serves a foreign ledger under the id of the owner's index therefore
+// cannot hide the index forever.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

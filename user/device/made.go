@@ -21,8 +21,7 @@ type made struct {
 	IndexGeneration
 	// Parent is the manifest digest of the previous generation, zero after a
 	// build.
-	Parent cpar.Digest `json:"parent"`
-	// History holds the digests of the ancestors.
+	Parent  cpar.Digest  `json:"parent"`
 	History user.History `json:"history,omitempty"`
 	// Before holds at most sixteen ancestors, as earlier versions of CPAR wrote
 	// them.
@@ -43,7 +42,7 @@ func (d *Device) madeFile(digest cpar.Digest) string {
 }
 
 // Made records that this device made the generation in a folder. Parameter
-// before is the previous generation, nil after a build. Without the record,
+// `before` is the previous generation, nil after a build. Without the record,
 // Push requires Force.
 func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error {
 	o, now, err := OpenFolder(key, folder)
@@ -82,8 +81,8 @@ func (d *Device) madeHere(digest cpar.Digest) (m made, ok bool, err error) {
 	return m, true, nil
 }
 
-// descends reports whether now equals old or was made here from it in any
-// number of steps. Both are manifest digests.
+// descends reports whether generation `now` equals generation `old` or was
+// made here from it, in any number of steps. Parameters are manifest digests.
 func (d *Device) descends(now, old cpar.Digest) (bool, error) {
 	for seen := map[cpar.Digest]bool{}; now != old; {
 		seen[now] = true

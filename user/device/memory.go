@@ -24,15 +24,14 @@ type memory struct {
 	// generations.
 	Seen map[string]IndexGeneration `json:"seen"`
 	// Cards maps origins to generations that a card named (see Card). Until a
-	// descendant has been opened, Seen keeps its entry, because a card of a
-	// fork must not hide the fork.
+	// descendant has been opened, Seen keeps its entry. Otherwise, a card from
+	// a fork of that entry would hide the fork.
 	Cards map[string]IndexGeneration `json:"cards,omitempty"`
-	// Deleted lists the origins of indexes that this device deleted. Seen keeps
-	// their generations, so that a cloud that kept an index cannot roll it
-	// back.
-	Deleted []cpar.IndexID `json:"deleted,omitempty"`
-	// Album is the newest generation of the key's album.
-	Album *IndexGeneration `json:"album,omitempty"`
+	// Deleted lists the origins of indexes that this device deleted. Seen
+	// keeps their generations, because a cloud that kept an index might roll
+	// it back.
+	Deleted []cpar.IndexID   `json:"deleted,omitempty"`
+	Album   *IndexGeneration `json:"album,omitempty"`
 }
 
 func (m *memory) see(s IndexGeneration) {
@@ -70,9 +69,9 @@ func (d *Device) memoryFile(fingerprint string) string {
 	return filepath.Join(d.State, "keys", fingerprint)
 }
 
-// withMemory loads the memory of a key, calls work, and stores the result. An
-// unreadable file is an error, because an empty memory would let the cloud roll
-// back.
+// withMemory loads the memory of a key, calls `work`, and stores the result.
+// An unreadable file is an error, because an empty memory would let the cloud
+// offer old generations.
 func (d *Device) withMemory(fingerprint string, work func(*memory) error) error {
 	path := d.memoryFile(fingerprint)
 	return locked(path, func() error {
@@ -119,8 +118,8 @@ func (m *memory) pushed(s made, forced bool) {
 }
 
 // replaced records that the index with this id was deleted from the cloud and
-// replaced by now. If it was the default and now hides distances, now becomes
-// the default.
+// replaced by `now`. If the deleted index was the default and `now` hides
+// distances, `now` becomes the default.
 func (m *memory) replaced(id cpar.IndexID, now made) (switched bool) {
 	for _, s := range m.Seen {
 		if s.ID != id || s.Origin == now.Origin {
@@ -186,8 +185,8 @@ func generationOf(l user.Label) IndexGeneration {
 	return IndexGeneration{Origin: l.Origin(), ID: l.ID(), Generation: l.Generation(), Digest: l.Digest()}
 }
 
-// Card encodes a generation as a word, ORIGIN@GENERATION:STATE, to copy to
-// another device. STATE is its digest.
+// Card encodes a generation as ORIGIN@GENERATION:STATE, to copy to another
+// device. STATE is the generation's digest.
 func (s IndexGeneration) Card() string {
 	return fmt.Sprintf("%v@%d:%v", s.Origin, s.Generation, s.Digest)
 }
@@ -212,9 +211,9 @@ func ParseCard(card string) (s IndexGeneration, err error) {
 
 // AcceptCard adopts the generation on another device's card. Afterwards, this
 // device rejects older generations, forks of this generation, and other
-// indexes. If it has seen the index, the card must be newer, and the next
-// generation opened must descend from both. Force replaces the record of
-// generations seen.
+// indexes. If the device has seen the index, the card must be newer, and the
+// next generation opened must descend from both. Parameter `force` replaces
+// the record of generations seen.
 func (d *Device) AcceptCard(key *user.Key, s IndexGeneration, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		origin := s.Origin.String()

@@ -68,7 +68,7 @@ type opener struct {
 }
 
 // OpenedByHand returns an index for an owner that already holds all necessary
-// segments. It does not compare the generation with those seen.
+// segments. It does not compare the generation with the generations seen.
 func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 	return &Index{Owner: o, Manifest: m, answers: answers}
 }
@@ -133,7 +133,7 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 }
 
 // Reload opens the generation that the cloud has now. On failure, x keeps its
-// own.
+// previous generation.
 func (x *Index) Reload(ctx context.Context) error { return x.openRetrying(ctx, x.Manifest.ID) }
 
 // openRetrying opens the current generation of an index. It tries once more if
@@ -194,7 +194,8 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 }
 
 // maxLedgerBytes bounds a download before the key has authenticated it. The
-// largest profile (PCA-8) has 20 MB, and the largest keyword list 8 MB.
+// largest profile ("paper" with PCA-8) has 20 MB, and the largest keyword list
+// 8 MB.
 const maxLedgerBytes = 64 << 20
 
 // ledger fetches the ledger and the profile, opens them with the key, and
@@ -242,8 +243,8 @@ func (f *fetching) small(s cpar.Segment) ([]byte, error) {
 
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
-// fetch reads a segment from the cache file cached or downloads it. It calls
-// tell for every piece downloaded.
+// fetch reads a segment from the cache file `cached`, or downloads it and
+// calls `tell` for every piece.
 func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
@@ -270,8 +271,8 @@ func (f *fetching) keep() {
 	}
 }
 
-// hold gives the owner the segments that Needs names and returns the number of
-// bytes downloaded.
+// hold passes the owner the segments listed by Owner.Needs and returns the
+// number of bytes downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
 	if len(needs) == 0 {

@@ -23,11 +23,11 @@ type Place struct {
 	Bytes int64    `json:"bytes"`
 }
 
-// keyringPlace is the place of the keyring's entries. Its files only mark them.
+// Files in keyringPlace only mark entries of the keyring.
 const keyringPlace = "keyring"
 
-// Places lists the data that this device keeps, in the order in which they can
-// be removed. Key files, for example, are not among them.
+// Places lists the data that this device keeps, in an order in which they can
+// be removed. Key files are not included.
 func (d *Device) Places() ([]Place, error) {
 	state := func(names ...string) (paths []string) {
 		for _, name := range names {

@@ -27,14 +27,15 @@ type PushOptions struct {
 
 type Pushed struct {
 	Manifest *cpar.Manifest
-	// Missing is, after a dry run, the number of bytes that a push would send.
+	// Missing is the number of bytes that a push would send. Only a dry run
+	// sets it.
 	Missing uint64
 	// Sent is the number of bytes sent, without bytes already at the cloud.
 	Sent uint64
 	// Origin is the index's first id, or zero for a folder not made here.
 	Origin cpar.IndexID
-	// Remembered reports whether the generation was recorded as seen. Only
-	// generations made on this device are recorded.
+	// Remembered reports whether the generation was recorded as seen, which
+	// requires that this device made it.
 	Remembered bool
 	// InUse is the origin of the default index, nil if there is none or the
 	// generation was not made here.
@@ -130,8 +131,7 @@ func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar
 }
 
 // checkReplaced reports whether m descends from the cloud's generation of an
-// index. It also returns true if the cloud has no such generation or a corrupt
-// one.
+// index. It also returns true if the cloud's generation is missing or corrupt.
 func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, m *cpar.Manifest) (ours bool, err error) {
 	there, err := client.Manifest(ctx, id)
 	switch {

@@ -40,9 +40,8 @@ var errKeyring = errors.New("the system's keyring")
 // keyringHint is for systems without a keyring, such as an SSH host.
 const keyringHint = "nothing was remembered, and nothing is kept in a file instead; cpar asks for the passphrase as before"
 
-// marker returns the path of a file that marks a remembered identity. If it
-// does not exist, the keyring is not queried, because a query may open a
-// window.
+// marker returns the path of a file that marks a remembered identity. Without
+// the file, the keyring is not queried, because a query may open a window.
 func (d *Device) marker(file string) string { return filepath.Join(d.State, "remembered", file) }
 
 // Remember stores in the keyring the identity (private key) that the passphrase
@@ -67,8 +66,8 @@ func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how us
 	return err
 }
 
-// Forget removes a key file's identity from the keyring. Result known reports
-// whether the keyring held it.
+// Forget removes a key file's identity from the keyring. Result `known`
+// reports whether the keyring held the identity.
 func (d *Device) Forget(ctx context.Context, ring Keyring, path string) (known bool, err error) {
 	id, err := user.FileID(path)
 	if err != nil || id == "" || !d.remembers(id) {
@@ -96,8 +95,8 @@ func (d *Device) remembers(file string) bool {
 	return err == nil
 }
 
-// Recall returns a function for user.Unlock.Identity that reads from a keyring.
-// Parameter failed, if not nil, receives failures of the keyring.
+// Recall returns a function for user.Unlock.Identity that reads from a
+// keyring. Function `failed`, if not nil, receives failures of the keyring.
 func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) func(file string) string {
 	return func(file string) string {
 		if !d.remembers(file) {

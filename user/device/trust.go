@@ -11,8 +11,8 @@ import (
 )
 
 // checkSeen compares the generation that a cloud offers with the generations
-// seen, and records it. An index that the user named becomes the default. Hints
-// never contain an id that the cloud chose.
+// seen, and records the offered generation. An index that the user named
+// becomes the default. Hints never contain an id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	now, hides := generationOf(o.Label), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -28,7 +28,7 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 			return err
 		}
 		m.see(now)
-		if hides { // the user must name an index of another scheme each time
+		if hides { // an index that shows distances never becomes the default
 			m.InUse = &now.Origin
 		}
 		return nil
@@ -95,8 +95,8 @@ func (before IndexGeneration) follows(l user.Label) error {
 	return before.precedes(now, l.History(), "the cloud shows an old state; push the index again", forked)
 }
 
-// precedes returns an error if `now`, with the given ancestors, does not descend
-// from `before`. The hints say what to do about a rollback and a fork.
+// precedes returns an error if `now`, with the given ancestors, does not
+// descend from `before`. The hints advise users about a rollback and a fork.
 func (before IndexGeneration) precedes(now IndexGeneration, h user.History, rolledBack, forked string) error {
 	switch {
 	case now.Generation < before.Generation:
@@ -112,8 +112,8 @@ func (before IndexGeneration) precedes(now IndexGeneration, h user.History, roll
 const forked = "two devices have updated copies of one index, or the cloud shows a false state. " +
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
-// checkFolder rejects a folder that does not descend from the generation seen,
-// because its update would look like a rollback.
+// checkFolder rejects a folder whose generation does not descend from the
+// generation seen. An update of such a folder would look like a rollback.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if err := m.follows(o.Label); err != nil {
@@ -125,10 +125,10 @@ func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 }
 
 // checkPushed rejects a generation that does not descend from the generation
-// seen, because pushing it would undo an update. The check does not rely on the
+// seen, because a push would undo an update. The check does not rely on the
 // cloud.
 func (d *Device) checkPushed(mine made) error {
-	if mine.Key == "" { // not made here: checkReplaced compares it with the cloud's generation
+	if mine.Key == "" { // not made here, so checkReplaced compares it with the cloud's generation
 		return nil
 	}
 	return d.withMemory(mine.Key, func(m *memory) error {

@@ -70,8 +70,8 @@ func notThere(err error) error {
 	return err
 }
 
-// ask makes a call and decodes its response. Parameter doing names the call in
-// errors.
+// ask makes a call and decodes its response. Parameter `doing` names the call
+// in errors.
 func ask[T any](ctx context.Context, c *Client, doing, method, path string, in any, decode func([]byte) (T, error)) (out T, err error) {
 	b, _, err := c.call(ctx, method, path, in, maxAnswer)
 	if err != nil {

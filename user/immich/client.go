@@ -26,7 +26,6 @@ const (
 	longest  = 30 * time.Second // maximum pause between attempts
 )
 
-// A Client makes calls to one Immich server.
 type Client struct {
 	base *url.URL
 	http *http.Client
@@ -79,7 +78,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Address returns the server's address without /api.
 func (c *Client) Address() string { return c.base.String() }
 
 // errGone means that a photo or tag does not exist or that the key may not see
@@ -107,9 +105,9 @@ func hasStatus(err error, status ...int) bool {
 	return errors.As(err, &f) && slices.Contains(status, f.status)
 }
 
-// call makes a call and repeats it while the server is busy or unreachable. All
-// calls are idempotent. Result again reports whether an earlier attempt may
-// have taken effect although its response was lost.
+// call makes a call and repeats it while the server is busy or unreachable.
+// All calls are idempotent. Result `again` reports whether an earlier attempt
+// may have taken effect although its response was lost.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {
@@ -131,7 +129,7 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 	}
 }
 
-// once makes one call. The result again reports whether a new attempt may help
+// once makes one call. Result `again` reports whether a new attempt may help
 // when the duration `after` has passed.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, limit int64) (out []byte, again bool, after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -194,5 +192,4 @@ func (c *Client) refusal(status int, body []byte) error {
 	return c.statusf(status, "answers with status %d%s", status, says)
 }
 
-// Permissions lists the permissions that the API key needs.
 const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete for undo to remove empty tags at once"

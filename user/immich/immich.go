@@ -22,15 +22,15 @@
 //	DELETE /tags/{id}              –                                      status 204                     tag.delete
 //
 // Ids are UUIDs. A tag's value is its path, such as "auto/dog", and PUT /tags
-// creates missing parents. Field error is "duplicate" (the photo already has
-// the tag), "not_found" (the photo lacks the tag or does not exist),
-// "no_permission" or another word. Immich returns 400 or 404 for a photo or tag
-// that does not exist or belongs to another user. Only undo needs tag.delete.
-// Without it, unused tags remain until Immich drops them at night.
+// creates missing parents. The field `error` is "duplicate" (the photo already
+// has the tag), "not_found" (the photo lacks the tag or does not exist),
+// "no_permission" or another string. Immich returns status 400 or 404 for a
+// photo or tag that does not exist or belongs to another user. Only undo needs
+// tag.delete. Without it, unused tags remain until Immich drops them at night.
 //
 // When Immich reads a file's metadata again, it may replace all tags of the
-// photo by those in the file. Check therefore restores the tags of a photo that
-// has lost every tag of a run. If only some tags are missing, a user has
+// photo by the tags in the file. Check therefore restores the tags of a photo
+// that has lost every tag of a run. If only some tags are missing, a user has
 // removed them, and Check does not restore them.
 package immich
 
@@ -47,7 +47,7 @@ func valueOf(word string) string {
 
 func ours(value string) bool { return strings.HasPrefix(value, Root+"/") }
 
-// parents returns the ancestors of a tag and the tag, top level first.
+// parents returns the ancestors of a tag and the tag itself, root first.
 func parents(value string) (all []string) {
 	for i, c := range value {
 		if c == '/' {

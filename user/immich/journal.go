@@ -20,7 +20,7 @@ import (
 //	begin   a run: time, server, and generation of the index
 //	make    tags about to be created
 //	tag     photos about to get a tag
-//	not     photos of the last "tag" that did not get it: they had it, or belong to others
+//	not     photos of the last entry "tag" that did not get the tag: they had it, or belong to others
 //	answer  photos and the keywords found for them
 //	done    finished photos
 //	undone  the run was undone
@@ -54,7 +54,7 @@ type Run struct {
 	has   map[string]map[id]bool // photos tagged by the run, by tag value
 	done  map[id]string          // checksums of finished photos
 
-	answers map[string]map[id]answer // by answer key (run.key)
+	answers map[string]map[id]answer // by answer key (field run.key)
 }
 
 type answer struct {
@@ -130,8 +130,8 @@ func (j *Journal) append(records ...record) error {
 	return err
 }
 
-// Runs returns the runs at a server, or at every server if server is "", oldest
-// first. Result damaged is the number of damaged parts of the journal.
+// Runs returns the runs at `server`, or at every server if it is "", oldest
+// first. Result `damaged` counts the damaged parts of the journal.
 func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
 	byID := map[string]*Run{}
 	damaged, err = j.Read(func(r *record) {
@@ -190,7 +190,7 @@ func known(runs []*Run, state string) map[id]string {
 	return all
 }
 
-// answered returns the last answer about each photo under an answer key.
+// answered returns each photo's last answer under an answer key.
 func answered(runs []*Run, key string) map[id]answer {
 	all := map[id]answer{}
 	for _, r := range runs {

@@ -131,7 +131,7 @@ func (r *run) begin(ctx context.Context) ([]*photo, error) {
 
 type photo struct {
 	asset
-	has    []string // values of its tags
+	has    []string // values of the photo's tags
 	told   bool     // result has an answer or an error
 	result Result
 }
@@ -176,8 +176,8 @@ func (r *run) fetch(ctx context.Context, photos []*photo) ([]*feature.Vectors, e
 	})
 }
 
-// each calls the function work for several photos at a time. It records photos
-// that are gone or unreadable as failed.
+// each calls `work` for several photos at a time. It records photos that are
+// gone or unreadable as failed.
 func each(ctx context.Context, photos []*photo, work func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(fetching)
@@ -206,7 +206,7 @@ func (r *run) ask(ctx context.Context, photos []*photo, features []*feature.Vect
 		}
 	}
 	ask := r.o.Annotate
-	ask.Progress = nil // askAll reports it
+	ask.Progress = nil // askAll reports the progress
 	answers, err := r.x.Annotate(ctx, questions, ask)
 	for i, a := range answers {
 		p := asked[i]

@@ -42,7 +42,7 @@ func (t *tagger) know(one tag) {
 }
 
 // lacks returns the tags that a photo with the given tags still needs for its
-// keywords. It leaves out keywords that a tag of the user already expresses.
+// keywords. It leaves out keywords that already are tags set by the user.
 func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string) {
 	has := map[string]bool{}
 	for _, v := range tags {
@@ -66,8 +66,8 @@ func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string)
 	return values
 }
 
-// A missed map holds the reason why a tag was not set, by the tag's value and
-// by photo.
+// A missed map maps a tag's value and a photo to the reason why the tag was
+// not set.
 type missed map[string]map[id]string
 
 func (m missed) records(run string) (all []record) {

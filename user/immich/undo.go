@@ -15,7 +15,7 @@ import (
 type Undone struct {
 	Run     string `json:"run"`
 	Removed int    `json:"removed"` // tags taken off photos
-	Gone    int    `json:"gone"`    // tags that had already gone, or whose photo had
+	Gone    int    `json:"gone"`    // tags already removed, or whose photo was deleted
 	Left    int    `json:"left"`    // tags that Immich refused to remove
 	Tags    int    `json:"tags"`    // unused tags deleted from Immich
 	// Kept counts the unused tags that the key may not delete. Immich deletes
@@ -57,8 +57,8 @@ type undoing struct {
 	out  Undone
 }
 
-// tagOf returns the current id of a tag: the one used by the run, or a
-// successor with the same value.
+// tagOf returns the current id of a tag. It is the id used by the run, or the
+// id of a successor with the same value.
 func (u *undoing) tagOf(value string) (found id) {
 	for _, t := range u.tags {
 		if t.ID == u.run.ids[value] {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 )
 
-// Limits of one response.
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos
@@ -50,8 +49,8 @@ type outcome struct {
 	ID      id     `json:"id"`
 	Success bool   `json:"success"`
 	Error   string `json:"error"`
-	// again is set if the call was repeated. The outcome may then reflect an
-	// earlier attempt.
+	// again is set if the call was repeated, so that the outcome may reflect
+	// an earlier attempt.
 	again bool
 }
 
@@ -79,9 +78,9 @@ func list[T any](b []byte, most int) ([]T, error) {
 	return out, nil
 }
 
-// decodePage decodes one page of a search. Result next is 0 after the last page
-// and otherwise greater than page, so that a server cannot cause an endless
-// loop.
+// decodePage decodes one page of a search. Result `next` is 0 after the last
+// page and otherwise greater than `page`, so that a server cannot cause an
+// endless loop.
 func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	var v struct {
 		Assets struct {

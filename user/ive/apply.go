@@ -2,8 +2,8 @@ package ive
 
 import "cpar/internal/modq"
 
-// In the products below, x and dst have m words and may be the same slice. Type
-// Key defines the factors.
+// In the products below, x and dst have m 64-bit words and may be the same
+// slice. Type Key defines the factors.
 
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {
@@ -22,11 +22,11 @@ func (k *Key) applyInverse(dst, x []uint64) {
 	}
 }
 
-// applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. (Transposing a permutation
-// inverts it, so P₁ and P₂ keep their places.) The solves use rows of the
+// applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. Transposing a permutation
+// inverts it, so P₁ and P₂ keep their places. The solves use rows of the
 // untransposed triangles: once an element is known, its multiple of a row is
-// subtracted from all others. Rows are subtracted in groups of four, first
-// within the group, then from all later elements at once.
+// subtracted from all later elements. Rows are subtracted in groups of four,
+// first within the group, then from all later elements at once.
 func (k *Key) applyTranspose(dst, x []uint64) {
 	a := k.enter(x)
 	m := len(a)

@@ -3,8 +3,9 @@ package ive
 import "cpar/internal/modq"
 
 // maxBatch is the number of records multiplied by S⁻¹ together. They take 345
-// kB at m = 1347, so they stay in a core's own cache while the 14 MB of factors
-// stream past. More records would not reduce the time further.
+// kB at m = 1347, so they stay in a core's cache while the 14 MB of the key's
+// factors (type Key) are read once. More records would not reduce the time
+// further.
 const maxBatch = 4 * modq.Lanes
 
 // batchSize returns the batch size for n records on a number of processors. It
@@ -19,8 +20,8 @@ func batchSize(n, processors int) int {
 // together, in groups of modq.Lanes interleaved vectors of m words.
 type batch struct {
 	vectors []modq.Group
-	// tiles holds the vectors from the first column of the current tile (four
-	// rows of a factor) on.
+	// tiles holds the elements of the vectors from the first column of the
+	// current tile on. A tile has four rows of a factor.
 	tiles []modq.Group
 	sums  []modq.Block
 }
@@ -36,10 +37,10 @@ func newBatch(m, size int) *batch {
 }
 
 // applyInverseBatch multiplies every row of x by S⁻¹ and writes the products
-// into the rows of dst, which may be x. x must not exceed the batch. The
-// products equal those of applyInverse. applyInverseBatch processes
-// modq.TileRows rows of a factor at a time: a tile on one side of the diagonal,
-// and a small triangle at the diagonal.
+// into the rows of dst, which may be x. Slice x must not hold more rows than
+// the batch. The products equal those of applyInverse. applyInverseBatch
+// processes modq.TileRows rows of a factor at a time: a rectangular tile
+// beside the diagonal, and a small triangle at the diagonal.
 func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	m := k.params.Dim
 	n := len(x) / m
@@ -70,8 +71,9 @@ func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 // ascending order, because each row needs the old elements to its right.
 func (k *Key) timesUpper(b *batch) {
 	m := k.params.Dim
-	// The tile of rows i to end-1 begins at column end, which is even or m. Its
-	// pair sums are therefore the sums of the whole vector minus earlier pairs.
+	// The tile of rows i to end-1 begins at column end, which is even or m.
+	// Its pair sums (sums of products of adjacent elements, package modq) are
+	// therefore the sums of the whole vector minus earlier pairs.
 	for g := range b.vectors {
 		v := &b.vectors[g]
 		v.Pairs = [modq.Lanes]uint64{}
@@ -81,7 +83,7 @@ func (k *Key) timesUpper(b *batch) {
 		end := min(i+modq.TileRows, m)
 		var rows [modq.TileRows][]uint64
 		for q := range rows {
-			p := min(i+q, end-1) // the last block repeats its last row
+			p := min(i+q, end-1) // an incomplete last tile repeats its last row
 			rows[q] = k.upperRow(p)[end-p-1:]
 		}
 		b.subtractPairs(i, end)
@@ -144,9 +146,9 @@ func (b *batch) subtractPairs(first, end int) {
 	}
 }
 
-// multiply multiplies rows by all vectors, from element first on. Parameter
-// next holds the rows of the following tile, which only the first groups
-// prefetch.
+// multiply multiplies rows by all vectors, starting at element `first`.
+// Parameter `next` holds the rows of the following tile, which only the first
+// groups prefetch.
 func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64) {
 	for g, v := range b.vectors {
 		b.tiles[g] = modq.Group{X: v.X[first*modq.Lanes:], Pairs: v.Pairs}

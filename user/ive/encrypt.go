@@ -10,13 +10,12 @@ import (
 	"cpar/internal/modq"
 )
 
-// EncryptRecord writes C = S⁻¹(w·v + e) into the m words of dst, which must not
-// overlap v. The noise e is 0 in the elements (slots) listed in quiet. Errors
-// wrap cpar.ErrInput.
+// EncryptRecord writes C = S⁻¹(w·v + e) into the m 64-bit words of dst, which
+// must not overlap v. The noise e is 0 in the elements (slots) listed in
+// `quiet`. Errors wrap cpar.ErrInput.
 //
-// A slot must be quiet if the request's element is so large that even e = 19
-// times it would change the score too much. Such slots hold nothing that noise
-// must protect.
+// A slot must be quiet if noise of up to 19 times the request's element would
+// change the score too much. Such slots hold nothing that noise must protect.
 func (k *Key) EncryptRecord(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	return k.encrypt("record", k.applyInverse, k.params.RecordShift, dst, v, noise, quiet)
 }
@@ -40,9 +39,9 @@ func (k *Key) encrypt(what string, apply func(dst, x []uint64), shift uint, dst 
 	return nil
 }
 
-// EncryptRecords encrypts n records on all processors. v and dst are n×m, row
-// by row. The result equals n calls of EncryptRecord in order with the same
-// noise.
+// EncryptRecords encrypts n records on all processors. Slices v and dst hold n
+// rows of m elements. The result equals n calls of EncryptRecord in order with
+// the same noise.
 func (k *Key) EncryptRecords(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	m := k.params.Dim
 	if len(v)%m != 0 || len(dst) != len(v) {
@@ -111,8 +110,8 @@ func (k *Key) silent(noise *Noise, quiet []int) ([]bool, error) {
 	return mark, nil
 }
 
-// addNoise writes 2^shift·v + e into dst. A silent slot also consumes a sample,
-// so that the samples of other slots do not depend on it.
+// addNoise writes 2^shift·v + e into dst. A silent slot also consumes a
+// sample, so that other slots' samples do not depend on it.
 func addNoise(dst []uint64, v []int64, shift uint, noise *Noise, silent []bool) {
 	for i, x := range v {
 		e := noise.sample()

@@ -2,8 +2,8 @@
 // vectors modulo q = 2⁶⁴ whose inner products are public.
 //
 //	key      S, a random invertible m×m matrix modulo 2⁶⁴
-//	record   V ∈ Zᵐ   ─▶  C = S⁻¹(w·V + e)       m words, stored by the server
-//	request  V_s ∈ Zᵐ ─▶  t = Sᵀ(w_s·V_s + e_s)  m words, sent to the server
+//	record   V ∈ Zᵐ   ─▶  C = S⁻¹(w·V + e)       m 64-bit words, stored by the server
+//	request  V_s ∈ Zᵐ ─▶  t = Sᵀ(w_s·V_s + e_s)  m 64-bit words, sent to the server
 //	score    ⟨C, t⟩ / (w·w_s) = ⟨V, V_s⟩ + noise, a signed integer
 //
 // w = 2^RecordShift and w_s = 2^RequestShift are the plaintext scales. The

@@ -12,27 +12,27 @@ import (
 //	S⁻¹ = P₁·L·D·U·P₂
 //
 // with permutations P₁ and P₂, a unit lower triangular L, a unit upper
-// triangular U, and a diagonal D of odd words. Odd words are invertible modulo
-// 2⁶⁴, so every factor is invertible. Neither direction needs a matrix inverse:
-// S⁻¹x multiplies by the triangles, and Sᵀy solves with their transposes. Both
-// take m² multiplications and read the factors row by row. The permutations
-// hide which element of a vector, whose order is public, belongs to which row
-// of a triangle.
+// triangular U, and a diagonal D of odd 64-bit words. Odd words are invertible
+// modulo 2⁶⁴, so every factor is invertible. Neither records nor requests need
+// a matrix inverse: S⁻¹x (records) multiplies by the triangles, and Sᵀy
+// (requests) solves with their transposes. Both take m² multiplications and
+// read the factors row by row. The permutations hide which element of a
+// vector, whose order is public, belongs to which row of a triangle.
 //
 // A Key holds 8·m² bytes, is safe for concurrent use and prints as redacted.
 type Key struct {
 	seed.Redacted
 	params Params
-	// lower and upper hold the strict triangles row by row. Row i of lower has
-	// i words, row i of upper has m-1-i.
+	// lower and upper hold the strict triangles row by row. Row i has i words
+	// in `lower` and m-1-i words in `upper`.
 	lower, upper []uint64
 	diag, unDiag []uint64
 	// (P₁a)[i] = a[left[i]], (P₂x)[i] = x[right[i]].
 	left, right []int
 }
 
-// NewKey derives the key deterministically from secret and dimension. The
-// plaintext scales do not enter the derivation.
+// NewKey derives the key deterministically from `secret` and the dimension,
+// but not from the plaintext scales.
 func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making an encryption key: %w", err)

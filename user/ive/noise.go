@@ -2,9 +2,9 @@ package ive
 
 import "cpar/internal/seed"
 
-// Noise is the source of randomness for encryption. One Noise serves any number
-// of ciphertexts, which take their samples from one stream in turn. The same
-// secret gives the same ciphertexts. A Noise is not safe for concurrent use.
+// Noise is the source of randomness for encryption. It serves any number of
+// ciphertexts, which take samples from one stream in turn. The same secret
+// gives the same ciphertexts. A Noise is not safe for concurrent use.
 //
 // Two different vectors must never be encrypted under the same noise, because
 // their ciphertexts would differ by exactly S⁻¹·w·(V - V′).
@@ -20,9 +20,9 @@ func NewNoise(secret [seed.Size]byte) *Noise {
 	return &Noise{stream: seed.New(secret)}
 }
 
-// InsecureNoNoise returns a source whose e and ε are zero, for tests and cost
-// measurements. Scales are still random. Without e, m known records reveal S⁻¹
-// by linear algebra alone.
+// InsecureNoNoise returns a source whose noise e and random term ε are zero,
+// for tests and cost measurements. Scales are still random. Without e, m known
+// records reveal the matrix S⁻¹ by linear algebra alone.
 func InsecureNoNoise(secret [seed.Size]byte) *Noise {
 	n := NewNoise(secret)
 	n.off = true
@@ -43,8 +43,8 @@ func (n *Noise) Epsilon() int64 {
 
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
-// reader returns a source that reads the same stream, starting `skip` samples
-// later.
+// reader returns a source that reads the same stream from `skip` samples later
+// on.
 func (n *Noise) reader(skip int) *Noise {
 	at := n.stream.Position() + uint64(skip)*seed.GaussianBytes
 	return &Noise{stream: n.stream.At(at), off: n.off}

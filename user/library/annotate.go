@@ -21,8 +21,8 @@ import (
 )
 
 type Options struct {
-	// Where selects embedded keywords or sidecars, "" neither. A file that
-	// cannot hold keywords gets a sidecar in any case.
+	// Where is the place for keywords: the photo, a sidecar, or neither if "".
+	// A file that cannot hold keywords gets a sidecar in any case.
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
@@ -31,20 +31,22 @@ type Options struct {
 	// Resume continues the last run if it stopped early and had the same
 	// Command.
 	Resume bool
-	// More states that a later call will continue this run.
+	// More is set if a later call will continue this run.
 	More bool
-	// Once skips photos that any run has annotated, and requests no content
-	// twice. It does so even if the index has changed or the run was undone.
+	// Once, if set, skips photos that any run has annotated, even if the index
+	// has changed or the run was undone. No content is requested twice.
 	Once bool
-	// Whole rejects truncated files, which may still be arriving.
+	// Whole, if set, rejects truncated files, which may still be arriving.
 	Whole bool
-	// Again ignores stored answers.
+	// Again, if set, ignores stored answers.
 	Again bool
-	// Earlier holds further Keys whose stored answers count.
+	// Earlier holds further results of Key. Answers stored under them are
+	// valid too.
 	Earlier []string
-	// Stored sends no request. Photos without a stored answer fail.
+	// Stored, if set, prevents requests. Photos without a stored answer then
+	// fail.
 	Stored bool
-	// Lean omits Near from the results to save memory.
+	// Lean, if set, omits the field Near of results to save memory.
 	Lean bool
 	// Jobs is the number of photos read concurrently, 0 for one per core.
 	Jobs int
@@ -54,8 +56,8 @@ type Options struct {
 	// MinProbability and MaxKeywords limit the keywords shown and written.
 	MinProbability float64
 	MaxKeywords    int
-	// Everything requests and stores all keywords of the neighbours, instead of
-	// at most MostKept with a probability of at least LeastKept.
+	// Everything, if set, requests and stores all keywords of the neighbours,
+	// without the bounds MostKept (number) and LeastKept (probability).
 	Everything bool
 	// Suggest, if not nil, returns further words to write into a photo.
 	Suggest func(path string, keywords []rank.Keyword) ([]string, error)
@@ -113,8 +115,8 @@ var ErrIncomplete = fmt.Errorf("%w: the end of the file is missing", cpar.ErrInp
 var ErrStopped = errors.New("stopped at an error, as asked")
 
 // Annotate annotates photos. After the last request, it passes every result to
-// the function each. It returns an error if the cloud or the disk failed or the
-// user interrupted it. Failures of single photos are in their results.
+// `each`. It returns an error if the cloud or the disk failed or the user
+// interrupted it. Results report failures of single photos.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -156,8 +158,9 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 }
 
 // askAll sends all requests and returns the answered photos. finishAll writes
-// only afterwards. Otherwise the times of requests would tell the cloud how
-// much was written or that writing failed. Both depend on the secret keywords.
+// only after the last request. Otherwise the times of requests would tell the
+// cloud how much was written or that writing failed. Both facts depend on the
+// secret keywords.
 func (w *annotator) askAll(ctx context.Context) ([]batch, error) {
 	todo, err := w.look(ctx)
 	if err != nil {
@@ -169,8 +172,8 @@ func (w *annotator) askAll(ctx context.Context) ([]batch, error) {
 	return w.ask(ctx, todo)
 }
 
-// finishAll writes the answers and passes every final result to the function
-// each. Parameter err is the error that ended askAll.
+// finishAll writes the answers and passes every final result to `each`.
+// Parameter `err` is the error that ended askAll.
 func (w *annotator) finishAll(ctx context.Context, batches []batch, err error, each func(Result)) (Summary, error) {
 	err = w.writeAll(ctx, batches, err)
 	for i := range w.results {
@@ -267,7 +270,7 @@ type job struct {
 	seen    bool           // content is from the journal
 	frames  []device.Photo // the photo or the frames of a video, without features if the answer is known
 	heard   []device.Annotated
-	answer  *answer // nil if the journal has it, under key
+	answer  *answer // nil if the journal holds it under `key`
 	key     string
 	fresh   bool // answered in this run
 	ready   chan struct{}
@@ -275,8 +278,8 @@ type job struct {
 }
 
 // A batch holds jobs that were answered together, in one generation of the
-// index. Field want is a digest under which the journal marks a written photo
-// as finished (memory.finished).
+// index. Field `want` is a digest under which the journal marks a written
+// photo as finished (memory.finished).
 type batch struct {
 	jobs []*job
 	want string
@@ -301,8 +304,8 @@ func (w *annotator) fail(j *job, err error) {
 	w.failed.Add(1)
 }
 
-// failLate records a failure after the reply. It does not count towards
-// OnErrors, because the answer is stored.
+// failLate records a failure after the reply. The failure does not count
+// towards OnErrors, because the answer is stored.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err

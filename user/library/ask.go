@@ -13,15 +13,15 @@ import (
 )
 
 // A question is a photo, or a frame of a video, for which keywords are
-// requested. Field number identifies it for Options.Sending: the photo's
-// position in the list or, for further frames, a number above all positions.
+// requested. Its `number`, for Options.Sending, is the photo's position in the
+// list. Further frames have numbers above all positions.
 type question struct {
 	*job
 	number int
 }
 
-// ask passes prepared photos to the index and returns those that each batch of
-// requests has answered.
+// ask passes prepared photos to the index and returns the answered photos,
+// batch by batch.
 func (w *annotator) ask(ctx context.Context, todo []*job) (batches []batch, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var workers sync.WaitGroup
@@ -81,12 +81,12 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (batches []batch, err 
 	return batches, nil
 }
 
-// answered stores the answers to one batch of requests and returns the jobs
-// that have an answer. If an error ended the batch early, some have none.
-// Parameter first is the number of queue[0].
+// answered stores the answers to one batch of requests and returns the
+// answered jobs. If an error ended the batch early, some jobs have no answer.
+// Parameter `first` is the number of queue[0].
 //
-// A video is answered once all its frames are, possibly in a later batch than
-// its first frame.
+// A video is answered once all its frames are answered, possibly in a later
+// batch than the first frame.
 func (w *annotator) answered(queue []question, first int, some []device.Annotated) (batch, error) {
 	for _, a := range some {
 		j := queue[a.Number-first].job

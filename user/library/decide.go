@@ -26,8 +26,8 @@ type Decision struct {
 }
 
 // Decide writes decisions on several photos as one run and passes each photo's
-// result to the function each. An interrupt ends Decide between two groups of
-// 64 photos. Decide uses the fields of Options that concern writing.
+// result to `each`. An interrupt ends Decide between two groups of 64 photos.
+// Decide uses the fields of Options that concern writing.
 func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each func(Result)) error {
 	release, err := l.lockShared()
 	if err != nil {
@@ -57,8 +57,8 @@ func (l *Library) Decide(ctx context.Context, list []Decision, o Options, each f
 // journal together.
 const decidedAtOnce = 64
 
-// decide writes decisions on photos. Parameter first is the position of the
-// first in Decide's list.
+// decide writes some of Decide's decisions. The first has position `first` in
+// Decide's list.
 func (w *annotator) decide(first int, some []Decision) error {
 	jobs := make([]*job, len(some))
 	var wait errgroup.Group
@@ -111,8 +111,8 @@ func (w *annotator) decide(first int, some []Decision) error {
 	return w.write(batch{jobs: jobs}, todo, records)
 }
 
-// Machine returns the words that runs wrote for a photo and no user accepted.
-// It recognises a photo that has moved.
+// Machine returns the words that runs wrote for a photo and that no user has
+// accepted. It also finds the words if the photo has moved.
 func (l *Library) Machine(path string) []string {
 	path, err := absolute(path)
 	if err != nil || l.refresh() != nil {
@@ -154,8 +154,8 @@ func (l *Library) Content(path string) ([32]byte, bool) {
 	return [32]byte{}, false
 }
 
-// Find returns the photos that exist and have a written keyword that starts
-// with word or equals an element of others, such as a synonym.
+// Find returns existing photos with a written keyword that starts with `word`
+// or equals an element of `others`, such as a synonym.
 func (l *Library) Find(word string, others ...string) []Result {
 	if l.refresh() != nil {
 		return nil // an unreadable journal matches nothing

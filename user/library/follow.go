@@ -22,17 +22,18 @@ import (
 type Follower struct {
 	Library *Library
 	Options Options // Once, Whole, Resume and More are set by Run
-	// Open opens the index. Run calls it again until the cloud can be reached.
+	// Open opens the index. Run repeats the call until the cloud can be
+	// reached.
 	Open func(context.Context) (*device.Index, error)
-	// Next waits for photos. Result more reports whether further photos of the
-	// same burst will follow.
+	// Next waits for photos. Result `more` reports whether further photos of
+	// the same burst will follow.
 	Next func(context.Context) (list []photo.Photo, more bool, err error)
 	// Retry makes Next return a photo again after some time.
 	Retry func(path string, after time.Duration)
 	// Pause waits until requests for the given number of photos are allowed.
 	Pause func(ctx context.Context, photos int) error
-	// Each receives the result of each photo. Run makes one call at a time of
-	// Each, Batch and Problem.
+	// Each receives the result of each photo. Run never calls Each, Batch and
+	// Problem concurrently.
 	Each func(Result)
 	// Batch receives the summary of up to 64 photos requested together.
 	Batch func(Summary)
@@ -142,7 +143,6 @@ func (f *Follower) retry(list []photo.Photo, after time.Duration) {
 	}
 }
 
-// write writes the answers to the photos in a.
 func (f *Follower) write(ctx context.Context, a asking) {
 	if a.w == nil {
 		if err := f.Library.endCut(f.Options.same()); err != nil {
@@ -189,7 +189,7 @@ func (f *Follower) write(ctx context.Context, a asking) {
 // passing reports whether an error may disappear without action by the user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
-// endCut ends the run that stopped early, so that the next call begins a new
+// endCut ends a run that stopped early, so that the next call begins a new
 // run.
 func (l *Library) endCut(same string) error {
 	release, err := l.lockShared()

@@ -9,8 +9,8 @@ import (
 // of the older runs are dropped.
 const keepBytes = 128 << 20
 
-// Forget drops the undo data of the named runs, or of all runs if ids is empty,
-// but keeps the words they wrote. It returns the runs concerned.
+// Forget drops the undo data of the named runs, or of all runs if ids is
+// empty. It keeps the words that the runs wrote, and returns their ids.
 func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 	release, err := l.lockExclusive()
 	if err != nil {
@@ -79,11 +79,11 @@ func (l *Library) compact(drop map[string]bool) error {
 	return nil
 }
 
-// nameOf returns a name for a record that a later record of the same name
-// supersedes, or "".
+// nameOf returns a record's name, or "". A later record of the same name
+// supersedes the record.
 func nameOf(r *record) string {
 	switch {
-	case r.Asked != nil: // of any index and generation
+	case r.Asked != nil: // asked under any index and generation
 		return fmt.Sprintf("asked %x", r.Asked.Content)
 	case r.Done != nil && r.Done.Run == "":
 		return fmt.Sprintf("done %q %s", r.Done.Photo, r.Done.Want)
@@ -92,8 +92,8 @@ func nameOf(r *record) string {
 }
 
 // bound compacts a journal that exceeds its bound and drops the undo data of
-// the older half of the runs. If that is not enough, the bound doubles. The
-// caller holds the exclusive lock.
+// the older half of the runs. If the journal is still too large, the bound
+// doubles. The caller holds the exclusive lock.
 func (l *Library) bound() error {
 	size, err := l.journal.Size()
 	l.mu.Lock()

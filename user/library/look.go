@@ -78,7 +78,7 @@ func unreadable(err error) error {
 }
 
 // unnamed removes the path from the start of an error, because the Result
-// contains it.
+// contains the path.
 func unnamed(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && hint.Of(inner) == hint.Of(err) {
 		return inner
@@ -212,7 +212,7 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 var errNotStored = fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
 
 func (w *annotator) prepare(ctx context.Context, j *job) error {
-	j.frames = []device.Photo{{}} // the index skips a question without features
+	j.frames = []device.Photo{{}} // the index skips a photo without features
 	if j.seen && w.recall(j) {
 		return nil
 	}
@@ -242,8 +242,8 @@ func (w *annotator) prepare(ctx context.Context, j *job) error {
 	return nil
 }
 
-// Recall returns the stored results of photos, in order. Known is false if no
-// answer is stored or the photo has changed since.
+// Recall returns the stored results of photos, in order. Result.Known is false
+// if no answer is stored or the photo has changed since the answer.
 func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
 	release, err := l.lockShared()
 	if err != nil {

@@ -51,7 +51,7 @@ type knownPhoto struct {
 }
 
 // A finished value states that a photo needs no more work for the options with
-// digest want.
+// digest `want`.
 type finished struct {
 	content   digest
 	want, run string
@@ -88,7 +88,6 @@ func (m *memory) photo(path string) *knownPhoto {
 	return p
 }
 
-// take applies the next record of the journal.
 func (m *memory) take(r *record) {
 	switch {
 	case r.Began != nil:
@@ -140,7 +139,7 @@ func (m *memory) takeIntent(i *intent) {
 	r := m.runs[i.Run]
 	r.files++
 	r.words += len(i.Words)
-	r.undone, r.left = false, nil // the run has written again since its undo
+	r.undone, r.left = false, nil // the run has written again after its undo
 	p := m.photo(i.Photo)
 	machine := i.Words
 	if i.Person {
@@ -212,7 +211,7 @@ func (m *memory) alive(run, photo string) bool {
 }
 
 // finished reports whether a photo needs no more work for the options with
-// digest want.
+// digest `want`.
 func (m *memory) finished(path string, content digest, want string) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
@@ -220,13 +219,12 @@ func (m *memory) finished(path string, content digest, want string) bool {
 	})
 }
 
-// annotated reports whether any run has finished a photo.
 func (m *memory) annotated(path string, content digest) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool { return f.content == content })
 }
 
-// wroteTo returns the words that runs wrote for a photo. If sure is set, it
+// wroteTo returns the words that runs wrote for a photo. If `sure` is set, it
 // leaves out changes that may be incomplete.
 func (m *memory) wroteTo(path string, sure bool) map[string]string {
 	words := map[string]string{}

@@ -15,8 +15,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A record is one entry of the journal. Only one field is set, or Ended and
-// Cut.
+// A record is one entry of the journal. It has one field set, except that Cut
+// accompanies Ended.
 type record struct {
 	Began   *began   `json:"began,omitempty"`
 	Asked   *asked   `json:"asked,omitempty"`
@@ -42,8 +42,8 @@ type began struct {
 	At      time.Time `json:"at"`
 	Command string    `json:"command"`
 	Keep    bool      `json:"keep,omitempty"` // the run preserves modification times
-	// Words is set if the undo data was dropped, so that only the run's words
-	// are known.
+	// Words is set if the undo data was dropped and the run's words are all
+	// that remains.
 	Words bool `json:"words,omitempty"`
 	// Same is a digest of the command. Only the same command resumes the run.
 	Same string `json:"same,omitempty"`
@@ -86,8 +86,8 @@ type failed struct {
 	Path string `json:"path"`
 }
 
-// A done record marks a photo as finished for the options with digest Want, or
-// only as read if Want is "".
+// A done record marks a photo as finished for the options with digest Want. If
+// Want is "", the photo was only read.
 type done struct {
 	Photo   string   `json:"photo"`
 	Also    []string `json:"also,omitempty"`
@@ -138,8 +138,8 @@ func newIntent(run string, e *metadata.Edit) *intent {
 		Prefix: p, Suffix: s, New: len(e.New) - p - s, Old: bytes.Clone(e.Old[p : len(e.Old)-s])}
 }
 
-// edit reconstructs the edit from the file's bytes after it, or returns nil if
-// they are too short.
+// edit reconstructs the edit from the file's present bytes, or returns nil if
+// these are too short.
 func (i *intent) edit(now []byte) *metadata.Edit {
 	n := i.Prefix + i.New + i.Suffix
 	if n > len(now) {
@@ -178,7 +178,7 @@ type neighbour struct {
 	Words  []string `json:"w"`
 }
 
-// Bounds of a stored answer, without Options.Everything.
+// Bounds of a stored answer, unless Options.Everything is set.
 const (
 	MostKept     = 24
 	LeastKept    = 0.02

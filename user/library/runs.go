@@ -67,8 +67,8 @@ func beginning(id, command string, keep bool) *began {
 	return &began{Run: id, At: time.Now().Truncate(time.Second), Command: command, Keep: keep}
 }
 
-// resumable returns the id of the last run if it was cut and the same command
-// began it, otherwise "".
+// resumable returns the id of the last run if it was cut and began with the
+// same command, otherwise "".
 func (l *Library) resumable(same string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,12 +17,12 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Undone lists the files that an undo changed, or would change, in the order of
-// undoing.
+// Undone lists the files that an undo changed or, in a dry run, would change,
+// in that order.
 type Undone struct {
 	Run       string   `json:"run"`
 	Restored  []string `json:"restored"`  // files with their former bytes
-	Retracted []string `json:"retracted"` // files changed since, without the run's words now
+	Retracted []string `json:"retracted"` // files changed after the run, from which its words were removed
 	Untouched []string `json:"untouched"` // files that contain none of the run's words
 	Gone      []string `json:"gone"`      // files that were moved or deleted
 	Left      []Left   `json:"left"`      // files that could not be changed
@@ -93,7 +93,7 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 type history struct {
 	intents []*intent         // made or about to be made
 	decided bool              // the user accepted or rejected words, which Retract cannot revert
-	since   map[string]string // by file, the last later run that wrote to the file
+	since   map[string]string // by file, the last run after this run that wrote to the file
 	damaged int
 }
 
@@ -129,9 +129,10 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error if the run contains decisions and the file has
-// changed since, because only the former bytes can revert decisions. Only the
-// last intent for a file counts, because earlier intents failed.
+// retractable returns an error if the run contains decisions and the file was
+// changed afterwards, because only restoring the former bytes can revert
+// decisions. It considers the last intent for a file, because earlier intents
+// failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)

@@ -37,7 +37,8 @@ func (w *annotator) finish(b batch) error {
 	return w.write(b, todo, records)
 }
 
-// flush completes the journal. Parameter cut states that the run stopped early.
+// flush completes the journal. Parameter `cut` states that the run stopped
+// early.
 func (w *annotator) flush(cut bool) error {
 	if w.l == nil || w.wrong != nil {
 		return nil
@@ -94,8 +95,7 @@ func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
 	return todo, nil
 }
 
-// choose selects the run that receives the changes: one to resume, or a new
-// one.
+// choose selects the run that receives the changes: a resumed or a new run.
 func (w *annotator) choose() {
 	if w.run != "" {
 		return
@@ -110,7 +110,7 @@ func (w *annotator) choose() {
 	}
 }
 
-// same returns a digest that identifies the command.
+// same returns a digest by which runs of the same command are recognised.
 func (o Options) same() string {
 	folder, _ := os.Getwd() // relative paths in the command depend on the folder
 	return shortDigest(folder, o.Command, o.Where, o.Style, o.KeepMtime)
@@ -159,7 +159,7 @@ func (w *annotator) write(b batch, todo []*target, records []record) error {
 				continue
 			}
 			records = append(records, record{Failed: &failed{Run: w.run, Path: t.edit.Path}})
-			tries := 1 // another program may have locked the file
+			tries := 1 // retry once, because another program may have locked the file
 			if errors.Is(t.err, metadata.ErrChanged) {
 				tries = 2
 			}
@@ -206,7 +206,7 @@ func (w *annotator) words(j *job) ([]string, error) {
 	return w.unremoved(j.path, words)
 }
 
-// unremoved leaves out words that an earlier run wrote and a user has since
+// unremoved leaves out words that an earlier run wrote and that a user later
 // removed from the photo.
 func (w *annotator) unremoved(path string, words []string) ([]string, error) {
 	w.l.mu.Lock()
@@ -241,8 +241,8 @@ func (w *annotator) plan(t *target) {
 	}
 }
 
-// sort separates the targets to write now from targets that share a file with
-// them.
+// sort selects the targets to write now. Targets that share a file with a
+// selected target come later.
 func (w *annotator) sort(todo []*target) (now, later []*target) {
 	taken := map[string]bool{}
 	for _, t := range todo {

@@ -29,8 +29,8 @@ func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
 	return &Journal[R]{log}, err
 }
 
-// Append writes all records, or none, as one entry, and syncs it. It returns
-// the number of bytes by which the journal grows.
+// Append writes all records, or none, as one entry, and syncs the entry to
+// disk. It returns the number of bytes by which the journal grows.
 func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	b, err := encode(records)
 	if err == nil {
@@ -39,9 +39,10 @@ func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	return int64(headSize + aead.Overhead + 4 + len(b)), err
 }
 
-// Read calls take for every record, oldest first, and returns the number of
+// Read passes every record to `take`, oldest first, and returns the number of
 // damaged parts that it left out. An intact entry that does not decode to
-// records of type R is an error, because skipping it would lose them.
+// records of type R is an error, because skipping the entry would lose
+// records.
 func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
 	for b, err := range j.All() {
 		if errors.Is(err, cpar.ErrCorrupt) {

@@ -24,11 +24,11 @@ import (
 // A Log is an append-only file of encrypted records, which several processes
 // may share.
 //
-//	batches: length (4) ‖ its CRC-32C (4) ‖ sealed(records: length (4) ‖ record)
+//	batches: length (4) ‖ its CRC-32C (4) ‖ encrypted(records: length (4) ‖ record)
 //
-// A crash can cut off the last batch, which then counts as never written. A
-// damaged length hides all following batches. Append copies unreadable bytes to
-// a file beside the log.
+// If a crash cuts off the last batch, the batch is treated as never written. A
+// damaged length hides all following batches. Append copies unreadable bytes
+// to a file beside the log.
 type Log struct {
 	store *Store
 	path  string
@@ -49,7 +49,7 @@ func (v *Store) Log(name string) (*Log, error) {
 }
 
 // All yields the records in order. For a damaged batch before the last, it
-// yields an error and continues, unless the batch's length is damaged.
+// yields an error. It then continues, unless the batch's length is damaged.
 func (l *Log) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(l.path)
@@ -142,7 +142,8 @@ func onlyZeros(r io.Reader) bool {
 	}
 }
 
-// Append writes all records, or none, as one batch, and syncs it to disk.
+// Append writes all records, or none, as one batch, and syncs the batch to
+// disk.
 func (l *Log) Append(records ...[]byte) error {
 	batch := l.batch(records)
 	if len(batch) > maxBatch {
@@ -186,8 +187,8 @@ func (l *Log) batch(records [][]byte) []byte {
 	return append(head, sealed...)
 }
 
-// end returns the end of the last whole batch. Result damaged reports damage
-// behind it that a crash does not explain. It decrypts only the last batch.
+// end returns the end of the last whole batch. Result `damaged` reports later
+// damage that a crash does not explain. end decrypts only the last batch.
 func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
@@ -225,7 +226,6 @@ func (l *Log) keepTail(f *os.File, end int64) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// Replace atomically replaces all records.
 func (l *Log) Replace(records [][]byte) error {
 	return l.locked(func() error {
 		var all []byte
@@ -252,7 +252,6 @@ func (l *Log) failed(what string, err error) error {
 	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
 }
 
-// Size returns the length of the log in bytes.
 func (l *Log) Size() (int64, error) {
 	info, err := os.Stat(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -43,7 +43,7 @@ type Store struct {
 	used int64 // bytes of entries as known to this process, -1 if unknown
 }
 
-// Open opens a folder and creates it if necessary. Above limit bytes, the
+// Open opens a folder and creates it if necessary. Above `limit` bytes, the
 // oldest entries are removed. 0 means no limit. Errors wrap cpar.ErrInput or
 // cpar.ErrStorage.
 func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {

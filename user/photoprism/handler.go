@@ -26,13 +26,13 @@ type Options struct {
 	// Hosts lists the host names that requests may use. Loopback is always
 	// allowed.
 	Hosts []string
-	// Addresses permits any IP address as the host. This is safe, because a web
-	// page cannot make its own name an IP address.
+	// Addresses, if set, permits any IP address as the host. No web page can
+	// use an IP address as its own name.
 	Addresses bool
 	// Label finds the labels of a photo. It returns cpar.ErrInput for an
 	// unusable image.
 	Label func(ctx context.Context, pictures [][]byte) ([]Label, error)
-	// Log receives a line per request, without any of its content.
+	// Log receives one line per request, without the request's content.
 	Log *slog.Logger
 }
 

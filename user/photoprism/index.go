@@ -54,7 +54,7 @@ func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	return x.merged(all)
 }
 
-// inTurn runs work while no other request uses the index.
+// inTurn runs `work` while no other request uses the index.
 func (x *Index) inTurn(ctx context.Context, work func() error) error {
 	select {
 	case x.turn <- struct{}{}:

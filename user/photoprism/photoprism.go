@@ -36,7 +36,6 @@ package photoprism
 
 import "time"
 
-// Limits of a request.
 const (
 	// MaxBody limits a request, with room for a 7680-pixel image in base64.
 	MaxBody = 16 << 20

@@ -10,40 +10,41 @@ import (
 	"cpar/user/ive"
 )
 
-// The noise budget. A score is r_s·(F·Dis − r), where r_s is a request's secret
-// scale, r the secret offset and F the number of squared units of z per unit of
-// distance. z is the Johnson–Lindenstrauss (JL) vector with m̂ coordinates
-// (package comment). Encryption multiplies the vectors by the plaintext scale w
-// = 2^Shift and adds noise e of at most 19 (package ive). |score|·w² must stay
-// below 2⁶³.
+// The noise budget. A score is r_s·(F·Dis − r), where r_s is a request's
+// secret scale, r is the secret offset, and F is the number of squared units
+// of z per unit of distance. z is the Johnson–Lindenstrauss (JL) vector with
+// m̂ coordinates (package comment). Encryption multiplies the vectors by the
+// plaintext scale w = 2^Shift and adds noise e of at most 19 (package ive).
+// |score|·w² must stay below 2⁶³.
 //
-// Bound on Dis. A photo has six L1-normalised vectors with 864 fields
-// (dimensions) in total. Each vector pair differs by at most 2, so D_L1 ≤ 12.
-// Fields are rounded to levels 0…999, and 999/2 = 499.5 levels are one unit.
-// Rounding adds at most one level for each of 864 pairs of levels, or 864/499.5
-// = 1.73. KL is jointly convex, so it is largest between two one-bin
-// histograms: with smoothing s = 10⁻³ over 48 bins, log(1001)/1.048 = 6.59. The
-// sum is below 20.4 if D_L1 is computed from levels rather than estimated
-// through JL. The interval [0, 22] with r in its middle thus covers every pair
-// of photos and uses 61.8 bits.
+// Bound on Dis = D_L1 + D_KL, an L1 distance and a divergence of histograms. A
+// photo has six L1-normalised vectors with 864 fields (dimensions) in total.
+// Each vector pair differs by at most 2, so D_L1 ≤ 12. Fields are rounded to
+// levels 0…999, and 999/2 = 499.5 levels are one unit. Rounding adds at most
+// one level for each of 864 pairs of levels, which is 864/499.5 = 1.73 units.
+// KL is jointly convex, so it is largest between two one-bin histograms. With
+// smoothing s = 10⁻³ over 48 bins, it is then log(1001)/1.048 = 6.59. The sum
+// is below 20.4 if D_L1 is computed from levels rather than estimated through
+// JL. The interval [0, 22] with r in its middle thus covers every pair of
+// photos and uses 61.8 bits.
 //
 // Statistical bound on the JL estimate. ‖z_a − z_b‖² is a sum of m̂ squares of
 // sums of independent signs. It exceeds (1+δ) times its mean with probability
 // at most exp(−(m̂/2)·(δ − log(1+δ))). The estimated Dis of two photos with KL
 // = 6.59 therefore leaves [0, 22] with probability at most 10⁻³⁰ at D_L1 = 10,
-// 3·10⁻¹⁰ at 12 and 0.012 at the extreme of 13.73. It reaches 37, where scores
-// wrap, with probability at most 10⁻¹¹². Leaving [0, 22] is harmless, but
-// wrapping must not happen.
+// 3·10⁻¹⁰ at 12 and 0.012 at the maximum of 13.73. Dis reaches 37, where
+// scores wrap, with probability at most 10⁻¹¹². Leaving [0, 22] is harmless,
+// but wrapping must not happen.
 //
 // Certain bound on the JL estimate. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
 // and the owner knows both norms. Record and Request reject vectors whose
 // scores could wrap (CheckNorms). A record's Σz² must not exceed MaxSquare,
-// 7.48·F. z is measured from a baseline, one level per field, that all photos
-// share. The baseline does not change distances, but Σz² is about F times a
-// photo's L1 distance from it. Photos of Corel-5k lie at most 5.5 from the
-// median of each field, and blank images 6.2. If the baseline were each field's
-// minimum, blank images would lie at 11 and be rejected. Callers that must not
-// fail use Clamp.
+// 7.48·F. z is measured from a baseline that all photos share and that has one
+// level per field. The baseline does not change distances, but Σz² is about F
+// times a photo's L1 distance from it. If the baseline is each field's median,
+// that distance is at most 5.5 for the collection Corel-5k, and 6.2 for blank
+// images. If it were each field's minimum, blank images would have a distance
+// of 11 and be rejected. Callers that must not fail use Clamp.
 const (
 	// MaxError is the maximum error in Dis from the encryption noise e and a
 	// record's random term ε. It assumes that every e is 19 or −19, whichever
@@ -77,8 +78,8 @@ func New(p vectorlayout.Params) (*Budget, error) {
 }
 
 // WithSecretOffset returns the budget with a secret r drawn from stream. If r
-// were known, the server could read distances after guessing the eleven bits of
-// r_s. A secret r multiplies the possibilities by F/2.
+// were known, the server could read distances after guessing the eleven bits
+// of r_s. A secret r multiplies the number of guesses by F/2.
 func (b *Budget) WithSecretOffset(stream *seed.Stream) (*Budget, error) {
 	hidden := *b
 	r := b.maxOffset() - int64(stream.Uint64n(uint64(b.unit/2)))
@@ -160,11 +161,11 @@ func (b *Budget) Bits() float64 {
 }
 
 // MaxDistanceError bounds the error of a distance from noise and ε if the
-// request's r_s is scale.
+// request's r_s is `scale`.
 func (b *Budget) MaxDistanceError(scale int64) float64 {
-	// CheckNorms bounds the sum of both norms, so the norm of one photo may
-	// reach the whole bound if the other's is 0. The L1 norm of m̂ coordinates
-	// is at most √m̂ times their Euclidean norm.
+	// CheckNorms bounds the sum of both norms, so one norm may reach the whole
+	// bound if the other is 0. The L1 norm of m̂ coordinates is at most √m̂
+	// times their Euclidean norm.
 	norm1 := math.Sqrt(float64(b.params.JL) * b.maxSquaredDistance)
 	s, bins := float64(scale), float64(b.params.KL)
 	record := norm1 + math.Ldexp(maxSum, vectorlayout.ValueBits) + ive.EpsilonBound + 1 +
@@ -174,7 +175,7 @@ func (b *Budget) MaxDistanceError(scale int64) float64 {
 }
 
 // CheckNorms returns an error if the score of a record and a request could
-// wrap. The parameters are their Σz².
+// wrap. The parameters are the Σz² of both.
 func (b *Budget) CheckNorms(record, request int64) error {
 	sum := math.Sqrt(float64(record)) + math.Sqrt(float64(request))
 	// 10⁻⁹ allows for rounding in the square roots.

@@ -17,24 +17,25 @@ import (
 //	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]
 //	score    r_p·(level_s[f] − level), exact
 //
-// The vectors cover the |SF| fields that some tree splits. centre_f is a
-// reference level of field f, and r_p a secret factor drawn per request. There
-// is no r and no ε as in scores of distances, because the server must read the
-// sign. Exact means that the rounded score equals the integer for every input
-// and every noise, so the encrypted search takes the same path as the plaintext
-// search.
+// The vectors cover the fields that some tree splits, the paper's set SF.
+// centre_f is a reference level of field f, and r_p is a secret factor drawn
+// per request. Unlike scores of distances, plane scores contain no secret
+// offset and no random term, because the server must read their sign. Exact
+// means that the rounded score equals the integer for every input and every
+// noise, so the encrypted search takes the same path as the plaintext search.
 //
-// Exactness needs noise below one half. With encryption noise |e| ≤ 19, r_p ≤
-// 255 and levels 0…999, the score errs by at most the sum of
+// Exactness needs noise below one half. With encryption noise |e| ≤ 19,
+// plaintext scales 2²⁸ (record) and 2¹⁷ (request), r_p ≤ 255 and levels 0…999,
+// the score errs by at most the sum of
 //
 //	the request's noise  19·(1 + 999)/2¹⁷                 = 0.145
 //	the record's noise   19·255·(Σ|level_s − centre| + 1)/2²⁸  < 0.355 up to a sum of 19,669
 //	both                 361·(|SF| + 1)/2⁴⁵               < 10⁻⁸
 //
-// Subtracting the centres makes levels small. Six L1-normalised vectors and
-// their means have Σ|x| ≤ 6 each. With 999/2 = 499.5 levels per unit and 1.5
-// levels of rounding in each of 864 fields, Σ ≤ 12·499.5 + 1296 = 7,290. For
-// other centres the sum is checked.
+// Subtracting the centres makes levels small. Σ|x| ≤ 6 holds for a photo's six
+// L1-normalised vectors, and therefore for means of photos. With 999/2 = 499.5
+// levels per unit and 1.5 levels of rounding in each of 864 fields, Σ ≤
+// 12·499.5 + 1296 = 7,290. For other centres, Request checks the sum.
 //
 // The 64-bit word of a score is below (255·999 + ½)·2⁴⁵ = 2^62.96.
 const (
@@ -46,12 +47,13 @@ const (
 )
 
 // PlaneFactor multiplies a plane's distance in levels before it is compared
-// with a distance estimated through JL. The estimate can fall below the true L1
-// distance, and does so half the time. At m̂ = 1296 it falls below 0.75 of the
-// true distance with probability at most exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹.
+// with a distance estimated through the Johnson–Lindenstrauss (JL) projection.
+// The estimate falls below the true L1 distance half the time. At m̂ = 1296
+// projected coordinates, it falls below 0.75 of the true distance with
+// probability at most exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹.
 const PlaneFactor = 0.75
 
-// A PlaneBudget is a checked layout of planes.
+// A PlaneBudget is a checked layout of planes under which scores are exact.
 type PlaneBudget struct {
 	seed.Redacted       // secret, because the centres are learnt from the collection
 	centres       []int // reference levels, one for each split field, shared by planes and requests
@@ -59,8 +61,9 @@ type PlaneBudget struct {
 	limit         int64
 }
 
-// NewPlanes returns the budget for planes at levels 0…beta. Parameter centres
-// holds one reference level for each split field. Errors wrap cpar.ErrInput.
+// NewPlanes returns the budget for planes at levels 0…beta. Parameter
+// `centres` holds one reference level for each split field. Errors wrap
+// cpar.ErrInput.
 func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if len(centres) < 1 || beta < 1 || beta > 1<<16 {
 		return nil, fmt.Errorf("making a plane budget: %d fields of %d levels: %w", len(centres), beta, cpar.ErrInput)
@@ -75,8 +78,8 @@ func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if err := cipher.Fits(MaxPlaneScale*float64(beta), 0.5); err != nil {
 		return nil, fmt.Errorf("making a plane budget: %w", err)
 	}
-	// The record's noise grows with the sum of levels. It may use the part of
-	// one half that the other two terms leave.
+	// The record's noise grows with the sum of levels. It may use what the
+	// other two terms leave of the permitted one half.
 	fixed := cipher.WorstNoise(1+float64(beta), 0)
 	perLevel := cipher.WorstNoise(0, MaxPlaneScale) - cipher.WorstNoise(0, 0)
 	p.limit = int64((0.5-1e-9-fixed)/perLevel) - 1
@@ -100,8 +103,8 @@ func (p *PlaneBudget) Scale(noise *ive.Noise) int64 {
 }
 
 // Plane writes the vector of one plane into dst, of Dim elements. Parameter
-// position is the field's index among the split fields, and level the split
-// value. Errors wrap cpar.ErrInput.
+// `position` is the field's index among the split fields, and `level` is the
+// split value. Errors wrap cpar.ErrInput.
 func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 	if len(dst) != p.Dim() || position < 0 || position >= len(p.centres) {
 		return fmt.Errorf("laying out a plane: field %d of %d into %d elements: %w", position, len(p.centres), len(dst), cpar.ErrInput)
@@ -116,8 +119,8 @@ func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 }
 
 // Request writes a request's vector for all planes into dst, of Dim elements.
-// Parameter levels holds the photo's levels in the split fields, and scale is
-// r_p. Errors wrap cpar.ErrInput.
+// Parameter `levels` holds the photo's levels in the split fields, and `scale`
+// is r_p. Errors wrap cpar.ErrInput.
 func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
 	if len(dst) != p.Dim() || len(levels) != len(p.centres) {
 		return fmt.Errorf("laying out a plane request: %d levels into %d elements, there are %d fields: %w",
@@ -145,7 +148,7 @@ func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
 }
 
 // Score returns the plaintext plane score r_p·(level_s − level). Parameter
-// scale is r_p.
+// `scale` is r_p.
 func (p *PlaneBudget) Score(requestLevel, planeLevel int, scale int64) int64 {
 	return scale * int64(requestLevel-planeLevel)
 }

@@ -54,8 +54,8 @@ func (b *Budget) Cipher() ive.Params {
 // change a distance by up to 0.01.
 func (b *Budget) NoiselessSlot() int { return b.Dim() - 1 }
 
-// Record writes a record's vector into dst, of Dim elements. Parameter z is the
-// photo's JL vector, v its smoothed histogram, and epsilon comes from
+// Record writes a record's vector into dst, of Dim elements. Parameter z is
+// the photo's JL vector, v is its smoothed histogram, and epsilon comes from
 // ive.Noise.Epsilon. Errors wrap cpar.ErrInput.
 func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) error {
 	if err := b.checkLengths(dst, z, v); err != nil {
@@ -72,8 +72,9 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v uses the rounded v, so that it has the same error as Σ v log c.
-	// The errors then cancel for similar histograms, which decide ranks.
+	// Σ v log v uses the rounded v, so that it has the same error as Σ v log
+	// c. The errors then cancel for similar histograms, whose order decides
+	// ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
@@ -98,10 +99,10 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 }
 
 // Request writes a request's vector into dst, of Dim elements. Parameter z is
-// the photo's JL vector, c its smoothed histogram, and scale, from
-// ive.Noise.Scale, the r_s with which Dis reads the scores. Parameter farthest
-// is the maximum Σz² of the index's records, or 0 for MaxSquare. Errors wrap
-// cpar.ErrInput.
+// the photo's JL vector, and c its smoothed histogram. Parameter `scale` is
+// r_s, drawn by ive.Noise.Scale, which Dis needs to read the scores. Parameter
+// `farthest` is the maximum Σz² of the index's records, or 0 for MaxSquare.
+// Errors wrap cpar.ErrInput.
 func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest int64) error {
 	if err := b.checkLengths(dst, z, c); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)
@@ -141,7 +142,7 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 func (b *Budget) PlainScore(record, request []int64) int64 {
 	var s int64
 	for i, x := range record[:b.Dim()] {
-		if i != b.Dim()-2 { // ε
+		if i != b.Dim()-2 { // leave out ε
 			s += x * request[i]
 		}
 	}
@@ -149,8 +150,8 @@ func (b *Budget) PlainScore(record, request []int64) int64 {
 }
 
 // Dis converts a score to D_L1 + D_KL in units of normalised features.
-// Parameter scale is the request's r_s. Rounding, noise and ε make the result
-// inexact, so it may be negative.
+// Parameter `scale` is the request's r_s. Rounding, noise and ε make the
+// result inexact, so it may be negative.
 //
 // The score, Comp in the paper, is r_s·(F·Dis − r), hence Dis = (Comp/r_s +
 // r)/F. The paper's 2r + Σv² + Comp/r_s does not follow from its boxes, the

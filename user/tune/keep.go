@@ -58,7 +58,7 @@ func (t *Tuning) write(k user.Memo, name []byte) {
 		return
 	}
 	if b, err := t.encode(); err == nil {
-		_ = k.Put(keptKind, name, b) // if this fails, it is computed again
+		_ = k.Put(keptKind, name, b) // if this fails, the next call runs Tune again
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package tune selects settings for a collection: a profile and ranker (Tune),
-// and a scheme and search (Choose). It needs no cloud.
+// and a scheme and search (Choose). It works without a cloud.
 //
 //	Tune    collection ─▶ a row per profile and ranker, one recommended
 //	Choose  key + collection ─▶ an index of the scheme that measures best
@@ -33,7 +33,7 @@ type Options struct {
 	// Photos are the collection's files. Tune reads a few to measure the
 	// owner's time. Without Photos, the time is not measured.
 	Photos []dataset.Photo
-	// Network is the network of the embeddings. Tune measures its time too.
+	// Network computes embeddings. Tune also measures its time.
 	Network *encoder.Encoder
 	// Keep, if not nil, caches the Tuning for the same collection and options.
 	// It must store values encrypted, because a Tuning derives from private
@@ -46,7 +46,7 @@ type Options struct {
 // collection.
 type Tuning struct {
 	Photos int `json:"photos"` // number of photos in the collection
-	// Rows are ordered by the constants of profile and ranker.
+	// Rows are in the order of the constants for profiles, then rankers.
 	Rows []Row `json:"rows"`
 	// LeftOut lists profiles unsuitable for the collection.
 	LeftOut     []LeftOut `json:"left_out"`
@@ -247,12 +247,10 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 type Plan struct {
 	user.Options
 	// Suited selects the profile by a rule (user.SuitedProfile).
-	Suited bool
-	// TryProfiles selects profile and ranker by Tune.
+	Suited      bool
 	TryProfiles bool
-	// TryScheme selects scheme and search by Choose.
-	TryScheme bool
-	Tune      Options
+	TryScheme   bool
+	Tune        Options
 }
 
 // Check rejects plans that Build rejects for every collection. It assumes that

@@ -138,7 +138,8 @@ func (s *Server) choose(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.settings(w, r)
 }
 
-// list lists all photos. With ?again, list first rescans the folders.
+// list lists all photos. If the query contains `again`, it first rescans the
+// folders.
 func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Has("again") {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {
@@ -295,7 +296,7 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 // drop receives a photo dropped onto the page and finds the same photo in the
-// folders, or else keeps it in memory.
+// folders. Otherwise it keeps the photo in memory.
 func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
 	select {
 	case s.dropped.receiving <- struct{}{}:

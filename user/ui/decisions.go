@@ -13,7 +13,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Limits of decisions on one photo.
 const (
 	maxWordBytes = 200
 	maxWords     = 200
@@ -45,7 +44,8 @@ func (d *decisions) of(id string) Decision {
 	return Decision{slices.Clone(x.Accept), slices.Clone(x.Reject), slices.Clone(x.Add)}
 }
 
-// forget drops the decisions that were written. It keeps decisions made since.
+// forget drops decisions that were written. It keeps decisions made after the
+// write began.
 func (d *decisions) forget(id string, written Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +54,7 @@ func (d *decisions) forget(id string, written Decision) {
 	d.keep(id, x)
 }
 
-// keep stores a decision. The caller holds mu.
+// keep stores a decision. The caller holds the mutex.
 func (d *decisions) keep(id string, x Decision) {
 	if x.empty() {
 		delete(d.by, id)
@@ -101,8 +101,8 @@ func (d *decisions) markAll(all []change) (action, error) {
 	return done, nil
 }
 
-// unmark reverts an action, except marks that were changed or written since. It
-// returns the number of marks reverted.
+// unmark reverts an action, except marks that were later changed or written.
+// It returns the number of marks reverted.
 func (d *decisions) unmark(number int) (n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,7 @@ func (d *decisions) unmark(number int) (n int, err error) {
 	return n, nil
 }
 
-// set records a mark. The caller holds mu.
+// set records a mark. The caller holds the mutex.
 func (d *decisions) set(id, word, mark string) error {
 	x := d.by[id]
 	x.Accept, x.Reject, x.Add = without(x.Accept, word), without(x.Reject, word), without(x.Add, word)
@@ -158,10 +158,10 @@ func without(words []string, some ...string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return has(some, w) })
 }
 
-// hasPrefix reports whether word begins with a folded prefix.
+// hasPrefix reports whether `word` begins with a folded prefix.
 func hasPrefix(word, prefix string) bool { return strings.HasPrefix(metadata.Fold(word), prefix) }
 
-// has reports whether words contains word, both folded.
+// has reports whether `words` contains `word`, regardless of case.
 func has(words []string, word string) bool {
 	folded := metadata.Fold(word)
 	return slices.ContainsFunc(words, func(w string) bool { return metadata.Fold(w) == folded })

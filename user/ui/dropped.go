@@ -15,12 +15,11 @@ import (
 	"cpar/photo/decode"
 )
 
-// Limits for photos dropped onto the page.
 const (
 	maxDropBytes = 256 << 20 // bytes of one photo, and of all kept photos together
 	maxDropped   = 4
 	// maxCompared bounds the bytes read to find a renamed photo. Beyond this
-	// number, only photos of the same name or size are compared.
+	// limit, only photos of the same name or size are compared.
 	maxCompared = 2 << 30
 )
 
@@ -29,8 +28,8 @@ const (
 type dropped struct {
 	by   *lru.Cache[string, *drop]
 	most int // maximum total of bytes
-	// The channel receiving admits one photo at a time, because each may be as
-	// large as all kept photos.
+	// The channel `receiving` admits one photo at a time, because a photo may
+	// be as large as all kept photos together.
 	receiving chan struct{}
 	content   sync.Map
 }
@@ -82,7 +81,7 @@ func baseName(name string) string {
 }
 
 // match finds the photo in the folders that has the same image as a dropped
-// photo. It first compares photos of the same name or size. Result whole
+// photo. It first compares photos of the same name or size. Result `whole`
 // reports whether it compared all photos.
 func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
 	want := decode.ContentDigest(data)

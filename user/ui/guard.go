@@ -17,8 +17,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// tokenHeader carries the token. A page of another origin needs CORS permission
-// to set it, which this server never grants.
+// tokenHeader carries the token. A page of another origin may set it only with
+// CORS permission, which this server never grants.
 const tokenHeader = "X-Cpar-Token"
 
 func newToken() string {
@@ -71,8 +71,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 }
 
 // fromHere reports whether the browser declares that a request comes from the
-// page. Other sites may open the page in a tab, where it is empty without the
-// token.
+// page. Other sites may open the page in a tab, but without the token it stays
+// empty.
 func fromHere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":

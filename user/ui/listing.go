@@ -17,7 +17,8 @@ import (
 
 // A listing is an ordered selection of photos that stays the same while the
 // user works on it. The page loads the visible part and names photos by their
-// positions, so that no message grows with the library.
+// positions, so that the size of messages does not depend on the number of
+// photos.
 type listing struct {
 	word string // the word whose suggestions the listing reviews, or ""
 	rows []row
@@ -25,7 +26,7 @@ type listing struct {
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // the suggestion of listing.word, if there is one
+	c     candidate // the suggestion of listing.word, if it is suggested
 }
 
 const (
@@ -39,12 +40,12 @@ type filter struct {
 	Show   string `json:"show,omitempty"`
 	Word   string `json:"word,omitempty"` // a keyword or a suggestion
 	Folder string `json:"folder,omitempty"`
-	From   string `json:"from,omitempty"` // first and last modification date, such as 2026-11-25
+	From   string `json:"from,omitempty"` // first modification date, such as 2026-11-25
 	To     string `json:"to,omitempty"`
 	// Review lists the photos for which Word is suggested, likeliest first.
 	Review bool `json:"review,omitempty"`
 	Faint  bool `json:"faint,omitempty"` // include suggestions below 25 %
-	// At is the id of a photo whose position the page requests.
+	// At, if not "", is the id of a photo whose position the page requests.
 	At string `json:"at,omitempty"`
 }
 
@@ -169,7 +170,8 @@ func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	}, nil
 }
 
-// open reports whether a photo has an undecided suggestion that satisfies kind.
+// open reports whether a photo has an undecided suggestion that satisfies
+// `kind`.
 func (x *summary) open(d Decision, kind func(candidate) bool) bool {
 	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
 }
@@ -246,13 +248,14 @@ func (s *Server) folders() []string {
 	return slices.Compact(out)
 }
 
-// A leftOut is a file that the page cannot show or annotate, and the reason.
+// A leftOut names a file that the page cannot show or annotate, and the
+// reason.
 type leftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// unreadable lists the files left out and the photos that could not be read.
+// unreadable lists the files left out and the unreadable photos.
 func (s *Server) unreadable(http.ResponseWriter, *http.Request) (any, error) {
 	out := []leftOut{}
 	all, _ := s.photos.list()

@@ -45,7 +45,7 @@ func newCloudView(q *cpar.Request) (*CloudView, error) {
 	return &CloudView{Scheme: q.Params.Scheme.String(), Observations: parts, Bytes: len(b), Start: slices.Clone(b[:min(len(b), startBytes)]), scheme: q.Params.Scheme}, nil
 }
 
-// answered completes s after the reply. It returns nil if nothing was sent.
+// answered completes s after the reply, or returns nil if nothing was sent.
 func (s *CloudView) answered(a *device.Annotated, nearest int) *CloudView {
 	if s == nil || a.Sent == 0 {
 		return nil

@@ -23,10 +23,10 @@ type OwnBackend struct {
 	found map[string][]rank.Keyword // suggestions by path
 }
 
-// NewOwnBackend returns a backend that calls the function words with the bytes
-// of a photo to suggest words. Suggestions have no probabilities, so only
-// accepted suggestions are written. If l is nil, because there is no key,
-// nothing can be written.
+// NewOwnBackend returns a backend that passes a photo's bytes to `words`,
+// which suggests words. Suggestions have no probabilities, so only accepted
+// suggestions are written. If l is nil, because there is no key, nothing can
+// be written.
 func NewOwnBackend(l *library.Library, words func(photo []byte) ([]rank.Keyword, error), o LibraryOptions) *OwnBackend {
 	w := &OwnBackend{words: words, found: map[string][]rank.Keyword{}}
 	w.library, w.o, w.also, w.chosen = l, o, map[string][]string{}, o.choices()

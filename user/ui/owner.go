@@ -25,10 +25,9 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword on the page. One in ten
-	// such keywords is right.
-	guess = 0.1
-	// maxShownWords bounds the keywords shown and written per photo.
+	// guess is the minimum probability of a keyword on the page. At this
+	// probability, one keyword in ten is right.
+	guess         = 0.1
 	maxShownWords = 12
 	startBytes    = 6144
 )
@@ -49,8 +48,7 @@ type LibraryOptions struct {
 	// ThresholdOf returns the threshold for a share of correct keywords.
 	ThresholdOf func(right float64) float64
 	Params      func(*device.Index) (cpar.Params, error)
-	// Cloud is the cloud's address for display.
-	Cloud string
+	Cloud       string
 	// Key, Device and Client let the page change the vocabulary of the index.
 	Key    *user.Key
 	Device *device.Device
@@ -145,13 +143,13 @@ func (w *LibraryBackend) Locate(ctx context.Context) (func(content [32]byte) []u
 	return w.state.Load().Locate(ctx)
 }
 
-// Content returns the content digest of a photo that was annotated and has not
-// changed since.
+// Content returns the content digest of a photo that has not changed since it
+// was annotated.
 func (w *LibraryBackend) Content(path string) ([32]byte, bool) { return w.library.Content(path) }
 
 func (w *LibraryBackend) Vocabulary() []string { return w.state.Load().Keywords() }
 
-// keepState copies the index to state. The caller holds asking.
+// keepState copies the index to state. The caller holds the mutex `asking`.
 func (w *LibraryBackend) keepState() {
 	x := *w.index
 	w.state.Store(&x)
@@ -243,7 +241,7 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	switch {
 	case r.Err != nil:
 		return nil, r.Err
-	case r.Known: // perhaps in the words of an earlier vocabulary
+	case r.Known: // the words may come from an earlier vocabulary
 		known.Asked, known.Keywords, known.Near = true, x.Vocabulary().Apply(r.Keywords), r.Near
 		for i := range known.Near {
 			known.Near[i].Keywords = x.Vocabulary().Words(known.Near[i].Keywords)
@@ -329,7 +327,7 @@ func (w *LibraryBackend) write(ctx context.Context, list []Change, look func(pat
 		results[at[n]] = r
 		n++
 	})
-	for _, i := range at[n:] { // an interrupt prevented these changes
+	for _, i := range at[n:] { // an interrupt prevented the remaining changes
 		results[i].Err = cmp.Or(err, context.Canceled)
 	}
 	return results, err

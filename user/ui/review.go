@@ -13,8 +13,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// An action is one decision of the user on any number of photos. Until it is
-// written, a single undo reverts it.
+// An action is one decision of the user on any number of photos. Until the
+// decision is written, a single undo reverts it.
 type action struct {
 	number  int
 	changes []change
@@ -29,12 +29,13 @@ const maxActions = 100
 type marks struct {
 	Listing string `json:"listing"`
 	Mark    string `json:"mark"` // accept, reject, or "" for undecided
-	// Only lists the ranges of positions, [first, last], to which the decision
-	// applies. Without Only, it applies to all photos without a decision.
+	// Only, if not empty, lists the ranges of positions, [first, last], to
+	// which the decision applies. Otherwise it applies to all photos without a
+	// decision.
 	Only   [][2]int `json:"only,omitempty"`
-	Except [][2]int `json:"except,omitempty"` // ranges to leave out
-	// Likely restricts the decision to likely keywords. A listing without a
-	// word requires it.
+	Except [][2]int `json:"except,omitempty"` // excluded ranges
+	// Likely, if set, restricts the decision to likely keywords. Listings
+	// without a word require Likely.
 	Likely bool `json:"likely,omitempty"`
 }
 
@@ -84,8 +85,7 @@ func (s *Server) mark(w http.ResponseWriter, r *http.Request) (any, error) {
 	}{done.number, len(photos), len(done.changes), s.decided.pending()}, nil
 }
 
-// changes returns the changes that the decision m makes to the marks of a
-// listing.
+// changes returns the changes that decision m makes to the marks of a listing.
 func (s *Server) changes(x *listing, m marks) (all []change) {
 	threshold, folded := s.backend.Settings().limit, metadata.Fold(x.word)
 	for i, r := range x.rows {
@@ -140,8 +140,8 @@ func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 	}{s.decided.pending(), s.survey.progress(), len(all)}, nil
 }
 
-// write writes, as one run, either all decisions, or the decisions on one photo
-// and its likely keywords.
+// write writes, as one run, either all decisions or one photo's decisions and
+// likely keywords.
 func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[struct {
 		ID  string `json:"id"`

@@ -46,7 +46,7 @@ type Server struct {
 	listings   *lru.Cache[string, *listing]
 	life       context.Context // ends when the server stops
 	surveying  sync.WaitGroup
-	ruling     sync.Mutex                     // held while the vocabulary changes
+	ruling     sync.Mutex                     // held during a change of the vocabulary
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 
@@ -60,7 +60,6 @@ func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
 	return c
 }
 
-// Serve serves until the context ends.
 func Serve(ctx context.Context, o Options) error {
 	photos, err := openShelf(o.Folders)
 	if err != nil {
@@ -93,8 +92,8 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
-// serve serves until the context ends. It then cancels requests in progress and
-// waits for them briefly.
+// serve serves until the context ends. It then cancels requests in progress
+// and briefly waits until they end.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
 	s.surveying.Go(func() { s.surveyAll(ctx) })

@@ -21,7 +21,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// maxPhotoBytes bounds a file read for the page.
 const maxPhotoBytes = 512 << 20
 
 // A shelf holds the photos below the opened folders. The page refers to photos

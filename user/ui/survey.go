@@ -119,7 +119,8 @@ func (v *survey) share(word string) string {
 	return word
 }
 
-// clear forgets all photos after the words of suggestions have changed.
+// clear forgets all photos. It is called after the suggested words have
+// changed.
 func (v *survey) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -166,12 +167,12 @@ func (v *survey) progress() int {
 	return len(v.by)
 }
 
-// locate finds out which photos in the folders are which records of the index.
-// It considers only photos with keywords and reads at most maxCompared bytes.
+// locate maps records of the index to photos in the folders. It considers only
+// photos with keywords and reads at most maxCompared bytes.
 func (s *Server) locate(ctx context.Context) {
 	records, err := s.backend.Locate(ctx)
 	if records == nil || err != nil {
-		return // the page shows neighbours without pictures
+		return // the page then shows neighbouring photos without pictures
 	}
 	all, _ := s.photos.list()
 	found, left := map[uint32]*shelfPhoto{}, int64(maxCompared)

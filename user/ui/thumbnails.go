@@ -29,8 +29,8 @@ const (
 // thumbnails scales images for the page and caches them in memory.
 type thumbnails struct {
 	small, large *lru.Cache[string, []byte] // JPEG files by name
-	// The mutex one serializes decoding. Serial decoding limits memory and
-	// finishes the first images early.
+	// The mutex `one` serializes decoding, which limits memory and finishes
+	// the first images early.
 	one sync.Mutex
 }
 
@@ -38,8 +38,8 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get returns the thumbnail of the image that the function read returns.
-// Parameter name identifies the image in the cache.
+// get returns the thumbnail of the image returned by `read`. Parameter `name`
+// identifies the image in the cache.
 func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) ([]byte, error) {
 	kept, side := t.small, smallSide
 	if large {

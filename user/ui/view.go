@@ -16,11 +16,11 @@ import (
 // A view is a photo as shown on the page.
 type view struct {
 	ID      string `json:"id"`
-	Name    string `json:"name"`   // of the file
+	Name    string `json:"name"`   // name of the file
 	Folder  string `json:"folder"` // below the opened folder
 	Dropped bool   `json:"dropped,omitempty"`
 	Asked   bool   `json:"asked"`
-	// Yours holds keywords that people entered.
+	// Yours holds the keywords that people entered.
 	Yours    []string     `json:"yours"`
 	Machine  []string     `json:"machine"`  // written by runs, not accepted
 	Rejected []string     `json:"rejected"` // never suggested again
@@ -36,13 +36,13 @@ type suggestion struct {
 	Word string `json:"word"`
 	// Percent is the probability, or 0 if the ranker has none.
 	Percent int    `json:"percent"`
-	Bar     int    `json:"bar"` // length of the bar on the page in percent
+	Bar     int    `json:"bar"` // length of the bar on the page, in percent
 	Sure    bool   `json:"sure"`
 	Mark    string `json:"mark"`    // accept, reject, or ""
-	Written bool   `json:"written"` // in the file
+	Written bool   `json:"written"` // already in the file
 }
 
-// A neighbour is a photo of the collection that contributed keywords.
+// A neighbour is a similar photo of the collection that contributed keywords.
 type neighbour struct {
 	Bar      int      `json:"bar"` // nearness in percent, 100 for the nearest neighbour
 	Distance float64  `json:"distance"`

@@ -7,7 +7,7 @@ import (
 	"cpar/model/rank"
 )
 
-// Word returns the word to write in place of word.
+// Word returns the word to write in place of `word`.
 func (v *Vocabulary) Word(word string) string {
 	if v == nil {
 		return word
@@ -18,7 +18,7 @@ func (v *Vocabulary) Word(word string) string {
 	return word
 }
 
-// Never reports whether the rules forbid suggesting word or its replacement.
+// Never reports whether the rules forbid suggesting `word` or its replacement.
 func (v *Vocabulary) Never(word string) bool {
 	return v != nil && (v.never[fold(word)] || v.never[fold(v.Word(word))])
 }
@@ -80,7 +80,7 @@ func (v *Vocabulary) Related(begun string) (words []string) {
 	if v.Empty() || begun == "" {
 		return nil
 	}
-	meant := map[string]bool{} // folded words to write that match
+	meant := map[string]bool{} // matching words to write, folded
 	for _, w := range v.all() {
 		if strings.HasPrefix(fold(w), begun) {
 			meant[fold(v.Word(w))] = true

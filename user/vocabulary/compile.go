@@ -143,7 +143,7 @@ func (v *Vocabulary) mapTranslations() {
 	}
 }
 
-// linkParents computes the parents of words, all in the form to write.
+// linkParents computes the parents of words. Both are in the form to write.
 func (v *Vocabulary) linkParents() error {
 	for _, word := range slices.Sorted(maps.Keys(v.file.Parents)) {
 		of := fold(v.Word(word))

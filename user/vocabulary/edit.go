@@ -10,12 +10,11 @@ import (
 // A Rule is everything that a vocabulary says about one word.
 type Rule struct {
 	Word string `json:"word"`
-	// Synonym is the word to write in its place, "" for none.
+	// Synonym is the word to write instead, or "".
 	Synonym string `json:"synonym,omitempty"`
-	// Parents is the path above the word, from the top, separated by /.
-	Parents string `json:"parents,omitempty"`
-	Never   bool   `json:"never,omitempty"`
-	// Translations are keyed by language.
+	// Parents is the path of words above the word, top first, separated by /.
+	Parents      string            `json:"parents,omitempty"`
+	Never        bool              `json:"never,omitempty"`
 	Translations map[string]string `json:"translations,omitempty"`
 }
 
@@ -52,8 +51,8 @@ func (v *Vocabulary) Rules() (list []Rule) {
 	return list
 }
 
-// With returns v with the rule about one word in place of the former one. A rule
-// that says nothing removes it.
+// With returns v with rule r in place of the former rule about the same word.
+// An empty r removes the former rule.
 func (v *Vocabulary) With(r Rule) (*Vocabulary, error) {
 	if _, err := clean(r.Word); err != nil {
 		return nil, fmt.Errorf("changing the vocabulary: %w", err)
@@ -91,16 +90,16 @@ func (v *Vocabulary) With(r Rule) (*Vocabulary, error) {
 	return changed(f)
 }
 
-// In returns v with another language to write words in, "" for the words of the
-// index.
+// In returns a copy of v that writes words in another language, or in the
+// words of the index if it is "".
 func (v *Vocabulary) In(language string) (*Vocabulary, error) {
 	f := v.copied()
 	f.Language = language
 	return changed(f)
 }
 
-// Language returns the language in which words are written, "" for the words of
-// the index, and Languages those of all translations.
+// Language returns the language in which words are written, "" for the words
+// of the index. Languages returns the languages of all translations.
 func (v *Vocabulary) Language() string    { return v.rules().Language }
 func (v *Vocabulary) Languages() []string { return slices.Sorted(maps.Keys(v.rules().Translations)) }
 
@@ -112,7 +111,7 @@ func (v *Vocabulary) rules() file {
 	return v.file
 }
 
-// copied returns rules that can be changed.
+// copied returns a copy of the rules for changes.
 func (v *Vocabulary) copied() file {
 	f := v.rules()
 	f.Never, f.Synonyms, f.Parents = slices.Clone(f.Never), maps.Clone(f.Synonyms), maps.Clone(f.Parents)

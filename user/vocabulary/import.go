@@ -14,14 +14,13 @@ import (
 // A List is a keyword list exported by a photo program.
 type List struct {
 	// Paths are the hierarchies, each from the top to a word.
-	Paths [][]string
-	// Synonyms maps synonyms to words of the list.
+	Paths    [][]string
 	Synonyms map[string]string
 }
 
 // ReadList reads a keyword list in one of two forms: Lightroom's export,
 // indented by tabs with synonyms in braces and categories in brackets, or one
-// hierarchy per line, with the separator of digiKam (/) or of Lightroom (|).
+// hierarchy per line, separated by / (digiKam) or | (Lightroom).
 func ReadList(text []byte) (*List, error) {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	switch {
@@ -84,9 +83,9 @@ func split(line string) []string {
 	return parts
 }
 
-// FromLists returns a vocabulary with the parents and synonyms of lists. Result
-// leftOut lists unusable words, names of people, and repetitions of a word
-// after its first place.
+// FromLists returns a vocabulary with the parents and synonyms of lists.
+// Result leftOut lists unusable words, names of people, and words already
+// placed under another path.
 func FromLists(lists ...*List) (v *Vocabulary, leftOut []string, err error) {
 	f := file{Parents: map[string]string{}, Synonyms: map[string]string{}}
 	placed := map[string]string{} // from folded words to paths

@@ -26,19 +26,17 @@ import (
 	"cpar/photo/metadata"
 )
 
-// MaxBytes bounds a vocabulary as text.
 const MaxBytes = 1 << 20
 
 // A Vocabulary is immutable. The zero value changes no word.
 type Vocabulary struct {
 	file file
 
-	written map[string]string   // by folded word: the word to write
-	parents map[string][]string // by folded word to write: its parents
+	written map[string]string   // maps a folded word to the word to write
+	parents map[string][]string // maps a folded word to write to its parents
 	never   map[string]bool     // folded words that are never suggested
 }
 
-// A file is the TOML form of a vocabulary.
 type file struct {
 	// Language is the language of words with a known translation, or "" to keep
 	// the words of the index.
@@ -116,7 +114,6 @@ func (v *Vocabulary) Text() []byte {
 	return text
 }
 
-// Empty reports whether v changes nothing.
 func (v *Vocabulary) Empty() bool {
 	return v == nil || len(v.file.Never)+len(v.file.Synonyms)+len(v.file.Parents)+len(v.file.Translations) == 0
 }

@@ -30,10 +30,8 @@ type Memory struct {
 	mu             sync.Mutex
 	blobs          map[string]entry
 	Sent, Received int64
-	// Calls counts all requests.
-	Calls int
-	// Now returns the server's clock.
-	Now func() time.Time
+	Calls          int
+	Now            func() time.Time
 }
 
 func NewMemory() *Memory { return &Memory{blobs: map[string]entry{}, Now: time.Now} }
@@ -133,7 +131,7 @@ func (m *Memory) Restore(s any) {
 }
 
 // Alter replaces a blob's bytes, as a hostile server can, or removes the blob
-// if change returns nil.
+// if `change` returns nil.
 func (m *Memory) Alter(name string, change func([]byte) []byte) {
 	defer m.lock()()
 	e := m.blobs[name]
@@ -144,7 +142,6 @@ func (m *Memory) Alter(name string, change func([]byte) []byte) {
 	m.blobs[name] = e
 }
 
-// Names returns the sorted names of the blobs with a prefix.
 func (m *Memory) Names(prefix string) (names []string) {
 	defer m.lock()()
 	for name := range m.blobs {

@@ -33,7 +33,8 @@ import (
 
 const patience = time.Minute
 
-// Program returns the browser in CPAR_CHROMIUM, or any installed one.
+// Program returns the path of the browser named by CPAR_CHROMIUM, or of any
+// installed browser.
 func Program(t testing.TB) string {
 	t.Helper()
 	want := os.Getenv("CPAR_CHROMIUM")
@@ -180,8 +181,8 @@ var named = map[string]struct {
 	code int64
 }{"Enter": {"\r", 13}, "Escape": {"", 27}, "ArrowLeft": {"", 37}, "ArrowUp": {"", 38}, "ArrowRight": {"", 39}, "ArrowDown": {"", 40}}
 
-// Press presses keys in order. A key whose event the page intercepts enters no
-// letter.
+// Press presses `keys` in order. A key whose event the page intercepts enters
+// no letter.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -196,7 +197,6 @@ func (p *Page) Press(keys ...string) {
 	}
 }
 
-// Await waits until a JavaScript expression is true.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
 	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience)))

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFaultsOfAPageAreDetected checks that package browser detects faults,
-// without which passing page tests would mean nothing.
+// TestFaultsOfAPageAreDetected checks that package browser detects faults.
+// Otherwise passing page tests would mean nothing.
 func TestFaultsOfAPageAreDetected(t *testing.T) {
 	const good = `<!doctype html><html lang="en"><head><title>a page</title><link rel="icon" href="data:,"></head><body><main><h1>a page</h1>FAULT</main></body></html>`
 	for _, c := range []struct{ fault, where string }{

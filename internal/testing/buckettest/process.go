@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// A Process is a storage server that a test can kill and restart.
 type Process struct {
 	Endpoint
 	t       testing.TB

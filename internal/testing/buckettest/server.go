@@ -51,7 +51,6 @@ type object struct {
 	modified time.Time
 }
 
-// Serve starts the server for the duration of a test.
 func (m *Memory) Serve(t testing.TB) Endpoint {
 	s := httptest.NewServer(m)
 	t.Cleanup(s.Close)

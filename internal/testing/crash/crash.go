@@ -5,8 +5,8 @@
 // ended. Settle then brings the folder into the state that the next process
 // finds:
 //
-//	Killed    everything done so far is there, and a cut write left half its bytes
-//	PowerLoss only synced data are there: bytes by Sync of the file, names
+//	Killed    all operations so far took effect, and a cut write left half its bytes
+//	PowerLoss only synced data survive: bytes by Sync of the file, names
 //	          by SyncDir of the folder, and unsynced files are empty
 //
 // The state of a real disk is between the two. Code that survives both at every
@@ -59,8 +59,8 @@ type node struct {
 	now, durable map[string]*node // a folder's names
 }
 
-// New returns an FS below root, whose contents count as durable. Operation
-// number steps, counted from 0, is the first that fails.
+// New returns an FS below folder `root`, whose contents count as durable.
+// Operation number `steps`, counted from 0, is the first that fails.
 func New(root string, mode Mode, steps int) (*FS, error) {
 	top, err := load(root)
 	return &FS{root: root, mode: mode, left: steps, top: top}, err
@@ -101,8 +101,8 @@ func (f *FS) step() error {
 	return nil
 }
 
-// find returns the folder that holds path, and the name of path in this folder.
-// A folder created outside the FS counts as durable.
+// find returns the folder that holds `path`, and the name of `path` in this
+// folder. A folder created outside the FS counts as durable.
 func (f *FS) find(path string) (*node, string) {
 	rel, err := filepath.Rel(f.root, path)
 	if err != nil || strings.HasPrefix(rel, "..") {
@@ -138,7 +138,7 @@ func (f *FS) do(operation func() error, effect func()) error {
 	return err
 }
 
-// link gives node n the name path, or removes this name if n is nil.
+// link gives node n the name `path`, or removes this name if n is nil.
 func (f *FS) link(path string, n *node) {
 	if parent, name := f.find(path); n != nil {
 		parent.now[name] = n
@@ -250,10 +250,9 @@ func (n *node) write(path string) error {
 	return nil
 }
 
-// Each calls function run for both modes with an FS that stops at every step,
-// until run completes, and function check after each run. Parameter done
-// reports whether run finished. Function run must close its files even on
-// failure.
+// Each calls `run` with an FS that stops at step 0, 1, 2 and so on, until `run`
+// completes, in both modes. It calls `check` after each run. `done` reports
+// whether the run completed. `run` must close its files even on failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {

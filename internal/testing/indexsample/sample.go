@@ -10,8 +10,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Manifest returns a manifest of scheme cpar without segments, with an ID
-// derived from seed.
+// Manifest returns a manifest of scheme "cpar" without segments, with an ID
+// derived from `seed`.
 func Manifest(seed uint64) *cpar.Manifest {
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Records: 5, Dim: 7, Shift: 10, Trees: 2, Place: cpar.PlaceNode,
 		PlaneShift: 10, OrderBytes: 2, Fields: 3, Planes: 4, KeywordBytes: 16}
@@ -74,8 +74,8 @@ func Write(w *indexdir.Writer, m *cpar.Manifest, seed uint64) error {
 	return w.Activate(m)
 }
 
-// Build makes an index in folder and returns its manifest. Parameter id is the
-// seed of its ID, and bytes is the seed of its contents.
+// Build makes an index in `folder` and returns its manifest. `id` is the seed
+// of the index's ID, and `bytes` is the seed of its contents.
 func Build(folder string, id, bytes uint64) (*cpar.Manifest, error) {
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {

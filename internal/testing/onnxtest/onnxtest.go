@@ -17,7 +17,7 @@ func (p Proto) Varint(number int, v int64) Proto {
 	return protowire.AppendVarint(protowire.AppendTag(p, protowire.Number(number), protowire.VarintType), uint64(v))
 }
 
-// Bytes appends a message, or bytes.
+// Bytes appends a message or bytes as a field.
 func (p Proto) Bytes(number int, b []byte) Proto {
 	return protowire.AppendBytes(protowire.AppendTag(p, protowire.Number(number), protowire.BytesType), b)
 }
@@ -106,8 +106,8 @@ func (f *File) Input(name string, elements int64, dims ...int64) *File {
 	return f
 }
 
-// Attributes of a node: int, float32, string, []int64, []float32, Proto (a
-// tensor), or *File (a graph).
+// Attributes maps a node's attribute names to values of type int, float32,
+// string, []int64, []float32, Proto (a tensor), or *File (a graph).
 type Attributes map[string]any
 
 // Kinds of attributes, as in AttributeProto.AttributeType.

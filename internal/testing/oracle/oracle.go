@@ -39,8 +39,8 @@ func Port(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// Serve starts a program whose output it appends to the file log, and waits
-// until the program listens at address.
+// Serve starts a program, appends its output to the file `log`, and waits until
+// the program listens at address.
 func Serve(t testing.TB, c *exec.Cmd, address, log string) {
 	t.Helper()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

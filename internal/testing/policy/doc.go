@@ -5,5 +5,5 @@
 //	                   ─▶ documents  links, names of tests, the byte examples
 //	                   ─▶ limits     sizes of files, functions, programs, prose
 //
-// The package consists of test files. Every rule is a table in one of them.
+// Every rule is a table in a test file.
 package policy

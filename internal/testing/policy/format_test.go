@@ -70,7 +70,8 @@ func TestFormatExamples(t *testing.T) {
 		}
 	}
 	for name := range got {
-		// Tests of lattice and keyword check these.
+		// Tests of packages lattice and keyword check the examples that start
+		// with "sealed-".
 		if want[name] == nil && !strings.HasPrefix(name, "sealed-") {
 			t.Errorf("docs/FORMAT.md has an example %q that is not checked", name)
 		}

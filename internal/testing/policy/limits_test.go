@@ -89,8 +89,8 @@ func rootEntries(t *testing.T) (float64, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first command in README.md writes cpar-demo.html here, and the second
-	// runs this test.
+	// Ignore cpar-demo.html, which the first command in README.md writes here
+	// before the second runs this test.
 	ignored := func(name string) bool {
 		return slices.ContainsFunc(strings.Fields(string(ignore)), func(pattern string) bool {
 			match, _ := filepath.Match(strings.Trim(pattern, "/"), name)
@@ -245,9 +245,9 @@ func describe[T any](all []T, text func(T) string) []string {
 	return out
 }
 
-// daemonOnly lists the modules and packages that cpar must not link. kopia's
-// repository links Azure's client of blobs and Prometheus'. Its upload and its
-// command line run other programs.
+// daemonOnly lists the modules and packages that cpar must not link. It omits
+// the clients of Azure and Prometheus, which kopia's repository links. kopia's
+// upload and command line are listed because they run other programs.
 var daemonOnly = []string{
 	"github.com/aws", "github.com/nats-io",
 	module + "/cloud/daemon", module + "/cloud/cluster", module + "/cloud/blob",
@@ -299,10 +299,9 @@ func binarySize(t *testing.T) (float64, []string) {
 	return float64(info.Size()), []string{"go tool nm -size -sort size lists what is large"}
 }
 
-// maxProse bounds the number of words in comments and documents: 150,000, then
-// 8,000 for review by word, vocabularies, watch, videos and releases, 12,000
-// that gloss terms where a reader stumbled and describe each field by itself,
-// and 8,000 for albums.
+// maxProse bounds the number of words in comments and documents: 150,000, plus
+// 8,000 for review by word, vocabularies, watch, videos and releases, 12,000 to
+// gloss terms and describe each field by itself, and 8,000 for albums.
 const maxProse = 178_000
 
 // TestProse counts habits that the style guide discourages. The tool is in

@@ -2,24 +2,25 @@ package policy
 
 import "slices"
 
-// A room is a set of packages. They and the packages of the module that they
-// import must obey its lists.
+// A room is a set of packages. Its lists bind these packages and all packages
+// of the module that they import, directly or not.
 type room struct {
 	name string
 	in   func(pkg string) bool
 	// except is a file that the room's rules do not cover.
 	except string
 	// may lists the allowed imports. A trailing slash includes all packages
-	// below. A room with this list is closed: it also refuses code that is
-	// linked or run without an import. Other rooms may import everything except
-	// the packages in never.
+	// below. A room with this list is closed. It also refuses //go:linkname,
+	// files that are not Go (except kernelFiles), and system calls that start a
+	// program or load code. Other rooms may import everything except the
+	// packages in `never`.
 	may   []string
 	never []ban
 }
 
-// A ban refuses a package and all packages below it. A closed room repeats some
-// bans to state their reasons, and because only bans apply to imports of other
-// modules.
+// A ban refuses a package and all packages below it. A closed room refuses all
+// unlisted imports anyway, and its bans add reasons. Its bans also apply to
+// imports inside other modules, to which `may` does not apply (checkLinks).
 type ban struct{ pkg, why string }
 
 // open lists the packages that handle neither keys nor plaintext. Every room
@@ -44,23 +45,23 @@ var cloudMay = []string{
 	"math/rand/v2",
 	// digests of segments, and names of temporary files
 	"crypto/sha256", "crypto/rand",
-	// tokens of tenants: encoded, compared in constant time, and limited in
-	// wrong attempts
+	// tokens of tenants: encoding, comparison in constant time, and a limit on
+	// wrong tokens
 	"encoding/base32", "crypto/subtle", "container/list",
 	// a daemon: files, network, logs, signals
 	"log", "log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
 	// listed one by one, since golang.org/x/sys/execabs runs programs
 	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
-	// the ring, without keys
+	// ring arithmetic, without keys
 	"github.com/tuneinsight/lattigo/v6/ring",
-	// the live heap, to collect garbage within the bound
+	// the size of the live heap, from which Gate.Ceiling sets the memory limit
 	"runtime/metrics",
-	// rates of tenants
+	// limits on tenants' request rates
 	"golang.org/x/time/rate",
 	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
 	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
 	"github.com/spf13/pflag",
-	// object storage, with clients that run no other program, and request
+	// object storage: clients that run no other program, and request
 	// signatures. The operator's credentials give access to the storage but
 	// cannot decrypt its contents
 	"crypto/hmac",
@@ -71,12 +72,12 @@ var cloudMay = []string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming", "github.com/Azure/azure-sdk-for-go/sdk/azcore/to",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
-	// clients of the cluster's NATS brokers, and the nodes' nkey. The broker
-	// itself, which runs other programs, is not linked
+	// clients of the cluster's NATS brokers, and the nodes' nkey (key pair).
+	// The broker itself, which runs other programs, is not linked
 	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nkeys",
 	// placement of shards
 	"golang.org/x/crypto/blake2b",
-	// TLS, certificates from files and from ACME, and net/http's log
+	// TLS, and certificates from files and from ACME
 	"crypto/tls", "crypto/x509", "encoding/pem", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert",
 	// sockets from systemd, and notifications to it
 	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
@@ -113,7 +114,7 @@ var cloudRoom = room{
 	},
 }
 
-// boxes lists the packages of the paper's literal constructions and of
+// boxes lists the packages that implement the paper literally or compute
 // unencrypted distances.
 var boxes = []string{module + "/letter", module + "/eval/distance"}
 
@@ -142,12 +143,12 @@ func bansOf(pkgs []string, why string) (bans []ban) {
 	return bans
 }
 
-// plaintextRooms handle photos, networks and learning. They use plaintext but
-// no keys.
+// plaintextRooms handle photos, neural networks and learning. They use
+// plaintext but no keys.
 var plaintextRooms = []string{module + "/photo", module + "/encoder", module + "/model"}
 
-// testPackages are used only by tests. The second is below user/, because it
-// imports internal packages of user/.
+// testPackages are used only by tests. The second is below user/, so that it
+// can import internal packages of user/.
 var testPackages = []string{module + "/internal/testing", module + "/user/internal/fixtures"}
 
 var rooms = []room{

@@ -33,10 +33,10 @@ type tree struct {
 	name     string               // of the module, in go.mod
 	packages map[string][]source  // Go files by package path
 	foreign  map[string][]foreign // files other than Go files and kernels, by package path
-	diverted []violation          // files that make the go command build others
+	diverted []violation          // files that make the go command build other files
 }
 
-// A foreign file has one of foreignSuffixes. Its field what describes the
+// A foreign file has one of foreignSuffixes. Field `what` describes the
 // problem.
 type foreign struct{ name, what string }
 
@@ -45,11 +45,11 @@ type source struct {
 	name       string
 	imports    []string
 	dots       []string // packages imported with a dot
-	names      []name   // identifiers of other packages it uses
+	names      []name   // identifiers that it uses from other packages
 	directives []string // comments that start with one of refusedDirectives
 }
 
-// A name is an identifier of a package, under the package's real path.
+// A name is an identifier and the real path of its package.
 type name struct{ pkg, ident string }
 
 // readModule parses every non-test Go file of fsys. It skips testdata, results

@@ -44,8 +44,8 @@ var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartSer
 var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
 // kernelFiles are the only assembly files in closed rooms. The generators in
-// their gen folders write them, and tests compare the output. They are safe
-// because notArithmetic accepts only arithmetic on words.
+// their gen folders write them, and tests compare the output. They are safe,
+// because notArithmetic accepts only arithmetic.
 var kernelFiles = []string{
 	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s",
 	"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s",
@@ -105,8 +105,8 @@ func TestWall(t *testing.T) {
 	})
 }
 
-// kopia imports expvar, which registers a handler with http.DefaultServeMux. No
-// code of the module serves it.
+// kopia (the library behind albums) imports expvar, which registers a handler
+// with http.DefaultServeMux. No code of the module may serve that mux.
 func TestNothingServesDefaultServeMux(t *testing.T) {
 	tree, err := readModule(os.DirFS("."))
 	if err != nil {
@@ -359,7 +359,8 @@ func TestWallPlants(t *testing.T) {
 		for _, v := range checkLinks(by, cloudRoom) {
 			got = append(got, v.what)
 		}
-		// Only golang.org/x/image imports image/color.
+		// Package image/color is linked only because golang.org/x/image imports
+		// it.
 		for _, want := range []string{"links golang.org/x/image/webp", "links image/color", "links os/exec"} {
 			if !strings.Contains(strings.Join(got, "\n"), want) {
 				t.Errorf("planted %q; found only %q, not %q", text, got, want)

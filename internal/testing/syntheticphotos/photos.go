@@ -1,5 +1,5 @@
 // Package syntheticphotos generates features of imaginary photos of a few
-// kinds, for tests that need no real photos. Only tests import it.
+// kinds, for tests that need no real photos.
 package syntheticphotos
 
 import (

@@ -18,7 +18,6 @@ import (
 
 const nonceSize = 12
 
-// Overhead is the number of bytes that encryption adds.
 const Overhead = nonceSize + aes.BlockSize
 
 // MaxMessages is the maximum number of messages for one key.
@@ -42,8 +41,8 @@ func New(key seed.Secret) *Cipher {
 	return &Cipher{aead: aead}
 }
 
-// Seal encrypts plain under the next nonce and appends the result to dst. Open
-// needs the same binding, which is not stored.
+// Seal encrypts `plain` under the next nonce and appends the result to dst.
+// The binding is not stored, so Open needs it again.
 func (b *Cipher) Seal(dst []byte, nonces *seed.Stream, plain, binding []byte) []byte {
 	var nonce [nonceSize]byte
 	nonces.Read(nonce[:]) // never fails

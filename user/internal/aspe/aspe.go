@@ -42,8 +42,8 @@ type Index struct {
 	// planeLimit is the maximum sum, over the split fields, of a request's
 	// distances from the centres.
 	planeLimit int64
-	// vectors and planes return keys, which hold 8·m² bytes each and are
-	// created on first use.
+	// Functions `vectors` and `planes` return keys, created on first use. A
+	// key for vectors of length m takes 8·m² bytes.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
 }

@@ -15,10 +15,10 @@ import (
 
 // Options select the structures that the server searches.
 type Options struct {
-	// Trees is the number of trees. None omits the forest.
+	// Trees is the number of trees. The constant None omits the forest.
 	Trees int
-	// Lists is the number of cells (groups of neighbouring records). None omits
-	// them, and 0 means kmeans.DefaultCells.
+	// Lists is the number of cells (groups of neighbouring records). The
+	// constant None omits cells, and 0 means kmeans.DefaultCells.
 	Lists int
 	// Split is the space whose dimensions the forest's planes split.
 	Split Split
@@ -130,9 +130,9 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 	return nil
 }
 
-// centres returns the mean value of each field. If vectors keep the budget of
-// package scorevector, so does their mean. The midpoint of a field's range need
-// not.
+// centres returns the mean value of each field. If vectors are within the
+// bounds of package scorevector, their mean is too. A midpoint of a field's
+// range might not be.
 func centres(points [][]uint16, fields []int) []uint16 {
 	c := make([]uint16, len(fields))
 	for i, f := range fields {

@@ -18,7 +18,8 @@ type ledgerPart struct {
 	// trees is the number of trees, 0 without a forest.
 	trees uint8
 	lists uint32 // number of cells (groups of neighbouring records)
-	// farthest is the largest Σz² of a record or centroid. It bounds scores.
+	// farthest is the largest Σz² (squared norm of the JL vector) of a record
+	// or centroid. It bounds scores.
 	farthest int64
 	// split converts levels (quantised features) to the points that planes
 	// separate.
@@ -87,8 +88,7 @@ func (s *ledgerPart) validate(x *index.Index) error {
 	return nil
 }
 
-// fields returns the split fields SF, the dimensions that planes split, in
-// ascending order.
+// fields returns the split fields SF in ascending order.
 func (s *ledgerPart) fields() (f []int) {
 	for _, p := range s.planes {
 		f = append(f, p.Dim)

@@ -15,9 +15,9 @@ import (
 	"cpar/user/scorevector"
 )
 
-// folds is the number of parts for cross-validation. It equals the number in
-// package learn, so that the accuracies measured here and there average over
-// equal numbers of photos and are comparable.
+// folds is the number of parts for cross-validation. Package learn uses the
+// same number, so that accuracies of both packages are means over equal
+// numbers of photos and are comparable.
 const folds = 10
 
 // Samples returns at most `most` photos of a collection with their nearest
@@ -27,7 +27,7 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	if err != nil {
 		return nil, err
 	}
-	// Clamp copies of the collection's vectors.
+	// Clamp copies, so that the collection's vectors stay unchanged.
 	records := slices.Clone(c.Records)
 	for i := range records {
 		records[i].Z = slices.Clone(records[i].Z)

@@ -18,8 +18,8 @@ const (
 	// field, in two bytes. Ranks reveal only the order (ideal order-preserving
 	// security).
 	OrderRank Order = 0
-	// OrderOPE uses the paper's order-preserving encryption (package ope),
-	// eight bytes each. OrderOPE also reveals approximate values.
+	// OrderOPE uses the paper's order-preserving encryption (package ope), in
+	// eight bytes. It also reveals approximate values.
 	OrderOPE Order = 1
 )
 
@@ -38,9 +38,9 @@ func (o Order) bytes() uint8 {
 }
 
 // An orderEncoder encodes a field's level, from a split or a request, as an
-// order ciphertext, OPE(V[s]) in the paper. Parameter field is a position among
-// the split fields SF. A request's ciphertext is at most a split's exactly if
-// this holds for their levels.
+// order ciphertext, OPE(V[s]) in the paper. Parameter `field` is a position
+// among the split fields SF. A request's ciphertext is at most a split's
+// ciphertext if and only if the same holds for their levels.
 type orderEncoder func(field int, level uint16) (cpar.OrderCiphertext, error)
 
 func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder, error) {

@@ -35,7 +35,7 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	if p.Prune && c.Profile.Kind() != profile.Paper {
 		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which planes do not bound in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
 	}
-	if len(c.fields) == 0 { // there are no planes if all photos are alike
+	if len(c.fields) == 0 { // all photos are alike, so there are no planes
 		p.Prune = false
 		if p.Search == cpar.SearchBestBin {
 			p.Search = cpar.SearchDepthFirst
@@ -103,9 +103,9 @@ func (c *Index) encryptRequest(z []int16, histogram []float64, reading *ReplyRea
 	return t, key.EncryptRequest(t, reading.plain, noise)
 }
 
-// point returns the photo's coordinates for plane comparisons. It moves points
-// too far for exact plane scores, which photographs do not have, towards the
-// centres.
+// point returns the photo's coordinates for plane comparisons. A point too far
+// from the centres for exact plane scores is moved towards them. Photographs
+// have no such points.
 func (c *Index) point(v *vector.Vector) []uint16 {
 	point := c.part.split.point(v.Levels)
 	if c.part.split.basis == nil {

@@ -38,7 +38,8 @@ const splitComponents = 64
 // returns the levels.
 type splitter struct {
 	// basis covers only the levels compared by L1 distance. Along a component,
-	// the distance is at most L2, and L2 is at most L1.
+	// the distance is at most the L2 distance, which is at most the L1
+	// distance.
 	basis *pca.Basis
 	// step is the number of levels per unit of a point.
 	step float64

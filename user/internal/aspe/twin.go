@@ -24,8 +24,8 @@ type Twin struct {
 	lists   *ivf.Cells       // nil without cells
 	ballots func() *kdforest.Ballots
 	records int
-	// rows holds the records' vectors, of budget.Dim words each, with random
-	// term ε = 0.
+	// rows holds the records' vectors, of budget.Dim 64-bit words each, with
+	// random term ε = 0.
 	rows []uint64
 	// centroids holds the vectors of the cells' centroids in the same form.
 	centroids []uint64
@@ -57,8 +57,9 @@ func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, er
 	return rows, nil
 }
 
-// Search performs the server's search on plaintext with the request's scale, so
-// that scores are comparable. Function trace, if not nil, receives every visit.
+// Search performs the server's search on plaintext with the request's scale,
+// so that scores are comparable. Function `trace`, if not nil, receives every
+// visit.
 func (t *Twin) Search(request index.ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	reading, ok := request.(*ReplyReader)
 	if !ok {
@@ -164,8 +165,8 @@ func (s *plainSpace) Fields() []kdforest.Field {
 }
 
 // Beyond is the plaintext of the paper's type-2 comparison. It reports whether
-// three quarters of the distance to the plane, in squared JL units, exceed the
-// record score worst.
+// three quarters of the distance to the plane, in squared JL units, exceed
+// `worst`, a record score.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	p := s.index.part.planes[plane]
 	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.part.split.unit()

@@ -133,7 +133,7 @@ func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 
 // writePlanes encrypts one plane for each distinct split.
 func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
-	if len(b.part.planes) == 0 { // there is one image, or all are alike
+	if len(b.part.planes) == 0 { // there is one photo, or all photos are alike
 		return w.Bytes(cpar.SegmentPlanes, nil)
 	}
 	key, err := b.planes()

@@ -24,7 +24,8 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Index holds the owner's secrets for one index, independent of its scheme.
+// An Index holds the secrets and parameters of one index that every scheme
+// needs.
 type Index struct {
 	seed.Redacted
 	ID     cpar.IndexID
@@ -45,8 +46,8 @@ func (x *Index) Secret(purpose string, context ...[]byte) seed.Secret {
 	return seed.Derive(x.Key, purpose, append([][]byte{x.ID[:]}, context...)...)
 }
 
-// Fresh returns a secret for encrypting one message, whose digest is contents.
-// See seed.Source.
+// Fresh returns a secret for encrypting one message with the digest
+// `contents`. See seed.Source.
 func (x *Index) Fresh(purpose string, contents [sha256.Size]byte) seed.Secret {
 	return x.Source.Fresh(purpose, x.Generation, contents)
 }
@@ -56,7 +57,7 @@ type Digest struct{ hash hash.Hash }
 
 func NewDigest() Digest { return Digest{sha256.New()} }
 
-// Add adds x and its length to d.
+// Add adds x and the length of x to d.
 func Add[T byte | int16 | uint16 | int64 | float32 | float64](d Digest, x []T) {
 	binary.Write(d.hash, binary.LittleEndian, uint64(len(x))) // a hash never fails
 	binary.Write(d.hash, binary.LittleEndian, x)
@@ -68,7 +69,7 @@ func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(ni
 type Record struct {
 	Photo    int // position among the photos that the caller gave
 	Vector   *vector.Vector
-	Z        []int16 // Vector under the index's Projector
+	Z        []int16 // projection of Vector by the index's Projector
 	Keywords []string
 }
 
@@ -142,7 +143,7 @@ func (w *Writer) Keep(kind cpar.SegmentKind, n int) {
 	})
 }
 
-// DropLast removes the last segment of a kind from the manifest, if any.
+// DropLast removes the last segment of a kind from the manifest.
 func (w *Writer) DropLast(kind cpar.SegmentKind) {
 	n := 0
 	for _, s := range w.Manifest.Segments {
@@ -215,7 +216,7 @@ type ReplyReader interface {
 }
 
 // A Twin is a plaintext index that answers requests as the encrypted index
-// does. trace, if not nil, receives every visit.
+// does. Function `trace`, if not nil, receives every visit.
 type Twin interface {
 	Search(request ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
 }

@@ -4,11 +4,11 @@
 //	                              └▶ Table ─▶ pages of 256 records, and a tail
 //
 // Blocks are for schemes whose server returns keywords. Pages are for schemes
-// whose owner holds all keywords, and take a fifth of the space. All blocks
-// have one length and all pages of an index have one length, which hides the
-// number of keywords. A block is bound to its index and record, and a page to
-// its index and position, so the server cannot substitute either. The
-// dictionary is stored encrypted in the owner's profile and ledger.
+// whose owner holds all keywords. Pages take a fifth of the space. Blocks have
+// a fixed length, as do the pages of an index, to hide the number of keywords.
+// A block is bound to its index and record. A page is bound to its index and
+// position. The server therefore cannot substitute either. The dictionary is
+// stored encrypted in the owner's profile and ledger.
 package keyword
 
 import (
@@ -26,7 +26,7 @@ import (
 // Sizes in bytes.
 const (
 	// Max is the maximum number of keywords of a record. A block holds a
-	// two-byte count and Max two-byte numbers.
+	// two-byte count and `Max` two-byte numbers.
 	Max       = 31
 	plainSize = 2 + 2*Max
 	// Size is the length of an encrypted block.

@@ -13,18 +13,19 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A stored table consists of pages and a tail of two parts: an incomplete page,
-// and amendments, which replace keywords in full pages. A page is bound to its
-// number and the epoch (the generation of table.go), and the tail to the
-// generation, so that outdated data do not decrypt.
+// A stored table consists of pages and a tail of two parts: an incomplete
+// page, and amendments, which replace keywords in full pages. A page is bound
+// to its number and the epoch, the generation in which all pages were last
+// rewritten. The tail is bound to the generation. Outdated data therefore do
+// not decrypt.
 //
-//	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
+//	page        256 counts (u8), keyword numbers (u16 each), zeros up to the budget
 //	amendments  epoch (u64), number (u16), for each: record (u32), count (u8), numbers;
 //	            zeros to the end
 
 const (
-	// amendmentSize is the length of the amendments' plaintext in bytes,
-	// amendmentRoom the part available for entries.
+	// amendmentSize is the length of the amendments' plaintext in bytes.
+	// Entries may use amendmentRoom bytes.
 	amendmentSize = cpar.KeywordAmendmentBytes - aead.Overhead
 	amendmentRoom = amendmentSize - 8 - 2
 	// recentPages is the number of pages that complete a segment. Filling a
@@ -121,8 +122,8 @@ func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 }
 
 // Segments returns the new segments of t: full pages in segments of at most
-// chunk bytes, and then the tail. The first keep segments of the table `before`
-// stay and precede them.
+// `chunk` bytes, then the tail. The first `keep` segments of table `before`
+// stay and precede the new segments.
 func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint64, chunk int) (keep int, segments [][]byte) {
 	from, pages := 0, []byte(nil)
 	if before != nil && before.epoch == t.epoch {

@@ -15,11 +15,12 @@ import (
 //	             page 0  │ page 1    │ … │ tail
 //	amendments: record ─▶ its keywords now, where a full page holds others
 //
-// An update appends to the tail, moves full pages out of it, and re-encrypts
-// it. Changed keywords of a record in a full page become an amendment in the
-// tail, so an observer cannot tell whether keywords changed. The words of
-// removed records stay in their pages. If the amendments or a page overflow,
-// all pages are rewritten. The epoch is the generation of that rewrite.
+// An update appends to the tail, moves full pages out of the tail, and
+// re-encrypts the rest. Changed keywords of a record in a full page become an
+// amendment in the tail, so an observer cannot tell whether keywords changed.
+// The keywords of removed records stay in their pages. If the amendments or a
+// page overflow, all pages are rewritten. The epoch is the generation of that
+// rewrite.
 //
 // A Table is immutable.
 type Table struct {
@@ -28,10 +29,9 @@ type Table struct {
 	epoch  uint64
 	lists  lists
 	// amended maps records in full pages to their new keywords.
-	amended map[int][]uint16
-	// segments is the number of segments with full pages.
+	amended  map[int][]uint16
 	segments int
-	// recent is the last such segment if further pages will join it.
+	// recent is the last of these segments if it has room for further pages.
 	recent []byte
 }
 
@@ -121,10 +121,10 @@ func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	return uint64(t.pages())*uint64(t.PageBytes()) + cpar.KeywordTailBytes(t.PageBytes()), nil
 }
 
-// Next returns the table of the generation after t. Parameter keywords lists
+// Next returns the table of the generation after t. Parameter `keywords` lists
 // the keywords of all records, old records first. The dictionary of c extends
-// that of t. Removed records lose their keywords, but full pages still contain
-// them.
+// the dictionary of t. Removed records lose their keywords, but full pages
+// still contain them.
 func (c *Cipher) Next(t *Table, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
 	written := t.pages() * pageRecords
 	next := &Table{dict: c.dict, budget: t.budget, epoch: t.epoch, lists: t.lists.first(t.pages()), amended: maps.Clone(t.amended)}
@@ -170,7 +170,7 @@ func (t *Table) Of(record int) []string {
 	return out
 }
 
-// Count returns the number of live records for each word.
+// Count returns the number of live records for each keyword.
 func (t *Table) Count(gone func(record int) bool) map[string]int {
 	counts := make([]int, len(t.dict.words))
 	for i := range t.Len() {

@@ -23,7 +23,6 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Kind is scheme local for package rows.
 var Kind = rows.Kind{
 	New: func(x *index.Index, q *rows.Quantiser, _ rows.Options) (rows.Cipher, error) { return open(x, q), nil },
 	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {
@@ -60,8 +59,8 @@ func (s *cipher) binding(block uint32) []byte {
 
 // Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
-	// The nonces depend on the block number, because none may be used for two
-	// numbers.
+	// The nonces depend on the block number, because no nonce may be used for
+	// two numbers.
 	number := uint32(first / cpar.LocalBlockRecords)
 	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
 	plain := make([]byte, s.bytes()-aead.Overhead)

@@ -29,12 +29,11 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
-	// refills is set if incoming starts with records of an incomplete unit
+	// refills is set if `incoming` starts with records of an incomplete unit
 	// (group or block).
 	refills   bool
 	clustered bool
-	// words holds the keywords of all records.
-	words [][]string
+	words     [][]string
 	// before is the keyword table of the previous generation, or nil.
 	before  *keyword.Table
 	clamped int
@@ -189,7 +188,6 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints [
 	return rows.cipher.Encrypt(first, units, b.Fresh("vectors", d.Sum()))
 }
 
-// A Change describes the next generation of an index.
 type Change struct {
 	Add     *Rows
 	Removed []int
@@ -199,8 +197,8 @@ type Change struct {
 	Last func() ([]byte, error)
 }
 
-// Next begins the next generation with the scheme-independent secrets x. If the
-// last unit has room, it is re-encrypted together with new records.
+// Next begins the next generation with the scheme-independent secrets x. If
+// the last unit has room, it is re-encrypted together with new records.
 func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
@@ -232,8 +230,8 @@ func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Build
 	return b, b.cipher.Drop(last, unit)
 }
 
-// Rebuild begins a new index x with the parameters of before. Record i is row
-// order[i].
+// Rebuild begins a new index x with the parameters of `before`. Record i is
+// row order[i].
 func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
 	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logCells(len(order)))
 	if err != nil {
@@ -250,7 +248,7 @@ func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, or
 	return b, b.divide(ctx)
 }
 
-// RowsOf converts vectors to rows. Result clamped is the number of shortened
+// RowsOf converts vectors to rows. Result `clamped` is the number of shortened
 // vectors.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
@@ -272,10 +270,10 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 }
 
 // DecryptAll decrypts every record, including removed records, and checks them
-// against the ledger. Parameter segments lists the segments of vectors in
+// against the ledger. Parameter `segments` lists the segments of vectors in
 // order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
-	n, unit := 0, 0 // n counts records outside cells, unit counts their units
+	n, unit := 0, 0 // `n` counts records outside cells, and `unit` their units
 	sum, right := x.cipher.NewIntegrityCheck()
 	clustered, found := x.readClustered(each)
 	for _, s := range segments {
@@ -312,8 +310,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf returns the keywords of every record, which must be held, or none
-// for a removed record.
+// KeywordsOf returns the keywords of every record, none for removed records.
+// The owner must hold the keyword segments.
 func (x *Index) KeywordsOf() ([][]string, error) {
 	table := x.keywords.Load()
 	if table == nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // Scheme sealed can divide its records into C cells of equal size (groups of
-// neighbours, package kmeans). Row i then packs one record of each cell. A
-// request is scored against one cell, hidden from the server. Records added
+// similar records, package kmeans). Row i then packs one record of each cell.
+// A request is scored against one cell, hidden from the server. Records added
 // later belong to no cell, and every request is scored against them.
 //
 //	records 0 … n−1 ─▶ cells ─▶ rows of C ║ groups     segment cells: cell and row of each record
@@ -31,7 +31,7 @@ type Clustered interface {
 	Layout() lattice.Params
 	// AppendStatic encodes the cipher's data in the segment of cells.
 	AppendStatic(b []byte) []byte
-	// ReadStatic decodes that data.
+	// ReadStatic decodes the output of AppendStatic.
 	ReadStatic(r *wire.Reader) error
 }
 
@@ -40,8 +40,8 @@ type Clustered interface {
 // shorten replies.
 const logClustered, minRecordsForCells = 3, 50_000
 
-// LogCells returns log₂ of the default number of cells for n records, 0 for
-// vectors with a histogram, which leave no room for several records in a row.
+// LogCells returns log₂ of the default number of cells for n records. It
+// returns 0 for vectors with a histogram, because no two of them fit in a row.
 func (q *Quantiser) LogCells(n int) int {
 	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 {
 		return logClustered

@@ -27,22 +27,23 @@ type Cipher interface {
 	// size of a unit in bytes.
 	Unit() (records, bytes int)
 	// Encrypt encrypts new records in units, of which the last may be
-	// incomplete. Parameter first is the number of the first record, which
-	// starts a unit, among those outside cells. Secret fresh must be used for
-	// this call alone. Result hints may be nil.
+	// incomplete. Parameter `first` is the number of the first record among
+	// the records outside cells. That record starts a unit. The secret `fresh`
+	// must be used for this call alone. Result `hints`, data that only scheme
+	// sealed precomputes for the owner, may be nil.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop subtracts a segment of the previous generation, whose first unit has
-	// number unit, from the integrity sums.
+	// Drop subtracts a segment of the previous generation from the integrity
+	// sums. The segment's first unit has number `unit`.
 	Drop(segment []byte, unit int) error
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes the records of a segment, whose first unit has number
-	// unit, to the function each. It returns the number of units.
+	// Decrypt passes a segment's records to `each` and returns the number of
+	// units. The segment's first unit has number `unit`.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// NewIntegrityCheck returns a check of the stored records against the
-	// ledger. The caller passes every segment of vectors to add. Then right
-	// reports whether the records are intact.
+	// ledger. The caller passes every segment of vectors to `add`. Then
+	// `right` reports whether the records are intact.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs reports whether the owner must hold segments of kind k.
@@ -54,13 +55,12 @@ type Cipher interface {
 	// the reply into scores. The scores of the requested cell come first.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
-	// Next returns the cipher of the next generation.
 	Next(x *index.Index) Cipher
 	// Rebuild returns a cipher with the same parameters for a new index.
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
 	// Clustered returns the cipher of the records in cells, or nil, and the
-	// number of these records. They precede all other records.
+	// number of these records, which precede all others.
 	Clustered() (Clustered, int)
 }
 
@@ -88,8 +88,8 @@ type Index struct {
 	removed   Bitmap
 	// keywords covers all records and is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
-	// cells assigns records to cells. It is nil until Hold, or if there are no
-	// cells.
+	// cells assigns records to cells (hidden groups of neighbouring records).
+	// It is nil until Hold, or if there are no cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
@@ -107,7 +107,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	return out, err
 }
 
-// Bytes returns the size of n records with their part of the ledger.
+// Bytes returns the size in bytes of n records and their part of the ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
@@ -141,7 +141,8 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is like Hold, but some segments suffice, as for an update.
+// HoldSome is like Hold but accepts a part of the segments, which suffices for
+// an update.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
@@ -179,8 +180,8 @@ type ReplyReader struct {
 	read    func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
-	// near caches the result for the reply with this digest, which can be
-	// decrypted only once.
+	// near caches the result for the reply with this digest, because a reply
+	// can be decrypted only once.
 	digest [sha256.Size]byte
 	near   []rank.Neighbour
 }
@@ -276,5 +277,5 @@ func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l 
 	return out
 }
 
-// Count returns the number of live records for each word held.
+// Count returns the number of live records for each keyword.
 func (x *Index) Count() map[string]int { return x.keywords.Load().Count(x.removed.Has) }

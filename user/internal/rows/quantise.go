@@ -21,9 +21,10 @@ import (
 )
 
 // The vectors of schemes sealed and local consist of small integers. Their
-// inner product gives the distance Dis up to the error stated below. Addend and
-// own are constants of record and request, and centre moves addends to around
-// 0.
+// inner product gives Dis, the sum of an L1 distance and the KL divergence of
+// two histograms, up to the error stated below. The `addend` is a constant of
+// the record, `own` a constant of the request. Subtracting `centre` moves
+// addends to around 0.
 //
 //	record   [ q (m̂) | a (48) ]   addend = Σq²/2 + (G/2)·Σ (a/A)·log(a/A) − centre, rounded
 //	request  [ −q′   | −b     ]   own    = Σq′²/2 − (G/2)·mean + centre
@@ -32,36 +33,37 @@ import (
 //
 // q is s·z rounded half to even, where z is the Johnson–Lindenstrauss (JL)
 // vector of m̂ coordinates. G units of ‖q − q′‖² equal one unit of distance.
-// With a histogram, s = S/√m̂, and G = 499.5·S² for every m̂, as 499.5 levels
-// of features are one unit. a is A·v, where v is the record's histogram,
-// rounded such that Σa = A. b is β·(log c − mean) rounded, where c is the
-// request's histogram, A·β = G/2, and mean is the mean of the logarithms.
-// Subtracting the mean halves the request's norm. As Σa = A, its contribution
-// is a constant that the owner adds back. A profile without a histogram has
-// only q, and G = 1,000,000·s².
+// With a histogram, s = S/√m̂, and G = 499.5·S² for every m̂, because 499.5
+// quantisation levels of a feature are one unit. a is A·v, where v is the
+// record's histogram, rounded such that Σa = A. b is β·(log c − mean) rounded,
+// where c is the request's histogram, A·β = G/2, and mean is the mean of the
+// logarithms. Subtracting the mean halves the request's norm. As Σa = A, the
+// mean contributes a constant, which the owner adds back. A profile without a
+// histogram has only q, and G = 1,000,000·s².
 //
 // Scheme local uses fine steps: S = 13.5 (s = 3/8 for the paper's m̂ = 1296)
-// and A = 1000 with a histogram, and s = 1 without. Scheme sealed uses steps
-// about eight times coarser, because every bit of a score costs a bit of the
-// modulus, and a larger modulus lowers the security of the ring.
+// and A = 1000 with a histogram, and s = 1 without a histogram. Scheme sealed
+// uses steps about eight times coarser, because every bit of a score costs a
+// bit of the modulus, and a larger modulus lowers the security of the ring.
 //
 // # Wrapping
 //
-// The norm bounds are constants rather than learnt, because learnt bounds would
-// leak information about the records. Where there are two values, the first is
-// for fine steps and the second for coarse steps:
+// The norm bounds are constants, because bounds learnt from the records would
+// leak information. Where there are two values, the first is for fine steps
+// and the second for coarse steps:
 //
-//	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
+//	‖q‖² ≤ maxSquare, because a longer q is shortened, in records and requests alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
-//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 1,226,100 or 16,758: 48 logarithms within [−7, 0], as
-//	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
+//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 1,226,100 or 16,758, as 48 logarithms within [−7, 0] give
+//	‖log c − mean‖ ≤ √48·7/2, and rounding adds at most 1/2 to each
 //	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
-// maxSquare corresponds to a distance of 10.9 from the baseline, from which z
-// is measured. Photos of Corel-5k reach 5.5, blank images 6.2. Without a
-// histogram, z has norm 1000 before rounding. Fine steps leave shorter vectors
-// unchanged: 0 ≤ Σq²/2 ≤ 508,100. Coarse steps lengthen them to norm 125, so
-// Σq²/2 lies within 252 of 125²/2.
+// maxSquare corresponds to a distance of 10.9 from the baseline, the common
+// reference point from which z is measured. Photos of the collection Corel-5k
+// reach a distance of 5.5, and blank images 6.2. Without a histogram, z has
+// norm 1000 before rounding. Fine steps do not lengthen shorter vectors, so 0
+// ≤ Σq²/2 ≤ 508,100. Coarse steps lengthen them to norm 125, so Σq²/2 lies
+// within 252 of 125²/2.
 //
 // # Error
 //
@@ -73,11 +75,12 @@ import (
 // The typical error is smaller. If rounding has mean squares r and r′ per
 // coordinate, the error has mean m̂(r+r′)/G, the same for all records, and a
 // standard deviation of about √(4D(r+r′)/G). At r = r′ ≈ 1/12, m̂ = 1296 and D
-// = 3, these are 0.0024 and 0.0047, or with coarse steps 0.18 and 0.04.
+// = 3, mean and deviation are 0.0024 and 0.0047, or 0.18 and 0.04 with coarse
+// steps.
 //
-// Rounding b adds an error of at most A/G = 0.011 (coarse 0.096), and rounding
-// the addend 1/G. KL is computed from a/A, which differs from v by less than
-// 1/A per bin.
+// Rounding b adds an error of at most A/G = 0.011 (0.096 with coarse steps).
+// Rounding the addend adds at most 1/G. KL is computed from a/A, which differs
+// from v by less than 1/A per bin.
 
 // A layout holds quantisation steps and norm bounds, in the notation above.
 type layout struct {
@@ -129,12 +132,11 @@ func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 	return q
 }
 
-// Dim returns the number of coordinates of a row.
 func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
-// Lattice returns scheme sealed's parameters for these rows. A block width of 0
-// selects the default. Parameter logCells is log₂ of the number of records in a
-// row.
+// Lattice returns scheme sealed's parameters for these rows. A `block` width
+// of 0 selects the default. Parameter logCells is log₂ of the number of cells.
+// A row packs one record of each cell.
 func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Params, error) {
 	dim := q.Dim()
 	if logCells > 0 {
@@ -158,8 +160,8 @@ func (q *Quantiser) Fits(row []int16, addend int64) bool {
 
 func (q *Quantiser) perLog() float64 { return q.unit / 2 / float64(q.layout.histogramSum) }
 
-// Record lays out a record. It shortens vectors that are longer than any
-// photograph's.
+// Record returns a record's row and addend. It shortens vectors that are
+// longer than any photograph's.
 func (q *Quantiser) Record(z []int16, v []float64) (row []int16, addend int64, err error) {
 	row = make([]int16, q.Dim())
 	square, err := q.bounded(row, z)
@@ -181,12 +183,13 @@ func (q *Quantiser) addend(square int64, a []int16) int64 {
 		}
 	}
 	addend := int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
-	// Only a clamped vector with all coordinates rounded in one direction
-	// exceeds the bound.
+	// The bound is exceeded only by a shortened vector whose coordinates are
+	// all rounded in one direction.
 	return min(max(addend, -q.layout.maxAddend), q.layout.maxAddend)
 }
 
-// Request lays out a request. Result own converts its scores to distances.
+// Request returns a request's vector u, and the constant `own`, with which Dis
+// converts scores to distances.
 func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err error) {
 	u = make([]int16, q.Dim())
 	square, err := q.bounded(u, z)
@@ -247,8 +250,8 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 // every bound if a value overflows int16.
 func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
-		// Round half to even, because scaled integers often end in one half,
-		// and rounding them all away from 0 would add up.
+		// Round half to even, because scaled integers often end in one half.
+		// If all were rounded away from 0, the errors would add up.
 		r := int64(math.RoundToEven(float64(x) * scale))
 		row[i] = int16(r)
 		square += r * r
@@ -275,7 +278,7 @@ func fillHistogram(a []int16, v []float64, sum int64) error {
 		return fmt.Errorf("%w: a histogram of %d bins, want %d", cpar.ErrInput, len(v), len(a))
 	}
 	left := int(sum)
-	lost := make([]int, len(v)) // bins by decreasing loss
+	lost := make([]int, len(v)) // bins, later sorted by decreasing loss
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
 			return fmt.Errorf("%w: histogram bin %d is not within 0 and 1", cpar.ErrInput, i)

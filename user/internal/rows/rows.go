@@ -30,12 +30,11 @@ func (r *Rows) Append(o *Rows) {
 
 func (r *Rows) Len() int { return len(r.addends) }
 
-// At returns row i, without copying, and its addend.
+// At returns row i, which is not a copy, and its addend.
 func (r *Rows) At(i int) (row []int16, addend int64) {
 	return r.rows[i*r.dim : (i+1)*r.dim], r.addends[i]
 }
 
-// Scores returns ⟨row, u⟩ + addend for every row.
 func (r *Rows) Scores(u []int16, workers int) []int64 {
 	out := make([]int64, r.Len())
 	parallel.Ranges(len(out), workers, func(from, to int) {
@@ -88,7 +87,8 @@ func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
 
-// With returns b extended to the given number of records, with removed marked.
+// With returns b extended to the given number of records, with the records in
+// `removed` marked.
 func (b Bitmap) With(records int, removed []int) Bitmap {
 	out := append(slices.Clone(b), NewBitmap(records)[len(b):]...)
 	for _, i := range removed {

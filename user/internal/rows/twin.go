@@ -12,7 +12,7 @@ import (
 )
 
 // A Twin holds the records of an index in plaintext. Tests compare every
-// decrypted score with the score of the Twin. It never leaves the owner.
+// decrypted score with the score of the Twin. A Twin never leaves the owner.
 type Twin struct {
 	index *Index
 	rows  *Rows

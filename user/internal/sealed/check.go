@@ -17,7 +17,7 @@ import (
 // addends A_g modulo Q (package lattice). Every group has a secret number ρ_g
 // modulo Q, and the ledger keeps
 //
-//	S = Σ ρ_g·W_g   (the matrix)      T = Σ ρ_g·A_g   (the addends, D times)
+//	S = Σ ρ_g·W_g   (the matrix)      T = Σ ρ_g·A_g   (the addends, each in D copies)
 //
 // both modulo Q, where D is the block width. With row k of the request, R[k],
 // the reply c is accepted if at every one of the K points

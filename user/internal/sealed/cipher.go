@@ -20,12 +20,11 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
 // A cipher encrypts the records of one generation of an index in groups. If
-// there are cells (hidden groups of neighbours), the outer cipher encrypts the
-// open part, the records outside cells.
+// the index has cells (hidden groups of similar records), an outer cipher
+// encrypts the records outside cells, the open part.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
@@ -167,8 +166,8 @@ func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
 
 func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
-// Encrypt encrypts groups under separate seeds and noise and computes their
-// hints.
+// Encrypt encrypts groups under separate seeds and noise and computes the
+// groups' hints.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (groups, hints []byte, err error) {
 	key, err := s.key()
 	if err != nil {
@@ -287,7 +286,8 @@ func (s *cipher) Held() int {
 }
 
 // Request encrypts a request to a cell and a request to the open part, each
-// under its own secret. It omits a part without groups.
+// under its own secret. It omits the cells or the open part if they have no
+// groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request

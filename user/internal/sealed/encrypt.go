@@ -11,8 +11,8 @@ import (
 )
 
 // Encrypt encrypts a group of 1 to K records, each with a vector of Dim
-// coordinates and the addend of its score. Secret fresh must be used for this
-// group alone (seed.Source).
+// coordinates and the addend of its score. The secret `fresh` must be used for
+// this group alone (seed.Source).
 func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
 	p, ring := k.params, k.params.Ring()
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
@@ -65,15 +65,15 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 	return g, nil
 }
 
-// maskAddends returns D times the evaluations of a_g·s_n restricted to the
-// coefficients 0, D, 2D, …, where D is the block width and s_n the secret of
-// addends.
+// maskAddends keeps the coefficients 0, D, 2D, … of a_g·s_n, where D is the
+// block width and s_n is the secret of addends. It returns D times their
+// evaluations.
 func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())
 	ring.DotRows(mask, a, k.addend)
 	// k.addend is prepared as a factor, 2⁶⁴ times s_n. Scaling by 1 removes
-	// 2⁶⁴.
+	// the 2⁶⁴.
 	ring.Scale(mask, 1)
 	return mask
 }

@@ -9,10 +9,10 @@ import (
 	"cpar/internal/wire"
 )
 
-// Hints are the data that a key needs to read replies. For every group g they
-// hold the seed of its public a_g, and Σ_b W_{g,b}·a′_b, rounded. They derive
-// from public data and are not authenticated, so the holder must verify their
-// digests (user.Owner).
+// Hints are the data that a key needs to read replies. For every group g of
+// records, they hold the seed of the public polynomial a_g, and Σ_b
+// W_{g,b}·a′_b, rounded (package comment). Hints derive from public data and
+// are not authenticated, so the holder must verify their digests (user.Owner).
 type Hints struct {
 	params  lattice.Params
 	id      cpar.IndexID
@@ -57,8 +57,8 @@ func (k *Key) appendHint(b []byte, g *lattice.Group) []byte {
 	return p.PackHint(b, sum)
 }
 
-// Append decodes the hints of the next groups in the server's order. It retains
-// b.
+// Append decodes the hints of the next groups, in the server's order, and
+// retains b.
 func (h *Hints) Append(b []byte) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	for r.Err() == nil && r.Left() > 0 {

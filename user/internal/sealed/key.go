@@ -55,9 +55,9 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	return a
 }
 
-// publicGroup fills a with the evaluations of a group's public a_g. It expands
-// them from a public seed (publicSeed) by AES in counter mode, as Frodo expands
-// its public matrix.
+// publicGroup fills slice a with the evaluations of a group's public a_g. It
+// expands them from a public seed (publicSeed) by AES in counter mode, as
+// Frodo expands its public matrix.
 func publicGroup(r *lattice.Ring, a []uint64, public [seed.Size]byte) {
 	uniform(r, seed.New(public), a)
 }

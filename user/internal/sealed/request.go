@@ -25,7 +25,8 @@ type OneTimeKey struct {
 }
 
 // NewRequest encrypts a vector of Dim coordinates. The secret s′ and noise
-// derive from fresh, which must be used for this request alone (seed.Source).
+// derive from `fresh`, which must be used for this request alone
+// (seed.Source).
 func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
 	ring := p.Ring()

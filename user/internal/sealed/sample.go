@@ -23,9 +23,9 @@ func ternary(r *lattice.Ring, s *seed.Stream) []uint64 {
 	return p
 }
 
-// uniform fills p with uniform numbers below Q. It truncates words of the
-// stream to the number of bits of Q and replaces those that are not below Q by
-// later words of the stream. len(p) must be a multiple of sixteen.
+// uniform fills p with uniform numbers below Q. It truncates 64-bit words of
+// the stream to the number of bits of Q and replaces words that are not below
+// Q by later words. The length of p must be a multiple of sixteen.
 func uniform(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	words := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(p))), 8*len(p))
 	_, _ = s.Read(words)

@@ -10,9 +10,9 @@ import (
 )
 
 // Scores decodes a reply into ⟨v, u⟩ + addend for every record with vector v,
-// in group order. The key cannot be used again. Hints h must belong to the
-// groups that the server evaluated. Parameter workers limits the number of
-// goroutines.
+// in group order. The key cannot be used again. The hints h (precomputed data)
+// must belong to the groups that the server evaluated. Parameter `workers`
+// limits the number of goroutines.
 func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)
 	if err != nil {
@@ -68,8 +68,8 @@ func newDecryption(q *OneTimeKey) *decryption {
 }
 
 // phases returns Δ·score + noise for the records of one group (symbols as in
-// package lattice). It adds to the server's reply the evaluations at the K
-// points of
+// package lattice). To the server's reply it adds the evaluations, at the K
+// points, of
 //
 //	a_g·(s_n + Σ_b s_b·(Δ_q·p_b + e′_b)) + s′·Σ_b W_{g,b}·a′_b
 //

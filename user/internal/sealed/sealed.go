@@ -7,24 +7,24 @@
 //	Key, vector u ──▶ OneTimeKey: s′, one use ║ lattice.Request         sent
 //	OneTimeKey, Hints, lattice.Reply ──▶ ⟨v, u⟩ + addend of every record, exact
 //
-// Package lattice defines the computation and the layout of coefficients.
-// W_{g,b} is block b, of B blocks, of group g.
+// Package lattice defines the computation and the layout of coefficients. A
+// group holds K records. Block b of its B blocks is W_{g,b}.
 //
 // # Why the server learns nothing
 //
 // Group g consists of ring-LWE samples that share a public a_g but have
-// different secrets, s_b for each block of coordinates and s_n for the addends.
-// Samples of one secret under many uniform a_g look uniform. A hybrid argument
-// replaces the samples of one secret at a time and generates the other samples
-// itself. All groups together therefore leak at most B+1 times the advantage
-// against ring-LWE (the many-secrets form of Peikert, Vaikuntanathan, Waters,
-// "A framework for efficient and composable oblivious transfer", 2008, and of
-// Frodo). A request consists of B samples of one secret s′ under a′_1 … a′_B.
-// Requests share a′_1 … a′_B, but each has its own s′, so r requests lose a
-// factor r by the same argument. Values that look uniform thus mask all
-// messages. Records do not depend on the secrets of requests, nor requests on
-// those of records, so the two arguments are independent. Hints and replies are
-// functions of data that the server has.
+// different secrets, s_b for each block of coordinates and s_n for the
+// addends. Samples of one secret under many uniform a_g look uniform. A hybrid
+// argument replaces the samples of one secret at a time and generates the
+// other samples itself. All groups together therefore leak at most B+1 times
+// the advantage against ring-LWE (the many-secrets form of Peikert,
+// Vaikuntanathan, Waters, "A framework for efficient and composable oblivious
+// transfer", 2008, and of Frodo). A request consists of B samples of one
+// secret s′ under a′_1 … a′_B. Requests share a′_1 … a′_B, but each has its
+// own s′, so r requests lose a factor r by the same argument. Values that look
+// uniform thus mask all messages. Records do not depend on the secrets of
+// requests, nor requests on the secrets of records, so the two arguments are
+// independent. Hints and replies are functions of data that the server has.
 //
 // The proof has three requirements, which the types enforce:
 //   - a_g is never combined twice with the secrets and the same noise. Encrypt
