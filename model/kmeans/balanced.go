@@ -32,9 +32,9 @@ type BalancedCells struct {
 }
 
 // Balance divides rows (n×d, read-only) into cells by squared L2 distance.
-// Parameter clusters is the number of cells, and size is the number of slots of
-// each. There must be at least n slots in all and at most n per cell. The
-// result depends only on rows and seed. Errors wrap cpar.ErrInput.
+// `clusters` is the number of cells, and `size` is the number of slots of each.
+// There must be at least n slots in all and at most n per cell. The result
+// depends only on rows and seed. Errors wrap cpar.ErrInput.
 func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (*BalancedCells, error) {
 	n := len(rows)
 	if clusters < 1 || size < 1 || size > n || clusters > n || clusters*size < n {
@@ -137,7 +137,7 @@ func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// distances writes the squared distances of row from all centroids to slice to,
+// distances fills `to` with the squared distances of row from all centroids,
 // and returns the nearest cell.
 func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	for k, centroid := range c.Centroids {
@@ -228,8 +228,8 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 // chosen division finds 0.861 of the ten nearest neighbours. The most even of
 // eight divisions finds 0.850.
 const (
-	// restarts is the number of divisions tried, each on sampled rows that are
-	// evenly spaced in the collection.
+	// restarts is the number of divisions tried. Each is fitted to `sampled`
+	// rows, evenly spaced in the collection.
 	restarts, sampled = 32, 1 << 14
 	// A division is judged by the evalNeighbours nearest neighbours of each of
 	// evalRows rows.

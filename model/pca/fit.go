@@ -98,7 +98,7 @@ func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (bl
 		return err
 	})
 	if ctx.Err() != nil {
-		return k.General, ctx.Err() // a goroutine may still write to found
+		return k.General, ctx.Err() // a goroutine may still write to `found`
 	}
 	return found, err
 }
@@ -199,7 +199,7 @@ func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 }
 
 // rayleighRitz returns at most out directions of largest variance in the space
-// K, each with a variance above least. It computes them from the eigenvectors
+// K, each with a variance above `least`. It computes them from the eigenvectors
 // of K·C·Kᵀ = Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
@@ -243,8 +243,8 @@ func fitExact(b *Basis, c *centred) error {
 }
 
 // eigenvectors returns at most out eigenvectors of t (as rows) and their
-// eigenvalues, largest first, if they exceed least. Matrix t is symmetric up to
-// rounding.
+// eigenvalues, largest first, if the eigenvalues exceed `least`. Matrix t is
+// symmetric up to rounding.
 func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []float64, error) {
 	l := t.Rows
 	symmetric := mat.NewSymDense(l, nil)
