@@ -22,7 +22,7 @@ type pooling struct {
 	channelsFirst bool
 }
 
-// poolingOf determines how a tensor becomes a vector. Parameter asked is
+// poolingOf determines how a tensor becomes a vector. Parameter `asked` is
 // Options.Pool, and height and width are the image's sides.
 func poolingOf(shape []int, name, asked string, height, width int) (pooling, error) {
 	if size, flat := vector(shape); flat {

@@ -71,7 +71,7 @@ func (m *modelFlags) isDefault() bool {
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
 // open opens the named network, or returns it if it is open. With --verbose,
-// open writes a description of the network to parameter notes, which may be
+// open writes a description of the network to parameter `notes`, which may be
 // nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {

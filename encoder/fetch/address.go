@@ -83,7 +83,7 @@ func newTransport() http.RoundTripper {
 	return byScheme{https, here}
 }
 
-// loopbackOnly permits only connections to this machine. Parameter address is
+// loopbackOnly permits only connections to this machine. Parameter `address` is
 // an IP address, already resolved.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)

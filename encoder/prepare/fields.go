@@ -54,9 +54,8 @@ func (f fields) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.values[name] != nil })
 }
 
-// read decodes a field into the variable that parameter to points to. An absent
-// field leaves the variable unchanged. Parameter what describes the expected
-// type.
+// read decodes a field into the variable to which `to` points. An absent field
+// leaves the variable unchanged. Parameter `what` describes the expected type.
 func (f fields) read(name string, to any, what string) {
 	if !f.has(name) {
 		return

@@ -9,12 +9,13 @@ import (
 	"cpar/model/wordnet"
 )
 
-// PrepareClasses returns an Annotator that needs no text half. Field o.Encoder
-// must be a classifier of ImageNet (encoder.OpenClassifier). WordNet, a
-// dictionary with a hierarchy of terms, relates its classes to words. The score
-// of a word estimates the probability that a person would give it: OfferedShare
-// times the sum of the probabilities of its classes. If o.Asked is empty, the words of Everyday are offered. Words without a class are never
-// returned.
+// PrepareClasses returns an Annotator that needs no text half. Field
+// `o`.Encoder must be a classifier of ImageNet (encoder.OpenClassifier).
+// WordNet, a dictionary with a hierarchy of terms, relates its classes to
+// words. The score of a word estimates the probability that a person would give
+// it: OfferedShare times the sum of the probabilities of its classes. If
+// o.Asked is empty, the words of Everyday are offered. Words without a class
+// are never returned.
 func PrepareClasses(o Options) (*Annotator, error) {
 	if err := wordnet.Check(); err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func (r *Ring) Factors(p []uint64) {
 	}
 }
 
-// MulAdd adds x·y to sum elementwise modulo Q. Slice y must be in the form of
+// MulAdd adds x·y to sum elementwise modulo Q. Slice `y` must be in the form of
 // Factors. Elements of x and sum must be below Q.
 func (r *Ring) MulAdd(sum, x, y []uint64) {
 	c := r.tables().MRedConstant

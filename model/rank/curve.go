@@ -109,7 +109,7 @@ func leastOfBest(list []wordVote) float64 {
 }
 
 // shareOfOthers returns a word's share of the photos other than the sample.
-// Parameter own is 1 if the sample has the word, otherwise 0. If the sample
+// Parameter `own` is 1 if the sample has the word, otherwise 0. If the sample
 // counted, words of a single photo would always seem wrong.
 func (c *Calibrated) shareOfOthers(share, own float64) float64 {
 	n := float64(c.photos)

@@ -73,9 +73,9 @@ func (c *Collection) setSplit(split map[string]string, from string) {
 	}
 }
 
-// Split divides the photos by split.csv or into the published halves. Result ok
-// is false if the collection has neither. Photos missing from split.csv are in
-// neither half. Errors wrap cpar.ErrInput.
+// Split divides the photos by split.csv or into the published halves. Result
+// `ok` is false if the collection has neither. Photos missing from split.csv
+// are in neither half. Errors wrap cpar.ErrInput.
 func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	if c.splitErr != nil {
 		return nil, nil, false, c.splitErr

@@ -164,7 +164,7 @@ func (k kernels) productsIFMA() {
 	k.End()
 }
 
-// rowOf returns the address of row i of the four rows at p. Parameter row is
+// rowOf returns the address of row i of the four rows at p. Parameter `row` is
 // the length of one row in bytes, and rows is the length of three.
 func rowOf(p, row, rows reg.GPVirtual, i int) Mem {
 	return [4]Mem{
