@@ -21,8 +21,8 @@ import (
 
 const indexUsage = "`index`: its name, its id or its folder"
 
-// indexAt returns the manifest of the index in a folder, or false if text does
-// not name a folder.
+// indexAt returns the manifest of the index in a folder, or false if `text`
+// does not name a folder.
 func indexAt(text string) (*cpar.Manifest, bool, error) {
 	if info, err := os.Stat(text); err != nil || !info.IsDir() {
 		return nil, false, nil

@@ -155,8 +155,8 @@ func partly(failed int, all int, first error) error {
 	return fmt.Errorf("%w: %d of %d; the first: %w", errPartly, failed, all, first)
 }
 
-// A counts accounts for every file in a collection's folder. LeftOut and Others
-// map reasons to numbers of files.
+// A counts value accounts for every file in a collection's folder. LeftOut and
+// Others map reasons to numbers of files.
 type counts struct {
 	Found   int            `json:"found"`       // photos: used or left out
 	Used    int            `json:"used"`        // photos

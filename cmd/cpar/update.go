@@ -79,7 +79,7 @@ func (f *updateFlags) check() (err error) {
 	return nil
 }
 
-// An opened is an index folder to update, with its key.
+// An opened value is an index folder to update, with its key.
 type opened struct {
 	key      *user.Key
 	device   *device.Device

@@ -104,7 +104,7 @@ func (f *wordsFlags) addWrite(c *cobra.Command) {
 }
 
 // shown reports whether words are needed. If the command writes keywords
-// without printing them, it needs words only to write them, too.
+// without printing them, it needs words only if it writes these, too.
 func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	if f.model == "" {
 		return false
@@ -261,9 +261,9 @@ type photoWords struct {
 	err   error
 }
 
-// of finds the words for all photos. It runs after the last request, so that no
-// request can depend on the words.
-func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
+// forPhotos finds the words for all photos. It runs after the last request, so
+// that no request can depend on the words.
+func (f *wordsFlags) forPhotos(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
 	out := make([]photoWords, len(all))
 	if f.photos == nil {
 		return out, nil

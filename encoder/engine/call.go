@@ -45,7 +45,7 @@ func (c *call) input(i int) *value {
 }
 
 // weights returns the i-th input, which must be a constant of the given shape.
-// In shape, -1 stands for any length.
+// In `shape`, -1 stands for any length.
 func (c *call) weights(i int, shape ...int) *value {
 	v := c.input(i)
 	if !v.constant() {

@@ -60,7 +60,7 @@ func resolved[T float32 | int64](i T, n int) int {
 }
 
 // within checks that indices are in range. The indices form rows with one index
-// for each axis length in sizes.
+// for each axis length in `sizes`.
 func within[T float32 | int64](index []T, sizes []int) error {
 	for k, i := range index {
 		if n := sizes[k%len(sizes)]; !(i >= T(-n) && i < T(n)) || T(int(i)) != i {

@@ -44,7 +44,7 @@ type decoder struct {
 }
 
 // Read decodes a file. The result points into data. Function `external` returns
-// the bytes of another file that the model names. If external is nil, a model
+// the bytes of another file that the model names. If `external` is nil, a model
 // that names other files is an error.
 func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	return (&decoder{limits: limits.OrDefault(), external: external}).read(data)

@@ -172,7 +172,7 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run runs the session. The length of input must match the shape. The caller
+// run runs the session. The length of `input` must match the shape. The caller
 // holds s.mu.
 func (s *Session) run(input []byte) ([]float32, []int, error) {
 	l := s.library

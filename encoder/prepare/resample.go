@@ -97,8 +97,8 @@ type window struct {
 	weights []uint64 // weights of consecutive source pixels
 }
 
-// windows returns windows that resample an axis from n to full pixels. It
-// returns only the windows of result pixels skip to skip+wanted−1. Pixel
+// windows returns windows that resample an axis from n to `full` pixels. It
+// returns only the windows of result pixels `skip` to `skip`+`wanted`−1. Pixel
 // centres are at half-integers.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
@@ -196,7 +196,7 @@ func sourceRange(w []window) (from, to int) {
 	return min(from, to), to
 }
 
-// A pixels holds two vertically adjacent pixels, packed so that one
+// A pixels value holds two vertically adjacent pixels, packed so that one
 // multiplication serves two channels. Each word holds one channel in its lower
 // half and one in its upper half.
 type pixels struct {

@@ -48,8 +48,9 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
 }
 
-// probabilities returns the softmax of values. If the values add up to 1, it
-// returns them unchanged, because the network then already ends in a softmax.
+// probabilities returns the softmax of `values`. If these values add up to 1,
+// it returns them unchanged, because the network then already ends in a
+// softmax.
 func probabilities(values []float32) []float32 {
 	sum, largest := 0.0, slices.Max(values)
 	for _, x := range values {

@@ -43,7 +43,8 @@ type compiled struct {
 	output string
 }
 
-// An inputs names the inputs of a text half. The name of a missing input is "".
+// An inputs value names the inputs of a text half. The name of a missing input
+// is "".
 type inputs struct {
 	ids, mask, positions string
 	length               int // number of tokens, 0 if the file leaves it open

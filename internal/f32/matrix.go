@@ -48,8 +48,8 @@ type block struct {
 	own     []float32 // memory of one tile
 }
 
-// begin returns one block, with index depth, of a product that is cut along k.
-// Only the first block adds the bias of e, and only the last clips.
+// begin returns block number `depth` of a product that is cut along k. Only the
+// first block adds the bias of e, and only the last clips.
 func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {

@@ -26,7 +26,7 @@ type Sections struct {
 }
 
 // CellSize returns the number of rows for n records in the given number of
-// cells. Each record has 1.72 slots on average. With more, a request to a
+// cells. Each record has 1.72 slots on average. With more slots, a request to a
 // million records in eight cells and its reply would exceed 1.6 MB. The result
 // depends only on n and clusters, so it reveals nothing.
 func CellSize(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }

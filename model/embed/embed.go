@@ -128,8 +128,8 @@ type Projection struct {
 	baselines     []uint16
 }
 
-// New returns the projection, derived from secret, of m levels in 0…beta to
-// mhat values, relative to baselines (m levels, copied). Vectors are comparable
+// New derives from `secret` the projection of m levels in 0…beta to `mhat`
+// values, relative to `baselines` (m levels, copied). Vectors are comparable
 // only under the same dimensions, secret and baselines. Errors wrap
 // cpar.ErrInput.
 func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, error) {

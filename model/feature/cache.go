@@ -62,7 +62,7 @@ func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, err
 	return cached(c, vectorsKind, content[:], decodeVectors, compute, encodeVectors)
 }
 
-// Embedding returns a network's embedding of the image with digest content.
+// Embedding returns a network's embedding of the image with digest `content`.
 // Parameter `network` is the network's digest.
 func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)

@@ -70,8 +70,8 @@ func newPatchScratch() *patchScratch {
 
 func patchesOf(side int) int { return (side-patchSide)/patchStep + 1 }
 
-// respond writes to out the mean response of every word in every quarter of an
-// image with w columns and RGB values in 0…255.
+// respond fills `out` with the mean response of every word in every quarter of
+// an image with w columns and RGB values in 0…255.
 func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	across, down := patchesOf(w), patchesOf(len(rgb)/3/w)
 	for y := range down {

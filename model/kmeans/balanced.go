@@ -131,13 +131,13 @@ func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size in
 	}
 }
 
-// Nearest returns the cell whose centroid is nearest to row, the lowest in a
+// Nearest returns the cell whose centroid is nearest to `row`, the lowest in a
 // tie.
 func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// distances fills `to` with the squared distances of row from all centroids,
+// distances fills `to` with the squared distances of `row` from all centroids,
 // and returns the nearest cell.
 func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	for k, centroid := range c.Centroids {

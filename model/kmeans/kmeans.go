@@ -341,8 +341,8 @@ func (l *Partition) Len() int { return len(l.Starts) - 1 }
 func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l.Starts[list+1]] }
 
 // DefaultCells returns the number of cells for a collection of n photos, whose
-// vectors have width numbers each. For long vectors, as in profile "paper", the
-// number is 2·√n: 134 cells for 4,500 photos and 283 for 20,000. More cells
+// vectors have `width` numbers each. For long vectors, as in profile "paper",
+// the number is 2·√n: 134 cells for 4,500 photos and 283 for 20,000. More cells
 // find more neighbours with the same number of visits, but every request reads
 // their centroids too. The table shows the share of the true ten nearest
 // records found, by the share of rows (records and centroids) read.

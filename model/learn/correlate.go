@@ -246,7 +246,7 @@ func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (so
 	return r.s, r.err
 }
 
-// cholesky returns the lower Cholesky factor of c plus ridge times its mean
+// cholesky returns the lower Cholesky factor of c plus `ridge` times its mean
 // diagonal value. It overwrites c.
 func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	n, trace := c.Rows, 0.0

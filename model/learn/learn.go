@@ -279,8 +279,8 @@ func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	return row
 }
 
-// EmbeddingGrid returns the Grid for embeddings of dim values. If features is
-// set, rows also have features, and cross-validation decides whether these
+// EmbeddingGrid returns the Grid for embeddings of `dim` values. If `features`
+// is set, rows also have features, and cross-validation decides whether these
 // help.
 func EmbeddingGrid(dim int, features bool) Grid {
 	s := Grid{Base: Options{Blocks: []int{dim}}}

@@ -71,7 +71,7 @@ const keepNumber = 5
 
 // fitFewTags replaces the projection's keyword guesses by a kernel ridge
 // regression, unless clearly fewer keywords are then found in cross-validation.
-// All photos must be samples of choice. Parameter `text` may be nil.
+// All photos must be samples of `choice`. Parameter `text` may be nil.
 func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vectors, keywords [][]string, text TextVectors, choice *learn.Choice) error {
 	if text != nil && !p.classifies() {
 		embeddings := make([][]float32, len(photos))

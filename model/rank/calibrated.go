@@ -80,7 +80,7 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	}
 	for i := range words {
 		v := words[i].Weight
-		if g, ok := guess.of(words[i].Word); ok {
+		if g, ok := guess.estimate(words[i].Word); ok {
 			v = blended(v, g, c.guessShare)
 		}
 		words[i].Probability = applyIsotonic(sigmoid(dot(c.curve, terms(v, c.share(words[i].Word)))), c.isotonic)

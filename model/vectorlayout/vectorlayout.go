@@ -40,7 +40,7 @@ func L1KL(jl, kl, beta int) Params {
 	return Params{JL: jl, KL: kl, Unit: float64(jl) * float64(beta) / 2, Max: MaxDistance}
 }
 
-// SquaredL2 returns Params for vectors of length at most 1 in dim dimensions,
+// SquaredL2 returns Params for vectors of length at most 1 in `dim` dimensions,
 // rounded to multiples of 1/scale. Their squared distance is at most 4.
 func SquaredL2(dim int, scale float64) Params {
 	return Params{JL: dim, Unit: scale * scale, Max: 4}

@@ -54,7 +54,7 @@ func (r *reading) readManifestFrom(in io.Reader) error {
 }
 
 // readTable reads a CSV file with the columns "path" and `column`. For every
-// row it calls `each` with the name inside dir and the value, or with a
+// row it calls `each` with the name inside `dir` and the value, or with a
 // warning. It returns an error if the file is not such a table.
 func readTable(r io.Reader, file, column, dir string, each func(line int, name, value string, bad *Warning)) error {
 	br := bufio.NewReaderSize(r, 1<<16)

@@ -98,7 +98,7 @@ func (d tiffDirectory) number(tag uint16) (uint32, bool) {
 	return 0, false
 }
 
-// within returns length bytes at an offset, or nil if the block is too short.
+// within returns `length` bytes at an offset, or nil if the block is too short.
 func (t tiffBlock) within(at, length uint32) []byte {
 	if end := uint64(at) + uint64(length); end <= uint64(len(t.data)) && length != math.MaxUint32 {
 		return t.data[at:end]

@@ -102,7 +102,7 @@ func ReadFile(path string) (Keywords, []Problem, error) {
 	return s.keywords(), problems, nil
 }
 
-// Read reads the keywords inside an in-memory photo. name supplies the
+// Read reads the keywords inside an in-memory photo. `name` supplies the
 // extension and appears in messages.
 func Read(name string, data []byte) (Keywords, []Problem) {
 	s, problems := readBlocks(bytes.NewReader(data), int64(len(data)), name)
