@@ -174,7 +174,7 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 
 // readOptions returns the options for reading photos. It opens the image
 // network early, even in a dry run, so that errors appear before the long work.
-// Parameter `w` receives notes and may be nil.
+// `w` receives notes and may be nil.
 func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
 	if o.Profile == profile.Network || o.TryProfiles || o.Suited {

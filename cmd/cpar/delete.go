@@ -118,8 +118,8 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
 }
 
-// confirm asks the user to type yes. Parameter `done` is the participle in the
-// error "nothing was …".
+// confirm asks the user to type yes. `done` is the participle in the error
+// "nothing was …".
 func confirm(cmd *cobra.Command, question, done string) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s? type yes: ", question)
 	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {

@@ -41,8 +41,8 @@ func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
 }
 
-// noArgs, oneArg and someArgs check the number of arguments. Parameter `what`
-// describes a missing argument in error messages.
+// noArgs, oneArg and someArgs check the number of arguments. `what` describes a
+// missing argument in error messages.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError(c, fmt.Errorf("%s takes no %q", c.CommandPath(), args[0]))

@@ -71,8 +71,8 @@ func (m *modelFlags) isDefault() bool {
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
 // open opens the named network, or returns it if it is already open. With
-// --verbose, open writes a description of the network to parameter `notes`,
-// which may be nil.
+// --verbose, open writes a description of the network to `notes`, which may be
+// nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
 		return nil, hint.Add(exitcode.UsageError(errNoModel), "leave --model none out, or pass --model FILE with an ONNX file; cpar model list names some")

@@ -38,8 +38,8 @@ func again(flag, value string) string {
 	return " --" + flag + " " + shellWord(value)
 }
 
-// nextPush suggests the push command, with additional flags in parameter
-// `more`. It omits --cloud if a setting names the cloud.
+// nextPush suggests the push command, with additional flags in `more`. It omits
+// --cloud if a setting names the cloud.
 func nextPush(cmd *cobra.Command, index, more string) {
 	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
 		next(cmd, "cpar push %s%s", shellWord(index), more)

@@ -239,7 +239,7 @@ func (c *call) axisAttribute(otherwise int64, rank int) int {
 }
 
 // emit adds a step that computes the node's first output, a tensor of floats of
-// the given shape. Parameter `work` is the number of multiply-adds.
+// the given shape. `work` is the number of multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
 	return c.setOutput(c.step(floats, s, shape, work))
 }

@@ -85,8 +85,7 @@ type value struct {
 func (v *value) constant() bool { return v.producer == nil && v.input == 0 }
 
 // A kernel computes tensor out from the tensors in, all in row-major order.
-// Parameter `scratch` has the length that the step requested and arbitrary
-// contents.
+// `scratch` has the length that the step requested and arbitrary contents.
 type kernel func(out []float32, in [][]float32, scratch []float32)
 
 // A step is one operator, ready to run.

@@ -104,8 +104,8 @@ func compileGatherND(c *call) error {
 	return c.setOutput(c.moving(s, x.kind, shape, gatherND[float32](r, perBatch, many), gatherND[int64](r, perBatch, many)))
 }
 
-// gatherND selects slices from batches of perBatch elements. Parameter `many`
-// is the number of slices per batch.
+// gatherND selects slices from batches of perBatch elements. `many` is the
+// number of slices per batch.
 func gatherND[T float32 | int64](r rows, perBatch, many int) mover[T] {
 	return func(out []T, in [][]T) {
 		for i := 0; len(out) > 0; i++ {

@@ -18,8 +18,8 @@ type window struct {
 }
 
 // window reads the attributes of a convolution or pool of images N×C×H×W or
-// rows N×C×W. Parameters `kh` and `kw` are the weights' sides, or 0 if
-// attribute kernel_shape must provide them.
+// rows N×C×W. `kh` and `kw` are the weights' sides, or 0 if attribute
+// kernel_shape must provide them.
 func (c *call) window(x *value, kh, kw int) window {
 	w := window{kh: kh, kw: kw, inH: 1, inW: x.shape[len(x.shape)-1]}
 	flat := len(x.shape) == 3

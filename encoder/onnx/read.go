@@ -248,8 +248,8 @@ func (f field) elements() (Type, error) {
 	return Type(f.bits), f.want(protowire.VarintType)
 }
 
-// tensor reads a TensorProto. Parameter `external` is nil if the tensor's data
-// may not lie in another file.
+// tensor reads a TensorProto. `external` is nil if the tensor's data may not
+// lie in another file.
 func (d *decoder) tensor(b []byte, t *Tensor, external func(string) ([]byte, error)) error {
 	if d.tensors++; d.tensors > maxTensors {
 		return fmt.Errorf("more than %d tensors", maxTensors)

@@ -36,9 +36,9 @@ type Session struct {
 }
 
 // Load creates a session from the bytes of an ONNX file, which it does not
-// retain. Parameters `input` and `output` name tensors of the graph, and
-// input.Shape fixes open dimensions. The file must not name other files,
-// because ONNX Runtime would read them. Errors wrap cpar.ErrInput.
+// retain. `input` and `output` name tensors of the graph, and input.Shape fixes
+// open dimensions. The file must not name other files, because ONNX Runtime
+// would read them. Errors wrap cpar.ErrInput.
 func (l *Library) Load(data []byte, input Input, output string) (*Session, error) {
 	handle, err := l.newSession(data, input, output)
 	if err != nil {

@@ -55,7 +55,7 @@ func (f fields) has(names ...string) bool {
 }
 
 // read decodes a field into the variable to which `to` points. An absent field
-// leaves the variable unchanged. Parameter `what` describes the expected type.
+// leaves the variable unchanged. `what` describes the expected type.
 func (f fields) read(name string, to any, what string) {
 	if !f.has(name) {
 		return

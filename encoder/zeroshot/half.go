@@ -62,8 +62,8 @@ const (
 	shortLength = 16
 )
 
-// Open opens a text half. Parameter `tokenizer` is the path of its tokenizer.
-// If it is empty, Open looks for a tokenizer beside the model. Errors wrap
+// Open opens a text half. `tokenizer` is the path of its tokenizer. If it is
+// empty, Open looks for a tokenizer beside the model. Errors wrap
 // cpar.ErrInput.
 func Open(path, tokenizer string) (*TextModel, error) {
 	h := &TextModel{path: path}

@@ -40,9 +40,8 @@ type Ranker struct {
 	vectors [][]float32 // one unit vector for each word
 }
 
-// NewRanker returns a Ranker for words with one vector each. Parameter
-// `offered` is the number of leading words that Rank may return. The others
-// only compete.
+// NewRanker returns a Ranker for words with one vector each. `offered` is the
+// number of leading words that Rank may return. The others only compete.
 func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error) {
 	if len(words) == 0 || len(words) != len(vectors) || offered < 1 || offered > len(words) {
 		return nil, fmt.Errorf("ranking words: %w: %d words, %d vectors, %d of them offered", cpar.ErrInput, len(words), len(vectors), offered)

@@ -62,7 +62,7 @@ func (p Params) HintBytes() int { return p.Ring().N / 8 * hintBits }
 func (p Params) HintSize() int { return headerSize + SeedSize + 8 + p.HintBytes() }
 
 // Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2).
-// Parameter `phase` is below Q and holds Δ·score plus noise.
+// `phase` is below Q and holds Δ·score plus noise.
 func (p Params) Score(phase uint64) int64 {
 	shift := 64 - p.LogT
 	return int64(p.Ring().round(phase, p.LogT)<<shift) >> shift

@@ -154,8 +154,8 @@ func (r *Ring) Factors(p []uint64) {
 	}
 }
 
-// MulAdd adds x·y to `sum` elementwise modulo Q. Slice `y` must be in the form
-// of Factors. Elements of x and `sum` must be below Q.
+// MulAdd adds x·y to `sum` elementwise modulo Q. `y` must be in the form of
+// Factors. Elements of x and `sum` must be below Q.
 func (r *Ring) MulAdd(sum, x, y []uint64) {
 	c := r.tables().MRedConstant
 	x, y = x[:len(sum)], y[:len(sum)]

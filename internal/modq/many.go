@@ -10,8 +10,8 @@ const (
 	TileRows, TileGroups = 4, 2
 
 	// few is the largest number of requests that are multiplied one by one,
-	// because a zero-padded group would take longer. They take turns at blocks
-	// of fewRows rows, which stay in the cache.
+	// because a zero-padded group would take longer. They share blocks of
+	// fewRows cached rows.
 	few, fewRows = 3, 16
 )
 

@@ -20,8 +20,8 @@ const MaxRidgePhotos = 1500
 // kernelRidge is λ of KernelRidge, in units of the kernel.
 const kernelRidge = 0.3
 
-// A Prior estimates whether one photo has a keyword, 0 … 1, without learning
-// from tagged photos. It is nil for a photo without a prior.
+// A Prior estimates the probability, 0 … 1, that one photo has a keyword,
+// without learning from tagged photos. It is nil for a photo without a prior.
 type Prior func(word string) float64
 
 // A KernelRidge estimates keywords from few tagged photos, for which it does

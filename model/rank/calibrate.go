@@ -216,7 +216,8 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		n.alone = n.alone || s.Guess != nil && s.Guess.Alone
 		var more []wordVote
 		for _, k := range s.Guess.best() {
-			// A word that only this photo has would be unknown without it.
+			// A word that only this photo has would be unknown without the
+			// photo.
 			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
 				more = append(more, wordVote{set([]string{k.Word})[0], k.Weight})
 			}

@@ -49,7 +49,7 @@ func (g *Guess) best() []Keyword {
 	return out[:min(guessed, len(out))]
 }
 
-// blended returns the vote of a word. Parameter `own` is the guess's share.
+// blended returns the vote of a word. `own` is the guess's share.
 func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess }
 
 const noGuess = -1

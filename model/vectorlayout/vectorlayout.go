@@ -34,8 +34,8 @@ type Params struct {
 }
 
 // L1KL returns Params for the distance L1 + KL, with jl Johnson–Lindenstrauss
-// coordinates for L1 and kl histogram bins for KL. Parameter `beta` is the
-// highest level of package vector.
+// coordinates for L1 and kl histogram bins for KL. `beta` is the highest level
+// of package vector.
 func L1KL(jl, kl, beta int) Params {
 	return Params{JL: jl, KL: kl, Unit: float64(jl) * float64(beta) / 2, Max: MaxDistance}
 }

@@ -181,7 +181,7 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 }
 
 // annotateBy does the same for labels, which `words` maps to keywords.
-// Parameter `nameless` is the warning about a label without a translation.
+// `nameless` is the warning about a label without a translation.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {

@@ -154,8 +154,8 @@ var hierarchies = []struct {
 	{property{nsMediaPro, "mediapro", "CatalogSets", "Bag"}, "|"},
 }
 
-// change applies c to the target and returns the added words. Parameter `all`
-// holds the keywords of the photo and its sidecars.
+// change applies c to the target and returns the added words. `all` holds the
+// keywords of the photo and its sidecars.
 func (t *target) change(all source, c Change) (added []string) {
 	w := all.keywords()
 	own := t.read()
