@@ -42,8 +42,8 @@ type built struct {
 	Choice   *tune.Choice   `json:"choice,omitempty"`
 	// Photos counts every photo found: used, or left out for one reason.
 	Photos counts `json:"photos"`
-	// Duplicates are photos with the content of another photo, which also gets
-	// their keywords.
+	// Duplicates are photos with the content of another photo. That photo also
+	// gets their keywords.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`

@@ -33,8 +33,8 @@ var zeros [64]float32
 
 var infinity = float32(math.Inf(1))
 
-// A block describes the product of a packed m×k and a packed k×n block, which
-// is written to c.
+// A block describes the product of a packed m×k and a packed k×n block. The
+// product is written to c.
 type block struct {
 	tiling
 	level   level

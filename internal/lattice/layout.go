@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// Row returns row k of a matrix of packed words, which holds the evaluations at
-// the points ζ with ζ^D = y_k (transform.go), block by block.
+// Row returns row k of a matrix of packed words. The row holds the evaluations
+// at the points ζ with ζ^D = y_k (transform.go), block by block.
 func (p Params) Row(matrix []byte, k int) []byte {
 	n := p.RowLen() * WordBytes
 	return matrix[k*n : (k+1)*n : (k+1)*n]

@@ -20,7 +20,8 @@ import (
 //	reply        the same
 type Sections struct {
 	Open Params
-	// Clustered is nil without a clustered section, which has Records records.
+	// Clustered is nil without a clustered section. Records is the number of
+	// the section's records.
 	Clustered *Params
 	Records   int
 }

@@ -110,5 +110,5 @@ const (
 	withIFMA
 )
 
-// active is the level in use, which tests vary.
+// active is the level of kernels in use. Tests vary it.
 var active = best()

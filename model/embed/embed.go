@@ -80,8 +80,8 @@ func MaxSteps(m, beta int) int {
 }
 
 // Baselines returns the median level of each coordinate (the lower of two
-// medians), which minimises the number of steps. All vectors must have the same
-// length and levels of at most beta. Errors wrap cpar.ErrInput.
+// medians). Medians minimise the number of steps. All vectors must have the
+// same length and levels of at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)

@@ -15,11 +15,11 @@ import (
 	"cpar/internal/wire"
 )
 
-// BalancedCells is a division of a collection into cells that all hold the same
-// number of records (their slots), so that cell sizes reveal nothing. Every
-// record is in its own cell, usually the one with the nearest centroid. The
-// remaining slots hold further records, those nearly as close to this cell as
-// to their own.
+// BalancedCells is a division of a collection into cells with equal numbers of
+// slots, each for one record, so that cell sizes reveal nothing. Every record
+// is in its own cell, usually the one with the nearest centroid. The remaining
+// slots of a cell hold records that are nearly as close to this cell as to
+// their own.
 //
 //	rows ─▶ the best of several Fits (choose) ─▶ Centroids
 //	     ─▶ each cell takes its own records and those closest to joining it ─▶ Records
@@ -220,9 +220,9 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 
 // In an uneven division, the own records of a large cell fill its slots and
 // leave no room for their neighbours in other cells. Function choose therefore
-// tries several divisions. For sampled rows, it counts the nearest neighbours
-// that are in the cell that the row would query. It returns the division with
-// the largest count.
+// tries several divisions. For sampled rows, choose counts the nearest
+// neighbours in the cell that a search for the row selects. It returns the
+// division with the largest count.
 //
 // On Corel-5k (profile "learned", eight cells, 1.72 slots per record), the
 // chosen division finds 0.861 of the ten nearest neighbours. The most even of

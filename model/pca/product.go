@@ -131,7 +131,7 @@ func (s *subspace) randomise(m blas64.General) {
 // space may be rounding error of float32 products.
 const minRemainder = 1e-6
 
-// extend adds the directions of the rows of m, which it overwrites. Random
+// extend adds the directions of the rows of m and overwrites m. Random
 // directions replace rows that already lie in the space.
 func (s *subspace) extend(m blas64.General) {
 	before := make([]float64, m.Rows)

@@ -170,7 +170,8 @@ type indexedSamples struct {
 func (c *Calibrated) number(samples []Sample) *indexedSamples {
 	n := &indexedSamples{}
 	number := map[string]int{}
-	// Many neighbours share one slice of keywords, which is numbered only once.
+	// Many neighbours share one slice of keywords, so number each slice only
+	// once.
 	type key struct {
 		at  *string
 		len int

@@ -12,7 +12,7 @@ import (
 // Calibrated is a ranker with a few parameters chosen on a collection.
 // Neighbours vote with weights that fall with distance, as in Guillaumin,
 // Mensink, Verbeek, Schmid, "TagProp", ICCV 2009. A keyword's vote is compared
-// with its frequency, which serves the purpose of the balanced neighbours of
+// with its frequency. This serves the purpose of the balanced neighbours of
 // Verma, Jawahar, "Image annotation using metric learning in semantic
 // neighbourhoods" (2PKNN), ECCV 2012. A logistic curve turns the vote into a
 // probability. For the k nearest neighbours I at distances Dis_I, and keyword

@@ -10,7 +10,7 @@ import (
 // A small collection leaves most of the plane of votes and shares without
 // samples. There the curve's six terms may give any value: after 80 photos, a
 // word with a thousandth of the votes got probability 0.82. A prior constrains
-// the terms. It adds artificial predictions all over the plane, which are right
+// the terms. It adds artificial predictions all over the plane. They are right
 // as often as a simpler curve says. For guesses that need no neighbours
 // (Guess.Alone), the simpler curve is aloneCurve.
 

@@ -219,8 +219,8 @@ func (b *blocks) readWebP(r io.ReaderAt, size int64) {
 
 const signatureRAF = "FUJIFILMCCD-RAW "
 
-// readRAF reads the JPEG preview of a Fujifilm RAW file, which holds the
-// metadata. Its offset and length are at byte 84.
+// readRAF reads the JPEG preview, which holds the metadata of a Fujifilm RAW
+// file. Its offset and length are at byte 84.
 func (b *blocks) readRAF(r io.ReaderAt, size int64) {
 	place, err := readRange(r, size, 84, 8)
 	if err != nil {

@@ -31,7 +31,7 @@ func (k kernels) cutIFMA() {
 }
 
 // fieldsIFMA reads eight fields at once. A byte shuffle moves each field to a
-// word of its own.
+// separate word.
 func (k kernels) fieldsIFMA() {
 	p := k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
 		"is Fields of blocks·16 numbers.", "c", "dst", "b", "blocks")
