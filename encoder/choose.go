@@ -49,10 +49,10 @@ type chooser struct {
 	from          map[string]origin     // the origin of each tensor except constants
 	// shape returns the shape of a tensor for one image.
 	shape func(name string) ([]int, error)
-	// Field lenient permits a choice despite unknown shapes. The choice may then
-	// lack Size and Pool.
+	// Field `lenient` permits a choice despite unknown shapes. The choice may
+	// then lack Size and Pool.
 	lenient bool
-	// Field skipped reports whether a shape was unknown.
+	// Field `skipped` reports whether a shape was unknown.
 	skipped bool
 }
 
@@ -67,8 +67,8 @@ func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	return shape, err
 }
 
-// newChooser returns a chooser for a graph. Parameters image and others name
-// its inputs.
+// newChooser returns a chooser for a graph. `image` and `others` name its
+// inputs.
 func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, others []string) *chooser {
 	c := &chooser{nodes: nodes, outputs: outputs, others: others, makers: map[string]*onnx.Node{}, from: map[string]origin{image: fromImage}}
 	for _, name := range others {
@@ -181,8 +181,8 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
 }
 
-// oneOf chooses among outputs of one kind. Parameter only is the reason to
-// report if just one of several outputs is of this kind.
+// oneOf chooses among outputs of one kind. `only` is the reason to report if
+// just one of several outputs is of this kind.
 func (c *chooser) oneOf(names []string, only string) (name, reason string, err error) {
 	switch name := bestName(names); {
 	case name != "":

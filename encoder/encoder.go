@@ -77,7 +77,7 @@ func Open(path string, opt OpenOptions) (*Encoder, error) {
 	return e, nil
 }
 
-// withModel calls function use with the parsed model. The function must not
+// withModel calls function `use` with the parsed model. The function must not
 // keep pointers into the file.
 func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime string) error) error {
 	runtime, err := resolve(opt.Runtime, opt.Library)

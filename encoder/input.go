@@ -24,7 +24,7 @@ type imageInput struct {
 
 // findInput finds the only input of a graph that can hold an image. Further
 // inputs, such as the text of an image-text network, are listed in field
-// others.
+// `others`.
 func findInput(g *onnx.Graph) (imageInput, error) {
 	var found []imageInput
 	inputs := g.FreeInputs()

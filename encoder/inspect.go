@@ -60,8 +60,8 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 }
 
 // chooseDeclared determines the embedding from the shapes that the file
-// declares. If those do not suffice, it returns parameter because, the reason
-// why the network did not start.
+// declares. If the shapes do not suffice, it returns `because`, the reason why
+// the network did not start.
 func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	c := s.chooser(func(name string) ([]int, error) {
 		if dims := s.declared(name); dims != nil && !slices.Contains(dims, -1) {

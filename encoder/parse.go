@@ -105,8 +105,8 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 	return s, nil
 }
 
-// start loads the model into a runtime. Parameter side is the image's side if
-// the file leaves it open.
+// start loads the model into a runtime. `side` is the image's side if the file
+// leaves it open.
 func (s *parsedModel) start(runtime string, options Options, side int) (Embedder, error) {
 	if s.input.isOpen() {
 		if side == 0 {
@@ -147,8 +147,8 @@ func isQuantised(op string) bool {
 	return strings.Contains(op, "QuantizeLinear") || strings.Contains(op, "QLinear") || strings.HasSuffix(op, "Integer")
 }
 
-// chooser returns a chooser for the model. Parameter shape is a function that
-// returns the shape of a tensor for one image.
+// chooser returns a chooser for the model. `shape` is a function that returns
+// the shape of a tensor for one image.
 func (s *parsedModel) chooser(shape func(name string) ([]int, error)) *chooser {
 	c := newChooser(s.nodes, s.model.Graph.Outputs, s.input.name, s.input.others)
 	c.height, c.width, c.shape = s.input.height, s.input.width, shape

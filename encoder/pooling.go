@@ -22,8 +22,8 @@ type pooling struct {
 	channelsFirst bool
 }
 
-// poolingOf determines how a tensor becomes a vector. Parameter asked is
-// Options.Pool, and height and width are the image's sides.
+// poolingOf determines how a tensor becomes a vector. `asked` is Options.Pool,
+// and height and width are the image's sides.
 func poolingOf(shape []int, name, asked string, height, width int) (pooling, error) {
 	if size, flat := vector(shape); flat {
 		if asked != "" {

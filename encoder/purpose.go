@@ -49,10 +49,10 @@ var telling = []struct {
 var suppressing = []string{"NonMaxSuppression", "RoiAlign", "MaxRoiPool", "BatchedNMS_TRT", "EfficientNMS_TRT"}
 
 // otherPurpose returns an otherNetworkError if outputs, nodes or shapes show
-// that the network is not an encoder, otherwise nil. Parameter shape is a
-// function that returns nil for a tensor of unknown shape. An output named like
-// an embedding marks an encoder. The name last_hidden_state does not, because
-// one family of detectors also has it.
+// that the network is not an encoder, otherwise nil. `shape` is a function that
+// returns nil for a tensor of unknown shape. An output named like an embedding
+// marks an encoder. The name last_hidden_state does not, because one family of
+// detectors also has it.
 func (c *chooser) otherPurpose(shape func(name string) []int) error {
 	var is, because string
 	for _, o := range c.outputs {

@@ -8,5 +8,5 @@
 //
 // Outside testing/, these packages import none of the rooms photo, encoder,
 // model, user and cloud. Those that the cloud links handle no key or plaintext.
-// internal/testing/policy checks both.
+// internal/testing/policy checks both rules.
 package internal

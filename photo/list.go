@@ -117,8 +117,8 @@ func (w *lister) skip(file string, r Reason, detail string) {
 	w.skipped = append(w.skipped, Skipped{Path: file, Reason: r, Detail: detail})
 }
 
-// folder lists a folder. Parameter below is the folder's slash-separated path
-// below the root, "" for the root itself.
+// folder lists a folder. `below` is the folder's slash-separated path below the
+// root, "" for the root itself.
 func (w *lister) folder(dir, below string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err

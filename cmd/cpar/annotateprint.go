@@ -18,9 +18,9 @@ import (
 	"cpar/user/library"
 )
 
-// A maybe is a keyword in the JSON list "maybe". For a word that was not learnt
-// from the collection, Source is "network" (from the classes of the image
-// network) or "text" (from the text half of a CLIP-like network).
+// A maybe value is a keyword in the JSON list "maybe". For a word that was not
+// learnt from the collection, Source is "network" (from the classes of the
+// image network) or "text" (from the text half of a CLIP-like network).
 type maybe struct {
 	rank.Keyword
 	Source string `json:"source,omitempty"`
@@ -97,7 +97,7 @@ func (p *annotatePrinter) take(r library.Result) {
 // lookForWords finds words from outside the collection (words.go) for all
 // photos, after the last request.
 func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
-	p.words, err = p.f.words.of(p.cmd, p.all, report)
+	p.words, err = p.f.words.forPhotos(p.cmd, p.all, report)
 	for i, w := range p.words {
 		if w.err != nil {
 			p.failed++

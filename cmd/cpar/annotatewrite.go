@@ -158,8 +158,8 @@ func (f *writeFlags) checkOut() error {
 
 // writeCSV writes the photos that have keywords to a file in the form of a
 // manifest.csv and returns their number. Paths below the file's folder become
-// relative. Parameter more holds words to append to each photo's keywords,
-// without probabilities.
+// relative. `more` holds words to append to each photo's keywords, without
+// probabilities.
 func writeCSV(file string, all []library.Result, more []photoWords) (n int, err error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

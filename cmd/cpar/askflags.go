@@ -72,7 +72,7 @@ func (f *askFlags) asker(cmd *cobra.Command) (a asker, err error) {
 	return a, f.cache.opening(a.this, a.key, &a.options)
 }
 
-// open opens the index. It calls function ready before any request, and fails
+// open opens the index. It calls function `ready` before any request, and fails
 // if that function returns an error.
 func (a *asker) open(ctx context.Context, ready func(*user.Owner) error) (*device.Index, error) {
 	a.options.Ready = ready

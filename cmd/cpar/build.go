@@ -174,7 +174,7 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 
 // readOptions returns the options for reading photos. It opens the image
 // network early, even in a dry run, so that errors appear before the long work.
-// Parameter w receives notes and may be nil.
+// `w` receives notes and may be nil.
 func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
 	if o.Profile == profile.Network || o.TryProfiles || o.Suited {
@@ -198,8 +198,8 @@ func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (
 }
 
 // nameFor returns the name in the flag, otherwise the name of the index folder
-// without its ending, and of the collection in a dry run without such a folder.
-// It returns "" if that is no valid name.
+// without its ending. In a dry run without an index folder, it uses the name of
+// the collection. It returns "" instead of an invalid name.
 func (f *buildFlags) nameFor(collection string) string {
 	if f.name != "" {
 		return f.name

@@ -20,14 +20,15 @@ type built struct {
 	Scheme  string `json:"scheme"`
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Dimensions is the length of a vector. Neighbours is the ranker's L.
+	// Dimensions is the length of a vector. Neighbours is L, the number of
+	// neighbours that the ranker uses.
 	Dimensions int    `json:"dimensions,omitempty"`
 	Neighbours int    `json:"neighbours,omitempty"`
 	Network    string `json:"network,omitempty"`
 	// Encoder describes the embedding taken from the network.
 	Encoder *usedNetwork `json:"encoder,omitempty"`
-	// Validation is the result of cross-validation, Tuning the reason for the
-	// choice of profile auto.
+	// Validation is the result of cross-validation. Tuning is the reason for
+	// the choice of profile "auto".
 	Validation *rank.Validation `json:"validation,omitempty"`
 	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
 
@@ -41,8 +42,8 @@ type built struct {
 	Choice   *tune.Choice   `json:"choice,omitempty"`
 	// Photos counts every photo found: used, or left out for one reason.
 	Photos counts `json:"photos"`
-	// Duplicates are photos with the content of another photo, which also gets
-	// their keywords.
+	// Duplicates are photos with the content of another photo. That photo also
+	// gets their keywords.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`

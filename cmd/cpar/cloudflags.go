@@ -38,7 +38,7 @@ type cloudFlags struct {
 
 // tokenVariable is the name of the environment variable that holds a token. In
 // contrast, the flag, $CPAR_TOKEN_FILE and the configuration file name a file
-// that holds one.
+// that holds a token.
 const tokenVariable = "CPAR_TOKEN"
 
 func (f *cloudFlags) add(c *cobra.Command) {

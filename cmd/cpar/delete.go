@@ -97,7 +97,7 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 }
 
 // find looks for the index at the cloud and then among the indexes that this
-// device has seen. Result there reports whether the cloud has the index.
+// device has seen. Result `there` reports whether the cloud has the index.
 func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cparhttp.Client, key *user.Key, id cpar.IndexID, name string) (x device.ListedIndex, there bool, err error) {
 	list, err := this.List(cmd.Context(), client, key, bar.On(cmd.ErrOrStderr()))
 	if err != nil {
@@ -118,8 +118,8 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
 }
 
-// confirm asks the user to type yes. Parameter done is the participle in the
-// error "nothing was …".
+// confirm asks the user to type yes. `done` is the participle in the error
+// "nothing was …".
 func confirm(cmd *cobra.Command, question, done string) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s? type yes: ", question)
 	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {

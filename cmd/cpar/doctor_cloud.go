@@ -119,7 +119,7 @@ func (d *doctorFlags) checkUsage(ctx context.Context, client *cparhttp.Client, s
 	}
 }
 
-// checkIndex looks for the current index at the cloud. Result read reports
+// checkIndex looks for the current index at the cloud. Result `read` reports
 // whether the manifest has this program's format.
 func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *user.Key, client *cparhttp.Client, list []cparhttp.IndexInfo) (read bool) {
 	if key == nil {

@@ -26,7 +26,7 @@ func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// either returns text would for a dry run, and otherwise text done.
+// either returns `would` for a dry run, otherwise `done`.
 func either(dryRun bool, would, done string) string {
 	if dryRun {
 		return would
@@ -41,8 +41,8 @@ func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
 }
 
-// noArgs, oneArg and someArgs check the number of arguments. Parameter what is
-// the description of a missing argument for error messages.
+// noArgs, oneArg and someArgs check the number of arguments. `what` describes a
+// missing argument in error messages.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError(c, fmt.Errorf("%s takes no %q", c.CommandPath(), args[0]))

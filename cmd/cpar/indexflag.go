@@ -21,8 +21,8 @@ import (
 
 const indexUsage = "`index`: its name, its id or its folder"
 
-// indexAt returns the manifest of the index in a folder, or false if text does
-// not name a folder.
+// indexAt returns the manifest of the index in a folder, or false if `text`
+// does not name a folder.
 func indexAt(text string) (*cpar.Manifest, bool, error) {
 	if info, err := os.Stat(text); err != nil || !info.IsDir() {
 		return nil, false, nil
@@ -34,8 +34,8 @@ func indexAt(text string) (*cpar.Manifest, bool, error) {
 	return m, err == nil, err
 }
 
-// indexFolder returns the folder of an index. Parameter text is the path of the
-// folder, or the name or id of an index that this device built.
+// indexFolder returns the folder of an index. `text` is the path of the folder,
+// or the name or id of an index that this device built.
 func indexFolder(keys *keyFlags, text string) (string, error) {
 	_, there, err := indexAt(text)
 	if there || err != nil {

@@ -110,8 +110,8 @@ func (f *keyFlagsMore) addNew(c *cobra.Command) {
 
 func (f *keyFlagsMore) asked() (string, error) { return f.newPassphrase(f.newFile, f.weak) }
 
-// change calls function work to change a key file and prints sentence done. In
-// a dry run, it only prints sentence would.
+// change calls function `work` to change a key file and prints `done`. In a dry
+// run, it only prints `would`.
 func (f *keyFlagsMore) change(work func(path string, d *device.Device) error, done, would string, more map[string]any) error {
 	path, err := f.file()
 	if err != nil {

@@ -198,8 +198,8 @@ func checkPassphrase(pass string, insist bool) error {
 
 // strongEnough is the minimum score, from 0 to 4, that package zxcvbn must give
 // a passphrase. With the key file, an attacker can try passphrases at about a
-// second per try (scrypt), and must not succeed. longEnough is the minimum
-// number of characters, whatever the score.
+// second per try (scrypt). longEnough is the minimum number of characters,
+// whatever the score.
 const strongEnough, longEnough = 3, 8
 
 // typed reads a new passphrase twice, because the terminal hides it.

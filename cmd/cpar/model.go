@@ -70,8 +70,8 @@ func (m *modelFlags) isDefault() bool {
 
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
-// open opens the named network, or returns it if it is open. With --verbose,
-// open writes a description of the network to parameter notes, which may be
+// open opens the named network, or returns it if it is already open. With
+// --verbose, open writes a description of the network to `notes`, which may be
 // nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
@@ -113,7 +113,7 @@ func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder,
 	return n, nil
 }
 
-// tryBundled selects the bundled network if its digest is want.
+// tryBundled selects the bundled network if its digest is `want`.
 func (m *modelFlags) tryBundled(want [32]byte) error {
 	n, err := encoder.Open(bundled.Name, m.Options())
 	if err != nil {

@@ -125,8 +125,8 @@ func (r *fetched) get(cmd *cobra.Command, o fetch.Options) error {
 	return err
 }
 
-// readable returns an error if a file is not a network. It does not check
-// whether the operators are supported, which cpar model check does.
+// readable returns an error if a file is not a network. Unlike cpar model
+// check, it does not check whether the operators are supported.
 func readable(path string) error {
 	limits := encoder.Limits{FileBytes: math.MaxInt64} // no limit, because the file is identified by its digest
 	f, err := onnx.Open(path, limits)

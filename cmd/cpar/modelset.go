@@ -52,8 +52,8 @@ func setFolder(name string) (string, error) {
 	return filepath.Join(this.State, "models", name), nil
 }
 
-// partOfSet returns the path of a part if name is the name of a set, and
-// otherwise name itself. It fails if the set has not been fetched.
+// partOfSet returns the path of a part if `name` is the name of a set, and
+// otherwise `name` itself. It fails if the set has not been fetched.
 func partOfSet(name, part string) (string, error) {
 	s, ok := findSet(name)
 	if !ok {

@@ -38,8 +38,8 @@ func again(flag, value string) string {
 	return " --" + flag + " " + shellWord(value)
 }
 
-// nextPush suggests the push command, with additional flags in parameter more.
-// It omits --cloud if a setting names the cloud.
+// nextPush suggests the push command, with additional flags in `more`. It omits
+// --cloud if a setting names the cloud.
 func nextPush(cmd *cobra.Command, index, more string) {
 	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
 		next(cmd, "cpar push %s%s", shellWord(index), more)
@@ -155,8 +155,8 @@ func partly(failed int, all int, first error) error {
 	return fmt.Errorf("%w: %d of %d; the first: %w", errPartly, failed, all, first)
 }
 
-// A counts accounts for every file in a collection's folder. LeftOut and Others
-// map reasons to numbers of files.
+// A counts value accounts for every file in a collection's folder. LeftOut and
+// Others map reasons to numbers of files.
 type counts struct {
 	Found   int            `json:"found"`       // photos: used or left out
 	Used    int            `json:"used"`        // photos

@@ -181,7 +181,7 @@ var errNoBrowser = errors.New("no browser could be opened")
 
 // openBrowser opens an address in the system's browser. All users of the
 // machine can see arguments, so the argument is a private file that redirects
-// to the address. Result dir is the folder of that file.
+// to the address. Result `dir` is the folder of that file.
 func openBrowser(address string) (dir string, err error) {
 	dir, err = os.MkdirTemp("", "cpar-ui-")
 	if err != nil {

@@ -125,7 +125,7 @@ func (f *uninstallFlags) places(this *device.Device) ([]device.Place, error) {
 	return all, nil
 }
 
-// pick returns the named places that hold files, in the order of parameter all.
+// pick returns the named places that hold files, in the order of `all`.
 func pick(cmd *cobra.Command, all []device.Place, names []string) (picked []device.Place, err error) {
 	var known []string
 	for _, p := range all {

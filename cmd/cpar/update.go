@@ -79,7 +79,7 @@ func (f *updateFlags) check() (err error) {
 	return nil
 }
 
-// An opened is an index folder to update, with its key.
+// An opened value is an index folder to update, with its key.
 type opened struct {
 	key      *user.Key
 	device   *device.Device
@@ -87,7 +87,7 @@ type opened struct {
 	manifest *cpar.Manifest
 }
 
-// update calls function work on an index folder, records the new generation
+// update calls function `work` on an index folder, records the new generation
 // (version number of the index), and prints the result. A dry run does the same
 // without writing, so that its output is exact.
 func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, opened, *updated) error, human func(out io.Writer, r *updated)) error {

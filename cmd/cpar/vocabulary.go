@@ -56,8 +56,8 @@ func readVocabulary(file string) (*vocabulary.Vocabulary, error) {
 	return v, nil
 }
 
-// readAtMost reads at most limit+1 bytes of a file. If it returns more than
-// limit bytes, the file is too long.
+// readAtMost reads at most `limit`+1 bytes of a file. If it returns more than
+// `limit` bytes, the file is too long.
 func readAtMost(file string, limit int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -104,7 +104,7 @@ func (f *wordsFlags) addWrite(c *cobra.Command) {
 }
 
 // shown reports whether words are needed. If the command writes keywords
-// without printing them, it needs words only to write them, too.
+// without printing them, it needs words only with --words-write.
 func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	if f.model == "" {
 		return false
@@ -175,8 +175,8 @@ func (f *wordsFlags) parse(cmd *cobra.Command, m *modelFlags, written bool) erro
 	return nil
 }
 
-// open computes the vectors of the words before the first request. A broken
-// text half is thereby found early, and its memory can be freed.
+// open computes the vectors of the words before the first request. This finds a
+// broken text half early, and frees the memory of the half.
 func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cache, notes io.Writer, report progress.Func) error {
 	o := zeroshot.Options{Asked: f.asked, MaxKeywords: f.maxKeywords, MinScore: f.least, Cache: cache, Progress: report}
 	if f.model == "" {
@@ -261,9 +261,9 @@ type photoWords struct {
 	err   error
 }
 
-// of finds the words for all photos. It runs after the last request, so that no
-// request can depend on the words.
-func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
+// forPhotos finds the words for all photos. It runs after the last request, so
+// that no request can depend on the words.
+func (f *wordsFlags) forPhotos(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
 	out := make([]photoWords, len(all))
 	if f.photos == nil {
 		return out, nil

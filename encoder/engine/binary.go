@@ -21,7 +21,7 @@ type binary struct {
 	whole bool // whether the operator also accepts booleans
 }
 
-// total adapts an operator that cannot fail to the type of binary.exact.
+// total converts an operator that cannot fail to the type of binary.exact.
 func total(f func(x, y int64) int64) func(x, y int64) (int64, error) {
 	return func(x, y int64) (int64, error) { return f(x, y), nil }
 }

@@ -45,7 +45,7 @@ func (c *call) input(i int) *value {
 }
 
 // weights returns the i-th input, which must be a constant of the given shape.
-// In shape, -1 stands for any length.
+// In `shape`, -1 stands for any length.
 func (c *call) weights(i int, shape ...int) *value {
 	v := c.input(i)
 	if !v.constant() {
@@ -70,8 +70,8 @@ func (c *call) finiteWeights(i int, shape ...int) []float32 {
 	return data
 }
 
-// scalar returns the i-th input, a constant of one element, or parameter
-// otherwise if the input is omitted.
+// scalar returns the i-th input, a constant of one element, or `otherwise` if
+// the input is omitted.
 func (c *call) scalar(i int, otherwise float32) float32 {
 	if !c.has(i) {
 		return otherwise
@@ -239,7 +239,7 @@ func (c *call) axisAttribute(otherwise int64, rank int) int {
 }
 
 // emit adds a step that computes the node's first output, a tensor of floats of
-// the given shape. Parameter work is the number of multiply-adds.
+// the given shape. `work` is the number of multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
 	return c.setOutput(c.step(floats, s, shape, work))
 }
@@ -354,8 +354,8 @@ func (c *call) axis(a int64, rank int) int {
 }
 
 // listBefore reads a list of integers: the named attribute in opsets before
-// parameter since, and the i-th input in later opsets. It returns nil if the
-// list is absent.
+// `since`, and the i-th input in later opsets. It returns nil if the list is
+// absent.
 func (c *call) listBefore(since int64, name string, i int) []int64 {
 	switch {
 	case c.opset < since:

@@ -85,8 +85,7 @@ type value struct {
 func (v *value) constant() bool { return v.producer == nil && v.input == 0 }
 
 // A kernel computes tensor out from the tensors in, all in row-major order.
-// Parameter scratch has the length that the step requested and arbitrary
-// contents.
+// `scratch` has the length that the step requested and arbitrary contents.
 type kernel func(out []float32, in [][]float32, scratch []float32)
 
 // A step is one operator, ready to run.
@@ -103,9 +102,9 @@ type step struct {
 	// nil if the operator does not support them, or if run is exact for all
 	// float32 values.
 	exact func(out []int64, in [][]int64) error
-	// If in[1] holds indices, sizes holds the lengths of the axes that they
-	// index. Indices out of range are refused before run or exact is called,
-	// because these functions do not check them.
+	// If in[1] holds indices, sizes holds the lengths of the axes to which the
+	// indices refer. Indices out of range are refused before run or exact is
+	// called, because these functions do not check them.
 	sizes []int
 	// If pack is not nil, it is called once after fusing. It packs constants,
 	// such as weights, that are not in field in.

@@ -26,7 +26,7 @@ func eachFloat32(f func(float32) float32) func(out, in []float32) {
 var infinity = float32(math.Inf(1))
 
 // pieces returns a function that applies f to pieces that fit in the
-// first-level cache. Parameter own is scratch memory as long as the piece.
+// first-level cache. `own` is scratch memory as long as the piece.
 func pieces(f func(out, in, own []float32)) func(out, in []float32) {
 	return func(out, in []float32) {
 		own := make([]float32, min(len(in), 1024))

@@ -7,11 +7,10 @@ import (
 	"cpar/internal/f32"
 )
 
-// An affine is a step that computes x·by + plus for each channel, the second
-// dimension.
+// An affine step computes x·by + plus for each channel, the second dimension.
 type affine struct{ by, plus []float32 }
 
-// A bounds is a step that clips its input to the range from lo to hi.
+// A bounds step clips its input to the range from lo to hi.
 type bounds struct{ lo, hi float32 }
 
 // fuse replaces known patterns of steps by one step. It then folds steps into

@@ -60,7 +60,7 @@ func resolved[T float32 | int64](i T, n int) int {
 }
 
 // within checks that indices are in range. The indices form rows with one index
-// for each axis length in sizes.
+// for each axis length in `sizes`.
 func within[T float32 | int64](index []T, sizes []int) error {
 	for k, i := range index {
 		if n := sizes[k%len(sizes)]; !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
@@ -104,8 +104,8 @@ func compileGatherND(c *call) error {
 	return c.setOutput(c.moving(s, x.kind, shape, gatherND[float32](r, perBatch, many), gatherND[int64](r, perBatch, many)))
 }
 
-// gatherND selects slices from batches of perBatch elements. Parameter many is
-// the number of slices per batch.
+// gatherND selects slices from batches of perBatch elements. `many` is the
+// number of slices per batch.
 func gatherND[T float32 | int64](r rows, perBatch, many int) mover[T] {
 	return func(out []T, in [][]T) {
 		for i := 0; len(out) > 0; i++ {

@@ -48,7 +48,7 @@ func (l *linear) pack(b *builder) error {
 }
 
 // linear emits a step for alpha·x·w + bias. The constant w is k×n, or n×k if
-// transposed is set.
+// `transposed` is set.
 func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) *value {
 	l := &linear{w: w, transposed: transposed, k: w.shape[len(w.shape)-2], n: w.shape[len(w.shape)-1], alpha: alpha, bias: bias}
 	if transposed {

@@ -134,8 +134,8 @@ func padSource(i, n int, mode string) (at int, ok bool) {
 	return 0, false
 }
 
-// pad writes a padded tensor. For each axis, parameter from holds the offset in
-// the input of each position, or −1 for padding with value plain.
+// pad writes a padded tensor. For each axis, `from` holds each position's
+// offset in the input, or −1 for padding with `plain`.
 func pad[T any](out, in []T, from [][]int, plain T) {
 	if len(from) == 0 {
 		out[0] = in[0]

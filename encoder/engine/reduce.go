@@ -19,8 +19,8 @@ type reduction struct {
 	// run sums contiguous values quickly. If it is nil, add is called for each
 	// value.
 	run func(x []float32) float64
-	// since is the first opset in which the axes are an input. They are an
-	// attribute before.
+	// since is the first opset in which the axes are an input. In earlier
+	// opsets they are an attribute.
 	since int64
 }
 
@@ -120,8 +120,8 @@ func reductionViews(shape, axes []int) (outer, inner view) {
 	return outer.merged(), inner.merged()
 }
 
-// reduce combines start with the values of view inner, for each position of
-// view outer. Function row, if not nil, sums contiguous values.
+// reduce combines `start` with the values of view `inner`, for each
+// position of view `outer`. Function `row`, if not nil, sums contiguous values.
 func reduce[T float32 | int64, S float64 | int64](outer, inner view, out, in []T, start S, row func([]T) S, add func(S, T) S, finish func(S) T) {
 	var index, each [maxRank]int
 	last := len(inner.shape) - 1

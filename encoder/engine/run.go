@@ -214,8 +214,8 @@ func (p *plan) assign() {
 	}
 }
 
-// take returns the smallest free slot of at least n elements. Otherwise it
-// grows the largest free slot, or adds a slot if none is free.
+// take returns the smallest free slot of at least n elements. If there is none,
+// it grows the largest free slot, or adds a slot if no slot is free.
 func (p *plan) take(free *[]int, n int) int {
 	best := -1
 	for i, slot := range *free {

@@ -165,8 +165,8 @@ func (v view) merged() view {
 	return view{m.shape, m.steps[0], v.offset}
 }
 
-// read writes to out the elements of in, in the order of view v, which must be
-// merged.
+// read copies the elements of `in` to `out` in the order of view v, which must
+// be merged.
 func read[T any](v view, out, in []T) {
 	rank := len(v.shape)
 	n, step := v.shape[rank-1], v.steps[rank-1]

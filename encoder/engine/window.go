@@ -18,7 +18,7 @@ type window struct {
 }
 
 // window reads the attributes of a convolution or pool of images N×C×H×W or
-// rows N×C×W. Parameters kh and kw are the weights' sides, or 0 if attribute
+// rows N×C×W. `kh` and `kw` are the weights' sides, or 0 if attribute
 // kernel_shape must provide them.
 func (c *call) window(x *value, kh, kw int) window {
 	w := window{kh: kh, kw: kw, inH: 1, inW: x.shape[len(x.shape)-1]}
@@ -95,8 +95,8 @@ func (w *window) pixels() int { return w.outH * w.outW }
 // them.
 //
 // The runs include pixels between the end of an output row and the next
-// multiple of pitch. These are computed and discarded. At stride 1 they are
-// few, because the padding at the end of a row is also that at the start of the
+// multiple of pitch. These are computed and discarded. At stride 1 these are
+// few, because the padding at the end of a row also serves at the start of the
 // next.
 type layout struct {
 	window
@@ -161,8 +161,8 @@ func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 // discarded pixels.
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
-// layPlane copies channel x of an image into the layout in parameter to, which
-// must already hold the padding.
+// layPlane copies channel x of an image into `to`, a layout that already holds
+// the padding.
 func (l *layout) layPlane(to, x []float32) {
 	for y := range l.inH {
 		row := (y + l.top) / l.sh
@@ -187,8 +187,8 @@ func (l *layout) layPlane(to, x []float32) {
 	}
 }
 
-// collect copies computed pixels to their final place, leaving out those to be
-// discarded.
+// collect copies the computed pixels to their final place, except those to
+// discard.
 func (l *layout) collect(to, from []float32) {
 	for i := 0; i < len(to); i += l.outW {
 		copy(to[i:][:l.outW], from)

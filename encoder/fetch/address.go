@@ -83,8 +83,8 @@ func newTransport() http.RoundTripper {
 	return byScheme{https, here}
 }
 
-// loopbackOnly permits only connections to this machine. Parameter address is
-// an IP address, already resolved.
+// loopbackOnly permits only connections to this machine. `address` is an IP
+// address, already resolved.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {

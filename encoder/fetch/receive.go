@@ -32,8 +32,8 @@ func faultf(format string, args ...any) error { return fault{fmt.Sprintf(format,
 
 var errSlow = errors.New("too slow")
 
-// receive fetches the file from byte offset from onwards. It returns the number
-// of earlier bytes that it kept.
+// receive fetches the file, starting at byte offset `from`. It returns the
+// number of earlier bytes that it kept.
 func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err error) {
 	if resumed, err = t.attempt(ctx, from); errors.Is(err, errCannotResume) {
 		if err := t.discard(); err != nil {
@@ -124,7 +124,7 @@ func (t *transfer) tooLong() error {
 	return hint.Add(fmt.Errorf("%w: %s sends more than %d bytes", cpar.ErrInput, t.host(), t.maxBytes()), "if this is the intended file, raise --limit-file")
 }
 
-// write writes the response body to the partial file, starting at offset start.
+// write writes the response body to the partial file, from offset `start` on.
 func (t *transfer) write(ctx context.Context, r *http.Response, start, total int64, came *atomic.Int64) error {
 	body := bufio.NewReaderSize(countingReader{r.Body, came}, 1<<16)
 	if start == 0 && !t.Text {
@@ -190,7 +190,7 @@ func (t *transfer) broken(ctx context.Context, err error) error {
 func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }
 
 // watch cancels a transfer that is slower than minRate. Otherwise a server
-// could keep it waiting forever.
+// could keep cpar waiting forever.
 func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came *atomic.Int64) {
 	tick := time.NewTicker(t.StallTimeout)
 	defer tick.Stop()

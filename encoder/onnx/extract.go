@@ -14,10 +14,9 @@ const minVersion = 4
 const maxMessage = 1<<31 - 1 // bytes, the maximum of Protocol Buffers
 
 // Extract rewrites a file for a less trusted runtime. The result has one input
-// of fixed shape, and only the nodes and constants that the tensor output
-// needs. It names no other files. Model m must be from ReadOutline, and its
-// data must still be valid. Parameter nodes holds its nodes, sorted by
-// dependency.
+// of fixed shape, and only the nodes and constants that tensor `output` needs.
+// It names no other files. Model m must be from ReadOutline, and its data must
+// still be valid. `nodes` holds its nodes, sorted by dependency.
 func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, error) {
 	need := map[string]bool{output: true}
 	var kept []*Node

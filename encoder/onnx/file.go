@@ -237,8 +237,8 @@ func number(key, value string) (int64, error) {
 
 var errExternalData = errors.New("its data are in another file")
 
-// find returns size bytes from the location. If size is negative, the stated
-// length or the rest of the file applies.
+// find returns `size` bytes from the location. If `size` is negative, the
+// stated length or the rest of the file applies.
 func (l *location) find(size int64, external func(name string) ([]byte, error)) ([]byte, error) {
 	if external == nil {
 		return nil, hint.Add(errExternalData, "save the model as one file")

@@ -176,8 +176,8 @@ func Unsupported(format string, args ...any) error {
 }
 
 // Sort orders each node after those that compute its inputs (Kahn 1962),
-// because some exporters write unsorted files. Function known reports whether a
-// tensor exists before any node runs.
+// because some exporters write unsorted files. Function `known` reports whether
+// a tensor exists before any node runs.
 func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 	maker := map[string]int{}
 	for i, n := range nodes {

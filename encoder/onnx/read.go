@@ -37,14 +37,14 @@ type decoder struct {
 	names    int   // number of names so far
 	tensors  int   // number of tensors so far
 	bytes    int64 // bytes of weights so far
-	// Field all holds every node of every graph if outline is set.
+	// Field `all` holds every node of every graph if outline is set.
 	all []*Node
-	// Field empty holds the names of empty constants if outline is set.
+	// Field `empty` holds the names of empty constants if outline is set.
 	empty map[string]bool
 }
 
-// Read decodes a file. The result points into data. Function external returns
-// the bytes of another file that the model names. If external is nil, a model
+// Read decodes a file. The result points into data. Function `external` returns
+// the bytes of another file that the model names. If `external` is nil, a model
 // that names other files is an error.
 func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	return (&decoder{limits: limits.OrDefault(), external: external}).read(data)
@@ -248,8 +248,8 @@ func (f field) elements() (Type, error) {
 	return Type(f.bits), f.want(protowire.VarintType)
 }
 
-// tensor reads a TensorProto. Parameter external is nil if the tensor's data
-// may not lie in another file.
+// tensor reads a TensorProto. `external` is nil if the tensor's data may not
+// lie in another file.
 func (d *decoder) tensor(b []byte, t *Tensor, external func(string) ([]byte, error)) error {
 	if d.tensors++; d.tensors > maxTensors {
 		return fmt.Errorf("more than %d tensors", maxTensors)

@@ -106,7 +106,7 @@ func (f field) numbers(kind protowire.Type) iter.Seq2[uint64, error] {
 	}
 }
 
-// repeatedInts appends the integers of a field to a list of at most limit
+// repeatedInts appends the integers of a field to a list of at most `limit`
 // entries.
 func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
 	for v, err := range f.numbers(protowire.VarintType) {
@@ -160,7 +160,7 @@ func message(f field, what string, read func([]byte) error) error {
 	return nil
 }
 
-// messages calls read for every field with the given number.
+// messages calls `read` for every field with the given number.
 func messages(b []byte, number protowire.Number, what string, read func([]byte) error) error {
 	return eachField(b, func(f field) error {
 		if f.number != number {

@@ -172,13 +172,13 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run runs the session. The length of input must match the shape. The caller
+// run runs the session. The length of `input` must match the shape. The caller
 // holds s.mu.
 func (s *Session) run(input []byte) ([]float32, []int, error) {
 	l := s.library
-	// Pin the input, because the tensor refers to it until released, and the
-	// names, because the library reads them through addresses that the compiler
-	// does not see.
+	// Pin the input, because the tensor refers to the input until released. Pin
+	// the names, because the library reads them through addresses that the
+	// compiler does not see.
 	var pinned runtime.Pinner
 	defer pinned.Unpin()
 	pinned.Pin(&input[0])

@@ -61,9 +61,9 @@ var opened = struct {
 	byName map[string]*Library // by the name or path passed to the loader
 }{byName: map[string]*Library{}}
 
-// Open loads the library at path. If path is empty, it loads the library that
-// CPAR_ONNXRUNTIME names, or otherwise one with a usual name. Opening a file
-// again returns the same Library. Errors wrap cpar.ErrInput.
+// Open loads the library at `path`. If `path` is empty, it loads the library
+// that CPAR_ONNXRUNTIME names, or otherwise one with a usual name. Opening a
+// file again returns the same Library. Errors wrap cpar.ErrInput.
 func Open(path string) (*Library, error) {
 	named := path
 	if named == "" {

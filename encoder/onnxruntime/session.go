@@ -35,10 +35,10 @@ type Session struct {
 	handle uintptr      // OrtSession, 0 once closed
 }
 
-// Load creates a session from the bytes of an ONNX file, which it does not
-// retain. Parameters input and output name tensors of the graph, and
-// input.Shape fixes open dimensions. The file must not name other files,
-// because ONNX Runtime would read them. Errors wrap cpar.ErrInput.
+// Load creates a session from the bytes of an ONNX file and does not retain
+// them. `input` and `output` name tensors of the graph, and input.Shape fixes
+// open dimensions. The file must not name other files, because ONNX Runtime
+// would read them. Errors wrap cpar.ErrInput.
 func (l *Library) Load(data []byte, input Input, output string) (*Session, error) {
 	handle, err := l.newSession(data, input, output)
 	if err != nil {
@@ -156,7 +156,7 @@ func narrowed(v float32) uint16 {
 	return sign | (uint16(exponent+14)<<10 + (steps - 1024)) // a carry increments the exponent
 }
 
-// widened converts float16 to float32, which is exact.
+// widened converts float16 to float32 exactly.
 func widened(halves []uint16) []float32 {
 	out, values := make([]float32, len(halves)), onnx.Halves()
 	for i, h := range halves {

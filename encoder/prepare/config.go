@@ -28,7 +28,7 @@ var errNoPreprocessing = errors.New("it contains no preprocessing")
 //	timm                  config.json
 //
 // It ignores unknown fields of foreign formats. If an operation is not
-// supported, the error names it. Result kind is the detected format. Errors
+// supported, the error names it. Result `kind` is the detected format. Errors
 // wrap cpar.ErrInput.
 func ReadConfig(data []byte, height, width int) (p Preprocessing, kind string, err error) {
 	p, kind, err = readConfig(data, height, width)
@@ -77,8 +77,8 @@ func readConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 }
 
 // readOpenCLIP reads open_clip's preprocessing (function image_transform in
-// open_clip/transform.py), which Immich keeps in preprocess_cfg.json. Parameter
-// model is the image size in the model's own configuration, if present.
+// open_clip/transform.py), which Immich keeps in preprocess_cfg.json. `model`
+// is the image size in the model's own configuration, if present.
 func readOpenCLIP(f fields, model size, height, width int) Preprocessing {
 	p := plain(height, width)
 	p.Mean, p.Std = clipMean, clipStd

@@ -15,9 +15,9 @@ import (
 // because some files list the 21,841 classes of ImageNet.
 const maxConfig = 4 << 20
 
-// A fields is a JSON object in a foreign format. Unknown fields are ignored.
-// Known fields of the wrong type are errors. A null counts as absent. Only the
-// first error is kept, so that readers check it once at the end.
+// A fields value is a JSON object in a foreign format. Unknown fields are
+// ignored. Known fields of the wrong type are errors. A null counts as absent.
+// Only the first error is kept, so that readers check it once at the end.
 type fields struct {
 	values map[string]json.RawMessage
 	err    *error // the first error, shared with inner objects
@@ -54,9 +54,8 @@ func (f fields) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.values[name] != nil })
 }
 
-// read decodes a field into the variable that parameter to points to. An absent
-// field leaves the variable unchanged. Parameter what describes the expected
-// type.
+// read decodes a field into the variable to which `to` points. An absent field
+// leaves the variable unchanged. `what` describes the expected type.
 func (f fields) read(name string, to any, what string) {
 	if !f.has(name) {
 		return
@@ -106,7 +105,7 @@ func (f fields) size(name string) (s size) {
 	return s
 }
 
-// A numbers holds one number per colour channel. In JSON, a single number
+// A numbers value holds one number per colour channel. In JSON, a single number
 // stands for three equal ones.
 type numbers []float64
 

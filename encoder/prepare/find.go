@@ -30,12 +30,12 @@ type configFile struct {
 	data []byte
 }
 
-// Find finds the preprocessing of a model file. If parameter named is not
-// empty, it is a preset or file. Otherwise, Find tries MODEL.json and then
-// usualFiles in the model's folder and its parent. Hugging Face keeps models in
-// a subfolder "onnx" of the folder with these files. Find returns nil if there
-// is no preprocessing. Parameter model is "" for a model without a file. Errors
-// wrap cpar.ErrInput.
+// Find finds the preprocessing of a model file. If `named` is not empty, it is
+// a preset or file. Otherwise, Find tries MODEL.json and then usualFiles in the
+// model's folder and its parent. Hugging Face keeps models in a subfolder
+// "onnx" of the folder with these files. Find returns nil if there is no
+// preprocessing. `model` is "" for a model without a file. Errors wrap
+// cpar.ErrInput.
 func Find(model, named string) (c *Config, err error) {
 	switch {
 	case slices.Contains(Presets(), named):

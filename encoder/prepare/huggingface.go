@@ -35,7 +35,7 @@ var processors = map[string]processor{
 	"MobileViT":   {side: 224, crop: 256, filter: Bilinear, raw: true, bgr: true},
 }
 
-// processorOf finds the processor that a file names. Result fast reports
+// processorOf finds the processor that a file names. Result `fast` reports
 // whether the processor is a "Fast" one, which rounds as torchvision does.
 func processorOf(f fields) (p processor, fast bool) {
 	name := f.text("image_processor_type", f.text("feature_extractor_type", ""))
@@ -87,7 +87,8 @@ func readHuggingFace(f fields, height, width int) Preprocessing {
 	return p
 }
 
-// An edges is a size in pixels: the shorter side alone, or height and width.
+// An edges value is a size in pixels: the shorter side alone, or height and
+// width.
 type edges struct{ shorter, height, width int }
 
 func (f fields) edges(name string, square bool, otherwise edges) (e edges) {

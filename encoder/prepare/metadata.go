@@ -16,7 +16,7 @@ import (
 //	input_color, input_mean, input_scale     a sample v becomes (v − mean) / scale
 //	Image.NominalPixelRange and similar      as in ONNX's docs/MetadataProps.md
 //
-// Result ok reports whether the metadata describe preprocessing. Errors wrap
+// Result `ok` reports whether the metadata describe preprocessing. Errors wrap
 // cpar.ErrInput.
 func FromMetadata(metadata map[string]string, height, width int) (p Preprocessing, ok bool, err error) {
 	p = plain(height, width)

@@ -20,7 +20,7 @@ const (
 )
 
 // A filter gives the weight of a source pixel by its distance, in pixels of the
-// smaller of both images. The weight is 0 at distances beyond reach.
+// smaller image. The weight is 0 at distances beyond reach.
 type filter struct {
 	reach  float64
 	weight func(x float64) float64
@@ -84,9 +84,9 @@ func interpolation(name string) (Interpolation, error) {
 	return "", fmt.Errorf("interpolation %.40q; bilinear, bicubic, lanczos, box and hamming are supported", name)
 }
 
-// precision is the number of fractional bits of a weight. With it, a weighted
-// sum of bytes fits in an int32, because the absolute values of a window's
-// weights sum to at most about 1.5.
+// precision is the number of fractional bits of a weight. With this precision,
+// a weighted sum of bytes fits in an int32, because the absolute values of a
+// window's weights sum to at most about 1.5.
 const precision = 22
 
 // A window describes the source pixels of one result pixel on an axis. The
@@ -97,8 +97,8 @@ type window struct {
 	weights []uint64 // weights of consecutive source pixels
 }
 
-// windows returns windows that resample an axis from n to full pixels. It
-// returns only the windows of result pixels skip to skip+wanted−1. Pixel
+// windows returns windows that resample an axis from n to `full` pixels. It
+// returns only the windows of result pixels `skip` to `skip`+`wanted`−1. Pixel
 // centres are at half-integers.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
@@ -133,8 +133,8 @@ func windows(n, full, skip, wanted int, f filter) []window {
 // resamples along columns.
 func resize(rgb []byte, width int, columns, rows []window) []byte {
 	out := make([]byte, 0, 3*len(columns)*len(rows))
-	// Adjacent result rows share source rows. These are resampled in pairs, and
-	// the slice pairs caches as many of them as a window spans.
+	// Adjacent result rows share source rows. Source rows are resampled in
+	// pairs, and `pairs` caches as many pairs as a window spans.
 	span := 1
 	for _, r := range rows {
 		span = max(span, len(r.weights))
@@ -196,7 +196,7 @@ func sourceRange(w []window) (from, to int) {
 	return min(from, to), to
 }
 
-// A pixels holds two vertically adjacent pixels, packed so that one
+// A pixels value holds two vertically adjacent pixels, packed so that one
 // multiplication serves two channels. Each word holds one channel in its lower
 // half and one in its upper half.
 type pixels struct {

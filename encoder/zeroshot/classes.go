@@ -9,12 +9,13 @@ import (
 	"cpar/model/wordnet"
 )
 
-// PrepareClasses returns an Annotator that needs no text half. Field o.Encoder
-// must be a classifier of ImageNet (encoder.OpenClassifier). WordNet, a
-// dictionary with a hierarchy of terms, relates its classes to words. The score
-// of a word estimates the probability that a person would give it: OfferedShare
-// times the sum of the probabilities of its classes. If o.Asked is empty, the words of Everyday are offered. Words without a class are never
-// returned.
+// PrepareClasses returns an Annotator that needs no text half. Field
+// `o`.Encoder must be a classifier of ImageNet (encoder.OpenClassifier).
+// WordNet, a dictionary with a hierarchy of terms, relates its classes to
+// words. The score of a word estimates the probability that a person would give
+// it: OfferedShare times the sum of the probabilities of its classes. If
+// o.Asked is empty, the words of Everyday are offered. Words without a class
+// are never returned.
 func PrepareClasses(o Options) (*Annotator, error) {
 	if err := wordnet.Check(); err != nil {
 		return nil, err
@@ -47,8 +48,9 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
 }
 
-// probabilities returns the softmax of values. If the values add up to 1, it
-// returns them unchanged, because the network then already ends in a softmax.
+// probabilities returns the softmax of `values`. If these values add up to 1,
+// it returns them unchanged, because the network then already ends in a
+// softmax.
 func probabilities(values []float32) []float32 {
 	sum, largest := 0.0, slices.Max(values)
 	for _, x := range values {

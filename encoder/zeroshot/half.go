@@ -43,7 +43,8 @@ type compiled struct {
 	output string
 }
 
-// An inputs names the inputs of a text half. The name of a missing input is "".
+// An inputs value names the inputs of a text half. The name of a missing input
+// is "".
 type inputs struct {
 	ids, mask, positions string
 	length               int // number of tokens, 0 if the file leaves it open
@@ -61,8 +62,8 @@ const (
 	shortLength = 16
 )
 
-// Open opens a text half. Parameter tokenizer is the path of its tokenizer. If
-// it is empty, Open looks for a tokenizer beside the model. Errors wrap
+// Open opens a text half. `tokenizer` is the path of its tokenizer. If it is
+// empty, Open looks for a tokenizer beside the model. Errors wrap
 // cpar.ErrInput.
 func Open(path, tokenizer string) (*TextModel, error) {
 	h := &TextModel{path: path}

@@ -28,8 +28,8 @@ type Score struct {
 }
 
 // temperature is the factor of cosines in the softmax. Training ends at a
-// factor of 100 for CLIP and of about 115 for SigLIP. It is a constant because
-// files of text halves do not state it.
+// factor of 100 for CLIP and of about 115 for SigLIP. The factor is a constant
+// here, because the files of text halves do not state it.
 const temperature = 100
 
 // A Ranker ranks keywords by a photo's embedding. It is safe for concurrent
@@ -40,8 +40,8 @@ type Ranker struct {
 	vectors [][]float32 // one unit vector for each word
 }
 
-// NewRanker returns a Ranker for words with one vector each. Parameter offered
-// is the number of leading words that Rank may return. The others only compete.
+// NewRanker returns a Ranker for words with one vector each. `offered` is the
+// number of leading words that Rank may return. The others only compete.
 func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error) {
 	if len(words) == 0 || len(words) != len(vectors) || offered < 1 || offered > len(words) {
 		return nil, fmt.Errorf("ranking words: %w: %d words, %d vectors, %d of them offered", cpar.ErrInput, len(words), len(vectors), offered)
@@ -61,9 +61,9 @@ func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error
 }
 
 // Rank returns the keywords nearest to a photo's embedding, the best first,
-// except those in known. It returns at most most keywords, with scores of at
-// least least.
-func (r *Ranker) Rank(embedding []float32, most int, least float64, known []string) ([]Score, error) {
+// except those in `known`. It returns at most `limit` keywords, all with scores
+// of at least `minScore`.
+func (r *Ranker) Rank(embedding []float32, limit int, minScore float64, known []string) ([]Score, error) {
 	photo, err := normalised(embedding)
 	if dim := len(r.vectors[0]); err == nil && len(photo) != dim {
 		err = dimMismatch(len(photo), dim)
@@ -71,24 +71,24 @@ func (r *Ranker) Rank(embedding []float32, most int, least float64, known []stri
 	if err != nil {
 		return nil, fmt.Errorf("ranking words: %w", err)
 	}
-	return best(r.words[:r.offered], softmax(photo, r.vectors), most, least, known), nil
+	return best(r.words[:r.offered], softmax(photo, r.vectors), limit, minScore, known), nil
 }
 
 // best returns the words with the largest shares, within the limits of Rank.
-func best(words []string, shares []float64, most int, least float64, known []string) []Score {
+func best(words []string, shares []float64, limit int, minScore float64, known []string) []Score {
 	leave := map[string]bool{}
 	for _, word := range known {
 		leave[metadata.Fold(word)] = true
 	}
 	var out []Score
 	for i, word := range words {
-		if shares[i] >= least && !leave[metadata.Fold(word)] {
+		if shares[i] >= minScore && !leave[metadata.Fold(word)] {
 			out = append(out, Score{word, shares[i]})
 		}
 	}
 	// A stable sort keeps the result deterministic.
 	slices.SortStableFunc(out, func(a, b Score) int { return cmp.Compare(b.Score, a.Score) })
-	return out[:min(len(out), most)]
+	return out[:min(len(out), limit)]
 }
 
 func dimMismatch(photo, text int) error {

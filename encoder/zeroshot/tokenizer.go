@@ -42,8 +42,8 @@ type Tokenizer struct {
 // A segmenter splits a text into tokens, without the special tokens.
 type segmenter interface{ encode(text string) []int64 }
 
-// Encode returns exactly length tokens: the text between its special tokens,
-// and then padding. Result used is the number of tokens before the padding.
+// Encode returns exactly `length` tokens: the text between its special tokens,
+// and then padding. Result `used` is the number of tokens before the padding.
 // Encode refuses texts that do not fit.
 func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
 	if len(text) > maxTextBytes {

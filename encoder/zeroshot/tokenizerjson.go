@@ -52,7 +52,7 @@ func (m *mergeLine) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// A scored is a vocabulary entry of a Unigram tokenizer (unigram.go).
+// A scored entry is part of the vocabulary of a Unigram tokenizer (unigram.go).
 type scored struct {
 	piece string
 	score float64 // log probability

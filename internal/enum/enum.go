@@ -33,7 +33,7 @@ func (t Table[T]) String(v T) string {
 	return t.Names[v-t.First]
 }
 
-// Parse returns the value with this name, ignoring case. Errors wrap kind.
+// Parse returns the value with this name, ignoring case. Errors wrap `kind`.
 func (t Table[T]) Parse(name string, kind error) (T, error) {
 	for i, n := range t.Names {
 		if strings.EqualFold(name, n) {

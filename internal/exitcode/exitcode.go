@@ -92,8 +92,8 @@ func (p partly) Unwrap() error { return p.err }
 
 type Code struct {
 	Code int
-	Name string // in a word or two
-	Says string // in a sentence
+	Name string // a word or two
+	Says string // a sentence
 }
 
 // All returns the exit codes in order, for help, manual pages and documents.

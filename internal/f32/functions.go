@@ -2,10 +2,10 @@ package f32
 
 import "math"
 
-// These functions map every value of slice in to slice out, which may be the
-// same. The plain versions compute the same steps as the kernels but round
-// differently on processors without fused multiply-add. The stated errors are
-// bounds for the values that the tests compare with package math.
+// These functions map every value of `in` to a value of `out`, which may be the
+// same slice. The plain versions compute the same steps as the kernels but
+// round differently on processors without fused multiply-add. The stated errors
+// are bounds for the values that the tests compare with package math.
 
 // Exp computes eˣ, within 2 units in the last place (less precise for results
 // below 10⁻³⁸).
@@ -25,8 +25,8 @@ func Sigmoid(out, in []float32) { apply(sigmoidOf, out, in) }
 // where x·Φ(x) is smaller than that bound, the result is 0 or nearly 0.
 func Gelu(out, in []float32) { apply(geluOf, out, in) }
 
-// apply runs f on whole registers of slice in, then on the remainder padded to
-// a register.
+// apply runs f on whole registers of `in`, then on the remainder padded to a
+// register.
 func apply(f function, out, in []float32) {
 	out = out[:len(in)]
 	lanes := active.tiling().lanes

@@ -33,8 +33,8 @@ var zeros [64]float32
 
 var infinity = float32(math.Inf(1))
 
-// A block describes the product of a packed m×k and a packed k×n block, which
-// is written to c.
+// A block describes the product of a packed m×k and a packed k×n block. The
+// product is written to c.
 type block struct {
 	tiling
 	level   level
@@ -48,8 +48,8 @@ type block struct {
 	own     []float32 // memory of one tile
 }
 
-// begin returns one block, with index depth, of a product that is cut along k.
-// Only the first block adds the bias of e, and only the last clips.
+// begin returns block number `depth` of a product that is cut along k. Only the
+// first block adds the bias of e, and only the last clips.
 func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {

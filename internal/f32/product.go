@@ -10,7 +10,7 @@ func Scratch(m, n, k int) int {
 
 // Mul sets c = a·b for an m×k matrix a and a k×n matrix b. If transB is set, it
 // sets c = a·bᵀ for an n×k matrix b. Rows are lda, ldb and ldc values apart. c
-// must not overlap a, b or scratch.
+// must not overlap a, b or `scratch`.
 func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB bool, scratch []float32) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
@@ -119,8 +119,8 @@ type Right struct {
 	data  []float32
 }
 
-// PackRight packs k rows of n values, ldb apart. If trans is set, it packs the
-// transpose of n rows of k values.
+// PackRight packs k rows of n values, ldb apart. If `trans` is set, it packs
+// the transpose of n rows of k values.
 func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	checkRight(b, ldb, k, n, trans)
 	t := active.tiling()

@@ -16,7 +16,7 @@ func Scratch64(m, n, k int) int {
 // Mul64 adds a·b to c for an m×k matrix a and a k×n matrix b. If transB is set,
 // it adds a·bᵀ for an n×k matrix b. Rows are ldc, lda and ldb values apart.
 // Products are added in the order of k, so a value of c does not depend on m, n
-// or its position. c must not overlap a, b or scratch.
+// or its position. c must not overlap a, b or `scratch`.
 func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool, scratch []float64) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)

@@ -14,14 +14,14 @@ type vectorFunctions struct {
 
 var plainVectors = vectorFunctions{dotPlain, axpyPlain, linePlain, timesPlain, largerPlain, largestPlain, widenPlain, centrePlain, tapsPlain}
 
-// Dot returns Σ x[i]·y[i] over the length of x, which y must reach.
+// Dot returns Σ x[i]·y[i] over the length of x. Slice y may be longer.
 func Dot(x, y []float32) float32 {
 	y = y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
 	return vectorKernels[active].dot(x[:whole], y[:whole]) + dotPlain(x[whole:], y[whole:])
 }
 
-// Axpy adds a·x to y over the length of x, which y must reach.
+// Axpy adds a·x to y over the length of x. Slice y may be longer.
 func Axpy(a float32, x, y []float32) {
 	y = y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -29,8 +29,8 @@ func Axpy(a float32, x, y []float32) {
 	axpyPlain(a, x[whole:], y[whole:])
 }
 
-// Line sets out[i] = in[i]·by + plus, within lo … hi. NaN stays NaN. out must
-// not be shorter than in, and may be the same slice.
+// Line sets out[i] = in[i]·by + plus, within lo … hi. NaN stays NaN. `out` must
+// not be shorter than `in`, and may be the same slice.
 func Line(out, in []float32, by, plus, lo, hi float32) {
 	out = out[:len(in)]
 	whole := len(in) &^ (active.tiling().lanes - 1)
@@ -38,8 +38,8 @@ func Line(out, in []float32, by, plus, lo, hi float32) {
 	linePlain(out[whole:], in[whole:], by, plus, lo, hi)
 }
 
-// Times sets out[i] = x[i]·y[i]. out and y must not be shorter than x. out may
-// be x or y.
+// Times sets out[i] = x[i]·y[i]. `out` and y must not be shorter than x. `out`
+// may be x or y.
 func Times(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -48,7 +48,7 @@ func Times(out, x, y []float32) {
 }
 
 // Larger sets out[i] to the larger of x[i] and y[i], or to NaN if either is
-// NaN. out and y must not be shorter than x. out may be x or y.
+// NaN. `out` and y must not be shorter than x. `out` may be x or y.
 func Larger(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -81,7 +81,7 @@ func Sum(x []float32) float64 {
 	return sum
 }
 
-// AddTo64 adds x to sum, which must not be shorter.
+// AddTo64 adds x to `sum`, which must not be shorter.
 func AddTo64(sum []float64, x []float32) {
 	sum = sum[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -89,8 +89,8 @@ func AddTo64(sum []float64, x []float32) {
 	widenPlain(sum[whole:], x[whole:])
 }
 
-// Centre sets out[i] = (x[i] − mean[i])·scale, computed in float64. out and
-// mean must not be shorter than x.
+// Centre sets out[i] = (x[i] − mean[i])·scale, computed in float64. `out` and
+// `mean` must not be shorter than x.
 func Centre(out, x []float32, mean []float64, scale float64) {
 	out, mean = out[:len(x)], mean[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)

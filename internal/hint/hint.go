@@ -1,5 +1,5 @@
 // Package hint attaches advice for the user to an error. An error describes the
-// failure, and its hint the next step, printed on a line of its own:
+// failure, and its hint describes the next step on a separate line:
 //
 //	cpar: error: segment vectors 3f2a…: damaged data: its content does not match its digest
 //	hint: build or push the index again

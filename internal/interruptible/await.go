@@ -6,8 +6,8 @@ package interruptible
 
 import "context"
 
-// Answer returns the result of ask, or the context's error if ctx ends first.
-// In the second case, function ask keeps running, because reading from a
+// Answer returns the result of `ask`, or the context's error if ctx ends first.
+// In the second case, function `ask` keeps running, because reading from a
 // terminal cannot be cancelled.
 func Answer(ctx context.Context, ask func() (string, error)) (string, error) {
 	type answer struct {

@@ -152,7 +152,7 @@ func (k Kernels) Address(name string) operand.Mem {
 	return p.Addr
 }
 
-// Count emits a loop that runs body n times, counting n down to zero.
+// Count emits a loop that runs `body` n times, counting n down to zero.
 func (k Kernels) Count(label string, n reg.GPVirtual, body func()) {
 	k.TESTQ(n, n)
 	k.JZ(operand.LabelRef(label + "_done"))
@@ -163,7 +163,7 @@ func (k Kernels) Count(label string, n reg.GPVirtual, body func()) {
 	k.Label(label + "_done")
 }
 
-// Part returns n>>shift in a new register, masked unless mask is 0.
+// Part returns n>>shift in a new register, masked unless `mask` is 0.
 func (k Kernels) Part(n reg.GPVirtual, mask, shift int) reg.GPVirtual {
 	out := k.GP64()
 	k.MOVQ(n, out)

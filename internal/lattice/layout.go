@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// Row returns row k of a matrix of packed words, which holds the evaluations at
-// the points ζ with ζ^D = y_k (transform.go), block by block.
+// Row returns row k of a matrix of packed words. The row holds the evaluations
+// at the points ζ with ζ^D = y_k (transform.go), block by block.
 func (p Params) Row(matrix []byte, k int) []byte {
 	n := p.RowLen() * WordBytes
 	return matrix[k*n : (k+1)*n : (k+1)*n]
@@ -61,8 +61,8 @@ func (p Params) HintBytes() int { return p.Ring().N / 8 * hintBits }
 
 func (p Params) HintSize() int { return headerSize + SeedSize + 8 + p.HintBytes() }
 
-// Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2). Parameter phase is below Q and holds Δ·score
-// plus noise.
+// Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2).
+// `phase` is below Q and holds Δ·score plus noise.
 func (p Params) Score(phase uint64) int64 {
 	shift := 64 - p.LogT
 	return int64(p.Ring().round(phase, p.LogT)<<shift) >> shift
@@ -105,7 +105,7 @@ func (p Params) PutSlot(row []int16, c int, v []int16, addend int64) {
 	cell[at], cell[at+1] = int16(high), int16(low)
 }
 
-// Slot returns the record in slot c of a row. Result v aliases the row.
+// Slot returns the record in slot c of a row. Result `v` aliases the row.
 func (p Params) Slot(row []int16, c int) (v []int16, addend int64) {
 	cell := row[c*p.SlotDim() : (c+1)*p.SlotDim()]
 	v = cell[: len(cell)-addendDim : len(cell)-addendDim]

@@ -11,7 +11,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Group holds K encrypted rows. It is not secret.
+// A Group holds K encrypted rows, in the notation of doc.go. It is not secret.
 type Group struct {
 	Index cpar.IndexID
 	// Seed generates a_g. Every write draws a new seed.
@@ -71,7 +71,7 @@ type Request struct {
 	// Number is random and repeated in the reply.
 	Number [NumberSize]byte
 	// Matrix holds the evaluations of R_b in the layout of a group. For an
-	// index with two sections, the matrices of both follow each other.
+	// index with two sections, the matrices of both are concatenated.
 	Matrix []byte
 }
 

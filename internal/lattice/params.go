@@ -13,8 +13,9 @@ import (
 // numbers takes 135 KB (270 KB in ring Careful).
 const DefaultBlock = 128
 
-// Params are the public constants of an index. They depend only on its profile,
-// because constants derived from the contents would reveal them.
+// Params are the public constants of an index, in the notation of doc.go. They
+// depend only on its profile, because constants derived from the contents would
+// reveal them.
 type Params struct {
 	// LogN is log₂ N and selects the ring Fast or Careful.
 	LogN int

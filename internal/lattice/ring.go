@@ -26,8 +26,9 @@ type Ring struct {
 }
 
 var (
-	// Fast has short requests and hints. Its security by the core-SVP estimate
-	// is 120 bits, slightly above Kyber-512 (`cpar-eval security`).
+	// Fast has short requests and hints (public data that a key needs to read
+	// replies). Its security by the core-SVP estimate is 120 bits, slightly
+	// above Kyber-512 (`cpar-eval security`).
 	Fast = newRing(11, 47, 80<<10)
 	// Careful has 290 bits of security by the same estimate. Requests are twice
 	// as long.
@@ -38,7 +39,7 @@ const (
 	// WordBytes is the length of a stored or sent word.
 	WordBytes = 6
 	// Sigma is the width σ of all noise. Secrets are uniform in {−1, 0, 1}. The
-	// standard of security.go assumes both.
+	// standard in security.go assumes such noise and secrets.
 	Sigma = 3.2
 	// hintBits is the number of bits kept of each hint coefficient. With two
 	// bits fewer, rounding would exceed the noise.
@@ -153,8 +154,8 @@ func (r *Ring) Factors(p []uint64) {
 	}
 }
 
-// MulAdd adds x·y to sum elementwise modulo Q. Slice y must be in the form of
-// Factors. Elements of x and sum must be below Q.
+// MulAdd adds x·y to `sum` elementwise modulo Q. `y` must be in the form of
+// Factors. Elements of x and `sum` must be below Q.
 func (r *Ring) MulAdd(sum, x, y []uint64) {
 	c := r.tables().MRedConstant
 	x, y = x[:len(sum)], y[:len(sum)]
@@ -172,9 +173,9 @@ func (r *Ring) Scale(p []uint64, factor uint64) {
 	}
 }
 
-// round returns the upper width bits of x, rounded to nearest. x must be below
-// Q. The rounding treats Q as 2^LogQ. The result times 2^(LogQ−width) differs
-// from x by at most 2^(LogQ−1−width) + gap modulo Q.
+// round returns the upper `width` bits of x, rounded to nearest. x must be
+// below Q. The rounding treats Q as 2^LogQ. The result times 2^(LogQ−width)
+// differs from x by at most 2^(LogQ−1−width) + gap modulo Q.
 func (r *Ring) round(x uint64, width int) uint64 {
 	drop := r.LogQ - width
 	return (x + 1<<(drop-1)) >> drop & (1<<width - 1)
@@ -190,8 +191,8 @@ func (r *Ring) points(p []uint64) int {
 	return n
 }
 
-// AddScaled adds x times a factor in the form of Factors to sum. Elements of x
-// and sum are below Q.
+// AddScaled adds x times a factor in the form of Factors to `sum`. Elements of
+// x and `sum` are below Q.
 func (r *Ring) AddScaled(sum, x []uint64, factor uint64) {
 	c := r.tables().MRedConstant
 	x = x[:len(sum)]

@@ -20,13 +20,14 @@ import (
 //	reply        the same
 type Sections struct {
 	Open Params
-	// Clustered is nil without a clustered section, which has Records records.
+	// Clustered is nil without a clustered section. Records is the number of
+	// the section's records.
 	Clustered *Params
 	Records   int
 }
 
 // CellSize returns the number of rows for n records in the given number of
-// cells. Each record has 1.72 slots on average. With more, a request to a
+// cells. Each record has 1.72 slots on average. With more slots, a request to a
 // million records in eight cells and its reply would exceed 1.6 MB. The result
 // depends only on n and clusters, so it reveals nothing.
 func CellSize(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }

@@ -57,7 +57,7 @@ var schemes = map[cpar.Scheme]words{
 }
 
 // Protects returns a sentence about the protection that a scheme gives, printed
-// when an index is built. Pass short for profiles "learned" and "network".
+// when an index is built. Set `short` for profiles "learned" and "network".
 func Protects(s cpar.Scheme, short bool) string {
 	if short {
 		return schemes[s].protectsShort
@@ -83,7 +83,7 @@ other knowledge: anyone who copies it learns which of your photos are alike. Bui
 with --scheme sealed or local, which hide them. See SECURITY.md.`
 
 // Learnt describes what a cloud learns from one request about a photo. The
-// cloud scores the given number of records and returns nearest of them.
+// cloud scores `records` records and returns the `nearest` nearest.
 func Learnt(s cpar.Scheme, records, nearest int) string { return schemes[s].learnt(records, nearest) }
 
 func Index(m *cpar.Manifest, segments [][]byte) ([]Observation, error) {

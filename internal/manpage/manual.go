@@ -18,8 +18,8 @@ import (
 	"cpar/internal/version"
 )
 
-// Add adds to root the command man and the help page exitcodes. settings is the
-// table of settings, formatted for a terminal.
+// Add adds to root the command man and the help page exitcodes. `settings` is
+// the table of settings, formatted for a terminal.
 func Add(root *cobra.Command, settings string) {
 	root.AddCommand(man(root.Name(), settings), &cobra.Command{
 		Use:   "exitcodes",

@@ -25,7 +25,7 @@ func best() level {
 func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
 
 // multiply implements Rows for len(dst) rows of n words each (at most limit),
-// starting at word from.
+// starting at word `from`.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
 	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.all()
 	var r [Streams]*byte

@@ -43,7 +43,7 @@ const (
 )
 
 // A Modulus is a prime a little below 2⁴⁷ or 2⁴⁸. Reductions use that 2^bits is
-// congruent to 2^bits − q, which has at most 17 bits.
+// congruent modulo q to 2^bits − q, which has at most 17 bits.
 type Modulus struct{ c constants }
 
 // constants holds the constants of a modulus. gen/main.go has the offsets.
@@ -110,5 +110,5 @@ const (
 	withIFMA
 )
 
-// active is the level in use, which tests vary.
+// active is the level of kernels in use. Tests vary it.
 var active = best()

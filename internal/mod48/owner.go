@@ -37,7 +37,7 @@ func (c *constants) prepareFields() {
 }
 
 // Fields unpacks len(dst) numbers of 26 bits, stored least significant bit
-// first and without gaps, and shifts each left by up. len(dst) must be a
+// first and without gaps, and shifts each left by `up` bits. len(dst) must be a
 // multiple of sixteen.
 func (m *Modulus) Fields(dst []uint64, b []byte, up int) {
 	if len(dst)%fieldBlock != 0 || len(b) != len(dst)/fieldBlock*fieldBlockBytes || up < 0 || up > 64-FieldBits {
@@ -60,9 +60,9 @@ func fieldsPlain(dst []uint64, b []byte, up int) {
 	}
 }
 
-// Cut sets dst to the upper bits of the 64-bit little-endian words of b, as
-// many bits as q has, and reports whether all are below q. len(dst) must be a
-// multiple of sixteen. b may share the memory of dst.
+// Cut sets each word of dst to the upper bits of a 64-bit little-endian word of
+// b, as many bits as q has. It reports whether all are below q. len(dst) must
+// be a multiple of sixteen. b may share the memory of dst.
 func (m *Modulus) Cut(dst []uint64, b []byte) bool {
 	if len(dst)%16 != 0 || len(b) != 8*len(dst) {
 		panic(fmt.Sprintf("mod48: %d words of %d bytes", len(dst), len(b)))
@@ -127,8 +127,8 @@ func (m *Modulus) NewTransform(roots []uint64) *Transform {
 }
 
 // Evaluate evaluates the polynomial in each column of p in place. p has k rows
-// of words below q. Row i holds the coefficients of Y^i before and the values
-// at point i after.
+// of words below q. Before the call, row i holds the coefficients of Y^i.
+// Afterwards it holds the values at point i.
 func (t *Transform) Evaluate(p []uint64, k int) {
 	if k < 2 || k > len(t.roots) || bits.OnesCount(uint(k)) != 1 || len(p) == 0 || len(p)%(columns*k) != 0 {
 		panic(fmt.Sprintf("mod48: %d points of %d words", k, len(p)))

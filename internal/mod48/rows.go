@@ -18,8 +18,8 @@ type Operand struct {
 	halves []uint64
 }
 
-// Prepare returns the operand of x, which concatenates rows of equal length.
-// The operand keeps a reference to x.
+// Prepare returns the operand of x, a concatenation of `rows` rows of equal
+// length. The operand keeps a reference to x.
 func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	if rows < 1 || len(x)%rows != 0 || len(x)/rows%block != 0 {
 		panic(fmt.Sprintf("mod48: %d words are not %d rows of whole blocks", len(x), rows))

@@ -65,8 +65,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 
 // Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for packed rows of the
 // requests' length. Elements of dst[i] beyond the last request are undefined.
-// Parameter ahead holds as many rows, which will be multiplied next, or is nil.
-// Times prefetches them.
+// `ahead` holds as many rows, which will be multiplied next, or is nil. Times
+// prefetches them.
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {

@@ -63,8 +63,8 @@ func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	return r
 }
 
-// fetch returns the address to prefetch from: the start of ahead, or argument
-// instead (which is read anyway) if ahead is empty.
+// fetch returns the address to prefetch: the start of `ahead`, or `instead`
+// (which is read anyway) if `ahead` is empty.
 func fetch(ahead []uint64, instead *uint64) uintptr {
 	if len(ahead) == 0 {
 		return uintptr(unsafe.Pointer(instead))

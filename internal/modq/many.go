@@ -10,7 +10,8 @@ const (
 	TileRows, TileGroups = 4, 2
 
 	// few is the largest number of requests that are multiplied one by one,
-	// with fewRows cached rows, because a zero-padded group would take longer.
+	// because a zero-padded group would take longer. They share blocks of
+	// fewRows cached rows.
 	few, fewRows = 3, 16
 )
 
@@ -46,9 +47,9 @@ func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 //	Σ r[k]·x[k] = Σ (r[2j]+x[2j+1])·(r[2j+1]+x[2j]) − Σ r[2j]·r[2j+1] − Σ x[2j]·x[2j+1]
 //
 // The second sum depends only on the row and the third only on the vector
-// (Pairs). The results are identical.
+// (Pairs). The results equal plain inner products.
 //
-// Tile prefetches slice ahead, which will be read next and may be empty.
+// Tile prefetches `ahead`, which will be read next and may be empty.
 func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {
 	n := len(rows[0])
 	for _, r := range rows {
@@ -108,7 +109,8 @@ func Pack(requests [][]uint64) []uint64 {
 }
 
 // RowsMany sets dst[i·n+j] = ⟨row i of matrix, request j⟩ for the n requests in
-// packed and len(dst)/n contiguous rows. It reads the matrix from memory once.
+// `packed` and len(dst)/n contiguous rows. It reads the matrix from memory
+// once.
 func RowsMany(dst, matrix, packed []uint64, n int) {
 	if n == 0 {
 		return

@@ -6,8 +6,8 @@
 // Unsigned words wrap in Go, so every sum and product is exact modulo q. A
 // result is an integer again only if the true value lies in [-2⁶³, 2⁶³).
 //
-// The owner uses modq to encrypt, the server to score. Running time depends
-// only on lengths and on the rows that Gather reads.
+// The owner uses modq to encrypt, and the server uses it to score. Running time
+// depends only on lengths and on the rows that Gather reads.
 //
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
 //	a few vectors  RowsMany on packed requests: the matrix is read once
@@ -20,8 +20,8 @@
 // plain multiplication.
 //
 // On a core with AVX-512, memory bandwidth limits Dot, Rows and Gather. From
-// about eight requests on, the multiplier limits RowsMany. It takes 1.4 times
-// as long as one scan for eight requests, and 2.4 times for sixteen.
+// about eight requests on, the multiplier limits RowsMany. Eight requests take
+// 1.4 times as long as one scan, and sixteen take 2.4 times as long.
 package modq
 
 // RoundShift reads x as a signed word and divides it by 2^shift, rounding to
@@ -42,8 +42,8 @@ func FromSigned(dst []uint64, src []int64) {
 	}
 }
 
-// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, which
-// must be as long.
+// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst. Both must
+// have the same length.
 func ToSigned(dst []int64, src []uint64) {
 	dst = dst[:len(src)]
 	for i, x := range src {
@@ -73,22 +73,23 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level in use, which tests vary.
+// active is the level of kernels in use. Tests vary it.
 var active = best()
 
 // Kernels names the kernels in use for timing reports: "plain Go", "AVX2" or
 // "AVX-512".
 func Kernels() string { return active.String() }
 
-// Dot returns Σ a[i]·b[i] modulo 2⁶⁴ over the length of a, which b must reach.
+// Dot returns Σ a[i]·b[i] modulo 2⁶⁴ over the length of a. Slice b may be
+// longer.
 func Dot(a, b []uint64) uint64 { return dot(a, b[:len(a)]) }
 
-// Axpy adds alpha·x to y modulo 2⁶⁴, over the length of x, which y must reach.
-// x and y may be the same slice but must not overlap otherwise.
+// Axpy adds alpha·x to y modulo 2⁶⁴, over the length of x. Slice y may be
+// longer. x and y may be the same slice but must not overlap otherwise.
 func Axpy(alpha uint64, x, y []uint64) { axpy(alpha, x, y[:len(x)]) }
 
-// AxpyRows adds Σ alpha[q]·rows[q] to y, of equal lengths. It prefetches slice
-// ahead, which will be read next and may be empty.
+// AxpyRows adds Σ alpha[q]·rows[q] to y, of equal lengths. It prefetches
+// `ahead`, which will be read next and may be empty.
 func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	for _, r := range rows {
 		if len(r) != len(y) {
@@ -98,7 +99,7 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRows(alpha, rows, y, ahead)
 }
 
-// Sum returns Σ x[i] modulo 2⁶⁴. Its time is that of reading x from memory, a
+// Sum returns Σ x[i] modulo 2⁶⁴. Its time is the time to read x from memory, a
 // reference for other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }
 
@@ -106,7 +107,7 @@ func Sum(x []uint64) uint64 { return sum(x) }
 // at once, like Rows.
 func SumFour(x []uint64) uint64 { return sumFour(x) }
 
-// DotLanes adds to sum[l] the inner product of row and lane l of x. x holds
+// DotLanes adds to sum[l] the inner product of `row` and lane l of x. x holds
 // Lanes interleaved vectors: element k of vector l is x[k·Lanes+l].
 func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(row)*Lanes]) }
 
@@ -115,7 +116,7 @@ func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(r
 func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
 
 // Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words.
-// index may be in any order and may repeat rows.
+// `index` may be in any order and may repeat rows.
 func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	var last uint32
 	for _, i := range index {

@@ -65,11 +65,11 @@ type Paper struct {
 	// RequestParts are the sizes of the parts of a request, in the unit of
 	// request_bytes.
 	RequestParts []float64 `json:"request_parts"`
-	// Cost is the cloud time per request in seconds, for an index of Records
-	// images.
+	// CapiaSeconds and Cost are cloud times per request in seconds, for an
+	// index of Records images.
 	CapiaSeconds float64 `json:"capia_seconds"`
 	Cost         []Point `json:"cost"`
-	// Recall is the paper's accuracy in percent.
+	// CapiaRecall and Recall are the paper's accuracies in percent.
 	CapiaRecall float64           `json:"capia_recall"`
 	Recall      []Point           `json:"recall"`
 	TradeOff    []TradeOff        `json:"tradeoff"`

@@ -15,7 +15,7 @@ import (
 )
 
 // Each calls task(0) to task(n-1) on all cores. Each core gets its task
-// function from one call of worker.
+// function from one call of `worker`.
 func Each(n int, worker func() (task func(int))) { _ = Until(context.Background(), n, worker) }
 
 // Until runs tasks like Each but begins no task after ctx has ended. It then
@@ -42,7 +42,7 @@ func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	return ctx.Err()
 }
 
-// OrLeave runs work, which cannot check a context, and returns early if ctx
+// OrLeave runs `work`, which cannot check a context, and returns early if ctx
 // ends. Abandoned work keeps running, so callers must not read its results
 // after an error of ctx.
 func OrLeave(ctx context.Context, work func() error) error {
@@ -75,8 +75,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // For calls task(0) to task(n-1) on all cores.
 func For(n int, task func(int)) { Each(n, func() func(int) { return task }) }
 
-// Ranges divides 0…n−1 into one range per worker, of about equal lengths, processes the ranges concurrently and waits
-// for all. If workers is 0, every core gets one.
+// Ranges divides 0…n−1 into one range per worker, of about equal lengths,
+// processes the ranges concurrently and waits for all. If `workers` is 0, every
+// core gets one.
 func Ranges(n, workers int, work func(from, to int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -6,10 +6,10 @@ import (
 )
 
 // Runs divides 0…n−1 into one range per worker, each at least minLen long, and
-// calls function do for each. Worker 0 runs on the caller's goroutine, and
-// every other worker on a new one. It returns the error of the lowest worker
-// that failed. In the end, it repeats a worker's panic on the caller's
-// goroutine.
+// calls function `do` for each. Worker 0 runs on the caller's goroutine, and
+// every other worker runs on a new goroutine. It returns the error of the
+// lowest worker that failed. In the end, it repeats a worker's panic on the
+// caller's goroutine.
 func Runs(workers, n, minLen int, do func(worker, first, last int) error) error {
 	workers = max(1, min(workers, n/minLen))
 	errs := make([]error, workers)

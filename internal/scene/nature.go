@@ -124,8 +124,8 @@ func (p *painting) rolling(base, height, spacing float64) line {
 	})
 }
 
-// mountains paints mountains that rise by height above base. Parameter snow is
-// the white fraction of the height, from the top.
+// mountains paints mountains that rise by `height` above `base`. `snow` is the
+// white fraction of the height, from the top.
 func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	off := p.between(0, 200)
 	crest := trace(func(x float64) float64 {

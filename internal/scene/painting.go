@@ -37,7 +37,7 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	return p
 }
 
-// layer calls draw and assigns these keywords to the pixels that clearly
+// layer calls `draw` and assigns these keywords to the pixels that clearly
 // change.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)

@@ -23,8 +23,8 @@ type Source struct {
 // crypto/rand.Reader.
 func NewSource(secret Secret, random io.Reader) *Source { return &Source{secret: secret, rand: random} }
 
-// Fresh derives a secret for one purpose. Parameter contents is the digest of
-// the plaintext, and generation is the index's version number, from 1, or 0 for
+// Fresh derives a secret for one purpose. `contents` is the digest of the
+// plaintext, and `generation` is the index's version number, from 1, or 0 for
 // data without a version.
 func (s *Source) Fresh(purpose string, generation uint64, contents [sha256.Size]byte) Secret {
 	var random [Size]byte

@@ -102,8 +102,8 @@ func (s *Stream) Words(dst []uint64) {
 	}
 }
 
-// Uint64n returns a uniform number in [0, n), for n > 0. It reads one word, or,
-// with probability below n/2⁶⁴, more than one.
+// Uint64n returns a uniform number in [0, n), for n > 0. It reads one word, or
+// more with probability below n/2⁶⁴.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("seed: Uint64n of an empty range")

@@ -185,8 +185,8 @@ type Found struct {
 	Origin string
 }
 
-// Find reads the environment and the file. Parameter named is the file given on
-// the command line, if any.
+// Find reads the environment and the file. `named` is the file given on the
+// command line, if any.
 func (t *Table) Find(named string) (map[string]Found, error) {
 	environment, found, err := t.Sources(named)
 	maps.Copy(found, environment)

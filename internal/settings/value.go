@@ -28,7 +28,7 @@ func (v *value) Set(s string) error {
 }
 
 // Parsed returns a flag whose values, including the default text, are parsed by
-// function set.
+// function `set`.
 func Parsed(text, kind string, set func(string) error) pflag.Value {
 	v := &value{kind: kind, set: set}
 	if err := v.Set(text); err != nil {

@@ -80,8 +80,8 @@ func MaxSteps(m, beta int) int {
 }
 
 // Baselines returns the median level of each coordinate (the lower of two
-// medians), which minimises the number of steps. All vectors must have the same
-// length and levels of at most beta. Errors wrap cpar.ErrInput.
+// medians). Medians minimise the number of steps. All vectors must have the
+// same length and levels of at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)
@@ -128,8 +128,8 @@ type Projection struct {
 	baselines     []uint16
 }
 
-// New returns the projection, derived from secret, of m levels in 0…beta to
-// mhat values, relative to baselines (m levels, copied). Vectors are comparable
+// New derives from `secret` the projection of m levels in 0…beta to `mhat`
+// values, relative to `baselines` (m levels, copied). Vectors are comparable
 // only under the same dimensions, secret and baselines. Errors wrap
 // cpar.ErrInput.
 func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, error) {

@@ -39,8 +39,8 @@ type coordinate struct {
 // EmbedAll embeds a collection on all cores. It returns one slice of m̂ values
 // per photo. Errors wrap cpar.ErrInput.
 //
-// In addition to levels and the result, it needs at most 152 MB for the paper's
-// parameters.
+// In addition to `levels` and the result, it needs at most 152 MB for the
+// paper's parameters.
 //
 // Four values share a 64-bit word. A negative lane borrows from the next, and
 // unpack undoes the borrow. This is exact if every final value is within
@@ -115,7 +115,7 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 }
 
 // prefixSums returns the sums of ones from the baseline to every level of c,
-// for the columns of a tile, in tileWords words per level. It reuses walk.
+// for the columns of a tile, in tileWords words per level. It reuses `walk`.
 func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {

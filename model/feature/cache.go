@@ -62,14 +62,14 @@ func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, err
 	return cached(c, vectorsKind, content[:], decodeVectors, compute, encodeVectors)
 }
 
-// Embedding returns a network's embedding of the image with digest content.
-// Parameter network is the network's digest.
+// Embedding returns a network's embedding of the image with digest `content`.
+// `network` is the network's digest.
 func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
 }
 
-// Text returns the vector that a text network gives for some texts. Parameter
-// name identifies everything that determines the vector.
+// Text returns the vector that a text network gives for some texts. `name`
+// identifies everything that determines the vector.
 func (c *Cache) Text(name [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, textKind, name[:], decodeEmbedding, compute, encodeEmbedding)
 }

@@ -9,10 +9,10 @@ const (
 )
 
 // haarTransform writes the full orthonormal 2-D Haar decomposition of a 64×64
-// grey image in [0, 1] to out, in the layout of pywt.coeffs_to_array. At each
-// level, the top left quarter holds averages, the top right details along x,
-// the bottom left details along y, and the bottom right details along both. A
-// detail is the first value minus the second, as in PyWavelets.
+// grey image in [0, 1] to `out`, in the layout of pywt.coeffs_to_array. At each
+// level, the top left quarter holds averages. The top right, bottom left and
+// bottom right quarters hold details along x, along y, and along both. A detail
+// is the first value minus the second, as in PyWavelets.
 func haarTransform(grey, out []float64) {
 	var average [haarSide * haarSide]float64
 	copy(average[:], grey)

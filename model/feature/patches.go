@@ -70,8 +70,8 @@ func newPatchScratch() *patchScratch {
 
 func patchesOf(side int) int { return (side-patchSide)/patchStep + 1 }
 
-// respond writes to out the mean response of every word in every quarter of an
-// image with w columns and RGB values in 0…255.
+// respond fills `out` with the mean response of every word in every quarter of
+// an image with w columns and RGB values in 0…255.
 func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	across, down := patchesOf(w), patchesOf(len(rgb)/3/w)
 	for y := range down {
@@ -94,8 +94,8 @@ func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	}
 }
 
-// normalPatch copies the patch at (x, y) to slice to, ordered by channel, row
-// and column, and normalises it to mean 0 and variance 1.
+// normalPatch fills `to` with the patch at (x, y), ordered by channel, row and
+// column, and normalises it to mean 0 and variance 1.
 func normalPatch(to []float32, rgb []float64, w, x, y int) {
 	k, sum, squares := 0, 0.0, 0.0
 	var values [patchValues]float64

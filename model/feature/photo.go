@@ -32,7 +32,8 @@ func (e *Extractor) Photo(data []byte, opts Options) (*Vectors, error) {
 	return e.photo(data, decode.ContentDigest(data), opts)
 }
 
-// photo is the same as Photo for a file whose content digest, key, is known.
+// photo does the same as Photo for a file whose content digest is known
+// (`key`).
 func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Vectors, error) {
 	decoded := sync.OnceValues(func() (*decode.Image, error) { return decode.Decode(data) })
 	v, err := opts.Cache.vectors(key, func() (*Vectors, error) {
@@ -65,7 +66,7 @@ type Options struct {
 	// Network, if set, also computes an embedding of every image.
 	Network Encoder
 	// Progress, if set, is called serially after every image, including failed
-	// ones, with done rising by one.
+	// ones. Each call raises `done` by one.
 	Progress func(done, total int)
 }
 
@@ -75,9 +76,9 @@ type Photo struct {
 	Content  [sha256.Size]byte // decode.ContentDigest of the file, zero if unknown
 }
 
-// ExtractAll computes the vectors of n images on all cores. Function load
-// returns the bytes of image i and is called concurrently. If image i cannot be
-// loaded or decoded, errs[i] is set and the other images are still processed.
+// ExtractAll computes the vectors of n images on all cores. It calls `load`
+// concurrently for the bytes of image i. If image i cannot be loaded or
+// decoded, errs[i] is set and the other images are still processed.
 //
 // When ctx ends, ExtractAll starts no further image. It then returns ctx's
 // error and sets it for each image that it did not start.

@@ -26,8 +26,8 @@ func areaTaps(n, d int) [][]tap {
 }
 
 // linearTaps implements INTER_AREA for images that grow along an axis. At most
-// two sources contribute to a destination, such that integer scale factors
-// replicate pixels.
+// two sources contribute to a destination, so integer scale factors replicate
+// pixels.
 func linearTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for j := range d {

@@ -15,11 +15,11 @@ import (
 	"cpar/internal/wire"
 )
 
-// BalancedCells is a division of a collection into cells that all hold the same
-// number of records (their slots), so that cell sizes reveal nothing. Every
-// record is in its own cell, usually the one with the nearest centroid. The
-// remaining slots hold further records, those nearly as close to this cell as
-// to their own.
+// BalancedCells is a division of a collection into cells with equal numbers of
+// slots, each for one record, so that cell sizes reveal nothing. Every record
+// is in its own cell, usually the one with the nearest centroid. The remaining
+// slots of a cell hold records that are nearly as close to this cell as to
+// their own.
 //
 //	rows ─▶ the best of several Fits (choose) ─▶ Centroids
 //	     ─▶ each cell takes its own records and those closest to joining it ─▶ Records
@@ -32,9 +32,9 @@ type BalancedCells struct {
 }
 
 // Balance divides rows (n×d, read-only) into cells by squared L2 distance.
-// Parameter clusters is the number of cells, and size is the number of slots of
-// each. There must be at least n slots in all and at most n per cell. The
-// result depends only on rows and seed. Errors wrap cpar.ErrInput.
+// `clusters` is the number of cells, and `size` is the number of slots of each.
+// There must be at least n slots in all and at most n per cell. The result
+// depends only on rows and seed. Errors wrap cpar.ErrInput.
 func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (*BalancedCells, error) {
 	n := len(rows)
 	if clusters < 1 || size < 1 || size > n || clusters > n || clusters*size < n {
@@ -131,13 +131,13 @@ func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size in
 	}
 }
 
-// Nearest returns the cell whose centroid is nearest to row, the lowest in a
+// Nearest returns the cell whose centroid is nearest to `row`, the lowest in a
 // tie.
 func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// distances writes the squared distances of row from all centroids to slice to,
+// distances fills `to` with the squared distances of `row` from all centroids,
 // and returns the nearest cell.
 func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	for k, centroid := range c.Centroids {
@@ -220,16 +220,16 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 
 // In an uneven division, the own records of a large cell fill its slots and
 // leave no room for their neighbours in other cells. Function choose therefore
-// tries several divisions. For sampled rows, it counts the nearest neighbours
-// that are in the cell that the row would query. It returns the division with
-// the largest count.
+// tries several divisions. For sampled rows, choose counts the nearest
+// neighbours in the cell that a search for the row selects. It returns the
+// division with the largest count.
 //
 // On Corel-5k (profile "learned", eight cells, 1.72 slots per record), the
 // chosen division finds 0.861 of the ten nearest neighbours. The most even of
 // eight divisions finds 0.850.
 const (
-	// restarts is the number of divisions tried, each on sampled rows that are
-	// evenly spaced in the collection.
+	// restarts is the number of divisions tried. Each is fitted to `sampled`
+	// rows, evenly spaced in the collection.
 	restarts, sampled = 32, 1 << 14
 	// A division is judged by the evalNeighbours nearest neighbours of each of
 	// evalRows rows.

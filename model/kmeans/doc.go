@@ -23,8 +23,8 @@
 // The table shows the share of the true ten nearest records found at AP-n,
 // which visits n % of the records (without centroids), on Corel-5k (4,500
 // records, 499 requests). The number of cells is k, and PCA-p stands for p
-// principal components. Values are means of two to four seeds, which differ by
-// 0.01.
+// principal components. Values are means over two to four seeds, whose results
+// differ by 0.01.
 //
 //	                                               AP-2.5  AP-5  AP-10  AP-20
 //	PCA-64 of the L1 levels               k = 256    0.68  0.82   0.93   0.98

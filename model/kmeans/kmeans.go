@@ -312,7 +312,8 @@ type Partition struct {
 	// order. Record p of an index in this order is record Order[p] of the
 	// collection.
 	Order []uint32
-	// Starts has the start of each cell in Order, and n at the end.
+	// Starts has the position in Order at which each cell starts, and ends with
+	// n.
 	Starts []uint32
 }
 
@@ -335,15 +336,16 @@ func newPartition(list []uint32, k int) *Partition {
 
 func (l *Partition) Len() int { return len(l.Starts) - 1 }
 
-// Members returns the original numbers of the records in cell number list.
+// Members returns the numbers, in the collection, of the records in cell
+// `list`.
 func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l.Starts[list+1]] }
 
 // DefaultCells returns the number of cells for a collection of n photos, whose
-// vectors have width numbers each. For long vectors, as in profile "paper", it
-// is 2·√n: 134 cells for 4,500 photos and 283 for 20,000. More cells find more
-// neighbours with the same number of visits, but every request reads their
-// centroids too. The table shows the share of the true ten nearest records
-// found, by the share of rows (records and centroids) read.
+// vectors have `width` numbers each. For long vectors, as in profile "paper",
+// the number is 2·√n: 134 cells for 4,500 photos and 283 for 20,000. More cells
+// find more neighbours with the same number of visits, but every request reads
+// their centroids too. The table shows the share of the true ten nearest
+// records found, by the share of rows (records and centroids) read.
 //
 //	rows read          5 %   7.5 %   10 %   20 %           5 %   7.5 %   10 %   20 %
 //	4,500   k =  64   0.66    0.80   0.87   0.97   k = 96  0.66    0.81   0.88   0.98
@@ -351,11 +353,11 @@ func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l
 //	20,000  k = 128   0.84    0.92   0.95   0.99   k = 256 0.88    0.95   0.97   1.00
 //	        k = 384   0.88    0.95   0.97   1.00   k = 512 0.86    0.95   0.98   1.00
 //
-// For short vectors, as in profiles "learned" and "network", it is 6·√n, but at
-// most n/10 and at least 2·√n: 402 cells for 4,500 photos. Short centroids are
-// cheap to read. A search of 10 % of the records (AP-10) then visits 0.92 to
-// 0.96 of the eighty neighbours that these profiles' ranker uses, compared with
-// 0.88 to 0.94 for 134 cells.
+// For short vectors, as in profiles "learned" and "network", the number is
+// 6·√n, but at most n/10 and at least 2·√n: 402 cells for 4,500 photos. Short
+// centroids are cheap to read. A search of 10 % of the records (AP-10) then
+// visits 0.92 to 0.96 of the eighty neighbours that these profiles' ranker
+// uses, compared with 0.88 to 0.94 for 134 cells.
 func DefaultCells(n, width int) int {
 	few := math.Round(2 * math.Sqrt(float64(n)))
 	if width > maxShort {

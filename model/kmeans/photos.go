@@ -22,9 +22,9 @@ const (
 )
 
 // FitPhotos divides a collection into cells by the distance of its records and
-// numbers the cells at random. Parameter z holds a Johnson–Lindenstrauss (JL)
-// vector per record, histograms holds a smoothed histogram per record, and unit
-// is F, the number of squared JL units per unit of distance
+// numbers the cells at random. `z` holds a Johnson–Lindenstrauss (JL) vector
+// per record, `histograms` holds a smoothed histogram per record, and `unit` is
+// F, the number of squared JL units per unit of distance
 // (scorevector.Budget.Unit). All are read-only. Errors wrap cpar.ErrInput.
 func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit float64, opt Options) (*Partition, error) {
 	if len(z) == 0 || len(z) != len(histograms) {

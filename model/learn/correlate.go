@@ -15,18 +15,18 @@ import (
 	"cpar/internal/parallel"
 )
 
-// moments holds the sums over n photos from which the covariances are computed:
-// of inputs x (q values), of keyword indicators y (v values), and of their
-// products. Subtracting one fold's moments from the total is cheaper than
-// summing the other folds again.
+// moments holds the sums from which the covariances are computed. They add up,
+// over n photos, the inputs x (q values), the keyword indicators y (v values),
+// and their products. Subtracting one fold's moments from the total is cheaper
+// than summing the other folds again.
 type moments struct {
 	n          float64
 	sx, sy     []float64
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments computes the sums over the photos in slice use, or over all photos if
-// it is nil.
+// moments computes the sums over the photos in `use`, or over all photos if
+// `use` is nil.
 func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
 	x, of := f.x, f.y.byPhoto
 	if use != nil {
@@ -246,7 +246,7 @@ func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (so
 	return r.s, r.err
 }
 
-// cholesky returns the lower Cholesky factor of c plus ridge times its mean
+// cholesky returns the lower Cholesky factor of c plus `ridge` times its mean
 // diagonal value. It overwrites c.
 func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	n, trace := c.Rows, 0.0

@@ -271,7 +271,7 @@ type ccaProblem struct {
 	factor blas64.Triangular // L, m × m
 }
 
-// fitting builds the problem from the blocks that opt does not skip.
+// fitting builds the problem from the blocks that `opt` does not skip.
 func (r *reduction) fitting(ctx context.Context, y labels, opt Options) (*ccaProblem, error) {
 	f := &ccaProblem{y: y}
 	var parts []blas64.General

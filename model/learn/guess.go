@@ -39,7 +39,7 @@ func (g guesser) guess(x []float64) *rank.Guess {
 	return out
 }
 
-// guesses applies the regression w to uncentred rows of x, which it overwrites.
+// guesses applies the regression w to uncentred rows of x and overwrites x.
 func (m *moments) guesses(x, w blas64.General) [][]float32 {
 	mean := make([]float64, len(m.sx))
 	for j, s := range m.sx {

@@ -20,8 +20,8 @@ const MaxRidgePhotos = 1500
 // kernelRidge is λ of KernelRidge, in units of the kernel.
 const kernelRidge = 0.3
 
-// A Prior estimates whether one photo has a keyword, 0 … 1, without learning
-// from tagged photos. It is nil for a photo without a prior.
+// A Prior estimates the probability, 0 … 1, that one photo has a keyword,
+// without learning from tagged photos. It is nil for a photo without a prior.
 type Prior func(word string) float64
 
 // A KernelRidge estimates keywords from few tagged photos, for which it does
@@ -57,9 +57,8 @@ type RidgeBlock struct {
 // is the mean of all rows. FitKernelRidge also returns a guess for each row,
 // made without learning from that row. This needs no other fit, because the
 // leave-one-out estimates are Y − α/diag((K + λI)⁻¹) (Stone, "Cross-validatory
-// choice and assessment of statistical predictions", JRSS B 1974). Parameter
-// priors has one entry per row, or is nil. Errors wrap cpar.ErrInput or ctx's
-// error.
+// choice and assessment of statistical predictions", JRSS B 1974). `priors` has
+// one entry per row, or is nil. Errors wrap cpar.ErrInput or ctx's error.
 func FitKernelRidge(ctx context.Context, rows [][]float32, keywords [][]string, priors []Prior, blocks []RidgeBlock) (*KernelRidge, []*rank.Guess, error) {
 	k := newKernelRidge(blocks)
 	guesses, err := k.fit(ctx, rows, keywords, priors)
@@ -137,7 +136,7 @@ func taggedRows(keywords [][]string) (rows []int) {
 	return rows
 }
 
-// spread returns a matrix of n rows with the rows of m at the given places. Its
+// spread returns a matrix of n rows in which row i of m is row places[i]. The
 // other rows are 0, because the length of an encoding must not reveal the
 // number of photos with keywords.
 func spread(m blas64.General, places []int, n int) blas64.General {

@@ -13,10 +13,11 @@
 // blocks have equal weight. It then computes regularised canonical correlations
 // with the keywords (Hotelling, "Relations between two sets of variates",
 // Biometrika 1936, with the ridge of Vinod, "Canonical ridge and econometrics
-// of joint production", 1976). A keyword t on f_t of n photos is a column with
-// log(n/f_t) for these photos and 0 for the others. Let Cxx, Cyy and Cxy be the
-// covariances of the p features, of the v keywords, and between them. Let ρ be
-// the ridge, I an identity matrix and tr the trace. With
+// of joint production", 1976). In the matrix of keywords, the column of keyword
+// t, which f_t of n photos have, holds log(n/f_t) for these photos and 0 for
+// the others. Let Cxx, Cyy and Cxy be the covariances of the p features, of the
+// v keywords, and between them. Let ρ be Options.Ridge, I an identity matrix
+// and tr the trace. With
 //
 //	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
 //
@@ -97,7 +98,7 @@ type Options struct {
 type Projection struct {
 	blocks    []block
 	landmarks matrix16  // m × p, empty without landmarks
-	mean      []float32 // mean of the q values to which direction is applied
+	mean      []float32 // mean of the q values that `direction` multiplies
 	direction matrix16  // dim × q
 	guess     guesser
 }
@@ -141,8 +142,8 @@ func (p *Projection) ApplyWithGuess(row []float32) ([]float32, *rank.Guess, erro
 	return unit(p.direction.times(x)), p.guess.guess(x), nil
 }
 
-// centred returns the reduced and centred row, the input of directions and
-// regression.
+// centred reduces and centres the row. The directions and the keyword
+// regression apply to its result.
 func (p *Projection) centred(row []float32) ([]float64, error) {
 	if len(row) != p.In() {
 		return nil, fmt.Errorf("projecting features: %w: %d values, want %d", cpar.ErrInput, len(row), p.In())
@@ -248,8 +249,8 @@ func Row(v *feature.Vectors) []float32 {
 	return row
 }
 
-// FeatureGrid returns the Grid for Row. It tries all features, and all except
-// gaborq and haarq.
+// FeatureGrid returns the Grid for Row. Its trials use either all features or
+// all except the quantised ones, gaborq and haarq.
 func FeatureGrid() Grid {
 	var lengths []int
 	var weights []float32
@@ -278,8 +279,8 @@ func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	return row
 }
 
-// EmbeddingGrid returns the Grid for embeddings of dim values. If features is
-// set, rows also have features, and cross-validation decides whether these
+// EmbeddingGrid returns the Grid for embeddings of `dim` values. If `features`
+// is set, rows also have features, and cross-validation decides whether these
 // help.
 func EmbeddingGrid(dim int, features bool) Grid {
 	s := Grid{Base: Options{Blocks: []int{dim}}}

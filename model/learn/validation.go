@@ -135,7 +135,7 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) (samples 
 	return samples, nil
 }
 
-// samples returns the tested photos with their neighbours in the first dim
+// samples returns the tested photos with their neighbours in the first `dim`
 // directions.
 func (v *validation) samples(ctx context.Context, solutions []solution, dim int) (samples []rank.Sample, err error) {
 	for fold, s := range solutions {

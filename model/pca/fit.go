@@ -34,10 +34,10 @@ const (
 // may be rounding error of float32.
 const minVarianceShare = 1e-6
 
-// Fit returns a basis of the out directions in which rows (n × in, read-only)
+// Fit returns a basis of the `out` directions in which rows (n × in, read-only)
 // vary most. Collections of up to 3·out + 64 rows are decomposed exactly. The
-// result depends only on rows, out and the public seed, up to the rounding of
-// the processor. Errors wrap cpar.ErrInput or ctx's error.
+// result depends only on the rows, `out` and the public seed, up to the
+// rounding of the processor. Errors wrap cpar.ErrInput or ctx's error.
 //
 // Fit needs about 50·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
@@ -73,8 +73,8 @@ func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, e
 	return b, nil
 }
 
-// krylov returns at most out directions of largest variance in the Krylov space
-// K = [Q, QC, QC², …] of dimension size, for C = XᵀX and a random Q with
+// krylov returns at most `out` directions of largest variance in the Krylov
+// space K = [Q, QC, QC², …] of dimension size, for C = XᵀX and a random Q with
 // orthonormal rows.
 func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (blas64.General, error) {
 	in := len(c.mean)
@@ -98,7 +98,7 @@ func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (bl
 		return err
 	})
 	if ctx.Err() != nil {
-		return k.General, ctx.Err() // a goroutine may still write to found
+		return k.General, ctx.Err() // a goroutine may still write to `found`
 	}
 	return found, err
 }
@@ -198,9 +198,9 @@ func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 	return c.backward(ctx, z, p)
 }
 
-// rayleighRitz returns at most out directions of largest variance in the space
-// K, each with a variance above least. It computes them from the eigenvectors
-// of K·C·Kᵀ = Z·Kᵀ.
+// rayleighRitz returns at most `out` directions of largest variance in the
+// space K, each with a variance above `least`. It computes them from the
+// eigenvectors of K·C·Kᵀ = Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
 	addProduct(t, z, k, true)
@@ -242,9 +242,9 @@ func fitExact(b *Basis, c *centred) error {
 	return nil
 }
 
-// eigenvectors returns at most out eigenvectors of t (as rows) and their
-// eigenvalues, largest first, if they exceed least. Matrix t is symmetric up to
-// rounding.
+// eigenvectors returns at most `out` eigenvectors of t (as rows) and their
+// eigenvalues, largest first, if the eigenvalues exceed `least`. Matrix t is
+// symmetric up to rounding.
 func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []float64, error) {
 	l := t.Rows
 	symmetric := mat.NewSymDense(l, nil)

@@ -131,7 +131,7 @@ func (s *subspace) randomise(m blas64.General) {
 // space may be rounding error of float32 products.
 const minRemainder = 1e-6
 
-// extend adds the directions of the rows of m, which it overwrites. Random
+// extend adds the directions of the rows of m and overwrites m. Random
 // directions replace rows that already lie in the space.
 func (s *subspace) extend(m blas64.General) {
 	before := make([]float64, m.Rows)
@@ -149,8 +149,8 @@ func (s *subspace) extend(m blas64.General) {
 	}
 }
 
-// remove subtracts from the rows of m their components along rows start to
-// end−1 of the space. It subtracts twice, which suffices for orthogonality
+// remove subtracts from the rows of m their components along rows `start` to
+// `end`−1 of the space. It subtracts twice, which suffices for orthogonality
 // (Kahan, Parlett).
 func (s *subspace) remove(m blas64.General, start, end int) {
 	if start == end {
@@ -168,7 +168,7 @@ func (s *subspace) remove(m blas64.General, start, end int) {
 }
 
 // add adds the direction of the single row of v, which is already orthogonal to
-// the rows before start. It returns false if the new part of v is at most
+// the rows before `start`. It returns false if the new part of v is at most
 // minRemainder·norm.
 func (s *subspace) add(v blas64.General, start int, norm float64) bool {
 	s.remove(v, start, s.Rows)

@@ -12,9 +12,9 @@ import (
 	"cpar/model/wordnet"
 )
 
-// nodeWeight and colourWeight are kernel weights relative to the embedding: of
-// the probabilities of WordNet's nodes, and of the colour histograms.
-// priorShare scales the prior that is added to an estimate.
+// nodeWeight and colourWeight are the kernel weights, relative to the
+// embedding, of the probabilities of WordNet's nodes and of the colour
+// histograms. priorShare scales the prior that is added to an estimate.
 const nodeWeight, colourWeight, priorShare = 0.5, 0.2, 0.5
 
 // classifies reports whether the profile's network is the bundled one, whose
@@ -71,7 +71,7 @@ const keepNumber = 5
 
 // fitFewTags replaces the projection's keyword guesses by a kernel ridge
 // regression, unless clearly fewer keywords are then found in cross-validation.
-// All photos must be samples of choice. Parameter text may be nil.
+// All photos must be samples of `choice`. `text` may be nil.
 func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vectors, keywords [][]string, text TextVectors, choice *learn.Choice) error {
 	if text != nil && !p.classifies() {
 		embeddings := make([][]float32, len(photos))

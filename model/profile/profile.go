@@ -56,7 +56,7 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 
-// Ranker returns parameter asked, or the profile's default if asked is
+// Ranker returns `asked`, or the profile's default ranker if that is
 // KindDefault.
 func (k Kind) Ranker(asked rank.Kind) rank.Kind {
 	if k == Paper {

@@ -18,7 +18,7 @@ type Sample struct {
 	Truth []string
 	Guess *Guess // estimate from the photo's own features, learnt without this photo, or nil
 	Fold  int    // fold number, from 0. The photos of a fold form one test
-	Photo int    // position in the collection that was fitted to
+	Photo int    // position in the fitted collection
 }
 
 // Quality measures keywords that were given to test photos. Calibrate returns
@@ -73,10 +73,10 @@ var (
 // misses fewer neighbours.
 const nearlyBest = 0.995
 
-// Calibrate chooses the parameters that annotate the samples best with keep
-// keywords each, and fits the probabilities. Slice collection holds the
-// keywords of every photo that will be searched. Parameter neighbours, unless
-// 0, fixes the number of neighbours. Errors wrap cpar.ErrInput or ctx's error.
+// Calibrate chooses the parameters that annotate the samples best, with `keep`
+// keywords each, and fits the probabilities. `collection` holds the keywords of
+// every photo that will be searched. `neighbours`, unless 0, fixes the number
+// of neighbours. Errors wrap cpar.ErrInput or ctx's error.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
@@ -170,7 +170,8 @@ type indexedSamples struct {
 func (c *Calibrated) number(samples []Sample) *indexedSamples {
 	n := &indexedSamples{}
 	number := map[string]int{}
-	// Many neighbours share one slice of keywords, which is numbered only once.
+	// Many neighbours share one slice of keywords, so number each slice only
+	// once.
 	type key struct {
 		at  *string
 		len int
@@ -216,7 +217,8 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		n.alone = n.alone || s.Guess != nil && s.Guess.Alone
 		var more []wordVote
 		for _, k := range s.Guess.best() {
-			// A word that only this photo has would be unknown without it.
+			// A word that only this photo has would be unknown without the
+			// photo.
 			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
 				more = append(more, wordVote{set([]string{k.Word})[0], k.Weight})
 			}
@@ -233,7 +235,7 @@ type wordVote struct {
 }
 
 // vote returns the votes for every sample's words by its k nearest neighbours.
-// Words are in order of first occurrence. Parameter own is the guess's share.
+// Words are in order of first occurrence. `own` is the guess's share.
 func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	out := make([][]wordVote, len(n.dis))
 	place := make([]int, len(n.share))
@@ -268,8 +270,9 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	return out
 }
 
-// measure annotates every sample with its keep best words and skips empty
-// folds. loud[f][w] is λ (the loudness, see Calibrated) of word w for fold f.
+// measure annotates every sample with its `keep` best words and skips empty
+// folds. Value loud[f][w] is λ (the loudness, see Calibrated) of word w for
+// fold f.
 func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
@@ -307,8 +310,8 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns at most keep words, those with the largest product of vote
-// and due, largest first.
+// topWords returns the words with the largest products of `vote` and `due`,
+// largest first, and at most `keep` of them.
 func topWords(list []wordVote, due []float64, keep int) []wordVote {
 	top := make([]wordVote, 0, min(keep, len(list))+1)
 	for _, v := range list {

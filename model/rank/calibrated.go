@@ -12,7 +12,7 @@ import (
 // Calibrated is a ranker with a few parameters chosen on a collection.
 // Neighbours vote with weights that fall with distance, as in Guillaumin,
 // Mensink, Verbeek, Schmid, "TagProp", ICCV 2009. A keyword's vote is compared
-// with its frequency, which serves the purpose of the balanced neighbours of
+// with its frequency. This serves the purpose of the balanced neighbours of
 // Verma, Jawahar, "Image annotation using metric learning in semantic
 // neighbourhoods" (2PKNN), ECCV 2012. A logistic curve turns the vote into a
 // probability. For the k nearest neighbours I at distances Dis_I, and keyword
@@ -69,9 +69,9 @@ func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
 func (c *Calibrated) Neighbours() int { return c.neighbours }
 
-// Rank ranks the words of the Neighbours() nearest photos in near by Score, or
-// by Weight if rare is set. It returns the first n words, or all if there are
-// fewer. It treats ties and non-finite distances like function Keywords.
+// Rank ranks the words of the Neighbours() nearest photos in `near` by Score,
+// or by Weight if `rare` is set. It returns the first n words, or all if there
+// are fewer. It treats ties and non-finite distances like function Keywords.
 func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	sorted := nearest(near, c.neighbours)
 	words := tally(sorted, votes(distances(sorted), c.decay))
@@ -80,7 +80,7 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	}
 	for i := range words {
 		v := words[i].Weight
-		if g, ok := guess.of(words[i].Word); ok {
+		if g, ok := guess.estimate(words[i].Word); ok {
 			v = blended(v, g, c.guessShare)
 		}
 		words[i].Probability = applyIsotonic(sigmoid(dot(c.curve, terms(v, c.share(words[i].Word)))), c.isotonic)
@@ -96,8 +96,8 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	return words[:max(0, min(n, len(words)))]
 }
 
-// withCandidates appends the keywords in slice more that are not in slice
-// words, with a vote of 0.
+// withCandidates appends the keywords in `more` that are not in `words`, with a
+// vote of 0.
 func withCandidates(words, more []Keyword) []Keyword {
 	n := len(words)
 	for _, k := range more {
@@ -169,7 +169,8 @@ func dot(a, b [curveTerms]float64) float64 {
 }
 
 func sigmoid(x float64) float64 {
-	// Beyond ±36 float64 rounds to 0 or 1, which a probability must never be.
+	// For x beyond ±36, float64 rounds the result to 0 or 1, which a
+	// probability must never be.
 	return 1 / (1 + math.Exp(-min(max(x, -36), 36)))
 }
 
@@ -211,9 +212,9 @@ func Reliability(probability []float64, right []bool, bins int) ([]Bin, float64,
 	return out, off / float64(max(1, len(probability))), nil
 }
 
-// WithCounts returns a copy of c for a changed collection. Parameter photos is
-// its size, and map counts has the number of photos of each word. The loudness
-// of a new word follows the trend.
+// WithCounts returns a copy of c for a changed collection. `photos` is its
+// size, and `counts` has the number of photos of each word. The loudness of a
+// new word is the value of the trend.
 func (c *Calibrated) WithCounts(counts map[string]int, photos int) *Calibrated {
 	out := *c
 	out.photos, out.words = max(1, photos), map[string]wordStats{}

@@ -32,7 +32,7 @@ var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}
 
 // chooseRareBonus chooses Bonus, the factor of Weight in Score (see
 // Calibrated). It tries rareBonusChoices divided by the mean weight of the
-// first keep words. Slice p holds the probability of each vote.
+// first `keep` words. `p` holds the probability of each vote.
 func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []float64, keep int) {
 	loud := n.loudnessOutOfFold(votes)
 	weights := make([][]wordVote, len(votes))

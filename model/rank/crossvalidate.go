@@ -30,10 +30,10 @@ type Validation struct {
 	folds []Quality
 }
 
-// CrossValidate annotates every sample with keep keywords. A calibrated ranker
-// is calibrated for each fold on the samples of the other folds. Slice
-// collection holds the keywords of all photos, spelt as in the samples. Errors
-// wrap cpar.ErrInput.
+// CrossValidate annotates every sample with `keep` keywords. A calibrated
+// ranker is calibrated for each fold on the samples of the other folds.
+// `collection` holds the keywords of all photos, spelt as in the samples.
+// Errors wrap cpar.ErrInput.
 func CrossValidate(ctx context.Context, samples []Sample, collection [][]string, kind Kind, keep int) (*Validation, error) {
 	folds := foldsOf(samples)
 	if len(folds) < 2 {
@@ -57,8 +57,8 @@ func CrossValidate(ctx context.Context, samples []Sample, collection [][]string,
 	return NewValidation(len(samples), keep, quality), nil
 }
 
-// NewValidation summarises the folds of a test. Parameter photos is the number
-// of test photos, each with keep keywords.
+// NewValidation summarises the folds of a test. `photos` is the number of test
+// photos, each with `keep` keywords.
 func NewValidation(photos, keep int, folds []Quality) *Validation {
 	v := &Validation{Photos: photos, Keywords: keep, folds: folds}
 	m := v.mean()
@@ -96,8 +96,8 @@ func foldsOf(samples []Sample) (folds [][]Sample) {
 	return folds
 }
 
-// trainingFolds returns the samples of all folds except fold out, renumbering
-// the folds.
+// trainingFolds returns the samples of all folds except fold `out`, and
+// renumbers the folds.
 func trainingFolds(folds [][]Sample, out int) (rest []Sample) {
 	fold := 0
 	for i, list := range folds {
@@ -131,8 +131,8 @@ func WithinNoise(a, b *Validation, same bool) bool {
 }
 
 // StandardError estimates the standard error of the difference of two merits
-// from the variation between folds. Parameter same means that both used the
-// same photos in the same folds, so only the differences per fold count.
+// from the variation between folds. `same` means that both used the same photos
+// in the same folds, so only the differences per fold count.
 func StandardError(a, b *Validation, same bool) float64 {
 	x, y := merits(a), merits(b)
 	if same {

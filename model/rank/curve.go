@@ -10,7 +10,7 @@ import (
 // A small collection leaves most of the plane of votes and shares without
 // samples. There the curve's six terms may give any value: after 80 photos, a
 // word with a thousandth of the votes got probability 0.82. A prior constrains
-// the terms. It adds artificial predictions all over the plane, which are right
+// the terms. It adds artificial predictions all over the plane. They are right
 // as often as a simpler curve says. For guesses that need no neighbours
 // (Guess.Alone), the simpler curve is aloneCurve.
 
@@ -31,7 +31,7 @@ var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 
 
 const priorShares = 8
 
-// With few photos, the curve should above all fit the bestVoted words with a
+// With few photos, the curve should above all fit the `bestVoted` words with a
 // photo's largest votes. The other words, which are never shown, have the
 // weight restWeight.
 const bestVoted, restWeight = 8, 0.1
@@ -109,8 +109,8 @@ func leastOfBest(list []wordVote) float64 {
 }
 
 // shareOfOthers returns a word's share of the photos other than the sample.
-// Parameter own is 1 if the sample has the word, otherwise 0. If the sample
-// counted, words of a single photo would always seem wrong.
+// `own` is 1 if the sample has the word, otherwise 0. If the sample counted,
+// words of a single photo would always seem wrong.
 func (c *Calibrated) shareOfOthers(share, own float64) float64 {
 	n := float64(c.photos)
 	return max(1, share*n-own) / max(1, n-1)
@@ -168,11 +168,11 @@ func (r *predictions) trust() float64 {
 	return at
 }
 
-// In the collections to which aloneCurve was fitted, a random keyword of a
-// photo occurs on a share of usualShare of the other photos. If the share
-// differs, shiftForCommon lowers the curve by commonSlope times the logarithm
-// of the ratio to usualShare. The logarithm is limited to ±commonByChance/√n
-// for n photos, about two standard deviations of chance. The factor
+// In the collections to which aloneCurve was fitted, usualShare is the share of
+// the other photos that have a random keyword of a photo. If the share differs,
+// shiftForCommon lowers the curve by commonSlope times the logarithm of the
+// ratio to usualShare. The logarithm is limited to ±commonByChance/√n for n
+// photos, about two standard deviations of chance. The factor
 // commonPhotos/(n+commonPhotos) makes the shift fade as n grows.
 const usualShare, commonSlope, commonPhotos, commonByChance = 0.062, 0.6, 50, 2.5
 

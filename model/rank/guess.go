@@ -16,8 +16,8 @@ type Guess struct {
 	Alone bool
 }
 
-// of returns the estimate for a word, 0 … 1, or false if there is none.
-func (g *Guess) of(word string) (share float64, ok bool) {
+// estimate returns the estimate for a word, 0 … 1, or false if there is none.
+func (g *Guess) estimate(word string) (share float64, ok bool) {
 	if g == nil {
 		return 0, false
 	}
@@ -39,7 +39,7 @@ func (g *Guess) best() []Keyword {
 	}
 	var out []Keyword
 	for w := range g.Words {
-		if share, ok := g.of(w); ok && share > 0 {
+		if share, ok := g.estimate(w); ok && share > 0 {
 			out = append(out, Keyword{Word: w, Weight: share})
 		}
 	}
@@ -49,7 +49,7 @@ func (g *Guess) best() []Keyword {
 	return out[:min(guessed, len(out))]
 }
 
-// blended returns the vote of a word. Parameter own is the guess's share.
+// blended returns the vote of a word. `own` is the guess's share.
 func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess }
 
 const noGuess = -1
@@ -62,7 +62,7 @@ func (n *indexedSamples) guesses(g *Guess, words [][]int) []float32 {
 	}
 	var out []float32
 	for _, w := range firstOccurrences(words) {
-		share, ok := g.of(n.names[w])
+		share, ok := g.estimate(n.names[w])
 		if !ok {
 			share = noGuess
 		}

@@ -74,7 +74,7 @@ func TestGuessIsBlended(t *testing.T) {
 			t.Errorf("without a guess %s weighs %g, want %g", k.Word, k.Weight, w)
 		}
 	}
-	if _, ok := guess.of("lost"); ok {
+	if _, ok := guess.estimate("lost"); ok {
 		t.Error("a guess beyond the end")
 	}
 }

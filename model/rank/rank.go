@@ -46,9 +46,9 @@ type Keyword struct {
 	Probability float64 `json:"probability,omitempty"`
 }
 
-// Keywords ranks the words of near by weight and returns the first n, or all if
-// there are fewer. Words of equal weight are in order of first occurrence,
-// nearest neighbour first. Slice near may be in any order and is not changed.
+// Keywords ranks the words in `near` by weight and returns the first n, or all
+// if there are fewer. Words of equal weight are in order of first occurrence,
+// nearest neighbour first. `near` may be in any order and is not changed.
 // Neighbours with a NaN or infinite distance are ignored, because they would
 // make every weight meaningless.
 func Keywords(near []Neighbour, n int) []Keyword {
@@ -58,7 +58,7 @@ func Keywords(near []Neighbour, n int) []Keyword {
 	return words[:max(0, min(n, len(words)))]
 }
 
-// nearest returns the k nearest neighbours in near, in order, without
+// nearest returns the k nearest neighbours in `near`, nearest first, ignoring
 // non-finite distances. Photos at equal distances keep their order.
 func nearest(near []Neighbour, k int) []Neighbour {
 	sorted := slices.DeleteFunc(slices.Clone(near), func(i Neighbour) bool {

@@ -38,9 +38,8 @@ type Ranker interface {
 	Kind() Kind
 	// Neighbours returns the number of nearest photos that the ranker uses.
 	Neighbours() int
-	// Rank returns the n best words of near, or all if there are fewer.
-	// Parameter guess may be nil, and flag rare prefers rare words. A ranker
-	// may ignore both.
+	// Rank returns the n best words of near, or all if there are fewer. `guess`
+	// may be nil, and `rare` prefers rare words. A ranker may ignore both.
 	Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword
 }
 

@@ -35,8 +35,8 @@ func levelOf(k int) float64 { return float64(k+1) / levels }
 const (
 	// fewWords is the smallest number of words from which a level is judged.
 	fewWords = 8
-	// In Threshold's mean, the constant careful has the weight of
-	// doubtfulPhotos photos, beside the photos that were measured.
+	// In Threshold's mean, the constant `careful` weighs as much as
+	// doubtfulPhotos measured photos.
 	doubtfulPhotos = 50
 	careful        = 0.5
 	// strictest is the measured threshold if no level qualifies.

@@ -73,7 +73,7 @@ type Vector struct {
 }
 
 // Embedded returns the vector of a profile with squared L2 distance: x
-// zero-padded to dim dimensions. It returns an error that wraps cpar.ErrInput
+// zero-padded to `dim` dimensions. It returns an error that wraps cpar.ErrInput
 // if x has too many dimensions, a length above 1, or non-finite values.
 func Embedded(x []float32, dim int) (*Vector, error) {
 	if len(x) > dim {

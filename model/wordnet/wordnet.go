@@ -103,7 +103,7 @@ func cumulative(classes []float32) []float64 {
 }
 
 // Probability returns the sum of the probabilities of the classes that are
-// instances of word, or 0 if there are none.
+// instances of `word`, or 0 if there are none.
 func Probability(word string, classes []float32) float32 {
 	t := parsed()
 	var in [Classes]bool

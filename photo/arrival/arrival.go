@@ -3,9 +3,9 @@
 //
 //	events of the system, or a timer ─▶ photo.List, stat ─▶ unchanged for a while ─▶ photos
 //
-// An event only triggers a scan of the folders, so that a lost event delays a
-// photo and never loses it. Network drives send no events about changes by
-// other machines, so a timer triggers scans of them.
+// An event only triggers a scan of the folders, so a lost event delays a photo
+// but never loses it. Network drives send no events about changes by other
+// machines, so a timer triggers scans of them.
 package arrival
 
 import (
@@ -91,7 +91,7 @@ func (w *Watcher) Close() {
 }
 
 // Next waits until photos have settled and returns them. It returns a photo
-// again only after its files have changed. Result more reports that other
+// again only after its files have changed. Result `more` reports that other
 // photos have not settled yet.
 func (w *Watcher) Next(ctx context.Context) (settled []photo.Photo, more bool, err error) {
 	for {
@@ -144,7 +144,7 @@ func (w *Watcher) list(ctx context.Context) (*photo.Listing, error) {
 }
 
 // look returns the photos that have settled, compared with their last known
-// states. Result next is the time until another photo may settle, or 0.
+// states. Result `next` is the time until another photo may settle, or 0.
 func (w *Watcher) look(list []photo.Photo, now time.Time) (settled []photo.Photo, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

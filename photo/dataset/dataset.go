@@ -198,7 +198,7 @@ func (r *reading) resolveRows() {
 }
 
 // resolve finds the file of a row. It tries both Unicode normal forms, because
-// manifest and disk may differ if a Mac stored either.
+// a Mac may have written the manifest or the files.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {

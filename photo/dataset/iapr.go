@@ -84,7 +84,7 @@ func (c *reading) readIAPR() error {
 }
 
 // readDescription returns the keywords of an annotation. The annotation must
-// not name another photo than stem, the name that the annotation's path
+// not name another photo than `stem`, the name that the annotation's path
 // implies.
 func readDescription(b []byte, stem string) ([]string, error) {
 	var doc struct {

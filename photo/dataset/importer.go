@@ -68,8 +68,8 @@ var importers = []importer{
 	{Embedded, func(*os.Root) string { return "." }, (*reading).readTree},
 }
 
-// firstOf returns an importer's function find. It returns the first place for
-// which function holds returns true, or "".
+// firstOf returns an importer's function `find`. That function returns the
+// first of `places` for which `holds` returns true, or "".
 func firstOf(holds func(root *os.Root, place string) bool, places ...string) func(*os.Root) string {
 	return func(root *os.Root) string {
 		for _, place := range places {
@@ -167,8 +167,8 @@ func withoutEnding(name string) string {
 	return name
 }
 
-// annotate adds a photo with the usable keywords in slice raw, and reports
-// whether there are any.
+// annotate adds a photo with the usable keywords in `raw`, and reports whether
+// there are any.
 func (r *reading) annotate(name, where string, raw []string) bool {
 	keywords, warnings := cleanKeywords(raw, name, where+": ")
 	r.Warnings = append(r.Warnings, warnings...)
@@ -180,8 +180,8 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 	return true
 }
 
-// annotateBy does the same for labels, which map words translates to keywords.
-// Parameter nameless is the warning about a label without a translation.
+// annotateBy does the same for labels, which `words` maps to keywords.
+// `nameless` is the warning about a label without a translation.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {

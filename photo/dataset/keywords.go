@@ -26,8 +26,7 @@ const (
 
 // cleanKeywords normalises keywords and warns about each that it drops. Of
 // spellings that differ only in case, it keeps the first, which mergeSpellings
-// may replace. Details of warnings begin with parameter where, such as "line 7:
-// ".
+// may replace. Details of warnings begin with `where`, such as "line 7: ".
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0

@@ -259,8 +259,8 @@ func newPathIndex(names map[string]string) *pathIndex {
 }
 
 // find returns the photo whose path has the longest suffix of whole elements in
-// common with path named, ignoring extensions. It returns "" if no photo
-// matches. Result several reports an ambiguous match.
+// common with path `named`, ignoring extensions. It returns "" if no photo
+// matches. Result `several` reports an ambiguous match.
 func (p *pathIndex) find(named string) (name string, several bool) {
 	named = withoutEnding(strings.ReplaceAll(named, `\`, "/"))
 	elements := strings.Split(path.Clean("/" + named)[1:], "/")

@@ -53,8 +53,8 @@ func (r *reading) readManifestFrom(in io.Reader) error {
 	})
 }
 
-// readTable reads a CSV file with the columns path and column. For every row it
-// calls function each with the name inside dir and the value, or with a
+// readTable reads a CSV file with the columns "path" and `column`. For every
+// row it calls `each` with the name inside `dir` and the value, or with a
 // warning. It returns an error if the file is not such a table.
 func readTable(r io.Reader, file, column, dir string, each func(line int, name, value string, bad *Warning)) error {
 	br := bufio.NewReaderSize(r, 1<<16)
@@ -93,8 +93,8 @@ func readTable(r io.Reader, file, column, dir string, each func(line int, name, 
 	return err
 }
 
-// eachRecord calls function each for every row of a CSV file. A malformed row
-// does not affect others. A record is valid until function each returns.
+// eachRecord calls function `each` for every row of a CSV file. A malformed row
+// does not affect others. A record is valid until `each` returns.
 func eachRecord(r io.Reader, file string, each func(line int, record []string, damage *csv.ParseError) error) error {
 	cr := csv.NewReader(r)
 	cr.FieldsPerRecord = -1 // counted by the caller

@@ -185,9 +185,9 @@ func (o *openImages) finish() {
 	}
 }
 
-// eachRow calls function each for every row of a table with at least the given
-// number of fields. To keep a field, clone it, because it retains its whole
-// row.
+// eachRow calls `each` for every row of a table with at least the given number
+// of fields. To keep a field, clone it, because a field keeps its whole row in
+// memory.
 func (o *openImages) eachRow(file string, fields int, each func(line int, fields []string)) error {
 	f, err := openRegular(o.root, file)
 	if err != nil {

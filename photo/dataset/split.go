@@ -73,9 +73,9 @@ func (c *Collection) setSplit(split map[string]string, from string) {
 	}
 }
 
-// Split divides the photos by split.csv or into the published halves. Result ok
-// is false if the collection has neither. Photos missing from split.csv are in
-// neither half. Errors wrap cpar.ErrInput.
+// Split divides the photos by split.csv or into the published halves. Result
+// `ok` is false if the collection has neither. Photos missing from split.csv
+// are in neither half. Errors wrap cpar.ErrInput.
 func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	if c.splitErr != nil {
 		return nil, nil, false, c.splitErr
@@ -101,7 +101,7 @@ func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 // HeldOut puts about one in `every` photos into test. It decides by a hash of
 // the photo's name relative to the opened folder, so that adding photos never
 // moves others between the halves. With two or more photos, each half gets at
-// least one. If `every` is below 2, test is empty.
+// least one. If `every` is below 2, `test` is empty.
 //
 // The paper requested 50 photos of IAPR TC-12, each with two or more related
 // images, but does not list them. cpar-eval requests one tenth of the photos,

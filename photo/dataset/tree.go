@@ -141,8 +141,8 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	return t
 }
 
-// walk calls function each for the regular files below folder top in lexical
-// order, except hidden files. It fails if top cannot be listed.
+// walk calls `each` for the regular files below folder `top` in lexical order,
+// except hidden files. It fails if `top` cannot be listed.
 func (c *reading) walk(top string, each func(name string, d fs.DirEntry)) error {
 	return fs.WalkDir(c.root.FS(), top, func(name string, d fs.DirEntry, err error) error {
 		if c.ctx.Err() != nil {

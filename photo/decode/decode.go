@@ -52,8 +52,8 @@ func Decode(data []byte) (*Image, error) {
 	return decodeImage(data, 0)
 }
 
-// decodeImage decodes an image that is not RAW. It applies orientation turn, or
-// the orientation in the image's metadata if turn is 0.
+// decodeImage decodes an image that is not RAW. It applies orientation `turn`,
+// or the orientation in the image's metadata if `turn` is 0.
 func decodeImage(data []byte, turn orientation) (*Image, error) {
 	c, claim, err := inspect(data)
 	if err != nil {
@@ -114,8 +114,8 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 type codec struct {
 	name   string
 	config func(data []byte) (image.Config, error)
-	// decode calls function use with the image. The pixels of a HEIC are in the
-	// sandbox's memory and valid only until use returns.
+	// decode calls function `use` with the image. The pixels of a HEIC are in
+	// the sandbox's memory and valid only until use returns.
 	decode func(data []byte, use func(image.Image) error) error
 	bytes  func(claim image.Config, data []byte) int64
 }

@@ -27,7 +27,7 @@ var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
 // The minimum sides of a reduced image, in pixels, are three times the
 // resolution of features. Colour features use 256 pixels on the longer side,
-// grey features 128 on both.
+// and grey features use 128 on both sides.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128

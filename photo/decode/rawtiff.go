@@ -81,8 +81,8 @@ func (t tiffBlock) directories(yield func(tiffDirectory) bool) {
 	}
 }
 
-// nikonPreview returns the preview directory of Nikon's maker note, which is a
-// header of ten bytes and a TIFF block.
+// nikonPreview returns the preview directory of Nikon's maker note. The note is
+// a header of ten bytes and a TIFF block.
 func nikonPreview(d tiffDirectory) (preview tiffDirectory, ok bool) {
 	_, _, note := d.entry(tagMakerNote)
 	if len(note) < 10 || !bytes.HasPrefix(note, []byte("Nikon\x00\x02")) {

@@ -48,7 +48,7 @@ func (t tiffBlock) directory(at uint32) (d tiffDirectory) {
 }
 
 // entry returns the type, the count and the bytes of a tag's values. Result
-// values is empty if the reference points outside the block.
+// `values` is empty if the reference points outside the block.
 func (d tiffDirectory) entry(tag uint16) (kind uint16, count uint32, values []byte) {
 	for e := d.entries; len(e) >= 12; e = e[12:] {
 		if d.t.order.Uint16(e) != tag {
@@ -98,7 +98,7 @@ func (d tiffDirectory) number(tag uint16) (uint32, bool) {
 	return 0, false
 }
 
-// within returns length bytes at an offset, or nil if the block is too short.
+// within returns `length` bytes at an offset, or nil if the block is too short.
 func (t tiffBlock) within(at, length uint32) []byte {
 	if end := uint64(at) + uint64(length); end <= uint64(len(t.data)) && length != math.MaxUint32 {
 		return t.data[at:end]

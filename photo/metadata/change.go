@@ -22,7 +22,8 @@ func (t *target) read() source {
 }
 
 // copies holds people's keywords in the notation of each list. Programs read
-// only the first list that they find, so a new list repeats the others.
+// only the first list that they find, so a new list repeats the words of the
+// others.
 type copies struct{ flat, paths, tags []string }
 
 func (s *source) copies() copies {
@@ -63,7 +64,8 @@ func tagPath(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// add appends value to list pr. To a new list, it first appends the copies.
+// add appends `value` to list pr. If the list is new, it first appends
+// `copies`.
 func (t *target) add(pr property, copies []string, value string) {
 	if !t.xmp.has(pr) {
 		for _, v := range t.xmp.append(pr, copies...) {
@@ -119,7 +121,7 @@ func sameWord(word string) func(string) bool {
 	return func(v string) bool { return Fold(v) == f }
 }
 
-// atRoot returns a predicate for paths below auto if machine is set, and
+// atRoot returns a predicate for paths below root "auto" if `machine` is set,
 // otherwise for paths at the top level.
 func atRoot(sep string, machine bool, match func(string) bool) func(string) bool {
 	return func(v string) bool {
@@ -152,8 +154,8 @@ var hierarchies = []struct {
 	{property{nsMediaPro, "mediapro", "CatalogSets", "Bag"}, "|"},
 }
 
-// change applies c to the target and returns the added words. Parameter all
-// holds the keywords of the photo and its sidecars.
+// change applies c to the target and returns the added words. `all` holds the
+// keywords of the photo and its sidecars.
 func (t *target) change(all source, c Change) (added []string) {
 	w := all.keywords()
 	own := t.read()

@@ -224,7 +224,7 @@ func (h *header) rewrite(t *target) ([]segment, error) {
 }
 
 // placeIPTC writes the IPTC block into its old resource, or after the other
-// resources, or into a new segment after the segment with index behind.
+// resources, or into a new segment after the segment with index `behind`.
 func (h *header) placeIPTC(iptc []byte, behind int, segments []segment, gone []bool, more map[int][]segment) {
 	if len(h.resourceSegments) == 0 {
 		for _, payload := range split(newResource(resourceIPTC, iptc).raw) {

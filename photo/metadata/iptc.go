@@ -216,7 +216,7 @@ func newResource(id uint16, data []byte) resource {
 	return resource{id, raw, data}
 }
 
-// parseResources splits resources. Result tail is the padding after the last
+// parseResources splits resources. Result `tail` is the padding after the last
 // resource. On error, parseResources returns the resources before the damage
 // and the data of a truncated resource.
 func parseResources(b []byte) (found []resource, tail []byte, err error) {

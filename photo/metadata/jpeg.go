@@ -47,9 +47,9 @@ func (s segment) bytes() []byte {
 	return append(out, s.payload...)
 }
 
-// readSegments reads the segments before the first scan and keeps payloads for
-// whose marker want returns true. On error, it returns the segments before the
-// damage.
+// readSegments reads the segments before the first scan and keeps the payloads
+// of markers for which `want` returns true. On error, it returns the segments
+// before the damage.
 func readSegments(r io.Reader, want func(marker byte) bool) (found []segment, err error) {
 	br := bufio.NewReaderSize(r, 32<<10)
 	var start [2]byte
@@ -131,7 +131,7 @@ func (b *blocks) readJPEG(r io.Reader) {
 	}
 }
 
-// extendedXMP joins the chunks of the extension that packet main names. Each
+// extendedXMP joins the chunks of the extension that packet `main` names. Each
 // chunk holds the digest and length of the whole extension and its own offset.
 func extendedXMP(segments []segment, main *packet) ([]byte, error) {
 	named := main.list(property{ns: nsNote, name: "HasExtendedXMP"})

@@ -61,8 +61,8 @@ func (p path) below(roots map[string]bool) bool {
 	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
 }
 
-// names reports whether p is the name of a person below a face root.
-func (p path) names() bool { return p.below(faceRoots) && !personNouns[Fold(p.leaf())] }
+// isPersonName reports whether p names a person below a face root.
+func (p path) isPersonName() bool { return p.below(faceRoots) && !personNouns[Fold(p.leaf())] }
 
 // placed reports whether a person chose the position of the word. darktable
 // creates a top-level path for each flat keyword, so a top-level path does not
@@ -165,7 +165,7 @@ func (s *source) keywords() Keywords {
 			for _, part := range p.parts {
 				inner.add(part)
 			}
-		case p.names():
+		case p.isPersonName():
 			people.add(p.leaf())
 			outer.add(p.parts[0])
 		default:

@@ -18,8 +18,9 @@
 // Flat lists have no roots, so namespace urn:cpar:xmp:1.0/ lists these keywords
 // too. Marked words do not enter training data unless a person accepts them.
 //
-// Package metadata decodes no image. It never writes to a damaged block, and
-// reads the others. The file size bounds its memory, and 32 MiB an XMP packet.
+// Package metadata decodes no image. It never writes to a damaged block, but
+// reads the other blocks. The file size bounds the memory used, and 32 MiB
+// bounds the size of an XMP packet.
 //
 // Formats: XMP parts 1 and 3 (ISO 16684-1), IPTC-NAA IIM 4.2, Metadata Working
 // Group, Guidelines for handling image metadata 2.0, and docs/FORMAT.md,

@@ -16,9 +16,9 @@ import (
 // last changed segment, before and after the change.
 //
 // EXIF offsets are relative to their segment, and offsets of Google and Samsung
-// to the end of the file, so both stay valid. difference corrects offsets of
-// the Multi-Picture Format (CIPA DC-007). It rejects files with other data
-// after the image, because a maker note could refer to it.
+// are relative to the end of the file. Both stay valid. difference corrects
+// offsets of the Multi-Picture Format (CIPA DC-007). It rejects files with
+// other data after the image, because a maker note could refer to it.
 func (h *header) difference(after []segment, file io.ReaderAt, size int64) (before, now []byte, err error) {
 	length := func(segments []segment) (n int) {
 		for _, s := range segments {

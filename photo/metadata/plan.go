@@ -68,7 +68,7 @@ func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
 }
 
 // Retract computes the edit that removes the words of a run from a sidecar or
-// JPEG file, except those that a person accepted or put into a hierarchy. It
+// JPEG file, except words that a person accepted or put into a hierarchy. It
 // returns nil if no word is left to remove.
 func Retract(path, run string, words []string) (*Edit, error) {
 	change := func(t *target) []string { t.retract(run, words); return nil }

@@ -102,7 +102,7 @@ func ReadFile(path string) (Keywords, []Problem, error) {
 	return s.keywords(), problems, nil
 }
 
-// Read reads the keywords inside an in-memory photo. name supplies the
+// Read reads the keywords inside an in-memory photo. `name` supplies the
 // extension and appears in messages.
 func Read(name string, data []byte) (Keywords, []Problem) {
 	s, problems := readBlocks(bytes.NewReader(data), int64(len(data)), name)
@@ -219,8 +219,8 @@ func (b *blocks) readWebP(r io.ReaderAt, size int64) {
 
 const signatureRAF = "FUJIFILMCCD-RAW "
 
-// readRAF reads the JPEG preview of a Fujifilm RAW file, which holds the
-// metadata. Its offset and length are at byte 84.
+// readRAF reads the JPEG preview, which holds the metadata of a Fujifilm RAW
+// file. Its offset and length are at byte 84.
 func (b *blocks) readRAF(r io.ReaderAt, size int64) {
 	place, err := readRange(r, size, 84, 8)
 	if err != nil {

@@ -27,8 +27,7 @@ var tiffTags = map[uint16]func(b *blocks, value []byte){
 
 const maxEntries = 4096
 
-// readXPKeywords reads the keywords of Windows Explorer, which are
-// zero-terminated.
+// readXPKeywords reads the zero-terminated keywords of Windows Explorer.
 func (b *blocks) readXPKeywords(value []byte) {
 	// The decoder replaces invalid UTF-16.
 	text, _ := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder().String(string(value))
@@ -100,8 +99,7 @@ func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// tiffValue reads the value of an entry, which is inline if it fits into four
-// bytes.
+// tiffValue reads the value of an entry. Values of up to four bytes are inline.
 func (b *blocks) tiffValue(r io.ReaderAt, size int64, order binary.ByteOrder, entry []byte) ([]byte, error) {
 	kind := order.Uint16(entry[2:])
 	if int(kind) >= len(typeSizes) || typeSizes[kind] == 0 {

@@ -97,8 +97,8 @@ func quantise(model []byte) (out []byte, err error) {
 }
 
 // quantiseGraph replaces weights by quantised tensors and dequantising nodes.
-// These nodes come first, because ONNX requires nodes to follow those that
-// compute their inputs.
+// These nodes come first, because ONNX requires each node to come after the
+// nodes that compute its inputs.
 func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	var nodes, rest []byte
 	for number, whole := range fields(graph) {

@@ -42,8 +42,8 @@ func (k kernels) axpy() {
 	k.End()
 }
 
-// four emits function step for four registers at a time, then for one at a
-// time. Parameter n is the number of registers. The loops advance the pointers.
+// four emits function `step` for four registers at a time, then for one at a
+// time. `n` is the number of registers. The loops advance the pointers.
 func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtual) {
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {

@@ -84,7 +84,7 @@ func (k kernels) turned(x, y reg.VecVirtual) reg.VecVirtual {
 }
 
 // pass emits the loops of a pass over blocks of radix·stride values, with
-// pointers to each input and output of a block. body computes the outputs.
+// pointers to each input and output of a block. `body` computes the outputs.
 func (k kernels) pass(radix int, body func(in []reg.VecVirtual, w []factor) []reg.VecVirtual) {
 	p := k.Params("x", "y", "twiddles", "done", "stride")
 	x, y, twiddles, n, stride := p[0], p[1], p[2], p[3], p[4]

@@ -69,7 +69,7 @@ func (k kernels) foursAVX2() {
 	k.End()
 }
 
-// fmaAVX2 unpacks the four packed words at m with permutation places and adds
+// fmaAVX2 unpacks the four packed words at m with permutation `places` and adds
 // their products with b₀, b₀+b₁ and b₁ to s.
 func (k kernels) fmaAVX2(s [3]reg.VecVirtual, m, places Mem, c reg.GPVirtual, b func(what int) Mem) {
 	word, low, product := k.YMM(), k.YMM(), k.YMM()

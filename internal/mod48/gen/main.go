@@ -48,7 +48,7 @@ const (
 )
 
 // constant broadcasts the constant at offset off into a register as wide as
-// like.
+// register `like`.
 func (k kernels) constant(c reg.GPVirtual, off int, like reg.VecVirtual) reg.VecVirtual {
 	out := k.like(like)
 	k.VPBROADCASTQ(at(c, off), out)

@@ -31,7 +31,7 @@ func (k kernels) cutIFMA() {
 }
 
 // fieldsIFMA reads eight fields at once. A byte shuffle moves each field to a
-// word of its own.
+// separate word.
 func (k kernels) fieldsIFMA() {
 	p := k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
 		"is Fields of blocks·16 numbers.", "c", "dst", "b", "blocks")
@@ -164,8 +164,8 @@ func (k kernels) productsIFMA() {
 	k.End()
 }
 
-// rowOf returns the address of row i of the four rows at p. Parameter row is
-// the length of one row in bytes, and rows is the length of three.
+// rowOf returns the address of row i of the four rows at p. `row` is the length
+// of one row in bytes, and `rows` is the length of three.
 func rowOf(p, row, rows reg.GPVirtual, i int) Mem {
 	return [4]Mem{
 		{Base: p}, {Base: p, Index: row, Scale: 1}, {Base: p, Index: row, Scale: 2}, {Base: p, Index: rows, Scale: 1},

@@ -22,7 +22,7 @@ func (k kernels) avx2() {
 	k.tile2()
 }
 
-// A wide holds sums of products in four lanes, of value lo + 2³²·hi.
+// A wide sum adds products in four lanes. Its value is lo + 2³²·hi.
 type wide struct{ lo, hi reg.VecVirtual }
 
 func (k kernels) wides(n int) []wide {
@@ -59,7 +59,7 @@ func (k kernels) load2(m Mem) reg.VecVirtual {
 }
 
 // product2 emits Σ a[i]·b[i] over n words into a general register. It advances
-// the pointers a, b and, unless nil, next.
+// the pointers a and b and, unless nil, `next`.
 func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off int), next reg.GPVirtual) reg.GPVirtual {
 	moving := []reg.GPVirtual{a, b}
 	if next != nil {

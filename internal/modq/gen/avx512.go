@@ -67,8 +67,8 @@ func (k kernels) foldY(y reg.VecVirtual) reg.Register {
 	return x
 }
 
-// product512 emits Σ a[i]·b[i] over n words. It advances the pointers a, b and,
-// unless nil, next, which is the address to prefetch.
+// product512 emits Σ a[i]·b[i] over n words. It advances the pointers a and b
+// and, unless nil, `next`, the address to prefetch.
 func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVirtual, mask reg.Register, ahead func(off int), next reg.GPVirtual) {
 	moving := []reg.GPVirtual{a, b}
 	if next != nil {
@@ -239,8 +239,8 @@ func (k kernels) sumFour512() {
 }
 
 // fourRows emits the inner products of four rows and x, advances the pointers
-// x, r and more, and stores the products at out. For each row it prefetches
-// memory at address ahead.
+// x, r and `more`, and stores the products at `out`. For each row it prefetches
+// memory at `ahead`.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
 	ahead func(q, off int) Mem, out func(q int) Mem, more ...reg.GPVirtual) {
 	moving := append(append([]reg.GPVirtual{x}, r...), more...)

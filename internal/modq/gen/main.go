@@ -28,8 +28,8 @@ func generate() (map[string][]byte, error) {
 
 type kernels struct{ kernelgen.Kernels }
 
-// gather emits the row loop of Gather. Function product emits the product of
-// one row. Its argument ahead is the next row, or, for the last row, the same
+// gather emits the row loop of Gather. Function `product` emits the product of
+// one row. Its argument `ahead` is the next row, or, for the last row, the same
 // row.
 func (k kernels) gather(product func(a, x, n, ahead reg.GPVirtual, dst operand.Mem)) {
 	p := k.Params("dst", "matrix", "index", "rows", "n")

@@ -22,9 +22,9 @@ func (c *counting) Err() error {
 	return nil
 }
 
-// Everywhere counts how often work checks its context, then interrupts it at
-// some checks, including the first and the last. The test fails if work checks
-// less often than least or does not return context.Canceled.
+// Everywhere counts how often `work` checks its context, then interrupts it at
+// some checks, including the first and the last. The test fails if `work`
+// checks fewer than `least` times or does not return context.Canceled.
 func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	t.Helper()
 	whole := &counting{Context: t.Context()}

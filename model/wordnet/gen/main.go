@@ -32,8 +32,8 @@ const (
 	senses = 3
 	// frequent is the minimum frequency of a later sense, relative to the first.
 	frequent = 0.15
-	// A word counts as an everyday word if it occurs at least everyday times in
-	// the corpus SemCor and has at most vague classes below it.
+	// A word counts as an everyday word if it occurs at least `everyday` times
+	// in the corpus SemCor and has at most `vague` classes below it.
 	everyday, vague = 4, 250
 )
 
@@ -124,8 +124,8 @@ func readNouns(dict string) (*nouns, error) {
 }
 
 // classesUnder maps each synset (a concept of WordNet) to the classes below it,
-// if these are at most broadest. ImageNet's classes are sorted by the offset of
-// their synset. If a label fits several synsets, this order decides.
+// if there are at most `broadest`. ImageNet's classes are sorted by the offset
+// of their synset. If a label fits several synsets, this order decides.
 func (n *nouns) classesUnder(labels []string) (map[int][]int, error) {
 	under := map[int][]int{}
 	last := 0
@@ -150,8 +150,8 @@ func (n *nouns) classesUnder(labels []string) (map[int][]int, error) {
 	return under, nil
 }
 
-// wordsOf returns, for each synset of under, the words that mean it. Everyday
-// words start with an asterisk.
+// wordsOf returns the words that mean each synset in `under`. An asterisk marks
+// everyday words.
 func wordsOf(dict string, under map[int][]int) (map[int][]string, error) {
 	counts, err := frequencies(dict)
 	if err != nil {

@@ -142,7 +142,7 @@ func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err e
 
 // writeScenes writes images 0 to n-1 as dir/images/0000.jpg and so on. It
 // writes manifest.csv last, because that file's presence marks a complete
-// folder. Several goroutines call function progress.
+// folder. Several goroutines call function `progress`.
 func writeScenes(ctx context.Context, dir string, n int, progress func(done int)) error {
 	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
 		return fmt.Errorf("writing scenes: %w: %w", cpar.ErrStorage, err)

@@ -48,7 +48,7 @@ func (s *session) loadPictures() {
 }
 
 // loadPicture reads an image file, turned upright and scaled down to at most
-// side pixels.
+// `side` pixels.
 func loadPicture(path string, side int) (picture, error) {
 	b, err := photo.ReadFile(path)
 	if err != nil {

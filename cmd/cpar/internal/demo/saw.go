@@ -27,7 +27,8 @@ type CloudView struct {
 	Log []string `json:"log"`
 	// Searched is the number of the owner's words and file names that were
 	// searched for in the server's folder, its log and all requests. Haystack
-	// is the size of these in bytes. Found lists the words that occur in them.
+	// is the total size of these places in bytes. Found lists the words that
+	// occur there.
 	Searched int      `json:"words_searched"`
 	Haystack int64    `json:"bytes_searched"`
 	Found    []string `json:"words_found"`
@@ -89,7 +90,7 @@ func (s *session) lookAtCloud() error {
 	return nil
 }
 
-// A needles searches for many words in a single scan.
+// A needles value searches for many words in a single scan.
 type needles struct {
 	count int
 	by    map[[shortest]byte][]string // words by their first bytes

@@ -15,7 +15,7 @@ type Limits struct {
 	Hours       Hours
 }
 
-// Why returns the reason to rest at time now, or "".
+// Why returns the reason to rest at the given time, or "".
 func (l Limits) Why(now time.Time) string {
 	if !l.Hours.Include(now) {
 		return "works only from " + l.Hours.String()
@@ -26,8 +26,8 @@ func (l Limits) Why(now time.Time) string {
 	return ""
 }
 
-// An Hours is a daily period in local time, in minutes since midnight. It spans
-// midnight if To is before From. Equal bounds mean the whole day.
+// An Hours value is a daily period in local time, in minutes since midnight. It
+// spans midnight if To is before From. Equal bounds mean the whole day.
 type Hours struct{ From, To int }
 
 // ParseHours parses a period such as 22-6 or 22:30-6:15.

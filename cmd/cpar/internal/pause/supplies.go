@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// discharging reports whether a computer runs on its battery. Parameter
-// supplies is Linux's folder /sys/class/power_supply. Batteries of peripherals,
-// such as a mouse, do not count. A computer without a battery is on mains
-// power.
+// discharging reports whether a computer runs on its battery. `supplies` is
+// Linux's folder /sys/class/power_supply. Batteries of peripherals, such as a
+// mouse, do not count. A computer without a battery is on mains power.
 func discharging(supplies fs.FS) bool {
 	all, _ := fs.ReadDir(supplies, ".")
 	read := func(name, attribute string) string {

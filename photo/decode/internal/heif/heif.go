@@ -70,7 +70,7 @@ var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 })
 
 // Decode decodes a photo with at most `memory` bytes for the sandbox and calls
-// function use with the image. The pixels are valid until that function
+// function `use` with the image. The pixels are valid until that function
 // returns. YCbCr values are as stored, so the caller must apply the range that
 // the file declares.
 func Decode(data []byte, memory int64, use func(image.Image) error) error {

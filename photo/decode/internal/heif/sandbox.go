@@ -75,7 +75,7 @@ func yCbCr(rect image.Rectangle, chroma uint32) (func([]byte) image.Image, int64
 	}, end, nil
 }
 
-// padded returns the length of a row in libheif's memory, which is at least 64
+// padded returns the length of a row in libheif's memory. A row has at least 64
 // pixels.
 func padded(pixels, bytes int64) int64 {
 	return (max((pixels+1)&^1, 64)*bytes + 15) &^ 15
