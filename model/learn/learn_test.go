@@ -355,6 +355,12 @@ func TestAgainMatchesStoredFolds(t *testing.T) {
 		if len(got) != 60 || !reflect.DeepEqual(got, want) {
 			t.Errorf("square %v: %d samples differ from those of stored folds", square, len(got))
 		}
+		grid.FinalFolds = 30
+		for i, s := range must(v.again(t.Context(), grid, Options{Ridge: 0.3, Dim: 2, Square: square})) {
+			if s.Fold != i/6 { // two photos in each of 30 folds, three folds in each of ten test sets
+				t.Fatalf("sample %d is measured in test set %d", i, s.Fold)
+			}
+		}
 	}
 }
 

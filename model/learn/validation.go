@@ -103,11 +103,17 @@ func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]s
 	return out, nil
 }
 
+// measuredFolds is the maximum number of test sets among the samples of again,
+// because a mean over keywords depends on the number of test photos, and a
+// tenth of the photos is usual.
+const measuredFolds = 10
+
 // again returns the samples of one trial on FinalFolds folds. It keeps one
 // fold's moments and solution at a time.
 func (v *validation) again(ctx context.Context, space Grid, o Options) (samples []rank.Sample, err error) {
 	final := &validation{f: v.f, words: v.words, parts: 1, whole: v.whole}
 	final.divide(space.FinalFolds, space.Base.Seed)
+	groups := min(space.FinalFolds, measuredFolds)
 	var failed error
 	for fold := range final.heldOut {
 		m, err := final.trainMoments(ctx, fold)
@@ -125,8 +131,12 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) (samples 
 		if o.Square {
 			s = s.scaleByCorrelation()
 		}
+		before := len(samples)
 		if samples, err = final.addSamples(ctx, samples, fold, m, s, o.Dim); err != nil {
 			return nil, err
+		}
+		for i := range samples[before:] {
+			samples[before+i].Fold = fold * groups / space.FinalFolds
 		}
 	}
 	if len(samples) == 0 {
@@ -151,9 +161,8 @@ func (v *validation) samples(ctx context.Context, solutions []solution, dim int)
 }
 
 // addSamples appends the photos of one fold, with their neighbours among the
-// training photos. Folds with a fifth of the photos are measured in two halves,
-// because a mean over keywords depends on the number of test photos, and a
-// tenth of the photos is usual.
+// training photos. Folds with a fifth of the photos are measured in two halves
+// (see measuredFolds).
 func (v *validation) addSamples(ctx context.Context, samples []rank.Sample, fold int, train *moments, s solution, dim int) ([]rank.Sample, error) {
 	w := s.directions
 	if w.Cols == 0 {
