@@ -10,9 +10,10 @@ import (
 
 // In the order ByRank, all trees vote before any record is scored. In one tree,
 // the distance of a record is the distance of its cell (the region of its
-// leaf). Each plane between the cell and the request adds its rank: the plane's
-// position among the planes of its dimension, counted from the request. The
-// search visits the records with the smallest sum of distances over all trees.
+// leaf). A cell's distance is the sum of the ranks of the planes between the
+// cell and the request. The rank of a plane is its position among the planes of
+// its dimension, counted from the request. The search visits the records with
+// the smallest sum of distances over all trees.
 //
 //	tree 0 ──┐ ranks of each
 //	tree 1 ──┤ cell within bound
@@ -21,20 +22,21 @@ import (
 //
 // One tree compares a record with only a dozen planes and is often wrong. Ten
 // trees compare it with over a hundred. At AP-10 (10 % of the records visited),
-// ten trees find a share of 0.79 of the true ten nearest if searched depth
-// first, 0.88 if each tree is searched by its own ranks, and 0.95 by the sum of
-// ranks. The method follows voting among random projection trees (Hyvönen et
-// al., "Fast nearest neighbor search through sparse random projections and
-// voting", 2016). Ranks are divided by the square root of the number of planes
-// in their dimension, because a dimension with many splits has a large
-// variance.
+// ten trees find a share of 0.79 of the ten nearest records if searched depth
+// first, 0.88 if each tree is searched by its own ranks, and 0.95 if searched
+// by the sum of ranks. The method follows voting among random projection trees
+// (Hyvönen et al., "Fast nearest neighbor search through sparse random
+// projections and voting", 2016). Ranks are divided by the square root of the
+// number of planes in their dimension, because a dimension with many splits has
+// a large variance.
 //
 // Scores do not influence the visits. Therefore a search by rank cannot prune,
 // and it reveals nothing beyond the request's ranks.
 
 const (
-	// rankUnit represents one rank in a field with one plane. Ranks are
-	// integers, so that their sums are equal on every machine.
+	// rankUnit represents one rank in a field (a dimension of the vectors) with
+	// one plane. Ranks are integers, so that their sums are equal on every
+	// machine.
 	rankUnit = 1 << 12
 	// farthest exceeds any cell's distance in a regular forest. Cells beyond it
 	// get no votes.
@@ -44,8 +46,8 @@ const (
 
 // A Field describes the planes of one dimension, seen from a request.
 type Field struct {
-	// First to Last−1 are the numbers of the planes, in ascending order of
-	// value.
+	// First to Last−1 are the numbers of the field's planes, in ascending order
+	// of value.
 	First, Last uint32
 	// Beyond is the number of planes with smaller values than the request's.
 	// The request lies beyond these planes, which are the first ones of the
@@ -53,8 +55,8 @@ type Field struct {
 	Beyond uint32
 }
 
-// Ranker is a Space that also knows the fields. A Ranker can compute them by
-// comparing the request with every plane.
+// Ranker is a Space that also knows the fields. A Ranker can compute the fields
+// by comparing the request with every plane.
 type Ranker interface {
 	Space
 
@@ -63,9 +65,9 @@ type Ranker interface {
 	Fields() []Field
 }
 
-// FieldsOf appends the fields of planes to dst, seen from a point. The planes
-// must be in the order of Build. It implements Ranker.Fields for a Space of
-// plain values.
+// FieldsOf appends the fields of `planes`, seen from `point`, to dst. The
+// planes must be in the order that Build returns. It implements Ranker.Fields
+// for a Space of plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	for first := 0; first < len(planes); {
 		dim := planes[first].Dim
@@ -80,8 +82,8 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 }
 
 // check refuses ballots of another forest, and record numbers that collide with
-// the leaf mark. It also refuses planes without a field, because their
-// distances would be left over from an earlier search.
+// the leaf mark. It also refuses planes without a field, because the search
+// would use their distances from an earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
 		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
@@ -154,8 +156,8 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 		}
 		e.pollAll(tree)
 		if near := ballotSize(visits, n); near < n {
-			// The bound of the first tree suits all trees, because they are
-			// similar.
+			// The bound of the first tree suits all trees, because the trees
+			// are similar.
 			bound = tighten(votes, near)
 		}
 	}
@@ -198,16 +200,17 @@ func (e *election) rank(planes int, fields []Field) {
 	}
 }
 
-// pollAll adds votes to every record: farthest minus the distance of the
-// record's cell. The record of an inner node has the distance of the node's
-// plane.
+// pollAll adds votes to every record, namely `farthest` minus the distance of
+// the record's cell. For an inner node's record, it uses the distance of the
+// node's plane.
 func (e *election) pollAll(tree []branch) {
 	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
 	ranks := e.ranks
 	ranks[0] = 0
 	for i, b := range tree { // parents come before their children
 		a := e.away[b.plane+1]
-		// The bound keeps sums over many far sides within an int32.
+		// Limiting distances to `farthest` keeps sums along a path within an
+		// int32.
 		left, right := min(ranks[i]+max(-a, 0), farthest), min(ranks[i]+max(a, 0), farthest)
 		e.votes[b.record+1] += int64(farthest - max(left, right))
 		for _, c := range [2]pendingBranch{{b.left, left}, {b.right, right}} {
@@ -220,7 +223,7 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is like pollAll, but only for cells within bound. It descends level by
+// poll is like pollAll, but only for cells within `bound`. It descends level by
 // level without unpredictable branches, and overlaps the memory reads of a
 // block of nodes.
 func (e *election) poll(tree []branch, bound int32) {
@@ -261,11 +264,11 @@ func (e *election) poll(tree []branch, bound int32) {
 
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
-// tighten returns the bound within which the first tree has the wanted number
-// of records. It changes the votes so that they are relative to that bound.
+// tighten returns the bound within which the first tree has `wanted` records.
+// It makes the votes relative to that bound.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
-	least = max(least, 1) // below 1 only if a hostile tree has records beyond farthest
+	least = max(least, 1) // it is below 1 only if a hostile tree has records beyond `farthest`
 	for r, v := range votes {
 		votes[r] = max(0, v-least+1)
 	}
@@ -295,9 +298,9 @@ func nth(values []int64, k int) (value int64, ties int) {
 	return high, k
 }
 
-// Ballots hold the trees of a forest in a form for searches by rank, which
-// takes half the memory. Make them once per forest. They are safe for
-// concurrent use.
+// Ballots hold the trees of a forest in a form that searches by rank use. It
+// takes half the memory of the Forest. Make Ballots once per forest. They are
+// safe for concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch
@@ -308,8 +311,9 @@ type Ballots struct {
 type branch struct {
 	record uint32 // the node's record, or None
 	plane  uint32 // the node's plane, or None
-	// left and right each describe a child: the index of a branch, or leaf |
-	// (record + 1) for a leaf, or leaf if there is no child.
+	// `left` and `right` each describe a child. The value is the index of a
+	// branch, or leaf | (record + 1) for a leaf, or `leaf` if there is no
+	// child.
 	left, right uint32
 }
 

@@ -17,7 +17,7 @@ type Space interface {
 	Left(plane uint32) bool
 
 	// Beyond reports whether every record on the far side of the plane (away
-	// from the request) has a score greater than worst. It may return false
+	// from the request) has a score greater than `worst`. It may return false
 	// when in doubt. Search calls it only if Options.Prune is set.
 	Beyond(plane uint32, worst int64) bool
 }
@@ -60,7 +60,7 @@ type Metric interface {
 type Options struct {
 	Visits int   // number of distinct records to visit over all trees (see function Visits)
 	L      int   // number of hits to return
-	Prune  bool  // skip far sides by Space.Beyond (or Metric.Reach in BestBin) once there are L hits, refused by ByRank
+	Prune  bool  // whether to skip far sides by Space.Beyond (in BestBin, by Metric.Reach) once there are L hits. ByRank refuses it
 	Order  Order // order of visits in a tree
 
 	// Trace, if set, is called for every visit in order, after the records of
@@ -68,14 +68,14 @@ type Options struct {
 	Trace func(Visit)
 
 	// Ballots are needed by ByRank and must be made from the same forest. If
-	// they are nil, Search makes them, which takes longer than the search
+	// Ballots is nil, Search makes them, and this takes longer than the search
 	// itself.
 	Ballots *Ballots
 
 	fields []Field // result of Ranker.Fields, for ByRank
 }
 
-// Visit is one step of a search, for Options.Trace.
+// Visit is the visit of one record, as passed to Options.Trace.
 type Visit struct {
 	Round int // from 0
 	Tree  int // first tree to reach the record, or 0 with ByRank
@@ -85,7 +85,7 @@ type Visit struct {
 type Stats struct {
 	Visited        int // distinct records scored
 	Rounds         int // batches scored
-	PlanesCompared int // calls of Space.Left, or with ByRank the number of ranked planes
+	PlanesCompared int // number of calls of Space.Left (with ByRank, of ranked planes)
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
@@ -105,9 +105,9 @@ func Visits(tenths, n, l int) (int, error) {
 	return min(max(l, int(share)), n), nil
 }
 
-// Search visits up to opt.Visits records. It returns the opt.L nearest of them
-// by (score, record), and the cost. The forest must come from Build or have
-// passed Validate. Errors wrap ErrInput.
+// Search visits up to opt.Visits records. It returns the opt.L nearest of these
+// records, in ascending order of (score, record), and the cost. The forest must
+// come from Build or have passed Validate. Errors wrap ErrInput.
 //
 // The trees advance in lock step. In every round, each tree moves to its next
 // record that no tree has visited, and Search scores these records as one

@@ -13,12 +13,12 @@ import (
 
 // Matching records to the photos of a public collection, with no known pairs.
 //
-// Record i has a row of k scores, for k requests for unknown photos. A photo
-// has a row of distances to R photos that the attacker picks. Both rows sample
-// the same geometry, provided that users request photos similar to those they
-// store. The two matrices therefore have nearly the same leading eigenvectors,
-// up to signs. Record i is matched with the photo whose coordinates in these
-// eigenvectors are nearest.
+// Record i has a row of k scores, one for each of k requests for unknown
+// photos. A photo has a row of distances to R photos that the attacker picks.
+// Both rows sample the same geometry, provided that users request photos
+// similar to those they store. The two matrices therefore have nearly the same
+// leading eigenvectors, up to signs. Record i is matched with the photo whose
+// coordinates in these eigenvectors are nearest.
 //
 // Every choice of signs for the first few eigenvectors is a start. From each
 // start, the attack alternates between finding the nearest photo of each record
@@ -108,8 +108,9 @@ func match(scores, distances [][]float64) ([]int, error) {
 }
 
 // bestStart maps the records' leading eigenvectors to the photos'. It improves
-// every start on a sample of the records, gives further rounds to the best
-// eighth, and returns the map that brings the sample nearest to photos.
+// every start on a sample of the records and gives further rounds to the best
+// eighth. It returns the map that brings the sample nearest to the rows of
+// `photos`.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)
@@ -157,8 +158,8 @@ func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err er
 	return nil
 }
 
-// fitMap rotates the first size coordinates of the records to bring them
-// nearest to their matched photos.
+// fitMap returns the rotation of the first `size` coordinates that brings the
+// records nearest to their matched photos.
 func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error) {
 	n, _ := records.Dims()
 	picked := mat.NewDense(n, size, nil)
@@ -179,8 +180,8 @@ func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error
 	return c, nil
 }
 
-// nearestRows returns the nearest row of photos for each row of records·c, and
-// the sum of the squared distances.
+// nearestRows returns, for each row of records·c, the number of the nearest row
+// of `photos`. It also returns the sum of the squared distances.
 func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	size, to := c.Dims()
 	n, _ := records.Dims()
