@@ -26,7 +26,8 @@ import (
 	"cpar/internal/bearer"
 )
 
-// An AttackRow holds measurements of a cloud that several connections attack.
+// An AttackRow holds measurements of a cloud under attack by several
+// connections.
 type AttackRow struct {
 	Attack      string
 	Connections int

@@ -38,7 +38,8 @@ type Axis struct {
 	Ticks []float64
 	// Names replace the numbers at Ticks.
 	Names []string
-	// The axis includes the range from From to To, unless the two are equal.
+	// The axis includes the range that begins at From and ends at To, unless
+	// the two are equal.
 	From, To float64
 }
 
@@ -49,8 +50,8 @@ type Series struct {
 	Points []Point
 }
 
-// A Point may have an interval in each direction. If both ends are 0, there is
-// none.
+// A Point may have an interval in each direction. An interval whose ends are
+// both 0 is omitted.
 type Point struct {
 	X, Y        float64
 	XLow, XHigh float64
@@ -80,7 +81,6 @@ const (
 	Olive // FLANN
 )
 
-// Each colour of the palette has one purpose.
 var (
 	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}, {0x85, 0x7a, 0x00, 255}}
 	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}

@@ -40,7 +40,7 @@ func (r *profileRun) rankers() []profileRanker {
 }
 
 // maxNeighbours returns the number of neighbours that a request asks for. A
-// ranker that uses fewer takes the nearest.
+// ranker that uses fewer neighbours takes the nearest.
 func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
@@ -77,7 +77,7 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 	out := make([][]rank.Keyword, len(r.truth))
 	for i, near := range r.near[scheme] {
 		var err error
-		if r.requests != nil { // requests is nil if there are no guesses
+		if r.requests != nil { // it is nil if no keywords were guessed
 			how.Guess = r.requests[i].Guess
 		}
 		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {

@@ -13,7 +13,8 @@ import (
 
 const sampleCount = 8
 
-// A SampleKeyword is Right if a person also gave it to the image.
+// A SampleKeyword is a keyword found for an image. Field Right is set if a
+// person also gave the keyword to the image.
 type SampleKeyword struct {
 	Keyword string `json:"word"`
 	Right   bool   `json:"right"`

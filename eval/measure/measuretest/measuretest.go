@@ -136,9 +136,9 @@ func RequestFor(t *testing.T, s *measure.Session, i int, p cpar.Params) *cpar.Re
 	return q
 }
 
-// Learnable returns a corpus with synthetic embeddings. Each photo has a
-// keyword that its features show and one that they do not, so that no quality
-// is 0 or 100 %.
+// Learnable returns a corpus with synthetic embeddings. Each photo has one
+// keyword that its features predict and one that they do not, so that no
+// quality is 0 or 100 %.
 func Learnable(train, test int) *measure.Corpus {
 	c := SyntheticCorpus(5, train, test)
 	rng := rand.New(rand.NewPCG(5, 2))
