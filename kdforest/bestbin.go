@@ -43,9 +43,8 @@ func (s *searcher) collectBestBin(room int) {
 	}
 }
 
-// descendBestBin descends from node k to a leaf and visits the leaf's record.
-// `away` is the distance of k's bin. The bins on the far sides of the planes
-// are pushed.
+// descendBestBin descends from node k, whose bin has distance `away`, to a leaf
+// and visits its record. It pushes the bins on the far sides of the planes.
 func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	nodes := s.walks[tree].nodes
 	for {

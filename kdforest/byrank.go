@@ -9,11 +9,10 @@ import (
 )
 
 // In the order ByRank, all trees vote before any record is scored. In one tree,
-// the distance of a record is the distance of its cell (the region of its
-// leaf). A cell's distance is the sum of the ranks of the planes between the
-// cell and the request. The rank of a plane is its position among the planes of
-// its dimension, counted from the request. The search visits the records with
-// the smallest sum of distances over all trees.
+// a record's distance is the sum of the ranks of the planes between the request
+// and the record's cell (the region of its leaf). A plane's rank is its
+// position among the planes of its dimension, counted from the request. The
+// search visits the records with the smallest sum of distances over all trees.
 //
 //	tree 0 ──┐ ranks of each
 //	tree 1 ──┤ cell within bound
@@ -34,12 +33,11 @@ import (
 // and it reveals nothing beyond the request's ranks.
 
 const (
-	// rankUnit represents one rank in a field (a dimension of the vectors) with
-	// one plane. Ranks are integers, so that their sums are equal on every
-	// machine.
+	// rankUnit represents one rank in a field (a dimension) with one plane.
+	// Ranks are integers, so their sums are equal on every machine.
 	rankUnit = 1 << 12
-	// farthest exceeds any cell's distance in a regular forest. Cells beyond it
-	// get no votes.
+	// farthest exceeds any cell's distance in a forest of ordinary depth. Cells
+	// beyond it get no votes.
 	farthest = 1 << 30
 	block    = 64
 )
@@ -50,8 +48,7 @@ type Field struct {
 	// of value.
 	First, Last uint32
 	// Beyond is the number of planes with smaller values than the request's.
-	// The request lies beyond these planes, which are the first ones of the
-	// field.
+	// These are the first planes of the field.
 	Beyond uint32
 }
 
@@ -156,8 +153,8 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 		}
 		e.pollAll(tree)
 		if near := ballotSize(visits, n); near < n {
-			// The bound of the first tree suits all trees, because the trees
-			// are similar.
+			// The first tree's bound suits all trees, because trees are
+			// similar.
 			bound = tighten(votes, near)
 		}
 	}
@@ -298,16 +295,14 @@ func nth(values []int64, k int) (value int64, ties int) {
 	return high, k
 }
 
-// Ballots hold the trees of a forest in a form that searches by rank use. It
-// takes half the memory of the Forest. Make Ballots once per forest. They are
-// safe for concurrent use.
+// Ballots hold the trees of a forest for searches by rank, in half the memory.
+// Make them once per forest. Ballots are safe for concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch
 }
 
-// A branch is a node that has children, together with those children that are
-// leaves.
+// A branch is a node with children, including those children that are leaves.
 type branch struct {
 	record uint32 // the node's record, or None
 	plane  uint32 // the node's plane, or None
@@ -320,8 +315,8 @@ type branch struct {
 const leaf = 1 << 31
 
 // NewBallots converts a forest, which must come from Build or have passed
-// Validate. The number of records and the number of nodes with children must be
-// below 2³¹.
+// Validate. It must have fewer than 2³¹ records, and fewer than 2³¹ nodes with
+// children.
 func NewBallots(f *Forest) *Ballots {
 	b := &Ballots{records: f.Records, planes: f.Planes, trees: make([][]branch, len(f.Trees))}
 	var place []uint32 // index of each node's branch

@@ -1,7 +1,7 @@
 package kdforest
 
-// walk is the state of the depth-first search of one tree. The paper's
-// Algorithm 1 is recursive. Here the stack is explicit, because the trees take
+// walk is the state of the depth-first search of one tree. Unlike in the
+// paper's recursive Algorithm 1, the stack is explicit, because the trees take
 // turns and a hostile tree may be very deep. These corrections make the printed
 // algorithm work:
 //

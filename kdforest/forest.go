@@ -21,8 +21,8 @@ const None = ^uint32(0)
 // leaves hold a record, and every other node has two children.
 //
 // Leaves have no plane. A node whose records are equal in every dimension also
-// has no plane. It divides the records into halves. A search enters the left
-// half first and never skips either half.
+// has no plane, but divides them into halves. A search enters the left half
+// first and never skips either half.
 type Node struct {
 	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None

@@ -199,9 +199,8 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	m := len(g.values)
 	mean := g.mean()
 	// SplitMedian takes the value that divides most evenly. SplitMean takes the
-	// value nearest to the mean among those that leave at least an eighth of
-	// the records on each side. If there is no such value, it acts as
-	// SplitMedian.
+	// value nearest the mean that leaves at least an eighth of the records on
+	// each side, or else acts as SplitMedian.
 	allowed := -1
 	if g.opt.Split == SplitMean {
 		allowed = m - 1 - 2*((m-1)/8)

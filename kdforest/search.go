@@ -68,8 +68,7 @@ type Options struct {
 	Trace func(Visit)
 
 	// Ballots are needed by ByRank and must be made from the same forest. If
-	// Ballots is nil, Search makes them, and this takes longer than the search
-	// itself.
+	// nil, Search makes them, in more time than the search itself.
 	Ballots *Ballots
 
 	fields []Field // result of Ranker.Fields, for ByRank
@@ -106,8 +105,8 @@ func Visits(tenths, n, l int) (int, error) {
 }
 
 // Search visits up to opt.Visits records. It returns the opt.L nearest of these
-// records, in ascending order of (score, record), and the cost. The forest must
-// come from Build or have passed Validate. Errors wrap ErrInput.
+// records, ordered by (score, record), and the cost. The forest must come from
+// Build or have passed Validate. Errors wrap ErrInput.
 //
 // The trees advance in lock step. In every round, each tree moves to its next
 // record that no tree has visited, and Search scores these records as one

@@ -14,8 +14,8 @@
 //	dots       the paper's unit of cost
 //
 // Vectors are in the paper's units: features have L1 norm 1. The distance Dis
-// is the sum of an L1 distance of at most 12 and a divergence of at most 7. The
-// sizes of the secrets r, ε and r_c match these units. The modulus q is 2⁶⁴.
+// adds an L1 distance (at most 12) and a divergence (at most 7). The sizes of
+// the secrets r, ε and r_c match these units. The modulus q is 2⁶⁴.
 //
 // The package serves readers, tests and measurements. It prefers clarity to
 // speed. No product code imports it, because it contains both the user's and

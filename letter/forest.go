@@ -183,9 +183,9 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 
 // fields returns the coordinate of V̂_L1 and the bin of V_KL for a hyperplane
 // that splits field s. The paper uses one number s_i for both. Here s_i is an
-// index into [V_L1, V_KL] and selects only one part of Dis(H, V). The other
-// part is 0. As in the paper, the trees split V_L1, although H_i holds the
-// unrelated element of V̂_L1 with the same number.
+// index into [V_L1, V_KL] and selects one part of Dis(H, V). The other part is
+// 0. As in the paper, the trees split V_L1, although H_i holds the unrelated
+// element of V̂_L1 with the same number.
 func (u *User) fields(s int) (l1, kl int) {
 	switch {
 	case u.opt.Printed.OneField:

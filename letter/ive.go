@@ -12,9 +12,9 @@ import (
 
 // These are parameters of the integer vector encryption: w = 2^Shift is the
 // scale of plaintexts, and e is the noise. For decryption the paper requires q
-// ≫ p (ciphertexts are below q and plaintexts below p) and w > 2|max(e)|. In an
-// inner product, w² times the result must stay below q/2. A shift of 23 bits
-// leaves 17 bits for the result.
+// ≫ p (moduli of ciphertexts and plaintexts) and w > 2|max(e)|. In an inner
+// product, w² times the result must stay below q/2. A shift of 23 bits leaves
+// 17 bits for the result.
 const (
 	Shift = 23
 	W     = 1 << Shift // w

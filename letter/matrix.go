@@ -36,7 +36,7 @@ func (a *Matrix) transpose() *Matrix {
 }
 
 // times returns a·b, at the cost of M² inner products DOT_M. It multiplies by
-// blocks of as many columns of b as fit in a core's cache.
+// blocks of columns of b that fit in a core's cache.
 func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
 	const columns = 64
 	right, out := b.transpose(), newMatrix(a.M)
@@ -80,7 +80,7 @@ func randomLower(m int, random *rand.ChaCha8) *Matrix {
 
 // invertLower inverts a matrix l that randomLower returned, by forward
 // substitution: row i of the inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. It
-// computes blocks of as many columns as fit in a core's cache.
+// computes blocks of columns that fit in a core's cache.
 func (a *Matrix) invertLower() *Matrix {
 	const columns = 64
 	out := newMatrix(a.M)

@@ -1,8 +1,8 @@
 package letter
 
 // Printed lists switches, each of which restores one line as printed in the
-// paper to demonstrate its effect. Its zero value is the corrected system. Line
-// numbers refer to Algorithm 1.
+// paper to demonstrate its effect. Its zero value is the corrected system.
+// Lines are those of Algorithm 1.
 type Printed struct {
 	// ReturnIfNotNull restores line 4, "if Node_k is not null then return". The
 	// search then ends at the root and visits nothing.

@@ -16,10 +16,10 @@ type Comparer interface {
 	// the node's hyperplane.
 	left(n *Node) bool
 	// comp returns Comp_Node or Comp_qL, the value by which type-1 comparisons
-	// (of two vectors) order vectors.
+	// (two vectors) order vectors.
 	comp(n *Node) float64
-	// compPlane returns Comp_h, the value by which type-2 comparisons (of a
-	// vector and a hyperplane) order hyperplanes.
+	// compPlane returns Comp_h, the value by which type-2 comparisons (vector
+	// and hyperplane) order hyperplanes.
 	compPlane(n *Node) float64
 	// compPrinted returns Comp_qL as the paper prints it in the Queue push
 	// process.

@@ -25,7 +25,7 @@ import (
 )
 
 // maxDraws bounds the number of draws (random orders of the collection),
-// because each draw takes a minute to measure.
+// because each takes a minute to measure.
 const maxDraws = 1000
 
 type flags struct {

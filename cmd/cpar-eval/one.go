@@ -10,9 +10,8 @@ import (
 	"cpar/eval/report"
 )
 
-// measureCommands returns one subcommand for each measurement. If a measurement
-// has views, it returns one subcommand for each view instead. A view prints one
-// table.
+// measureCommands returns one subcommand for each measurement. A measurement
+// with views has one for each view instead, which prints one table.
 func measureCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, m := range report.Measurements() {

@@ -17,15 +17,14 @@ import (
 
 // This file guesses which of C cells (hidden clusters of records) a request
 // selects. A request has a slot for each cell. The cloud measures how far the
-// 64-bit words of each slot and of the reply deviate from uniform. In one
-// attack it guesses the cell with the largest deviation. In another, it
-// supplied photos itself, and guesses the cell of the most similar request
-// among theirs.
+// 64-bit words of each slot and of the reply deviate from uniform. It guesses
+// the cell with the largest deviation. If it supplied photos itself, it guesses
+// the cell of the most similar request for these photos.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// maxAsked is the maximum number of photos whose cells the cloud knows. It
-	// guesses the cells of equally many photos.
+	// maxAsked bounds the photos whose cells the cloud knows. It guesses the
+	// cells of equally many.
 	maxAsked = 60
 )
 

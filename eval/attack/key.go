@@ -145,8 +145,8 @@ func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 
 const (
 	noiseSigma = 3.2
-	// typicalElement is the typical size of an element of z. Its square is
-	// about 4·499.5, because a vector's L1 distance from the baseline (the zero
-	// of the embedding) is about four units of 499.5 quantisation levels.
+	// typicalElement is the typical size of an element of z. Its square is a
+	// vector's L1 distance from the baseline (the zero of the embedding): about
+	// four units of 499.5 quantisation levels.
 	typicalElement = 45
 )

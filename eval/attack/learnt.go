@@ -34,8 +34,8 @@ const (
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos    = []int{10, 30, 100, 300}
-	// keyShares lists numbers of known vectors, as multiples of the number of
-	// 64-bit words in an encrypted record.
+	// keyShares lists numbers of known vectors, divided by the number of 64-bit
+	// words in an encrypted record.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
@@ -94,8 +94,8 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 	return nil
 }
 
-// observe sends requests for the test photos to the owner's index, and runs the
-// attack that links requests.
+// observe requests the test photos from the owner's index, and runs the attack
+// that links requests.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)
 	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
@@ -125,8 +125,8 @@ func rounded(list []*vector.Vector) []*projected {
 	return measure.Map(list, func(v *vector.Vector) *projected { return &projected{z: measure.Map(v.X, round)} })
 }
 
-// guess runs the attack on requests with the true distances and with every
-// stand-in for them that an attacker has.
+// guess attacks requests with the true distances and with each of the
+// attacker's stand-ins.
 func (l *learnedAttack) guess(ctx context.Context) error {
 	l.guessVectors(knownVectors)
 	list, err := l.standIns(ctx)
@@ -162,8 +162,8 @@ func (l *learnedAttack) guessVectors(numbers []int) {
 type standIn struct {
 	name string
 	// candidates[c] holds the distances of test photo c from the photos of
-	// Train. It is nil for the distance learnt from the whole collection,
-	// because the attack on requests assumes that only some photos are known.
+	// Train. It is nil if the distance was learnt from the whole collection,
+	// because attacks on requests assume that few photos are known.
 	candidates [][]float64
 	// picked[j] holds the distances of the attacker's jth photo from the photos
 	// of Train.
@@ -171,9 +171,9 @@ type standIn struct {
 }
 
 // standIns returns the paper's distance, the distance of embeddings (the
-// network is public), and two distances learnt by the public program. One is
-// learnt from the attacker's photos, the other from the collection, in case it
-// is public with its keywords.
+// network is public), and two distances learnt by the public program: one from
+// the attacker's photos, the other from the collection, in case it is public
+// with its keywords.
 func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	out := []standIn{{"photos", distances(r.trainPhotos, r.testPhotos), r.compared}}
@@ -279,8 +279,7 @@ func (l *learnedAttack) nearest(context.Context) error {
 const (
 	// latticeDim is a dimension in which lattice reduction takes seconds.
 	latticeDim = 64
-	// latticeShare is the number of ciphertexts used, divided by the number of
-	// 64-bit words in each.
+	// latticeShare is the number of ciphertexts divided by their 64-bit words.
 	latticeShare = 1.9
 )
 

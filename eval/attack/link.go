@@ -11,11 +11,11 @@ import (
 )
 
 // Linking: are two requests for one photo? The cloud compares each new request
-// with one request in its log. This is the request for the same photo, or any
-// request if the photo is not in the log. The cloud answers yes if the two are
-// more similar than 999 of 1,000 pairs in the log. It needs neither photos nor
-// the key. Half of the new requests are for photos in the log, so a random
-// answer is right half of the time.
+// with one request in its log. This is the request for the same photo, if
+// logged, or else any. The cloud answers yes if the two are more similar than
+// 999 of 1,000 pairs in the log. It needs neither photos nor the key. Half of
+// the new requests are for photos in the log, so a random answer is right half
+// of the time.
 const linkQuantile = 0.999
 
 // A similarity compares requests. Field `compare` returns larger values for
@@ -93,9 +93,9 @@ func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
-// right counts the correct answers about new requests. repeats[i] is the
-// observation of a request for photo i of the log. `others` holds equally many
-// observations of requests for other photos.
+// right counts the correct answers about new requests. repeats[i] observes a
+// request for photo i of the log. `others` observes equally many requests for
+// other photos.
 func (l *linker) right(repeats, others []*Observation) int {
 	return count(len(repeats), func(i int) bool { return l.linked(i, repeats[i]) }) +
 		count(len(others), func(i int) bool { return !l.linked(i, others[i]) })

@@ -17,12 +17,12 @@ import (
 // secret key matrix, V a record's vector, w = 2^DistanceShift the plaintext
 // scale, and e noise. The noiseless slot (the element that is 1 in every
 // record) is 0 in all differences. Let K differences be the rows of a K×m
-// matrix D. The lattice of all D·s modulo 2⁶⁴ contains one column for every
-// element of a vector: the element's K differences. The entries of this column
-// have the size of w times the variation of z (the integer vectors), about 2²¹.
-// A random lattice of the same volume has no vector that short, so LLL finds
-// the columns, up to signs and small multiples of each other. Elimination then
-// gives the row of S that reads an element from every record.
+// matrix D. The lattice of all D·s modulo 2⁶⁴ contains, for every element of a
+// vector, the column of its K differences. Its entries have the size of w times
+// the variation of z (the integer vectors), about 2²¹. A random lattice of the
+// same volume has no vector that short, so LLL finds the columns, up to signs
+// and small multiples of each other. Elimination then gives the row of S that
+// reads an element from every record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)
@@ -117,9 +117,9 @@ func (d *differenceRows) element(v []int64) []int64 {
 }
 
 // elementsFromIndex returns the elements of the records' vectors, up to order,
-// sign and small multiples of each other, or nil if it finds none. If a
-// collection has few keywords, its vectors are padded with zeros, and these
-// degrade the result.
+// sign and small multiples of each other, or nil if it finds none. Vectors of
+// collections with few keywords are padded with zeros, which degrades the
+// result.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -231,8 +231,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger bounds the lengths of elements in a reduced basis. They are
-// shorter than the longest vector by at least this factor.
+// muchLonger is the factor by which elements in a reduced basis are shorter
+// than the longest vector, at least.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -26,7 +26,7 @@ import (
 // extends the best start by a few eigenvectors at a time (as ZoomOut does for
 // surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). If there are few
 // requests, the eigenvectors are inaccurate. A wrong start then stays wrong,
-// and hardly any record is matched.
+// and hardly any record is matched correctly.
 
 // spectrum returns the p leading left singular vectors of the n×k matrix of
 // standardised columns, as an n×p matrix. Each vector is multiplied by its
@@ -108,9 +108,8 @@ func match(scores, distances [][]float64) ([]int, error) {
 }
 
 // bestStart maps the records' leading eigenvectors to the photos'. It improves
-// every start on a sample of the records and gives further rounds to the best
-// eighth. It returns the map that brings the sample nearest to the rows of
-// `photos`.
+// every start on a sample of the records, and the best eighth further. It
+// returns the map that brings the sample nearest to `photos`.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)
@@ -180,8 +179,8 @@ func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error
 	return c, nil
 }
 
-// nearestRows returns, for each row of records·c, the number of the nearest row
-// of `photos`. It also returns the sum of the squared distances.
+// nearestRows returns the nearest row of `photos` for each row of records·c,
+// and the sum of the squared distances.
 func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	size, to := c.Dims()
 	n, _ := records.Dims()

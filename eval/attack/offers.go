@@ -121,7 +121,7 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// `fork` is an update of the first generation that differs from the second
+	// `fork` updates the first generation differently from the second
 	// generation. `weak` is an index that reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex

@@ -14,7 +14,7 @@ import (
 	"cpar/user"
 )
 
-// Refusals: the cloud adds errors of its choice to replies of scheme sealed and
+// Refusals: the cloud adds chosen errors to replies of scheme sealed and
 // observes which replies the owner refuses. It then links requests with the
 // same pattern of refusals.
 const (

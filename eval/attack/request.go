@@ -22,7 +22,7 @@ import (
 //
 // A score is r_s·(F·Dis − r), where Dis is the distance, F a public factor, and
 // r_s and r are the request's secret scale and offset. An attacker who knows k
-// records computes their distances from each candidate photo. The guess is the
+// records computes their distances from each candidate photo, and guesses the
 // candidate whose distances correlate best with the k scores. An attacker who
 // knows only the records' photos does not know the secret projection, so the
 // distances have an error of 3 %.

@@ -41,9 +41,9 @@ const (
 	picks     = 500
 )
 
-// These slices list the numbers that attacks try. In order, they count known
-// vectors, known photos, records with known keywords, known records per unknown
-// of a request, and requests observed without prior knowledge.
+// These slices list the numbers that attacks try: in order, known vectors,
+// known photos, records with known keywords, known records per unknown of a
+// request, and requests observed without prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -52,9 +52,8 @@ var (
 	seenMatching  = []int{30, 50, 100}
 )
 
-// Run attacks an index of c.Train with requests for c.Test. It does so in
-// schemes cpar, ivf, capia and sealed, and in the schemes of o.More. Errors
-// wrap cpar.ErrInput.
+// Run attacks an index of c.Train with requests for c.Test, in schemes cpar,
+// ivf, capia and sealed and in those of o.More. Errors wrap cpar.ErrInput.
 func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	if len(c.Train) < 2 || len(c.Test) < 4 {
 		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to request; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))
@@ -214,7 +213,7 @@ type Row struct {
 	// Success is the share of Trials in which the attacker was right, with the
 	// 95 % confidence interval from Low to High.
 	Success float64 `json:"success"`
-	// Baseline is the share in which a random guess would be right.
+	// Baseline is the share for random guesses.
 	Baseline float64 `json:"baseline"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`

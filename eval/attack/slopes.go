@@ -28,27 +28,25 @@ import (
 // slope of one request's scores over another's is therefore r_s/r_s′, a
 // fraction of two integers from 1,024 to 2,047. Rounding dominates the error: a
 // logarithm is off by up to ½, and it is multiplied by a histogram bin of up to
-// 2¹⁸. On Corel-5k about sixteen fractions are within this error, so two
-// requests cannot decide between them. Each further request is compatible with
-// one wrong r_s in forty, so three or four requests are enough. Slopes give the
-// r_s up to a common factor, and usually only one factor puts them in range.
-// Twenty records do as well as 4,500, because rounding does not average out.
+// 2¹⁸. On Corel-5k about sixteen fractions are within this error, too many for
+// two requests. Each further request fits one wrong r_s in forty, so three or
+// four requests are enough. Slopes give the r_s up to a common factor, and
+// usually only one factor puts them in range. Twenty records do as well as
+// 4,500, because rounding does not average out.
 //
 // The effect of rounding can be removed if many photos are requested more than
-// once. The effect is a combination of 48 columns, the records' histogram bins.
-// These columns are the same in every request. ε adds one more column. If
-// scores of one request are regressed on another's, the residuals span these
-// columns. Slopes computed outside their span are more accurate, and so are the
-// next residuals. After several rounds two requests are enough, up to common
-// factors.
+// once. The effect is a combination of 48 columns, the records' histogram bins,
+// which are the same in every request. ε adds one column. If scores of one
+// request are regressed on another's, the residuals span these columns. Slopes
+// computed outside their span are more accurate, and so are the next residuals.
+// After several rounds two requests are enough, up to common factors.
 //
 // Once r_s is known, scores give all distances up to the offset r. Requests for
 // an indexed photo also give r, because the photo's smallest distance is 0.
 
 // distancesBySlopes returns x for every request and record, or nil for requests
-// where it fails. It detects which requests are for the same photo. If `log` is
-// set, it uses all requests in the view to remove the effect of rounding from
-// the slopes.
+// where it fails. It detects repeated requests. If `log` is set, it uses all
+// requests in the view to remove the effect of rounding from the slopes.
 func distancesBySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
@@ -87,8 +85,8 @@ func distancesBySlopes(v *View, log bool) [][]float64 {
 
 // proportionalTolerance bounds the difference between the scores of two
 // requests for one photo, after the request with higher scores is scaled to the
-// other. In each request, the rounding error of each logarithm, up to ½, is
-// multiplied by a histogram bin. The bins sum to 2¹⁸. Scores for different
+// other. In each request, a rounding error of up to ½ per logarithm is
+// multiplied by a histogram bin, and bins sum to 2¹⁸. Scores for different
 // photos differ hundreds of times more.
 const proportionalTolerance = 1 << vectorlayout.ValueBits
 
@@ -134,8 +132,8 @@ func slopes(rows *mat.Dense) []float64 {
 
 // wholeScales returns integers in the range of r_s that are most nearly
 // proportional to `slopes`. It tries all values of the first integer, which
-// determines the others. If several fits are equally good, it returns any of
-// them. It returns nil if no fit is in range.
+// determines the others. It returns any of the best fits, or nil if no fit is
+// in range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)

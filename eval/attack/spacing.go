@@ -72,8 +72,8 @@ func positionsByRequests(v *View) []float64 {
 	return out
 }
 
-// judgeGaps compares estimated with true gaps. It ignores pairs whose true gaps
-// are equal. If only the estimates are equal, the pair counts as half right.
+// judgeGaps compares estimated with true gaps. It ignores pairs of equal true
+// gaps. A pair with equal estimates counts as half right.
 func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials, undecided := 0, 0, 0
 	for i := 2; i < len(cuts); i++ {
@@ -120,7 +120,7 @@ func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, tru
 
 // offsetByPlanes reads the secret offset r from several requests that reveal
 // planes. Each request sends r_s·r, where r_s is its secret scale. The greatest
-// common divisor of these products is r unless all r_s share a factor.
+// common divisor is r unless all r_s share a factor.
 func offsetByPlanes(v *View) int64 {
 	var r int64
 	for _, s := range v.Observations {

@@ -13,8 +13,8 @@ import (
 )
 
 // The stages of a run make views, attack them and judge the guesses. Slow
-// attacks that depend only on scores are run with all numbers of records on the
-// first scheme only, because ivf and capia have the same scores.
+// attacks that depend only on scores are run in all sizes on the first scheme
+// only, because ivf and capia have the same scores.
 
 func (r *run) schemes(ctx context.Context) error {
 	for _, t := range r.targets {
@@ -74,8 +74,8 @@ func (r *run) typical() float64 {
 	return measure.Mean(slices.Concat(r.compared...))
 }
 
-// requests recovers requests. If few records are known, a row averages several
-// random choices of them.
+// requests runs the attacks that recover requests. If few records are known, a
+// row averages several random choices of them.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	records := pick(r.train, t.TrainIndex)
 	r.add(guessing("request-by-vectors", v, knownVectors, func(known []int) [][]float64 {
@@ -112,8 +112,8 @@ func guessing(attack string, v *View, numbers []int, predict func(known []int) [
 	return rows
 }
 
-// solving solves for the requests. Each element of `shares` is a number of
-// known records per unknown of a request.
+// solving recovers requests with function `solve`. Each element of `shares` is
+// a number of known records per unknown of a request.
 func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
 		k := int(share * float64(len(records[0].row())))
@@ -164,8 +164,8 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 }
 
 // matched matches records to photos by k requests at a time. Record i is photo
-// truth[i]. If k is small, matched averages several random choices of requests,
-// because the result depends on the choice.
+// truth[i]. If k is small, the result depends on the choice of requests, so
+// matched averages several.
 func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1
 	if k < manyDraws {

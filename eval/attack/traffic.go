@@ -87,7 +87,7 @@ func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 }
 
 // traffic guesses whether a run has found keywords. For comparison, the server
-// knows a run over equally many photos that found no keywords.
+// knows a run that found none for equally many photos.
 func (r *run) traffic(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "cpar-attack-")
 	if err != nil {

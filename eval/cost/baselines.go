@@ -22,7 +22,7 @@ import (
 
 // Baselines compares other searches over the integers that scheme sealed
 // encrypts. There are two sets of n photos: synthetic photos with 96 numbers
-// each, and photos mixed from real photos with 1,344 numbers each.
+// each, and photos mixed from real ones with 1,344.
 type Baselines struct {
 	Rows []BaselineRow `json:"rows"`
 	// Skipped lists the libraries that are missing, with the packages to
@@ -32,14 +32,13 @@ type Baselines struct {
 
 // A BaselineRow is the cost of one search. Times are per request on one core.
 type BaselineRow struct {
-	Search  string `json:"search"`
-	Dim     int    `json:"dim"`
-	Records int    `json:"n"`
-	Index   uint64 `json:"index_bytes"`
-	Request int    `json:"request_bytes"`
-	Reply   int    `json:"reply_bytes"`
-	// Cloud is the time of the search.
-	Cloud float64 `json:"cloud_ms"`
+	Search  string  `json:"search"`
+	Dim     int     `json:"dim"`
+	Records int     `json:"n"`
+	Index   uint64  `json:"index_bytes"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	Cloud   float64 `json:"cloud_ms"`
 	// Owner is the time to make a request and read the reply.
 	Owner float64 `json:"owner_ms"`
 	// Recall is the share found of the ten nearest records. These are nearest
@@ -209,8 +208,8 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	return nil
 }
 
-// flann measures a scan and a search that visits a tenth of the records,
-// because such a search is several times faster than a scan.
+// flann measures a scan, and a search of a tenth of the records that is several
+// times faster.
 func (p *baselineRun) flann(ctx context.Context) error {
 	checks := max(peerNear, len(p.Rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{

@@ -58,12 +58,11 @@ func fitLine(n [2]float64, cost [2]float64) LinearCost {
 // UnitCosts holds the costs of indexes with one scheme and profile, measured on
 // this machine.
 type UnitCosts struct {
-	Measured [2]int `json:"measured_records"`
-	// Index is the size of the index in bytes.
-	Index LinearCost `json:"index_bytes"`
+	Measured [2]int     `json:"measured_records"`
+	Index    LinearCost `json:"index_bytes"`
 	// Held is the part of the index that the server keeps in memory.
 	Held LinearCost `json:"held_bytes"`
-	// Read is the part of the index that the server reads for one request.
+	// Read is the part of the index that a request reads.
 	Read LinearCost `json:"read_bytes"`
 	// Kept is the part of the index that a device keeps.
 	Kept LinearCost `json:"kept_bytes"`

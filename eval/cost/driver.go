@@ -27,8 +27,8 @@ import (
 //go:embed driver/*.cpp driver/driver.h
 var peerSources embed.FS
 
-// peerFlags are the flags with which Debian compiles the libraries, except that
-// loops over distances are unrolled.
+// peerFlags are Debian's flags for these libraries, except that loops over
+// distances are unrolled.
 var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
 
 // A library is a third-party library with the flags that compile its driver,

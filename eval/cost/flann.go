@@ -22,8 +22,8 @@ const (
 	pcaDims     = 64
 )
 
-// flannVisitShares lists the maximum numbers of visits that are measured, in
-// tenths of a percent of the records.
+// flannVisitShares lists maximum numbers of visits, in tenths of a percent of
+// the records.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 var flannRecalls = []float64{0.8, 0.9}
@@ -37,8 +37,7 @@ const (
 
 // FLANN compares the forest of package kdforest with FLANN's randomized
 // kd-forest. It relates recall (the share found of the ten nearest records) to
-// visits and time. Both libraries get the same vectors, number of trees and
-// distance.
+// visits and time, for the same vectors, number of trees and distance.
 //
 // There are two spaces, both with squared L2 distance. jl1296 holds the
 // integers of the Johnson-Lindenstrauss projection of a photo's 864 levels
@@ -46,7 +45,7 @@ const (
 // levels.
 //
 // Everything runs on one core, one request at a time. FLANN is C++, compiled
-// from its headers with -O3, and our forest is plain Go. Both use float32. The
+// with -O3 from its headers. Our forest is plain Go. Both use float32. The
 // encrypted forest works on 64-bit integers, splits levels, and adds the
 // divergence of lab histograms to the distance. Its recall is relative to its
 // own scan. Its visits are therefore comparable with those of the plain forest
@@ -98,9 +97,9 @@ type FLANNEqual struct {
 	TimeOverFLANN   float64 `json:"time_over_flann"`
 }
 
-// A FLANNPrice is the time of the encrypted forest, divided either by the time
-// of FLANN's fastest search at equal recall or by the time of the same
-// plaintext search at equal visits.
+// A FLANNPrice is the time of the encrypted forest, divided by the time of
+// FLANN's fastest search at equal recall or of the same plaintext search at
+// equal visits.
 type FLANNPrice struct {
 	At        string     `json:"at"`
 	Encrypted FLANNCurve `json:"encrypted"`

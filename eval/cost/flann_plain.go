@@ -30,8 +30,8 @@ func flannCurve(space string) FLANNCurve {
 }
 
 // flannChoices returns options to build as FLANN does. A node splits at the
-// mean of a dimension, which is drawn uniformly from the five with the largest
-// variance over 101 records.
+// mean of a dimension drawn uniformly from the five with the largest variance
+// over 101 records.
 func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	return kdforest.BuildOptions{
 		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,

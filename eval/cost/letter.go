@@ -27,9 +27,9 @@ const (
 // letter), from building an index to reading replies.
 type Letter struct {
 	Boxes []LetterBox `json:"boxes"`
-	// Place is the share of places in the results at which the encrypted and
-	// the plaintext search return the same record. It covers all requests at
-	// AP-10 and AP-100 (10 and 100 percent of the records visited).
+	// Place is the share of places in the results with the same record in the
+	// encrypted and the plaintext search, over all requests at AP-10 and AP-100
+	// (10 and 100 percent of the records visited).
 	Place float64 `json:"place_agreement"`
 	// Pruned is the number of sides that the search skipped.
 	Pruned int `json:"pruned_planes"`
@@ -47,7 +47,7 @@ type LetterBox struct {
 	Bytes    int    `json:"bytes"`
 	// Dot is the number of inner products counted during the operation.
 	Dot int64 `json:"dot"`
-	// DotPaper is the number of inner products by the paper's formulas, or nil.
+	// DotPaper is this number by the paper's formulas, or nil.
 	DotPaper *int64 `json:"dot_paper"`
 	// MS is the median time in milliseconds. MSPaper is the paper's time, or
 	// nil.
@@ -249,9 +249,9 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	return nil
 }
 
-// product adds the operations that replace the boxes in the product. The
-// product uses one vector for both distances and folds requests. Here the
-// numbers of inner products are calculated, not counted.
+// product adds the operations that replace the boxes in the product. It uses
+// one vector for both distances and folds requests. Inner products are
+// calculated here, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()

@@ -38,8 +38,7 @@ type GrowthRow struct {
 	PeakMB float64 `json:"peak_rss_mb"`
 	// AddMB is the peak memory while records are added.
 	AddMB float64 `json:"add_peak_rss_mb"`
-	// Add is the time to add the records, in seconds.
-	Add float64 `json:"add_s"`
+	Add   float64 `json:"add_s"`
 }
 
 var ProfileGrowthSizes = []int{20000, 100000, 1000000}
@@ -106,7 +105,7 @@ func syntheticPhotos(n int) []user.Photo {
 }
 
 // MeasureProfileGrowth repeatedly adds the same photos, because costs depend on
-// the number of records and their dimension, not on their content.
+// the number and dimension of records, not on content.
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	measure.ResetPeakMemory()
 	base := measure.RoundTo(measure.PeakMB(), 0)

@@ -13,8 +13,8 @@ import (
 	"cpar/internal/modq"
 )
 
-// A Roofline compares the speed of scans on one core with two limits: the
-// speeds of memory and of multiplication.
+// A Roofline compares the speed of scans on one core with two limits: memory
+// and multiplication.
 type Roofline struct {
 	// Kernels names the kernels in use: avx512, avx2 or plain.
 	Kernels string `json:"kernels"`

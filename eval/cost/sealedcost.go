@@ -23,8 +23,8 @@ type SealedCost struct {
 	OwnerCost
 	// Table is the size of the encrypted keywords, which are fetched once.
 	Table uint64 `json:"table_bytes"`
-	// Profile is the size of the profile and ledger. They are fetched once in
-	// every scheme, and hardly grow with n.
+	// Profile is the size of profile and ledger, which hardly grows with n.
+	// Every scheme fetches them once.
 	Profile uint64 `json:"profile_bytes"`
 	Index   uint64 `json:"index_bytes"`
 	// LocalIndex is the number of bytes that scheme local fetches. LocalScan is
@@ -41,9 +41,8 @@ type OwnerCost struct {
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
 	Reply   int     `json:"reply_bytes"`
-	// Hints is the size of the hints, data about the index that the owner needs
-	// to decrypt scores. They are fetched once. After an update, only new hints
-	// are fetched.
+	// Hints is the size of the data about the index that the owner needs to
+	// decrypt scores. They are fetched once, and after an update only if new.
 	Hints uint64 `json:"hints_bytes"`
 }
 

@@ -65,8 +65,8 @@ type LargeIndex struct {
 	LeastRecall float64 `json:"least_recall_at_10"`
 }
 
-// A ScanCost is the time of one request on one core in each of three scans. The
-// scans take turns.
+// A ScanCost is the time of one request on one core in three scans. The scans
+// take turns.
 type ScanCost struct {
 	Sealed int64 `json:"sealed_ns"`
 	Capia  int64 `json:"capia_ns"`
@@ -80,8 +80,8 @@ type ScanCost struct {
 type Added struct {
 	// Pushed is the number of bytes sent to the server.
 	Pushed uint64 `json:"pushed"`
-	// Refetched is the number of bytes fetched by another device that holds the
-	// previous generation (version).
+	// Refetched is the number of bytes that a device with the previous
+	// generation (version) fetches.
 	Refetched uint64 `json:"refetched"`
 	Records   int    `json:"n"`
 }
@@ -144,8 +144,7 @@ const syntheticDim = 96
 
 // syntheticProfile fits profile "network" to at most the given number of
 // synthetic photos. It tries different numbers of photos until cross-validation
-// chooses 96 dimensions rather than 64. Tests have few photos and accept any
-// dimension.
+// chooses 96 dimensions rather than 64. Tests accept any dimension.
 func syntheticProfile(ctx context.Context, most int, progress user.Progress) (made []user.Photo, fit *profile.Fitted, err error) {
 	for _, n := range []int{900, 1200, 600, 2000} {
 		n = max(100, min(most, n)) // learning needs 100 photos

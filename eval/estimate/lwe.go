@@ -26,8 +26,7 @@ type Estimate struct {
 	Samples int `json:"samples"`
 	// Dimension is the dimension of the attack's lattice.
 	Dimension int `json:"dimension"`
-	// BlockSize is β, the block size of BKZ. Delta is the root Hermite factor
-	// at this block size.
+	// BlockSize is β, the block size of BKZ. Delta is its root Hermite factor.
 	BlockSize int     `json:"block_size"`
 	Delta     float64 `json:"delta"`
 	// Bits is log₂ of the cost in a Model. Primal and Dense use CoreClassical,
@@ -51,8 +50,8 @@ type LWE struct {
 // Ternary is the standard deviation of a secret uniform in {−1, 0, 1}.
 var Ternary = math.Sqrt(2. / 3)
 
-// samples returns the number of samples spent on making s as small as e
-// (`spent`) and the maximum number of further samples (`most`).
+// samples returns the number of samples spent on making s as small as e, and
+// the maximum number of further samples.
 func (p LWE) samples() (spent, most int) {
 	if p.Secret == 0 {
 		spent = p.Dim
@@ -77,7 +76,7 @@ func (p LWE) logScale() float64 {
 // key exchange: a new hope", USENIX Security 2016, section 6.3). Experiments
 // confirm it (Albrecht, Göpfert, Virdia, Wunderer, ASIACRYPT 2017). With m
 // samples and s scaled by ξ to the size of e, the lattice has dimension d = Dim
-// + m + 1 and volume q^m·ξ^Dim. BKZ-β finds the error once
+// + m + 1 and volume q^m·ξ^Dim. BKZ-β finds e once
 //
 //	σ·√β ≤ δ(β)^(2β−d−1) · (q^m·ξ^Dim)^(1/d)
 //
@@ -126,8 +125,7 @@ var (
 	StandardQuantum   = Model{PerBlock: 0.265, Constant: 16.4, Tours: true}
 )
 
-// Cost returns log₂ of the number of operations of BKZ with the given block
-// size in dimension d.
+// Cost returns log₂ of the operations of BKZ with a block size in dimension d.
 func (m Model) Cost(block, d int) float64 {
 	cost := m.PerBlock*float64(block) + m.Constant
 	if m.Tours {
@@ -196,12 +194,11 @@ func (p LWE) Dual(model Model) Estimate {
 }
 
 // Dense returns the cost of an attack without known plaintext. It finds a
-// sublattice that is spanned by `rank` short secret combinations of the
-// ciphertexts. The whole lattice holds all combinations of `dim` rows modulo q.
-// In k ciphertexts, a short combination has k elements with standard deviation
-// σ. The attack chooses k. It succeeds once the sublattice's volume is below a
-// product of Gram–Schmidt norms, the last `rank` norms of a basis reduced by
-// BKZ-β:
+// sublattice spanned by `rank` short secret combinations of the ciphertexts.
+// The whole lattice holds all combinations of `dim` rows modulo q. In k
+// ciphertexts, a short combination has k elements with standard deviation σ.
+// The attack chooses k. It succeeds once the sublattice's volume is below the
+// product of the last `rank` Gram–Schmidt norms of a basis reduced by BKZ-β:
 //
 //	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
 //

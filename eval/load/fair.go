@@ -25,8 +25,8 @@ type FairnessRow struct {
 	// BesideP50 and BesideP99 are these times while the other tenant's clients
 	// send requests.
 	BesideP50, BesideP99 float64
-	// Wait is BesideP50 divided by 2·AloneP50, the time if each of the two
-	// tenants gets half of the cloud.
+	// Wait is BesideP50 divided by 2·AloneP50, the time if each tenant gets
+	// half of the cloud.
 	Wait float64
 	// Crowd is the other tenant's number of answers per second.
 	Crowd float64

@@ -37,7 +37,7 @@ type Options struct {
 	Photos int
 	// Cpard is the path of the program, or "" to build it.
 	Cpard string
-	// Records lists the sizes of the indexes.
+	// Records lists the indexes' numbers of records.
 	Records []int
 	Schemes []cpar.Scheme
 	// Clients lists the numbers of connections.

@@ -158,8 +158,8 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 	return nil
 }
 
-// watch samples the cloud's memory. The returned function stops sampling and
-// returns the maximum.
+// watch samples the cloud's memory until `greatest` is called, which returns
+// the maximum.
 func (d *daemon) watch() (greatest func() float64) {
 	ctx, stop := context.WithCancel(context.Background())
 	result := make(chan float64)

@@ -28,9 +28,8 @@ func (l *Load) Tables() []measure.Table {
 	return append([]measure.Table{t}, others...)
 }
 
-// The rate of sharingClients clients together should be at least sharingGoal
-// times the rate of one client, because waiting requests share a scan of the
-// index.
+// Together, sharingClients clients should reach sharingGoal times the rate of
+// one client, because waiting requests share a scan of the index.
 const (
 	sharingClients = 64
 	sharingGoal    = 3

@@ -25,7 +25,7 @@ type CellRow struct {
 	Recall    float64 `json:"recall_at_10"`
 	MinRecall float64 `json:"least_recall_at_10"`
 	// KeywordShare is the number of human keywords found, divided by the number
-	// that a search of all records finds.
+	// found in all records.
 	KeywordShare float64 `json:"words_of_full"`
 }
 

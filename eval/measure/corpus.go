@@ -38,9 +38,8 @@ type Corpus struct {
 }
 
 // LoadSample reads the collection in dir. The file split.csv divides the
-// collection into training and test images. Without it, a tenth becomes test
-// images. LoadSample keeps at most `indexed` training and `tested` test images,
-// evenly spaced.
+// collection. Without it, a tenth becomes test images. LoadSample keeps at most
+// `indexed` training and `tested` test images, evenly spaced.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -79,8 +78,8 @@ func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err 
 }
 
 // Mixed returns c with n training images. Its own images come first. Each
-// further image is made by mixing the features of two images. Mixed images
-// serve to measure costs that do not depend on content.
+// further image mixes the features of two images. Mixed images serve to measure
+// costs that do not depend on content.
 func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
 	out := *c
 	out.TrainItems = nil
@@ -164,8 +163,8 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 	return s, nil
 }
 
-// OpenSession is like NewSession, but builds no twin, because a twin of a large
-// collection is too expensive.
+// OpenSession is like NewSession without a twin, which is too expensive for
+// large collections.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
 	x, b, err := BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)

@@ -26,9 +26,8 @@ func Levels(list []*vector.Vector) [][]uint16 {
 
 func (s *Session) Keywords() [][]string { return Keywords(s.Records()) }
 
-// AnnotatePlain ranks the keywords of the k nearest records of each request.
-// Row i of dis holds the distances of request i. AnnotatePlain returns the
-// first `kept` keywords of each request.
+// AnnotatePlain ranks the keywords of the k nearest records of each request and
+// returns the first `kept`. Row i of dis holds the distances of request i.
 func AnnotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	return Map(dis, func(row []float64) []string {
 		return KeywordStrings(rank.Keywords(NearestRecords(row, keywords, k), kept))

@@ -29,8 +29,8 @@ type Index struct {
 }
 
 // BuildIndex builds, encrypts and opens an index. It returns the builder
-// separately, so that callers can release the vectors that it holds in memory.
-// The caller must close the index.
+// separately, so that callers can release its vectors. The caller must close
+// the index.
 func BuildIndex(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*Index, *user.Builder, error) {
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {

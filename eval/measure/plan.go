@@ -93,15 +93,13 @@ func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.NewRun().get(ctx, name)
 }
 
-// All runs every measurement. After a failure it continues with the next
-// measurement. It returns an error that joins all failures. Cancelling ctx
-// stops the run.
+// All runs every measurement. After a failure it continues, and returns an
+// error that joins all failures. Cancelling ctx stops the run.
 func (p *Plan) All(ctx context.Context) (*Results, error) { return p.NewRun().All(ctx) }
 
 func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} }
 
-// A Run performs each measurement once, even if other results are computed from
-// it.
+// A Run performs each measurement once, even if others use its result.
 type Run struct {
 	*Plan
 	cache map[string]cached
@@ -186,8 +184,7 @@ type resultOf[T any] interface {
 	Result
 }
 
-// OneStep returns a result that consists of one step. It measures the step
-// unless the result is stored.
+// OneStep is like RunStep, for a result that consists of one step.
 func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (R, error)) (Result, error) {
 	x, err := RunStep(ctx, r, name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 //
 // An image is related to a request if they share a keyword. This is our
 // reading, because the paper leaves the term undefined. Results of the two
-// protocols are not comparable. The paper's protocol gives an image all
-// keywords of ten neighbours without counting wrong keywords. Its mean omits
-// keywords that are never output, so missing them costs little.
+// protocols are not comparable. The paper's protocol outputs all keywords of
+// ten neighbours and does not count wrong ones. Its mean omits keywords that
+// are never output, so missing them costs little.
 const MinRelated = 2
 
 // Marks holds the numbers of the predicted keywords of one request, and of the
@@ -104,9 +104,8 @@ func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
 	return t
 }
 
-// Recall returns mean hit/real in percent. The mean is over all keywords of the
-// requests. If `output` is set, it is only over those keywords that were
-// output.
+// Recall returns mean hit/real in percent. The mean is over the keywords of the
+// requests. If `output` is set, it omits keywords that were never output.
 func (t tally) Recall(output bool) float64 {
 	sum, n := 0.0, 0
 	for w, real := range t.Relevant {

@@ -55,8 +55,8 @@ func PrintTables(w io.Writer, tables []Table) error {
 	return nil
 }
 
-// FormatDecimal rounds x to the given number of decimal places and drops
-// trailing zeros.
+// FormatDecimal rounds x to a number of decimal places and drops trailing
+// zeros.
 func FormatDecimal(x float64, digits int) string {
 	return strconv.FormatFloat(RoundTo(x, digits), 'f', -1, 64)
 }

@@ -163,7 +163,7 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 			}
 			progress.Report("searches", round, n)
 			if round%32 == 31 {
-				runtime.GC() // outside the timed part, and enough because the replies of 32 rounds are small
+				runtime.GC() // outside the timed part, and enough because replies are small
 			}
 		}
 		return nil
@@ -190,7 +190,7 @@ func NewStream(files *indexdir.Index) *stream {
 	return out
 }
 
-// read reads n bytes with function sum, starting where the last read stopped.
+// read sums n bytes, starting where the last read stopped.
 func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 	begun := time.Now()
 	for words := int(n / 8); words > 0; {

@@ -38,8 +38,7 @@ type Axis struct {
 	Ticks []float64
 	// Names replace the numbers at Ticks.
 	Names []string
-	// The axis includes the range that begins at From and ends at To, unless
-	// the two are equal.
+	// The axis includes the range [From, To], unless both are equal.
 	From, To float64
 }
 

@@ -29,8 +29,8 @@ type Agreement struct {
 	// records and scores as the scan.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
 	// Recall maps X of AP-X to the recall of the encrypted Algorithm 1 (depth
-	// first): the share found of the ten records that the encrypted scan finds
-	// nearest. The next three fields hold it for other searches.
+	// first): the share found of the encrypted scan's ten nearest records. The
+	// next three fields hold it for other searches.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`

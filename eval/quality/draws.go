@@ -102,9 +102,9 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 }
 
 // MeasureDraw builds and searches an index of each profile. The draw's number
-// determines the order of the collection. Keys and the order of records in the
-// index differ in every call. The caller fits profile "paper" once for all
-// draws, because its principal components depend on neither order nor key.
+// determines the order of the collection. Keys and the order of records are
+// drawn anew. The caller fits profile "paper" once for all draws, because its
+// principal components depend on neither order nor key.
 func MeasureDraw(ctx context.Context, c *measure.Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
 	c = c.InOrderOf(number)
 	out := &Draw{Number: number, Records: len(c.Train), Requests: len(c.Test), Skipped: []SkippedProfile{}}
@@ -206,13 +206,12 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	return out, nil
 }
 
-// meanRange returns the mean, minimum and maximum. It rounds the mean, so that
-// equal values have exactly this value as their mean.
+// meanRange returns the mean, minimum and maximum. Rounding makes the mean of
+// equal values exact.
 func meanRange(x []float64) measure.Interval {
 	return measure.Interval{Value: measure.RoundTo(measure.Mean(x), 6), Low: slices.Min(x), High: slices.Max(x)}
 }
 
-// medianRange returns the median and the 5th and 95th percentiles.
 func medianRange(x []float64) measure.Interval {
 	y := slices.Sorted(slices.Values(x))
 	at := func(percent int) float64 { return y[min(len(y)-1, len(y)*percent/100)] }
@@ -262,7 +261,7 @@ func (d *Draws) written() measure.Table {
 	return t
 }
 
-// of returns the mean and range over draws of a value in row i.
+// of returns the mean and range of a value in row i over draws.
 func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	var x []float64
 	for _, draw := range d.Draws {

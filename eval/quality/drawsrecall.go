@@ -20,9 +20,9 @@ const (
 )
 
 const (
-	// fewRequests is the paper's number of requests. With fewer requests,
-	// recall rises: a keyword counts only if a request has it, and is more
-	// often found for all such requests if they are few.
+	// fewRequests is the paper's number of requests. Recall rises with fewer
+	// requests: a keyword counts only if a request has it, and is more often
+	// found for all such requests if they are few.
 	fewRequests = 50
 	// fewDraws is the number of random subsets of fewRequests requests.
 	fewDraws = 1000

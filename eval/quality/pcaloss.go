@@ -35,9 +35,9 @@ type PCALoss struct {
 	Rows     []PCARow `json:"rows"`
 }
 
-// MeasurePCA measures accuracy without PCA and with several PCA-X, X from 8 to
-// 128. It searches in plaintext, because a key for vectors without PCA would
-// exceed a gigabyte.
+// MeasurePCA measures accuracy without PCA and with PCA-X for X from 8 to 128.
+// It searches in plaintext, because a key for vectors without PCA would exceed
+// a gigabyte.
 func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) (*PCALoss, error) {
 	truth, indexed := measure.Keywords(c.Test), measure.Keywords(c.Train)
 	j := measure.NewJudge(truth, indexed)
@@ -83,7 +83,6 @@ func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) 
 	return p, nil
 }
 
-// PCAName returns the paper's name for a reduction by factor.
 func PCAName(factor int) string {
 	if factor == 0 {
 		return "none"

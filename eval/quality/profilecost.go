@@ -68,8 +68,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		perProfile[i] = list
 	}
 	// Consecutive searches use the same scheme with different profiles. Two
-	// schemes of one profile may share an index, which the first search would
-	// leave in the cache for the second.
+	// schemes of one profile may share an index, so the second search would
+	// find the first's data in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -86,8 +86,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	for _, list := range perProfile {
 		for _, x := range list {
 			x.Cloud = measure.RoundTo(measure.Milliseconds(x.cloudTimes), 4)
-			// Features do not depend on the scheme. They are timed only for the
-			// first scheme.
+			// Features do not depend on the scheme and are timed only for the
+			// first.
 			x.Features = measure.RoundTo(measure.Milliseconds(list[0].features), 3)
 			x.Project, x.Encrypt, x.Read = measure.RoundTo(measure.Milliseconds(x.project), 4), measure.RoundTo(measure.Milliseconds(x.encrypt), 4), measure.RoundTo(measure.Milliseconds(x.read), 4)
 			out = append(out, x.ProfileCost)

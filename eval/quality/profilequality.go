@@ -14,8 +14,7 @@ import (
 
 // A profileRun is a fitted profile with the neighbours of every test image.
 type profileRun struct {
-	// owner holds the fitted profile and ranker, which further indexes of the
-	// profile reuse.
+	// owner holds the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
 	// truth holds the human keywords of every test image.
 	truth [][]string

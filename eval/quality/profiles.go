@@ -11,15 +11,15 @@ import (
 )
 
 // Profiles compares profiles by quality and cost. Quality is measured in
-// plaintext and in encrypted schemes, with both rankers.
+// plaintext and encrypted, with both rankers.
 //
 //	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (real images)
 //	              └▶ n images, the same profile ─▶ bytes, milliseconds
 type Profiles struct {
 	Records  int `json:"n"`
 	Requests int `json:"requests"`
-	// CostRecords is the number of records in the indexes whose bytes and times
-	// are measured.
+	// CostRecords is the number of records with which bytes and times are
+	// measured.
 	CostRecords int `json:"cost_records"`
 	// CostKind is the origin of their images (see measure.Corpus.Kind).
 	CostKind string       `json:"cost_images"`
@@ -64,7 +64,7 @@ type ProfileRow struct {
 type ProfileDetail struct {
 	Profile string `json:"profile"`
 	// Recall maps each search to its recall at AP-10: the share found of the
-	// ten records that capia (a scan) finds nearest.
+	// ten nearest records of capia (a scan).
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain maps each scheme to the share that it finds of the ten nearest
 	// records by exact distance.

@@ -19,9 +19,9 @@ import (
 )
 
 // SmallCollections is the quality of keywords when few photos of a collection
-// have keywords, and when all photos have keywords. Searches are in plaintext.
-// Ranking and thresholds are those of cpar annotate. A draw is a random order
-// of the collection.
+// have keywords, and when all do. Searches are in plaintext. Ranking and
+// thresholds are those of cpar annotate. A draw is a random order of the
+// collection.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
@@ -102,9 +102,9 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 // measures the whole collection.
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
-// smallDraws returns the number of draws to measure with a number of photos. If
-// `draws` is nine, this is 100 for fewer than 100 photos, because such draws
-// differ most and take the least time. It is 20 for fewer than 1,000 photos.
+// smallDraws returns the number of draws for a number of photos. If `draws` is
+// nine, it returns 100 for fewer than 100 photos, because such draws differ
+// most and take the least time, and 20 for fewer than 1,000 photos.
 func smallDraws(photos, draws int) int {
 	of := DefaultDraws
 	switch {
@@ -276,8 +276,8 @@ func ownWords(test []user.Photo) (x smallDraw, err error) {
 }
 
 // chanceCalibrationError returns the mean calibration error of perfectly
-// calibrated probabilities. It simulates which keywords are right a hundred
-// times.
+// calibrated probabilities, from a hundred simulations of which keywords are
+// right.
 func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	const times = 100
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6368616e6365)) // "chance"

@@ -30,8 +30,7 @@ type SweepRow struct {
 	// Memory is the speedup of only scoring the visited records, in the order
 	// of the search.
 	Memory float64 `json:"memory_bound,omitempty"`
-	// Recall10 is the share found of the ten records that capia finds nearest,
-	// in percent.
+	// Recall10 is the percentage found of capia's ten nearest records.
 	Recall10 measure.Interval `json:"recall_at_10"`
 	// Paper is recall in percent by the paper's protocol (measure/protocol.go),
 	// averaged over the keywords that were output.
@@ -169,8 +168,6 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 	return g, nil
 }
 
-// speedup returns the ratio of median times, with a confidence interval from
-// the bootstrap resamples.
 func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	values := make([]float64, len(w.draws))
 	parallel.For(len(values), func(b int) {

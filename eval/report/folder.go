@@ -66,8 +66,7 @@ func column(t *measure.Table, name string, next int) (int, error) {
 	return i, nil
 }
 
-// values returns, by row, the values of a column and of `next` columns after
-// it.
+// values returns the values of a column and of the `next` columns, by row.
 func (f *resultFolder) values(table, name string, next int, where []string) ([][]string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {

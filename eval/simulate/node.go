@@ -30,7 +30,7 @@ type node struct {
 }
 
 // answer replies for a shard. A node that is gone refuses at once. If it lost
-// power, it is first silent for a while, because its connections seem open.
+// power, it is silent for a while, because its connections seem open.
 func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:
