@@ -62,8 +62,8 @@ const (
 	PlaceLeaf
 )
 
-// Build grows a forest over rows, which are n×d finite numbers. It returns the
-// forest and its planes, without duplicates and in ascending order of
+// Build grows a forest over `rows`, an n×d matrix of finite numbers. It returns
+// the forest and its planes, without duplicates and in ascending order of
 // (dimension, value). Errors wrap ErrInput.
 //
 // Trees grow in parallel, in time O(trees·n·log n·(d + log n)).

@@ -62,7 +62,7 @@ type Ranker interface {
 	Fields() []Field
 }
 
-// FieldsOf appends the fields of `planes`, seen from `point`, to dst. The
+// FieldsOf appends the fields of `planes`, seen from `point`, to `dst`. The
 // planes must be in the order that Build returns. It implements Ranker.Fields
 // for a Space of plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
@@ -119,9 +119,9 @@ func (s *searcher) collectByRank() {
 }
 
 type election struct {
-	// away[p+1] is the request's distance from plane p in units of rankUnit. It
-	// is negative if the request lies beyond the plane. away[0] is 0 and serves
-	// nodes without a plane, because None+1 is 0.
+	// `away[p+1]` is the request's distance from plane p in units of rankUnit.
+	// It is negative if the request lies beyond the plane. `away[0]` is 0 and
+	// serves nodes without a plane, because None+1 is 0.
 	away      []int32
 	votes     []int64
 	now, next []pendingBranch
@@ -272,8 +272,8 @@ func tighten(votes []int64, wanted int) (bound int32) {
 	return int32(farthest - least + 1)
 }
 
-// nth returns the kth largest value, and how often it occurs among the k
-// largest. It counts values in successively finer buckets.
+// nth returns the kth largest value and its number of occurrences among the k
+// largest values. It counts values in successively finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)

@@ -72,7 +72,8 @@ func (g *grower[T]) grow() {
 		default:
 			g.tree[s.parent].Left = k
 		}
-		// records[first:left] and records[right:last] form the subtrees below.
+		// `records[first:left]` and `records[right:last]` form the subtrees
+		// below.
 		left, plane, equal := g.divide(s)
 		right, record := left, None
 		if g.opt.Place == PlaceNode {
@@ -191,9 +192,9 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 	}
 }
 
-// splitValue returns the value of dimension dim that divides a node's records,
-// and the number of records with that value. If two values are equally good, it
-// returns the smaller.
+// splitValue returns the value of dimension `dim` that divides a node's
+// records, and the number of records with that value. If two values are equally
+// good, it returns the smaller.
 func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	g.sortValues(records, dim)
 	m := len(g.values)
@@ -241,9 +242,9 @@ func (g *grower[T]) mean() float64 {
 	return origin + sum/float64(len(g.values))
 }
 
-// group reorders a node's records: first the records ≤ value, then the nth
-// record equal to value, then the records > value. It returns the index of the
-// nth record.
+// group reorders a node's records: first the records ≤ `value`, then the nth
+// record equal to `value`, then the records > `value`. It returns the index of
+// that nth record.
 func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 	g.beyond = g.beyond[:0]
 	var own uint32

@@ -52,7 +52,7 @@ type Metric interface {
 
 	// Reach converts a score into the unit of Distance. If the distances of the
 	// planes in front of a record add up to more than Reach(worst), the
-	// record's score is greater than worst. Reach must not decrease as the
+	// record's score is greater than `worst`. Reach must not decrease as the
 	// score grows. Search calls it only if Options.Prune is set.
 	Reach(worst int64) float64
 }
@@ -90,7 +90,7 @@ type Stats struct {
 
 // Visits returns the number of distinct records, over all trees, that a search
 // at the paper's AP-X visits: max(l, ⌈X·n/100⌉), but at most n. Parameter
-// tenths is X in tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
+// `tenths` is X in tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:
@@ -280,7 +280,7 @@ func (s *searcher) score(trace func(Visit)) {
 }
 
 // Candidates appends the records that Search would visit with these options to
-// dst, in ascending order. It scores no records, so it returns an error if
+// `dst`, in ascending order. It scores no records, so it returns an error if
 // opt.Prune is set. It does not count the cost of a search by rank. Errors wrap
 // ErrInput.
 func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {

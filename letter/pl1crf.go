@@ -10,9 +10,8 @@ import (
 // PL1C is the user's side of PL1C-RF, the box of Sec. IV-B, which compares L1
 // distances and hyperplanes. It works on approximated vectors V̂ of m̂
 // elements. Their squared L2 distances are the L1 distances DL1. V̂_i and Ĥ_i
-// are the vector and hyperplane of an image, and V̂_c and Ĥ_c those of a
-// request. r is a secret offset, r_c is the secret scale of a request, and ε is
-// noise.
+// are the vector and hyperplane of an image. V̂_c and Ĥ_c belong to a request.
+// r is a secret offset, r_c is the secret scale of a request, and ε is noise.
 //
 //	V̂_i  [ v̂_1 … v̂_m̂, r − ½Σv̂², ε, −1 ]                      m̂ + 3 elements
 //	Ĥ_i  [ 0 … v̂_s … 0, r − ½v̂_s², ε′, 0 … −1 … 0 ]          2m̂ + 2, −1 at m̂ + 2 + s

@@ -77,8 +77,7 @@ type Reply struct {
 	Stats    Stats
 }
 
-// Bytes returns the size of a reply as the paper counts it, namely Comp and
-// Keywords.
+// Bytes returns the size of Comp and Keywords, as the paper counts it.
 func (r *Reply) Bytes() int {
 	n := 8 * len(r.Comp)
 	for _, k := range r.Keywords {

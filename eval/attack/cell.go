@@ -128,7 +128,7 @@ func meanSquare(p lattice.Params, words []uint64) float64 {
 }
 
 // guessCells guesses the cells of the second half of the photos, with the first
-// half as known examples. views[i][c] holds the measurements for photo i and
+// half as known examples. `views[i][c]` holds the measurements for photo i and
 // cell c.
 func guessCells(views [][][]float64) []Row {
 	half, clusters := len(views)/2, len(views[0])

@@ -25,12 +25,12 @@ import (
 
 const toyDim = 48
 
-// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right. Matrix
-// rows is k×m, right is k×t, and the result is t×m. The pivot of a column is a
-// word with the fewest factors of 2. A pivot with v such factors determines an
-// unknown only modulo 2^(64−v). In this case eliminate returns the smallest
-// value. It returns nil if the rows are dependent. The result is meaningless if
-// there is no solution.
+// eliminate solves `rows`·x = `right` modulo 2⁶⁴ for every column of `right`.
+// `rows` is k×m, `right` is k×t, and the result is t×m. The pivot of a column
+// is a word with the fewest factors of 2. A pivot with v such factors
+// determines an unknown only modulo 2^(64−v). In this case eliminate returns
+// the smallest value. It returns nil if the rows are dependent. The result is
+// meaningless if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)

@@ -56,7 +56,7 @@ type exactRequest struct {
 
 // exactRequests returns the requests whose distances from the known vectors
 // match the scores up to ε (a random element of each record). It updates
-// disturbed, the estimated effect of ε on the known records' scores.
+// `disturbed`, the estimated effect of ε on the known records' scores.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -172,8 +172,8 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 // over the known records may not be exactly 0.
 var shifts = []int64{0, -1, 1}
 
-// recordNoise estimates the noise e of each known record. unsure[k] is the
-// largest rounding error of an element for record known[k].
+// recordNoise estimates the noise e of each known record. `unsure[k]` is the
+// largest rounding error of an element for record `known[k]`.
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) (e [][]int64, unsure []float64, err error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)

@@ -283,8 +283,8 @@ const (
 	latticeShare = 1.9
 )
 
-// encryptCut encrypts the first dim elements of each record under a new key, in
-// the layout of package vectorlayout.
+// encryptCut encrypts the first `dim` elements of each record under a new key,
+// in the layout of package vectorlayout.
 func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)

@@ -93,7 +93,7 @@ func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
-// right counts the correct answers about new requests. repeats[i] observes a
+// right counts the correct answers about new requests. `repeats[i]` observes a
 // request for photo i of the log. `others` observes equally many requests for
 // other photos.
 func (l *linker) right(repeats, others []*Observation) int {

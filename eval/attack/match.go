@@ -79,8 +79,8 @@ const (
 	matchSample = 400
 )
 
-// match returns a photo for every record. scores[j] holds every record's score
-// for request j, and distances[j] holds every photo's distance to the
+// match returns a photo for every record. `scores[j]` holds every record's
+// score for request j. `distances[j]` holds every photo's distance to the
 // attacker's jth photo.
 func match(scores, distances [][]float64) ([]int, error) {
 	p := min(matchMax, len(scores), len(distances))

@@ -181,8 +181,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers index others[i] to a device that has seen index seen[i]. If
-// `before` is not nil, it is called before each offer.
+// offered offers index `others[i]` to a device that has seen index `seen[i]`.
+// If `before` is not nil, it is called before each offer.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string

@@ -36,8 +36,8 @@ import (
 // Least squares over slightly more known vectors than unknowns therefore gives
 // r_s, and with it z_s and c.
 
-// guess returns a candidate for every request. predicted[c] holds the distances
-// of candidate c from the known records.
+// guess returns a candidate for every request. `predicted[c]` holds the
+// distances of candidate c from the known records.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := measure.Map(predicted, standardised)
 	out := make([]int, len(v.Observations))
@@ -170,8 +170,8 @@ func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
 // histogram sum to 1. Its effect is far smaller than the effect of noise.
 const ridge = 1e-9
 
-// leastSquares finds x with rows·x + constant ≈ y for every column of y, where
-// the constants are unknown. Matrix rows is k×d, y is k×t, and the result is
+// leastSquares finds x with `rows`·x + constant ≈ y for every column of y,
+// where the constants are unknown. `rows` is k×d, y is k×t, and the result is
 // d×t.
 func leastSquares(rows [][]float64, y *mat.Dense) (*mat.Dense, error) {
 	k := len(rows)

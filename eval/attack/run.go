@@ -53,7 +53,7 @@ var (
 )
 
 // Run attacks an index of c.Train with requests for c.Test, in schemes cpar,
-// ivf, capia and sealed and in those of o.More. Errors wrap cpar.ErrInput.
+// ivf, capia, sealed and the schemes of o.More. Errors wrap cpar.ErrInput.
 func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	if len(c.Train) < 2 || len(c.Test) < 4 {
 		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to request; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))

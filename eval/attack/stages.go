@@ -164,7 +164,7 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 }
 
 // matched matches records to photos by k requests at a time. Record i is photo
-// truth[i]. If k is small, the result depends on the choice of requests, so
+// `truth[i]`. If k is small, the result depends on the choice of requests, so
 // matched averages several.
 func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1

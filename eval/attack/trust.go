@@ -36,8 +36,8 @@ func (o *offers) trust(ctx context.Context) error {
 	return o.swapKeys()
 }
 
-// branch returns generations 2 to last of a branch that starts from generation
-// 1.
+// branch returns generations 2 to `last` of a branch that starts from
+// generation 1.
 func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, err error) {
 	folder := filepath.Join(o.folder, "fork") // holds generation 2 of the branch
 	for len(states) < last-1 {

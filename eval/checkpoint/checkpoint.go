@@ -54,7 +54,7 @@ type stepFile struct {
 }
 
 // Do returns the stored result of a step. If there is none, it measures and
-// stores it. The JSON of inputs must contain everything that determines the
+// stores it. The JSON of `inputs` must contain everything that determines the
 // result.
 func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
 	digest, err := digestOf(inputs)

@@ -226,8 +226,8 @@ func (p *baselineRun) faiss(ctx context.Context) error {
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
 
-// library measures a library. `names` maps the driver's searches to names of
-// rows.
+// library measures a third-party library. `names` maps the driver's searches to
+// names of rows.
 func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
 	peer, err := compileDriver(ctx, l)
 	if err != nil {

@@ -205,7 +205,7 @@ func requestCost(ctx context.Context, b *measure.Built) (r RequestCost, err erro
 }
 
 // vectorOperations returns the operations of inner-product encryption on
-// arbitrary vectors of dim elements.
+// arbitrary vectors of `dim` elements.
 func vectorOperations(dim int) (record, request, score func(int) error, err error) {
 	secret := [32]byte{'c', 'o', 's', 't'}
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}

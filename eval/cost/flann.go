@@ -48,7 +48,7 @@ const (
 // with -O3 from its headers. Our forest is plain Go. Both use float32. The
 // encrypted forest works on 64-bit integers, splits levels, and adds the
 // divergence of lab histograms to the distance. Its recall is relative to its
-// own scan. Its visits are therefore comparable with those of the plain forest
+// own scan. Its visits are therefore comparable with the plain forest's visits
 // over levels, but not with FLANN's. Its time shows the price of privacy.
 type FLANN struct {
 	Records    int `json:"records"`

@@ -62,7 +62,7 @@ func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (mea
 }
 
 // MeasureLetter builds a literal index, sends a few requests and measures every
-// box. Parameter alpha is the paper's α, or 0 for its default value.
+// box. `alpha` is the paper's α, or 0 for its default value.
 func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
 	few := *c
 	few.Train = c.Train[:min(n, len(c.Train))]

@@ -37,9 +37,9 @@ type Corpus struct {
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadSample reads the collection in dir. The file split.csv divides the
-// collection. Without it, a tenth becomes test images. LoadSample keeps at most
-// `indexed` training and `tested` test images, evenly spaced.
+// LoadSample reads the collection in folder `dir`. The file split.csv divides
+// the collection. Without it, a tenth becomes test images. LoadSample keeps at
+// most `indexed` training and `tested` test images, evenly spaced.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -96,8 +96,8 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 }
 
 // ReadCorpus reads the images of a divided collection. It caches features in
-// cacheDir, which must be outside the collection, unless cacheDir is "". If
-// network is not nil, it adds an embedding to every image. Errors wrap
+// `cacheDir`, which must be outside the collection, unless it is "". If
+// `network` is not nil, it adds an embedding to every image. Errors wrap
 // cpar.ErrInput.
 func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error

@@ -164,7 +164,7 @@ func Bootstrap(requests int, seed uint64) [][]float64 {
 	return out
 }
 
-// NewInterval returns values[0] with the 2.5th and 97.5th percentiles of the
+// NewInterval returns `values[0]` with the 2.5th and 97.5th percentiles of the
 // other values as bounds.
 func NewInterval(values []float64) Interval {
 	x := Interval{Value: values[0], Low: values[0], High: values[0]}

@@ -307,7 +307,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	}
 }
 
-// Groups returns the axes for groups of bars above names.
+// Groups returns the axes for groups of bars above `names`.
 func Groups(names []string, label string, series []Series) (x, y Axis) {
 	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
 	y = Axis{Label: label}

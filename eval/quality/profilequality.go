@@ -111,8 +111,8 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 }
 
 // reliability returns the expected calibration error (ECE, the mean gap between
-// stated probability and share of right keywords) of each photo's first
-// keywords.
+// stated probability and share of right keywords) of the `first` keywords of
+// each photo.
 func reliability(said [][]rank.Keyword, truth [][]string, first int) (float64, error) {
 	var p []float64
 	var right []bool

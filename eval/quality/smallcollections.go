@@ -20,7 +20,7 @@ import (
 
 // SmallCollections is the quality of keywords when few photos of a collection
 // have keywords, and when all do. Searches are in plaintext. Ranking and
-// thresholds are those of cpar annotate. A draw is a random order of the
+// thresholds are as in cpar annotate. A draw is a random order of the
 // collection.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords

@@ -29,7 +29,7 @@ const (
 	plotsName   = "plots"
 )
 
-// Write writes the tables and plots of r into folder and returns the names of
+// Write writes the tables and plots of r into `folder` and returns the names of
 // the files. Errors wrap cpar.ErrStorage.
 func Write(folder string, r *measure.Results) ([]string, error) {
 	if err := os.MkdirAll(filepath.Join(folder, plotsName), 0o755); err != nil {

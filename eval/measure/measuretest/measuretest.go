@@ -77,8 +77,8 @@ func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	return c
 }
 
-// RandomFeatures draws features near centre, or new independent features if
-// centre is nil.
+// RandomFeatures draws features near `centre`, or independent features if
+// `centre` is nil.
 func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
