@@ -30,7 +30,7 @@ type Agreement struct {
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
 	// Recall maps X of AP-X to the recall of the encrypted Algorithm 1 (depth
 	// first): the share found of the encrypted scan's ten nearest records. The
-	// next three fields hold it for other searches.
+	// next three fields hold other searches' recall.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`

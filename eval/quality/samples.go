@@ -14,7 +14,7 @@ import (
 const sampleCount = 8
 
 // A SampleKeyword is a keyword found for an image. Right is set if a person
-// also chose the keyword.
+// also gave the image this keyword.
 type SampleKeyword struct {
 	Keyword string `json:"word"`
 	Right   bool   `json:"right"`
