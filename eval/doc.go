@@ -1,5 +1,5 @@
-// Package eval holds the evaluation: measurements of quality, cost and security,
-// and the report of their results. The folder contains only this comment.
+// Package eval holds the evaluation: measurements of quality, cost and
+// security, and the report of their results.
 //
 //	measure ─▶ quality, cost, attack ─▶ report ─▶ cmd/cpar-eval
 //	measure ─▶ load, simulate ─▶ cmd/cpar-eval

@@ -2,16 +2,16 @@ package kdforest
 
 // The order BestBin is the search of FLANN's randomized trees (Muja and Lowe,
 // "Fast approximate nearest neighbors with automatic algorithm configuration").
-// It descends every tree once, and then always enters the nearest bin: a
-// subtree that an earlier descent passed by. The distance of a bin is the sum
-// of the request's distances from the planes crossed to reach it. As in FLANN,
-// a dimension crossed twice counts twice. Options.Visits corresponds to FLANN's
-// bound on checks.
+// It descends every tree once, and then always enters the nearest bin. Bins are
+// the subtrees that earlier descents passed by. The distance of a bin is the
+// sum of the request's distances from the planes crossed to reach it. As in
+// FLANN, two crossed planes of one dimension both count. Options.Visits
+// corresponds to FLANN's bound on checks.
 //
 // Pruning, which FLANN always does, ends the search at the first bin whose
 // distance exceeds Metric.Reach of the worst hit. It may miss a true neighbour,
 // because distances from several planes of one dimension add up. FLANN checks
-// this bound after every record, and this search after every batch.
+// this bound after every record. This search does so after every batch.
 
 func (s *searcher) startBestBin() {
 	s.bins, s.ahead, s.fresh = s.bins[:0], bin{step: step{far: None}}, 0
@@ -43,7 +43,7 @@ func (s *searcher) collectBestBin(room int) {
 	}
 }
 
-// descendBestBin descends from node k, whose bin has distance away, to a leaf
+// descendBestBin descends from node k, whose bin has distance `away`, to a leaf
 // and visits its record. It pushes the bins on the far sides of the planes.
 func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	nodes := s.walks[tree].nodes
@@ -58,8 +58,8 @@ func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 		if node.Plane != None {
 			there += s.metric.Distance(node.Plane)
 		}
-		// Drop a bin that is out of reach. It will stay so, because the worst
-		// hit only improves.
+		// A bin out of reach can be dropped, because the worst hit only
+		// improves.
 		if s.outOfReach(there) {
 			s.stats.PlanesPruned++
 		} else {
@@ -91,8 +91,8 @@ type bin struct {
 	distance float64
 }
 
-// before orders bins by distance, then by tree, then by depth (deeper nodes
-// have larger numbers and come first, as in DepthFirst).
+// before orders bins by distance, then by tree, then by depth. Deeper nodes
+// have larger numbers and come first, as in DepthFirst.
 func (a bin) before(b bin) bool {
 	switch {
 	case a.distance != b.distance:

@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// BuildOptions configure how trees grow. The zero value performed best (see the
-// table in doc.go). Top 5, DrawEvenly and SplitMedian together give the forest
-// of Silpa-Anan and Hartley that the paper uses.
+// BuildOptions configure how trees grow. The zero value gave the highest recall
+// (see the table in doc.go). Top 5, DrawEvenly and SplitMedian together give
+// the forest of Silpa-Anan and Hartley that the paper uses.
 type BuildOptions struct {
 	Trees  int // 0 means 10
 	Top    int // number of most variable dimensions to draw from, 0 means 10
@@ -43,10 +43,10 @@ type Split uint8
 
 const (
 	// SplitMean splits at the value nearest the mean, as FLANN does. Each side
-	// gets at least an eighth of the records, so the depth is logarithmic. Ties
-	// may prevent this.
+	// gets at least an eighth of the records, so the depth is logarithmic.
+	// Equal values may prevent this.
 	SplitMean Split = iota
-	// SplitMedian splits as evenly as equal values allow.
+	// SplitMedian splits as evenly as equal values permit.
 	SplitMedian
 )
 
@@ -62,8 +62,8 @@ const (
 	PlaceLeaf
 )
 
-// Build grows a forest over rows, which are n×d finite numbers. It returns the
-// forest and its planes, without duplicates and in ascending order of
+// Build grows a forest over `rows`, an n×d matrix of finite numbers. It returns
+// the forest and its planes, without duplicates and in ascending order of
 // (dimension, value). Errors wrap ErrInput.
 //
 // Trees grow in parallel, in time O(trees·n·log n·(d + log n)).

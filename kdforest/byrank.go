@@ -9,8 +9,8 @@ import (
 )
 
 // In the order ByRank, all trees vote before any record is scored. In one tree,
-// the distance of a record is the distance of its cell (the region of its
-// leaf). Each plane between the cell and the request adds its rank: the plane's
+// a record's distance is the sum of the ranks of the planes between the request
+// and the record's cell (the region of its leaf). A plane's rank is its
 // position among the planes of its dimension, counted from the request. The
 // search visits the records with the smallest sum of distances over all trees.
 //
@@ -21,40 +21,39 @@ import (
 //
 // One tree compares a record with only a dozen planes and is often wrong. Ten
 // trees compare it with over a hundred. At AP-10 (10 % of the records visited),
-// ten trees find a share of 0.79 of the true ten nearest if searched depth
-// first, 0.88 if each tree is searched by its own ranks, and 0.95 by the sum of
-// ranks. The method follows voting among random projection trees (Hyvönen et
-// al., "Fast nearest neighbor search through sparse random projections and
-// voting", 2016). Ranks are divided by the square root of the number of planes
-// in their dimension, because a dimension with many splits has a large
-// variance.
+// ten trees find a share of 0.79 of the ten nearest records if searched depth
+// first, 0.88 if each tree is searched by its own ranks, and 0.95 if searched
+// by the sum of ranks. The method follows voting among random projection trees
+// (Hyvönen et al., "Fast nearest neighbor search through sparse random
+// projections and voting", 2016). Ranks are divided by the square root of the
+// number of planes in their dimension, because a dimension with many splits has
+// a large variance.
 //
 // Scores do not influence the visits. Therefore a search by rank cannot prune,
 // and it reveals nothing beyond the request's ranks.
 
 const (
-	// rankUnit represents one rank in a field with one plane. Ranks are
-	// integers, so that their sums are equal on every machine.
+	// rankUnit represents one rank in a field (a dimension) with one plane.
+	// Ranks are integers, so their sums are equal on every machine.
 	rankUnit = 1 << 12
-	// farthest exceeds any cell's distance in a regular forest. Cells beyond it
-	// get no votes.
+	// farthest exceeds any cell's distance in a forest of ordinary depth. Cells
+	// beyond it get no votes.
 	farthest = 1 << 30
 	block    = 64
 )
 
 // A Field describes the planes of one dimension, seen from a request.
 type Field struct {
-	// First to Last−1 are the numbers of the planes, in ascending order of
-	// value.
+	// First to Last−1 are the numbers of the field's planes, in ascending order
+	// of value.
 	First, Last uint32
 	// Beyond is the number of planes with smaller values than the request's.
-	// The request lies beyond these planes, which are the first ones of the
-	// field.
+	// These are the first planes of the field.
 	Beyond uint32
 }
 
-// Ranker is a Space that also knows the fields. A Ranker can compute them by
-// comparing the request with every plane.
+// Ranker is a Space that also knows the fields. A Ranker can compute the fields
+// by comparing the request with every plane.
 type Ranker interface {
 	Space
 
@@ -63,9 +62,9 @@ type Ranker interface {
 	Fields() []Field
 }
 
-// FieldsOf appends the fields of planes to dst, seen from a point. The planes
-// must be in the order of Build. It implements Ranker.Fields for a Space of
-// plain values.
+// FieldsOf appends the fields of `planes`, seen from `point`, to `dst`. The
+// planes must be in the order that Build returns. It implements Ranker.Fields
+// for a Space of plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	for first := 0; first < len(planes); {
 		dim := planes[first].Dim
@@ -80,8 +79,8 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 }
 
 // check refuses ballots of another forest, and record numbers that collide with
-// the leaf mark. It also refuses planes without a field, because their
-// distances would be left over from an earlier search.
+// the leaf mark. It also refuses planes without a field, because the search
+// would use their distances from an earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
 		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
@@ -120,9 +119,9 @@ func (s *searcher) collectByRank() {
 }
 
 type election struct {
-	// away[p+1] is the request's distance from plane p in units of rankUnit. It
-	// is negative if the request lies beyond the plane. away[0] is 0 and serves
-	// nodes without a plane, because None+1 is 0.
+	// `away[p+1]` is the request's distance from plane p in units of rankUnit.
+	// It is negative if the request lies beyond the plane. `away[0]` is 0 and
+	// serves nodes without a plane, because None+1 is 0.
 	away      []int32
 	votes     []int64
 	now, next []pendingBranch
@@ -154,7 +153,7 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 		}
 		e.pollAll(tree)
 		if near := ballotSize(visits, n); near < n {
-			// The bound of the first tree suits all trees, because they are
+			// The first tree's bound suits all trees, because trees are
 			// similar.
 			bound = tighten(votes, near)
 		}
@@ -198,16 +197,17 @@ func (e *election) rank(planes int, fields []Field) {
 	}
 }
 
-// pollAll adds votes to every record: farthest minus the distance of the
-// record's cell. The record of an inner node has the distance of the node's
-// plane.
+// pollAll adds votes to every record, namely `farthest` minus the distance of
+// the record's cell. For an inner node's record, it uses the distance of the
+// node's plane.
 func (e *election) pollAll(tree []branch) {
 	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
 	ranks := e.ranks
 	ranks[0] = 0
 	for i, b := range tree { // parents come before their children
 		a := e.away[b.plane+1]
-		// The bound keeps sums over many far sides within an int32.
+		// Limiting distances to `farthest` keeps sums along a path within an
+		// int32.
 		left, right := min(ranks[i]+max(-a, 0), farthest), min(ranks[i]+max(a, 0), farthest)
 		e.votes[b.record+1] += int64(farthest - max(left, right))
 		for _, c := range [2]pendingBranch{{b.left, left}, {b.right, right}} {
@@ -220,7 +220,7 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is like pollAll, but only for cells within bound. It descends level by
+// poll is like pollAll, but only for cells within `bound`. It descends level by
 // level without unpredictable branches, and overlaps the memory reads of a
 // block of nodes.
 func (e *election) poll(tree []branch, bound int32) {
@@ -261,19 +261,19 @@ func (e *election) poll(tree []branch, bound int32) {
 
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
-// tighten returns the bound within which the first tree has the wanted number
-// of records. It changes the votes so that they are relative to that bound.
+// tighten returns the bound within which the first tree has `wanted` records.
+// It makes the votes relative to that bound.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
-	least = max(least, 1) // below 1 only if a hostile tree has records beyond farthest
+	least = max(least, 1) // it is below 1 only if a hostile tree has records beyond `farthest`
 	for r, v := range votes {
 		votes[r] = max(0, v-least+1)
 	}
 	return int32(farthest - least + 1)
 }
 
-// nth returns the kth largest value, and how often it occurs among the k
-// largest. It counts values in successively finer buckets.
+// nth returns the kth largest value and its number of occurrences among the k
+// largest values. It counts values in successively finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)
@@ -295,29 +295,28 @@ func nth(values []int64, k int) (value int64, ties int) {
 	return high, k
 }
 
-// Ballots hold the trees of a forest in a form for searches by rank, which
-// takes half the memory. Make them once per forest. They are safe for
-// concurrent use.
+// Ballots hold the trees of a forest for searches by rank, in half the memory.
+// Make them once per forest. Ballots are safe for concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch
 }
 
-// A branch is a node that has children, together with those children that are
-// leaves.
+// A branch is a node with children, including those children that are leaves.
 type branch struct {
 	record uint32 // the node's record, or None
 	plane  uint32 // the node's plane, or None
-	// left and right each describe a child: the index of a branch, or leaf |
-	// (record + 1) for a leaf, or leaf if there is no child.
+	// `left` and `right` each describe a child. The value is the index of a
+	// branch, or leaf | (record + 1) for a leaf, or `leaf` if there is no
+	// child.
 	left, right uint32
 }
 
 const leaf = 1 << 31
 
 // NewBallots converts a forest, which must come from Build or have passed
-// Validate. The number of records and the number of nodes with children must be
-// below 2³¹.
+// Validate. It must have fewer than 2³¹ records, and fewer than 2³¹ nodes with
+// children.
 func NewBallots(f *Forest) *Ballots {
 	b := &Ballots{records: f.Records, planes: f.Planes, trees: make([][]branch, len(f.Trees))}
 	var place []uint32 // index of each node's branch

@@ -2,7 +2,7 @@ package kdforest
 
 import "math"
 
-// cut moves records with a coordinate ≤ value to the front and returns their
+// cut moves records with a coordinate ≤ `value` to the front and returns their
 // number.
 func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 	g.beyond = g.beyond[:0]
@@ -19,10 +19,10 @@ func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 }
 
 // cutValue returns a value that leaves at least one record on each side. The
-// records must differ in dim. SplitMean takes the mean if this leaves at least
-// an eighth of the records on each side, otherwise the nearest value that does,
-// and otherwise the least skewed value. SplitMedian takes the middle of the gap
-// that divides most evenly.
+// records must differ in dimension `dim`. SplitMean takes the value nearest the
+// mean that leaves at least an eighth of the records on each side, or else the
+// least skewed value. SplitMedian takes the middle of the gap that divides most
+// evenly.
 func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	g.sortValues(records, dim)
 	m := len(g.values)
@@ -42,7 +42,7 @@ func (g *grower[T]) cutValue(records []uint32, dim int) T {
 			skew = allowed
 			away = max(float64(short)-mean, mean-float64(beyond), 0)
 		}
-		// Prefer the gap that contains the mean, among gaps at equal distance.
+		// Among gaps at equal distance, prefer the gap that contains the mean.
 		holds := skew == allowed && float64(short) <= mean
 		if skew < skewed || skew == skewed && (away < off || away == off && holds) {
 			best, skewed, off = k, skew, away

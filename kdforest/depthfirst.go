@@ -1,7 +1,7 @@
 package kdforest
 
-// walk is the state of the depth-first search of one tree, which is a recursion
-// in Algorithm 1 of the paper. The stack is explicit, because the trees take
+// walk is the state of the depth-first search of one tree. Unlike in the
+// paper's recursive Algorithm 1, the stack is explicit, because the trees take
 // turns and a hostile tree may be very deep. These corrections make the printed
 // algorithm work:
 //
@@ -40,8 +40,8 @@ func (w *walk) start(tree Tree) {
 // visited. The result ok is false at the end of the walk.
 func (w *walk) next(s *searcher) (record uint32, ok bool) {
 	for {
-		// Algorithm 1, the sibling. This is the place to prune, because only
-		// now is the node's own score in the queue.
+		// Algorithm 1, the sibling. Pruning happens only here, because only now
+		// is the node's own score in the queue.
 		if ahead := w.ahead; ahead != None {
 			w.ahead = None
 			if !s.prunes(w.plane) {
@@ -57,7 +57,8 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 		node := &w.nodes[last.node]
 		w.ahead, w.plane = last.far, node.Plane
 		// Algorithm 1, Vis: a record visited in another tree is not scored
-		// again, but the far side of this node is still entered.
+		// again. Unlike in the paper, the far side of this node is still
+		// entered.
 		if node.Record != None && !s.visited.add(node.Record) {
 			return node.Record, true
 		}

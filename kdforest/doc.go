@@ -8,11 +8,10 @@
 //	                     (dimension, value) ─▶ … a Space: the side of plane p,
 //	                                               distances of records r1…r10
 //
-// A Forest contains only numbers: of each node's record (row i is record i), of
-// its dividing plane, and of its children. Only the Space knows values. If two
-// spaces give the same answers, their searches visit the same records in the
-// same order. It does not matter whether the spaces hold integers or
-// ciphertexts.
+// A Forest holds no values. A node holds the numbers of its record (record i is
+// row i), of its dividing plane and of its children. Only the Space knows
+// values. If two spaces give the same answers, their searches visit the same
+// records in the same order. This holds for integers and ciphertexts alike.
 //
 // The trees follow Bentley: every node holds a record (except with PlaceLeaf)
 // and splits at its record's value. They are randomized as in Silpa-Anan and
@@ -23,12 +22,13 @@
 // Privacy-preserving Image Annotation with Randomized KD-Forest", with the
 // corrections listed in depthfirst.go. Each correction has a test TestErratum…
 // The paper's AP-X (approximation power) lets a search visit X percent of the
-// records, counted once over all trees (Visits). AP-100 equals Scan.
+// records (Visits). A record that several trees reach counts once. AP-100
+// equals Scan.
 //
 // ByRank (byrank.go) needs only order comparisons. The table gives the share of
-// the true ten nearest that ten trees visit on Corel-5k (4,500 records, 499
-// requests, 864 quantised features, distance L1 + KL). Values are means of five
-// seeds, which differ by about 0.02:
+// a request's ten nearest records that ten trees visit on Corel-5k (4,500
+// records, 499 requests, 864 quantised features, distance L1 + KL). Values are
+// means of five seeds, which differ by about 0.02:
 //
 //	built with                        searched   AP-2.5  AP-5  AP-10  AP-20
 //	the defaults                      DepthFirst  0.54   0.67   0.79   0.89

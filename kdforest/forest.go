@@ -3,7 +3,8 @@ package kdforest
 import "errors"
 
 // The package imports only the standard library, so that package cpar can embed
-// a Forest. Callers add cpar.ErrInput or cpar.ErrCorrupt to these errors.
+// a Forest. Callers therefore add cpar.ErrInput or cpar.ErrCorrupt to these
+// errors.
 var (
 	// ErrInput reports unusable rows or options.
 	ErrInput = errors.New("kdforest: unusable input")
@@ -14,13 +15,13 @@ var (
 // None marks a missing child, plane or record of a Node.
 const None = ^uint32(0)
 
-// Node is a record of a tree with the plane that divides the records below it.
-// Records with values ≤ the plane's are on the left, and all others on the
-// right. The node's own record lies on the plane. With PlaceLeaf only leaves
-// hold a record, and every other node has two children.
+// Node holds the number of a record and of the plane that divides the records
+// below it. Records with values ≤ the plane's are on the left, and all others
+// on the right. The node's own record lies on the plane. With PlaceLeaf only
+// leaves hold a record, and every other node has two children.
 //
-// Leaves have no plane. A node whose records are equal in every dimension has
-// no plane either, and divides them into halves. A search enters the left half
+// Leaves have no plane. A node whose records are equal in every dimension also
+// has no plane, but divides them into halves. A search enters the left half
 // first and never skips either half.
 type Node struct {
 	Record uint32 // or None

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// grower grows one tree over the n×d matrix points. Its stack is explicit,
+// grower grows one tree over `points`, an n×d matrix. Its stack is explicit,
 // because unfavourable values make deep trees.
 type grower[T Number] struct {
 	points [][]T
@@ -15,7 +15,7 @@ type grower[T Number] struct {
 	rng    *rand.Rand
 
 	tree   Tree
-	planes []Plane[T] // plane of each node, with Dim −1 if it has none
+	planes []Plane[T] // plane of each node (Dim is −1 if the node has no plane)
 
 	records []uint32 // all records, grouped by subtree
 	todo    []subtree
@@ -29,8 +29,8 @@ type grower[T Number] struct {
 type subtree struct {
 	first, last int
 	parent      uint32
-	right       bool // whether it is the parent's right child
-	equal       bool // its records are known to be equal in all dimensions
+	right       bool // whether the subtree is its parent's right child
+	equal       bool // whether all records are known to be equal
 }
 
 type dimension struct {
@@ -72,7 +72,8 @@ func (g *grower[T]) grow() {
 		default:
 			g.tree[s.parent].Left = k
 		}
-		// records[first:left] and records[right:last] form the subtrees below.
+		// `records[first:left]` and `records[right:last]` form the subtrees
+		// below.
 		left, plane, equal := g.divide(s)
 		right, record := left, None
 		if g.opt.Place == PlaceNode {
@@ -95,7 +96,7 @@ func (g *grower[T]) grow() {
 	}
 }
 
-// divide groups the records of s around index at. With PlaceNode, records[at]
+// divide groups the records of s around index `at`. With PlaceNode, records[at]
 // becomes the node's own record. With PlaceLeaf, neither side is empty. If the
 // records are equal in all dimensions, divide halves them without a plane.
 func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
@@ -145,15 +146,15 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	for _, d := range g.top {
 		total += d.variance
 	}
-	// The conversion prevents a fused multiply-add, which would give another
-	// result on machines that have it.
+	// The conversion prevents a fused multiply-add, which only some machines
+	// have and which rounds differently.
 	at := float64(g.rng.Float64() * total)
 	for _, d := range g.top {
 		if at -= d.variance; at < 0 {
 			return d.dim, true
 		}
 	}
-	return g.top[len(g.top)-1].dim, true // reached only by rounding
+	return g.top[len(g.top)-1].dim, true // reached only because of rounding
 }
 
 // rankDimensions sets g.top to the non-constant dimensions of highest variance,
@@ -191,16 +192,16 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 	}
 }
 
-// splitValue returns the value of dimension dim that divides a node's records,
-// and the number of records with that value. Of equally good values it takes
-// the smaller.
+// splitValue returns the value of dimension `dim` that divides a node's
+// records, and the number of records with that value. If two values are equally
+// good, it returns the smaller.
 func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	g.sortValues(records, dim)
 	m := len(g.values)
 	mean := g.mean()
-	// SplitMedian takes the value that divides most evenly. Among values that
-	// leave at least an eighth on each side, SplitMean takes the nearest to the
-	// mean. If there is none, it does the same as SplitMedian.
+	// SplitMedian takes the value that divides most evenly. SplitMean takes the
+	// value nearest the mean that leaves at least an eighth of the records on
+	// each side, or else acts as SplitMedian.
 	allowed := -1
 	if g.opt.Split == SplitMean {
 		allowed = m - 1 - 2*((m-1)/8)
@@ -211,8 +212,8 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 		for last+1 < m && g.values[last+1] == g.values[first] {
 			last++
 		}
-		// The left side gets last records, and the right side m−1−last. The
-		// node's own record is on neither side.
+		// The left side gets `last` records and the right side gets m−1−last.
+		// The node's own record is on neither side.
 		skew, away := max(2*last-(m-1), m-1-2*last), 0.0
 		if skew <= allowed {
 			skew, away = allowed, math.Abs(float64(g.values[first])-mean)
@@ -241,9 +242,9 @@ func (g *grower[T]) mean() float64 {
 	return origin + sum/float64(len(g.values))
 }
 
-// group reorders a node's records: first the records ≤ value, then the nth
-// record equal to value, then the records > value. It returns the index of the
-// nth record.
+// group reorders a node's records: first the records ≤ `value`, then the nth
+// record equal to `value`, then the records > `value`. It returns the index of
+// that nth record.
 func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 	g.beyond = g.beyond[:0]
 	var own uint32

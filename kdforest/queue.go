@@ -5,9 +5,9 @@ import "cpar/internal/topk"
 // A Hit is a visited record and its score.
 type Hit = topk.Hit
 
-// A Queue keeps the L nearest of the hits that are pushed to it, as the Queue
-// of Algorithm 1 does.
+// A Queue keeps the nearest hits of those pushed to it, up to a limit, like the
+// Queue of Algorithm 1.
 type Queue = topk.Queue
 
-// NewQueue returns an empty queue of at most limit hits.
+// NewQueue returns an empty queue of at most `limit` hits.
 func NewQueue(limit int) *Queue { return topk.NewQueue(limit) }

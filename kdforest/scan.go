@@ -10,12 +10,12 @@ type Scorer interface {
 	Score(records []uint32, scores []int64)
 }
 
-// DefaultBatch is the number of records that Scan scores per call. The number
-// is large enough to amortise the call, and its data fit in the cache.
+// DefaultBatch is the number of records that Scan scores per call. This
+// amortises the call, and the data of a batch fit in the cache.
 const DefaultBatch = 256
 
-// Scan scores records 0…n−1 and returns the l nearest by (score, record), or
-// all n if there are fewer. Errors wrap ErrInput.
+// Scan scores records 0…n−1 and returns the nearest l (all if n < l), in
+// ascending order of (score, record). Errors wrap ErrInput.
 func Scan(s Scorer, n, l int) ([]Hit, error) {
 	switch {
 	case n < 0 || uint64(n) >= uint64(None):

@@ -17,7 +17,7 @@ type Space interface {
 	Left(plane uint32) bool
 
 	// Beyond reports whether every record on the far side of the plane (away
-	// from the request) has a score greater than worst. It may return false
+	// from the request) has a score greater than `worst`. It may return false
 	// when in doubt. Search calls it only if Options.Prune is set.
 	Beyond(plane uint32, worst int64) bool
 }
@@ -52,7 +52,7 @@ type Metric interface {
 
 	// Reach converts a score into the unit of Distance. If the distances of the
 	// planes in front of a record add up to more than Reach(worst), the
-	// record's score is greater than worst. Reach must not decrease as the
+	// record's score is greater than `worst`. Reach must not decrease as the
 	// score grows. Search calls it only if Options.Prune is set.
 	Reach(worst int64) float64
 }
@@ -60,7 +60,7 @@ type Metric interface {
 type Options struct {
 	Visits int   // number of distinct records to visit over all trees (see function Visits)
 	L      int   // number of hits to return
-	Prune  bool  // skip far sides by Space.Beyond (or Metric.Reach in BestBin) once there are L hits, refused by ByRank
+	Prune  bool  // whether to skip far sides by Space.Beyond (in BestBin, by Metric.Reach) once there are L hits. ByRank refuses it
 	Order  Order // order of visits in a tree
 
 	// Trace, if set, is called for every visit in order, after the records of
@@ -68,14 +68,13 @@ type Options struct {
 	Trace func(Visit)
 
 	// Ballots are needed by ByRank and must be made from the same forest. If
-	// they are nil, Search makes them, which takes longer than the search
-	// itself.
+	// nil, Search makes them, in more time than the search itself.
 	Ballots *Ballots
 
 	fields []Field // result of Ranker.Fields, for ByRank
 }
 
-// Visit is one step of a search, for Options.Trace.
+// Visit is the visit of one record, as passed to Options.Trace.
 type Visit struct {
 	Round int // from 0
 	Tree  int // first tree to reach the record, or 0 with ByRank
@@ -85,13 +84,13 @@ type Visit struct {
 type Stats struct {
 	Visited        int // distinct records scored
 	Rounds         int // batches scored
-	PlanesCompared int // calls of Space.Left, or with ByRank the number of ranked planes
+	PlanesCompared int // number of calls of Space.Left (with ByRank, of ranked planes)
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
 // Visits returns the number of distinct records, over all trees, that a search
 // at the paper's AP-X visits: max(l, ⌈X·n/100⌉), but at most n. Parameter
-// tenths is X in tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
+// `tenths` is X in tenths of a percent, from 1 to 1000. Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:
@@ -105,9 +104,9 @@ func Visits(tenths, n, l int) (int, error) {
 	return min(max(l, int(share)), n), nil
 }
 
-// Search visits up to opt.Visits records. It returns the opt.L nearest of them
-// by (score, record), and the cost. The forest must come from Build or have
-// passed Validate. Errors wrap ErrInput.
+// Search visits up to opt.Visits records. It returns the opt.L nearest of these
+// records, ordered by (score, record), and the cost. The forest must come from
+// Build or have passed Validate. Errors wrap ErrInput.
 //
 // The trees advance in lock step. In every round, each tree moves to its next
 // record that no tree has visited, and Search scores these records as one
@@ -281,7 +280,7 @@ func (s *searcher) score(trace func(Visit)) {
 }
 
 // Candidates appends the records that Search would visit with these options to
-// dst, in ascending order. It scores no records, so it returns an error if
+// `dst`, in ascending order. It scores no records, so it returns an error if
 // opt.Prune is set. It does not count the cost of a search by rank. Errors wrap
 // ErrInput.
 func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {

@@ -3,9 +3,9 @@ package kdforest
 import "fmt"
 
 // Validate checks that an untrusted forest is safe for Search. Every tree must
-// hold every record exactly once, every node but the root must be the child of
-// exactly one earlier node, and all numbers must be within range. Depth is
-// unbounded. Validate refuses forests built with PlaceLeaf (see
+// hold every record exactly once. Every node but the root must be the child of
+// exactly one earlier node. All numbers must be within range. Trees may have
+// any depth. Validate refuses forests built with PlaceLeaf (see
 // ValidateLeaves). It accepts records on the wrong side of a plane, because
 // they only make Search find wrong records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }

@@ -13,11 +13,11 @@
 //	printed    corrections, and switches that restore the printed text
 //	dots       the paper's unit of cost
 //
-// Vectors are in the paper's units: features have L1 norm 1, and the two parts
-// of the distance Dis are at most 12 (L1) and 7 (divergence). The sizes of the
-// secrets r, ε and r_c match these units. The modulus q is 2⁶⁴.
+// Vectors are in the paper's units: features have L1 norm 1. The distance Dis
+// adds an L1 distance (at most 12) and a divergence (at most 7). The sizes of
+// the secrets r, ε and r_c match these units. The modulus q is 2⁶⁴.
 //
-// The package serves readers, tests and measurements, and prefers clarity to
+// The package serves readers, tests and measurements. It prefers clarity to
 // speed. No product code imports it, because it contains both the user's and
 // the cloud's side, and because secrets derive from a given seed and can be
 // printed. Packages user and cloud compute the same comparisons about a

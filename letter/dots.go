@@ -3,11 +3,10 @@ package letter
 import "sync/atomic"
 
 // Dots counts the paper's unit of cost, DOT_m: an inner product of two vectors
-// of m elements. The zero value is ready for use, and a nil *Dots counts
-// nothing.
+// of m elements. The zero value is ready for use. A nil *Dots counts nothing.
 type Dots struct {
-	n     atomic.Int64 // inner products
-	words atomic.Int64 // multiplications in these products
+	n     atomic.Int64 // number of inner products
+	words atomic.Int64 // number of multiplications in these products
 }
 
 func (d *Dots) add(m, n int) {

@@ -70,12 +70,12 @@ type Cloud struct {
 }
 
 // A User holds the keys and SF (the set of split fields). For the plaintext
-// twin it also holds the images' vectors.
+// twin (Twin) it also holds the images' vectors.
 type User struct {
 	L1     *PL1C
 	KL     *PKLC
 	Fields []int // SF, as coordinates of V_i = [V_L1, V_KL]
-	Count  *Dots // inner products that encryption takes
+	Count  *Dots // number of inner products computed for encryption
 	mL1    int
 	opt    Options
 	embed  *embed.Projection
@@ -91,7 +91,7 @@ type Prepared struct {
 }
 
 // Setup performs System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It calls
-// report with the number of encrypted nodes. Errors wrap cpar.ErrInput.
+// `report` with the number of encrypted nodes. Errors wrap cpar.ErrInput.
 func Setup(ctx context.Context, images []Image, o Options, report progress.Func) (*User, *Cloud, error) {
 	u, err := newUser(images, o)
 	if err != nil {
@@ -182,10 +182,10 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 }
 
 // fields returns the coordinate of V̂_L1 and the bin of V_KL for a hyperplane
-// that splits field s. The paper has one number s_i for both. Here s_i is an
-// index into [V_L1, V_KL], and the part of Dis(H, V) that it does not select is
-// 0. As in the paper, the trees split V_L1, but H_i holds the unrelated element
-// of V̂_L1 with the same number.
+// that splits field s. The paper uses one number s_i for both. Here s_i is an
+// index into [V_L1, V_KL] and selects one part of Dis(H, V). The other part is
+// 0. As in the paper, the trees split V_L1, although H_i holds the unrelated
+// element of V̂_L1 with the same number.
 func (u *User) fields(s int) (l1, kl int) {
 	switch {
 	case u.opt.Printed.OneField:

@@ -11,8 +11,8 @@ import (
 )
 
 // These are parameters of the integer vector encryption: w = 2^Shift is the
-// scale of plaintexts, and e the noise. For decryption the paper requires q ≫ p
-// (bounds of ciphertexts and plaintexts) and w > 2|max(e)|. In an inner
+// scale of plaintexts, and e is the noise. For decryption the paper requires q
+// ≫ p (moduli of ciphertexts and plaintexts) and w > 2|max(e)|. In an inner
 // product, w² times the result must stay below q/2. A shift of 23 bits leaves
 // 17 bits for the result.
 const (
@@ -38,7 +38,8 @@ func NewKey(m int, seed [32]byte, count *Dots) *Key {
 	p := rand.New(random).Perm(m)
 	lower, upper := randomLower(m, random), randomLower(m, random) // upper is the transpose of U
 	inverse := lower.times(upper.transpose(), nil).permuteRows(p)
-	// S = U⁻¹·L⁻¹·Pᵀ, with columns permuted like the rows of S⁻¹.
+	// S = U⁻¹·L⁻¹·Pᵀ. The permutation of its columns is that of the rows of
+	// S⁻¹.
 	columns := upper.invertLower().transpose().times(lower.invertLower(), nil).transpose()
 	return &Key{S: columns.permuteRows(p).transpose(), Inverse: inverse, random: random, count: count}
 }
@@ -86,10 +87,10 @@ func (k *Key) Decrypt(c []uint64) []int64 {
 	return out
 }
 
-// Evaluation returns the matrix SᵀS_s, where S is key k and S_s is key own. The
-// cloud needs this matrix to multiply ciphertexts under the two keys. In RKDF
-// Encryption the paper computes it once, but in the box of PL1C-RF for every
-// request. The paper's costs omit the M² inner products DOT_M that this takes.
+// Evaluation returns the matrix SᵀS_s, where S is key k and S_s is key `own`.
+// The cloud needs this matrix to multiply ciphertexts under the two keys. The
+// paper computes it once in RKDF Encryption, but for every request in the box
+// of PL1C-RF. This takes M² inner products DOT_M, which the paper's costs omit.
 func (k *Key) Evaluation(own *Key) *Matrix { return k.S.transpose().times(own.S, k.count) }
 
 // Inner computes Eq. 2: the inner product of two plaintexts from their
@@ -104,9 +105,9 @@ func Inner(evaluation *Matrix, c1, c2 []uint64, count *Dots) float64 {
 
 // InnerPrinted computes Eq. 2 as printed. It divides every product of two
 // elements by w and rounds it modulo q before it applies vec(SᵀS_s). It then
-// divides the sum by w. If wrap is set, the sum is first reduced modulo q. The
-// result is not the inner product, because elements of ciphertexts are uniform
-// modulo q and SᵀS_s multiplies each rounding error.
+// divides the sum by w. If `wrap` is set, the sum is first reduced modulo q.
+// The result is not the inner product, because elements of ciphertexts are
+// uniform modulo q and SᵀS_s multiplies each rounding error.
 func InnerPrinted(evaluation *Matrix, c1, c2 []uint64, wrap bool) float64 {
 	q := new(big.Int).Lsh(big.NewInt(1), 64)
 	half := big.NewInt(W / 2)

@@ -7,7 +7,7 @@ import (
 	"cpar/internal/parallel"
 )
 
-// A Matrix is a square matrix of M×M words modulo q = 2⁶⁴, in row-major order.
+// A Matrix is a matrix of M×M integers modulo q = 2⁶⁴, in row-major order.
 type Matrix struct {
 	M     int
 	Words []uint64
@@ -35,8 +35,8 @@ func (a *Matrix) transpose() *Matrix {
 	return out
 }
 
-// times returns a·b, at the cost of M² inner products DOT_M. At a time it
-// multiplies as many columns of b as fit in a core's cache.
+// times returns a·b, at the cost of M² inner products DOT_M. It multiplies by
+// blocks of columns of b that fit in a core's cache.
 func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
 	const columns = 64
 	right, out := b.transpose(), newMatrix(a.M)
@@ -65,7 +65,7 @@ func (a *Matrix) permuteRows(p []int) *Matrix {
 }
 
 // randomLower returns a random lower triangular matrix that is invertible
-// modulo 2⁶⁴, because the words on its diagonal are odd.
+// modulo 2⁶⁴, because its diagonal is odd.
 func randomLower(m int, random *rand.ChaCha8) *Matrix {
 	out := newMatrix(m)
 	for i := range m {
@@ -78,9 +78,9 @@ func randomLower(m int, random *rand.ChaCha8) *Matrix {
 	return out
 }
 
-// invertLower inverts a matrix of randomLower by forward substitution: row i of
-// the inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. At a time it computes as
-// many columns as fit in a core's cache.
+// invertLower inverts a matrix l that randomLower returned, by forward
+// substitution: row i of the inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. It
+// computes blocks of columns that fit in a core's cache.
 func (a *Matrix) invertLower() *Matrix {
 	const columns = 64
 	out := newMatrix(a.M)

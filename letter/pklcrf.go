@@ -9,10 +9,10 @@ import (
 )
 
 // PKLC is the user's side of PKLC-RF, the box of Sec. IV-C, which compares
-// Kullback-Leibler divergences and hyperplanes. It encrypts vectors V_i and
-// hyperplanes H_i of images, and the vector V_c of a request. r is a secret
-// offset, r_c the request's secret scale, and ε is noise. With log 0 = 0, as in
-// the paper,
+// Kullback-Leibler divergences of vectors and of hyperplanes. It encrypts
+// vectors V_i and hyperplanes H_i of images, and the vector V_c of a request. r
+// is a secret offset, r_c is the secret scale of a request, and ε is noise.
+// With log 0 = 0, as in the paper,
 //
 //	V_i  [ v_1 … v_m, v_1·log v_1 … v_m·log v_m, r, ε ]                  2m + 2 elements
 //	H_i  [ 0 … v_s … 0, 0 … v_s·log v_s … 0, r, ε′ ]
@@ -63,7 +63,7 @@ func (p *PKLC) Plane(v []float64, s int) ([]uint64, error) {
 	return p.Vectors.seal(p.plane(v, s, epsilon(p.random)))
 }
 
-// plane returns H_i. If s < 0, there is no bin, and only r and ε′ are set.
+// plane returns H_i. If s < 0, there is no bin, and plane sets only r and ε′.
 func (p *PKLC) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	if len(v) != p.M || s >= p.M {
 		return nil, fmt.Errorf("PKLC-RF: a plane of bin %d of %d bins, the key is for %d: %w", s, len(v), p.M, cpar.ErrInput)
@@ -111,9 +111,9 @@ func (p *PKLC) request(v []float64, rc float64) ([]float64, error) {
 // Inner decrypts V_a·V_cᵀ, or H_a·V_cᵀ, by Eq. 2 (step 1 of both types).
 func (q *PKLCRequest) Inner(c []uint64) float64 { return Inner(q.SS, c, q.CV, q.count) }
 
-// Compare returns V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a). The
-// ciphertext a is of a vector (type-1) or of a hyperplane (type-2). The result
-// is negative if it is nearer than b.
+// Compare returns V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a).
+// Ciphertext a is that of a vector (type-1) or of a hyperplane (type-2). The
+// result is negative if a is nearer to the request than b.
 func (q *PKLCRequest) Compare(a, b []uint64) float64 { return q.Inner(a) - q.Inner(b) }
 
 func logOrZero(x float64) float64 {

@@ -9,10 +9,9 @@ import (
 
 // PL1C is the user's side of PL1C-RF, the box of Sec. IV-B, which compares L1
 // distances and hyperplanes. It works on approximated vectors V̂ of m̂
-// elements, whose squared L2 distances are the L1 distances DL1. V̂_i and Ĥ_i
-// are the vector and hyperplane of an image, and V̂_c and Ĥ_c are the
-// request's. r is a secret offset, r_c the request's secret scale, and ε is
-// noise.
+// elements. Their squared L2 distances are the L1 distances DL1. V̂_i and Ĥ_i
+// are the vector and hyperplane of an image. V̂_c and Ĥ_c belong to a request.
+// r is a secret offset, r_c is the secret scale of a request, and ε is noise.
 //
 //	V̂_i  [ v̂_1 … v̂_m̂, r − ½Σv̂², ε, −1 ]                      m̂ + 3 elements
 //	Ĥ_i  [ 0 … v̂_s … 0, r − ½v̂_s², ε′, 0 … −1 … 0 ]          2m̂ + 2, −1 at m̂ + 2 + s
@@ -61,8 +60,8 @@ func (p *PL1C) Plane(v []float64, s int) ([]uint64, error) {
 	return p.Planes.seal(p.plane(v, s, epsilon(p.random)))
 }
 
-// plane returns Ĥ_i. If s < 0, there is no field, and only r and ε′ are set.
-// Such a hyperplane has distance 0 from every request.
+// plane returns Ĥ_i. If s < 0, the node splits no field, and plane sets only r
+// and ε′. Such a hyperplane has distance 0 from every request.
 func (p *PL1C) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	if len(v) != p.M || s >= p.M {
 		return nil, fmt.Errorf("PL1C-RF: a plane of field %d of %d elements, the key is for %d: %w", s, len(v), p.M, cpar.ErrInput)
@@ -77,8 +76,8 @@ func (p *PL1C) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	return h, nil
 }
 
-// A PL1CRequest is the part of a request that the cloud gets. CV and CH are
-// C(V̂_c) and C(Ĥ_c). SS and SSPlane are SᵀS_c and S′ᵀS′_c.
+// A PL1CRequest is the part of a request that the cloud gets. CV is C(V̂_c) and
+// CH is C(Ĥ_c). SS is SᵀS_c and SSPlane is S′ᵀS′_c.
 type PL1CRequest struct {
 	CV, CH      []uint64
 	SS, SSPlane *Matrix
@@ -125,12 +124,12 @@ func (q *PL1CRequest) Vector(c []uint64) float64 { return Inner(q.SS, c, q.CV, q
 func (q *PL1CRequest) Plane(c []uint64) float64 { return Inner(q.SSPlane, c, q.CH, q.count) }
 
 // Type1 returns V̂_b·V̂_cᵀ − V̂_a·V̂_cᵀ ≈ (r_c/2)(DL1_ac − DL1_bc) + (ε_b −
-// ε_a). The result is negative if a is nearer than b.
+// ε_a). The result is negative if a is nearer to the request than b.
 func (q *PL1CRequest) Type1(a, b []uint64) float64 { return q.Vector(b) - q.Vector(a) }
 
 // Type2 returns V̂_b·V̂_cᵀ − Ĥ_a·Ĥ_cᵀ ≈ (r_c/2)(DL1_hc − DL1_bc) + (ε_b −
-// ε′_a). The result is negative if the hyperplane h of image a is nearer than
-// b.
+// ε′_a). The result is negative if the hyperplane h of image a is nearer to the
+// request than b.
 func (q *PL1CRequest) Type2(h, b []uint64) float64 { return q.Vector(b) - q.Plane(h) }
 
 func squares(v []float64) (sum float64) {

@@ -1,27 +1,27 @@
 package letter
 
 // Printed lists switches, each of which restores one line as printed in the
-// paper to demonstrate its effect. Its zero value is the corrected system. Line
-// numbers refer to Algorithm 1.
+// paper to demonstrate its effect. Its zero value is the corrected system.
+// Lines are those of Algorithm 1.
 type Printed struct {
 	// ReturnIfNotNull restores line 4, "if Node_k is not null then return". The
-	// search ends at the root and visits nothing.
+	// search then ends at the root and visits nothing.
 	ReturnIfNotNull bool
 	// SplitAtLeaves restores line 7, which compares the split field of every
 	// node. Leaves have no split field.
 	SplitAtLeaves bool
 	// ChildReplacesNode restores lines 8 and 10, where Node_k becomes the
 	// result of its child's search. If line 14 is also as printed, backtracking
-	// sees the leaf in place of every node.
+	// finds the leaf in place of every node.
 	ChildReplacesNode bool
 	// PushAfterChild restores line 14, where a node enters Path after the
 	// search of its child. Line 20, Path.pop(), then returns the root first
 	// instead of the parent, so the sides farthest from the request are
 	// searched first.
 	PushAfterChild bool
-	// EndlessRoot restores line 19, where an empty Path leaves parent
-	// unchanged, so that only the number of visits ends the search. Here the
-	// search ends with ErrStuck.
+	// EndlessRoot restores line 19, where an empty Path leaves `parent`
+	// unchanged, so that only the number of visits ends the search. This
+	// implementation ends with ErrStuck instead.
 	EndlessRoot bool
 	// UnfilledPrunes restores line 25, where V_qL is the last element of Queue
 	// even if Queue is not full.

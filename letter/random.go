@@ -8,9 +8,9 @@ import (
 )
 
 // These are the sizes of the secrets r (offset), r_c and r_s (scales) and ε
-// (noise). The paper does not give them, so they are converted from package
-// vectorlayout to units of distance. Dis is at most 12 for the six L1 features
-// and 7 for the divergence.
+// (noise). The paper does not state them, so they are converted from package
+// vectorlayout to units of distance. The L1 part of Dis is at most 12 and its
+// divergence is at most 7.
 const (
 	minR, maxR   = 10.5, 11          // r
 	minRC, maxRC = 1 << 10, 1 << 11  // r_c and r_s

@@ -16,7 +16,7 @@ type Request struct {
 	OPE []uint64     // OPE(V_s[sf_j]) for each split field sf_j of SF
 }
 
-// Elements returns the number of words in all ciphertexts. It excludes the
+// Elements returns the number of 64-bit words in all ciphertexts, without the
 // matrices.
 func (q *Request) Elements() int {
 	return len(q.L1.CV) + len(q.L1.CH) + len(q.KL.CV) + len(q.OPE)
@@ -68,8 +68,8 @@ func (u *User) Order(x Prepared, j int) (uint64, error) {
 	return u.ope.Encrypt(u.Fields[j], int(x.point[u.Fields[j]]))
 }
 
-// A Reply holds Queue, nearest first: image numbers, Comp_i and the encrypted
-// keywords.
+// A Reply holds the contents of Queue, nearest image first: image numbers,
+// Comp_i and encrypted keywords.
 type Reply struct {
 	Images   []int
 	Comp     []float64
@@ -77,8 +77,7 @@ type Reply struct {
 	Stats    Stats
 }
 
-// Bytes returns the size of a reply as the paper counts it, which includes Comp
-// and Keywords.
+// Bytes returns the size of Comp and Keywords, as the paper counts it.
 func (r *Reply) Bytes() int {
 	n := 8 * len(r.Comp)
 	for _, k := range r.Keywords {
@@ -87,7 +86,7 @@ func (r *Reply) Bytes() int {
 	return n
 }
 
-// A Weighted is one of the user's final keywords with its weight.
+// A Weighted is a final keyword with its weight.
 type Weighted struct {
 	Keyword string
 	Weight  float64
@@ -120,9 +119,10 @@ func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 	return out, nil
 }
 
-// Dis computes Eq. 6, corrected. With the boxes as printed, Comp = r_s(Dis − r)
-// − 3ε: V̂_s already contains r_s·Σv_s², PL1C-RF contributes −2r, and PKLC-RF
-// contributes +r. Function Dis therefore adds r, but not Σv_s².
+// Dis computes Eq. 6 with a correction. With the boxes as printed, Comp =
+// r_s(Dis − r) − 3ε, because V̂_s already contains r_s·Σv_s², PL1C-RF
+// contributes −2r, and PKLC-RF contributes +r. Function Dis therefore adds r,
+// but not Σv_s².
 func (u *User) Dis(comp float64, m *Memory) float64 {
 	if u.opt.Printed.DisOfSum {
 		return 2*u.L1.R + squares(m.image.L1) + comp/m.Scale

@@ -16,20 +16,21 @@ type Comparer interface {
 	// the node's hyperplane.
 	left(n *Node) bool
 	// comp returns Comp_Node or Comp_qL, the value by which type-1 comparisons
-	// order vectors.
+	// (two vectors) order vectors.
 	comp(n *Node) float64
-	// compPlane returns Comp_h, the value by which type-2 comparisons order
-	// hyperplanes.
+	// compPlane returns Comp_h, the value by which type-2 comparisons (vector
+	// and hyperplane) order hyperplanes.
 	compPlane(n *Node) float64
-	// compPrinted returns Comp_qL as printed in the Queue push process.
+	// compPrinted returns Comp_qL as the paper prints it in the Queue push
+	// process.
 	compPrinted(qL, cur *Node) (float64, error)
 }
 
 var ErrStuck = errors.New("the search cannot go on as printed")
 
 type Stats struct {
-	Visited        int   // number of images in Vis, or of nodes with Printed.VisHoldsNodes
-	Planes, Pruned int   // number of type-2 comparisons with a full Queue, and of skipped sides
+	Visited        int   // number of images in Vis (of nodes if Printed.VisHoldsNodes is set)
+	Planes, Pruned int   // number of type-2 comparisons with a full Queue, and number of sides skipped
 	Dead           int   // number of visits made by lines 21 to 23
 	Order          []int // images in the order in which they entered Vis
 }
@@ -178,8 +179,8 @@ func (w *walk) topDownTraversal(k int) int {
 	return k // 15
 }
 
-// near returns the child on the request's side (lines 7 and 9). If the request
-// is on the hyperplane, that is the left child.
+// near returns the child on the request's side (lines 7 and 9). For a request
+// on the hyperplane, it returns the left child.
 func (w *walk) near(n *Node) (int, error) {
 	switch {
 	case n.CH1 != nil && w.compare.left(n):

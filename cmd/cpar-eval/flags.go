@@ -24,8 +24,8 @@ import (
 	"cpar/internal/progress/bar"
 )
 
-// maxDraws bounds the number of draws (random orders of the collection), each
-// of which takes a minute to measure.
+// maxDraws bounds the number of draws (random orders of the collection),
+// because each takes a minute to measure.
 const maxDraws = 1000
 
 type flags struct {
@@ -49,7 +49,7 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	if needs&measure.NeedsSize != 0 {
 		c.Flags().IntVar(&f.n, "n", measure.DefaultN, "images in the index for measuring cost")
 	}
-	if needs&measure.NeedsLiteralN != 0 { // the literal index (package letter) is slow
+	if needs&measure.NeedsLiteralN != 0 { // its literal index (package letter) is slow
 		name := "n"
 		if needs&measure.NeedsSize != 0 {
 			name = "few"
@@ -99,7 +99,7 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	}
 	lab := &measure.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
 		Model: f.model, ModelOptions: f.network.Options(), Draw: f.draw}
-	if _, err := lab.Network(); err != nil { // report a bad network before reading photos
+	if _, err := lab.Network(); err != nil { // report an unusable network before reading photos
 		return nil, err
 	}
 	return &measure.Plan{
@@ -127,7 +127,7 @@ func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 }
 
 // resultCommand completes a command that prints one result, as text or as JSON.
-// Function run may return both a partial result and an error.
+// Function `run` may return both a partial result and an error.
 func resultCommand[R interface {
 	measure.Result
 	comparable

@@ -48,7 +48,7 @@ func run() int {
 	return exitcode.Report(os.Stderr, "cpar-eval", out.End(execute(ctx, root)))
 }
 
-// execute runs a command. If ctx ends, it reports an interruption instead of a
+// execute runs a command. If ctx ended, it reports an interruption instead of a
 // failed step.
 func execute(ctx context.Context, root *cobra.Command) error {
 	err := root.ExecuteContext(ctx)

@@ -11,7 +11,7 @@ import (
 )
 
 // measureCommands returns one subcommand for each measurement. A measurement
-// with views has one for each view, which prints one of its tables.
+// with views has one for each view instead, which prints one table.
 func measureCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, m := range report.Measurements() {

@@ -16,15 +16,15 @@ import (
 )
 
 // This file guesses which of C cells (hidden clusters of records) a request
-// selects. A request has a slot for each cell. The cloud measures how far each
-// slot, and the reply, deviate from uniform words. It guesses the cell with the
-// largest deviation, or the cell of the most similar request for photos that it
-// supplied itself.
+// selects. A request has a slot for each cell. The cloud measures how far the
+// 64-bit words of each slot and of the reply deviate from uniform. It guesses
+// the cell with the largest deviation. If it supplied photos itself, it guesses
+// the cell of the most similar request for these photos.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// maxAsked is the number of photos whose cells the cloud knows, and also
-	// the number of photos whose cells it guesses.
+	// maxAsked bounds the photos whose cells the cloud knows. It guesses the
+	// cells of equally many.
 	maxAsked = 60
 )
 
@@ -78,8 +78,8 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-// look returns two measurements of a request per slot (see cellSpreads), and
-// one of its reply.
+// look returns two measurements of each slot of a request (see cellSpreads),
+// and one measurement of the reply.
 func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
 	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
@@ -102,7 +102,7 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 		p.Gather(w, matrix, b)
 		blocks[b] = meanSquare(p, w)
 		ring.Interpolate(w)
-		copy(coordinates[b*p.Block:], w[:p.Block]) // package lattice stores coordinate j as coefficient j of its block
+		copy(coordinates[b*p.Block:], w[:p.Block]) // package lattice stores coordinate j of a block as coefficient j
 	}
 	var out []float64
 	for c := range p.Slots() {
@@ -116,8 +116,8 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	return out
 }
 
-// meanSquare returns the mean square of words modulo Q, in units of (Q/2)². For
-// uniform words it is 1/3.
+// meanSquare returns the mean square of integers modulo Q, in units of (Q/2)².
+// For uniform integers it is 1/3.
 func meanSquare(p lattice.Params, words []uint64) float64 {
 	ring, sum := p.Ring(), 0.0
 	for _, w := range words {
@@ -128,7 +128,7 @@ func meanSquare(p lattice.Params, words []uint64) float64 {
 }
 
 // guessCells guesses the cells of the second half of the photos, with the first
-// half as known examples. views[i][c] holds the measurements for photo i and
+// half as known examples. `views[i][c]` holds the measurements for photo i and
 // cell c.
 func guessCells(views [][][]float64) []Row {
 	half, clusters := len(views)/2, len(views[0])

@@ -31,11 +31,13 @@
 //	nearest-…     lll.go       which records are similar, by LLL    known: nothing, not even a request
 //
 // Attacks key-by-scores and nearest-… concern profiles "learned" and "network"
-// (learnt.go), whose distances an attacker also approximates by stand-ins.
+// (learnt.go). An attacker also approximates the distances of these profiles by
+// stand-ins.
 //
 // The photos are from the paper's evaluation. An attacker computes the vectors
 // of known photos by running the program on photos of their own. The projection
-// is the owner's secret. Only attacks on known vectors may use it.
+// from features to vectors is the owner's secret. Only attacks that assume
+// known vectors may use it.
 //
 // To attack another scheme, pass a Target in Options.More.
 package attack

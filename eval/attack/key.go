@@ -16,21 +16,21 @@ import (
 // Recovering the key S, a secret matrix, from records.
 //
 // A record's ciphertext is C = S⁻¹(w·V + e), where V is its vector, w =
-// 2^RecordShift is the plaintext scale and e is noise. So ⟨s, C⟩ = w·V[j] +
-// e[j] for row j of S, called s. Each record with known C and V gives an
-// equation in the m words of s. Without the noise e, m equations give the row
-// by elimination. With noise, the equations are LWE samples with modulus 2⁶⁴
-// and an error with standard deviation 3.2. Elimination then fails, and lattice
-// reduction succeeds at a cost that this file estimates.
+// 2^RecordShift is the plaintext scale and e is noise. Let s be row j of S.
+// Then ⟨s, C⟩ = w·V[j] + e[j]. Each record with known C and V gives an equation
+// in the m elements of s (64-bit words). Without the noise e, m equations give
+// the row by elimination. With noise, the equations are LWE samples with
+// modulus 2⁶⁴ and an error with standard deviation 3.2. Elimination then fails,
+// and lattice reduction succeeds at a cost that this file estimates.
 
 const toyDim = 48
 
-// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right. Matrix
-// rows is k×m, right is k×t, and the result is t×m. The pivot of a column is a
-// word with the fewest factors of 2. A pivot with v factors determines an
-// unknown only modulo 2^(64−v), and eliminate returns the smallest value. It
-// returns nil if the rows are dependent. The result is meaningless if there is
-// no solution.
+// eliminate solves `rows`·x = `right` modulo 2⁶⁴ for every column of `right`.
+// `rows` is k×m, `right` is k×t, and the result is t×m. The pivot of a column
+// is a word with the fewest factors of 2. A pivot with v such factors
+// determines an unknown only modulo 2^(64−v). In this case eliminate returns
+// the smallest value. It returns nil if the rows are dependent. The result is
+// meaningless if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -121,16 +121,16 @@ func noiselessRow(v *View) (row []uint64, used int) {
 }
 
 // judgeNoiselessRow counts the unused records for which the row gives w. A
-// wrong row gives it with probability 2⁻⁶⁴.
+// wrong row gives w with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	unused := v.Vectors[used:]
 	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift })
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(unused), 0)
 }
 
-// latticeRows estimates the cost of finding S from records of m words. The
-// first dims elements are z (the projected features), with root mean square
-// typical.
+// latticeRows estimates the cost of finding S from records of m 64-bit words.
+// The first `dims` elements are z, the projected features. Their root mean
+// square is `typical`.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
 	// Without known plaintext, the attacker searches for short combinations of
@@ -145,8 +145,8 @@ func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 
 const (
 	noiseSigma = 3.2
-	// typicalElement is the typical size of an element of z. Its square is the
-	// L1 distance from the baseline (the zero of the embedding) in levels,
-	// about four units of 499.5 levels.
+	// typicalElement is the typical size of an element of z. Its square is a
+	// vector's L1 distance from the baseline (the zero of the embedding): about
+	// four units of 499.5 quantisation levels.
 	typicalElement = 45
 )

@@ -33,8 +33,8 @@ import (
 
 const spreadEpsilon = 3 * ive.EpsilonBound
 
-// solveUnit calls solveRequests for vectors of length 1. It scales every
-// solution to that length, which determines r_s.
+// solveUnit calls solveRequests for vectors of length 1. Scaling a solution to
+// length 1 determines r_s.
 func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	out, err := solveRequests(v, known, vectors)
 	if err != nil {
@@ -56,7 +56,7 @@ type exactRequest struct {
 
 // exactRequests returns the requests whose distances from the known vectors
 // match the scores up to ε (a random element of each record). It updates
-// disturbed, the estimated effect of ε on the known records' scores.
+// `disturbed`, the estimated effect of ε on the known records' scores.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -112,9 +112,9 @@ func (a *exactRequest) score(p *projected) int64 {
 	return a.scale * sum
 }
 
-// keyByScores finds the rows of S that belong to z. A row is nil if its element
-// of z is 0 in all known vectors. The result is nil if there are too few
-// requests or vectors.
+// keyByScores finds the rows of S that belong to z, the projected features. A
+// row is nil if its element of z is 0 in all known vectors. The result is nil
+// if there are too few requests or vectors.
 func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error) {
 	disturbed := make([]float64, len(known))
 	var requests []exactRequest
@@ -140,7 +140,7 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 		return nil, err
 	}
 	order := make([]int, len(known))
-	simd.ArgsortStable(unsure, order) // in order of increasing uncertainty
+	simd.ArgsortStable(unsure, order) // the most certain estimates come first
 	rows, right := make([][]uint64, m+spare), make([][]uint64, m+spare)
 	for i, k := range order[:m+spare] {
 		rows[i] = v.Vectors[known[k]]
@@ -172,9 +172,8 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 // over the known records may not be exactly 0.
 var shifts = []int64{0, -1, 1}
 
-// recordNoise estimates the noise e of each known record. unsure[k] is the
-// largest distance from an integer, before rounding, of an element for record
-// known[k].
+// recordNoise estimates the noise e of each known record. `unsure[k]` is the
+// largest rounding error of an element for record `known[k]`.
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) (e [][]int64, unsure []float64, err error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
@@ -190,8 +189,8 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 		}
 		for k, i := range known {
 			// These integers have 63 bits. Subtracting the first record's
-			// removes r_s·r, which all records share, and leaves fewer than 53
-			// bits.
+			// integer removes r_s·r, which all records share. Fewer than 53
+			// bits remain.
 			rest[k] = int64(modq.Dot(v.Vectors[i], q.Vector)) - a.score(vectors[k])<<(2*ive.DistanceShift)
 			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
 		}

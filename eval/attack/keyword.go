@@ -9,12 +9,12 @@ import (
 )
 
 // These attacks guess one keyword per record. A guess is right if the record
-// has the keyword. The baseline always guesses the most common keyword.
+// has the keyword. The baseline guesses the most common keyword for every
+// record.
 
-// keywordByFrequency guesses the keywords of known records that are returned
+// keywordByFrequency guesses the keywords of known records that replies contain
 // about as often. Half of the records are known, which is more than a public
 // collection would reveal.
-// public collection would.
 func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 	count := make([]int, v.Records)
 	for _, s := range v.Observations {
@@ -44,7 +44,7 @@ func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 const votingNeighbours = 5
 
 // keywordBySimilarity lets the known records with the most similar scores vote,
-// because records with similar scores are close to each other.
+// because such records are close to each other.
 func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)

@@ -26,24 +26,24 @@ const (
 	// sealedRecords can be small, because ciphertexts of scheme sealed do not
 	// depend on the number of records.
 	sealedRecords = 500
-	// lengthUnit is the length in units of z (the integer vectors) of a vector
-	// of length 1.
+	// lengthUnit is the factor by which vectors are scaled before rounding to
+	// integer vectors z.
 	lengthUnit = 1000
 )
 
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos    = []int{10, 30, 100, 300}
-	// keyShares lists numbers of known vectors, divided by the number of words
-	// of a record.
+	// keyShares lists numbers of known vectors, divided by the number of 64-bit
+	// words in an encrypted record.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
-	// Slices indexed and others hold the indices in Collection.Train of the
-	// owner's photos and of the attacker's, in ascending order.
+	// `indexed` holds the owner's photos and `others` the attacker's, as
+	// ascending indices in Collection.Train.
 	indexed, others []int
 	view            *View
 	// trainIndex[i] is the index in Collection.Train of the photo that is
@@ -94,8 +94,8 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 	return nil
 }
 
-// observe sends requests for the test photos to the owner's index, and runs the
-// attack that links requests.
+// observe requests the test photos from the owner's index, and runs the attack
+// that links requests.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)
 	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
@@ -125,8 +125,8 @@ func rounded(list []*vector.Vector) []*projected {
 	return measure.Map(list, func(v *vector.Vector) *projected { return &projected{z: measure.Map(v.X, round)} })
 }
 
-// guess guesses requests by the true distances and by every stand-in that an
-// attacker has.
+// guess attacks requests with the true distances and with each of the
+// attacker's stand-ins.
 func (l *learnedAttack) guess(ctx context.Context) error {
 	l.guessVectors(knownVectors)
 	list, err := l.standIns(ctx)
@@ -139,8 +139,8 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 				return columns(s.candidates, pick(l.trainIndex, known))
 			})...)
 		}
-		// The columns are in the order of the records, which attack match does
-		// not exploit.
+		// Both matrices have their entries in the order of the records.
+		// Function match does not exploit this.
 		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
 		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {
@@ -162,7 +162,8 @@ func (l *learnedAttack) guessVectors(numbers []int) {
 type standIn struct {
 	name string
 	// candidates[c] holds the distances of test photo c from the photos of
-	// Train. It is nil if computing them would require the collection.
+	// Train. It is nil if the distance was learnt from the whole collection,
+	// because attacks on requests assume that few photos are known.
 	candidates [][]float64
 	// picked[j] holds the distances of the attacker's jth photo from the photos
 	// of Train.
@@ -170,9 +171,9 @@ type standIn struct {
 }
 
 // standIns returns the paper's distance, the distance of embeddings (the
-// network is public), and two distances learnt by the public program. One is
-// learnt from the attacker's photos, the other from the collection, in case it
-// is public with its keywords.
+// network is public), and two distances learnt by the public program: one from
+// the attacker's photos, the other from the collection, in case it is public
+// with its keywords.
 func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	out := []standIn{{"photos", distances(r.trainPhotos, r.testPhotos), r.compared}}
@@ -278,12 +279,12 @@ func (l *learnedAttack) nearest(context.Context) error {
 const (
 	// latticeDim is a dimension in which lattice reduction takes seconds.
 	latticeDim = 64
-	// latticeShare is the number of ciphertexts per word of a record.
+	// latticeShare is the number of ciphertexts divided by their 64-bit words.
 	latticeShare = 1.9
 )
 
-// encryptCut encrypts the first dim elements of each record under a new key, in
-// the layout of package vectorlayout.
+// encryptCut encrypts the first `dim` elements of each record under a new key,
+// in the layout of package vectorlayout.
 func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)

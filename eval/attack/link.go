@@ -11,14 +11,14 @@ import (
 )
 
 // Linking: are two requests for one photo? The cloud compares each new request
-// with one request in its log: the one for the same photo, or any other if the
-// log has none. It answers yes if the two are more similar than 999 of 1,000
-// pairs in the log. It needs neither photos nor the key. Half of the new
-// requests are for photos in the log, so a random answer is right half of the
-// time.
+// with one request in its log. This is the request for the same photo, if
+// logged, or else any. The cloud answers yes if the two are more similar than
+// 999 of 1,000 pairs in the log. It needs neither photos nor the key. Half of
+// the new requests are for photos in the log, so a random answer is right half
+// of the time.
 const linkQuantile = 0.999
 
-// A similarity compares requests. Function compare returns larger values for
+// A similarity compares requests. Field `compare` returns larger values for
 // more similar requests.
 type similarity struct {
 	name    string
@@ -37,8 +37,8 @@ var similarities = []similarity{
 	{"link-path", func(s *Observation) []float64 { return slices.Sorted(slices.Values(floats(s.Path))) }, jaccard},
 }
 
-// link logs requests for half of the photos and repeats these requests. If
-// changed is not nil, the repeated requests are for its photos instead.
+// link logs requests for half of `photos` and then repeats them. If `changed`
+// is not nil, the repeated requests are for the photos in `changed`.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	suffix, again := "", photos[:half]
@@ -93,8 +93,8 @@ func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
-// right counts the correct answers about new requests. repeats[i] observes a
-// request for photo i of the log, and others observes equally many requests for
+// right counts the correct answers about new requests. `repeats[i]` observes a
+// request for photo i of the log. `others` observes equally many requests for
 // other photos.
 func (l *linker) right(repeats, others []*Observation) int {
 	return count(len(repeats), func(i int) bool { return l.linked(i, repeats[i]) }) +
@@ -108,8 +108,7 @@ func floats[T uint32 | uint64](list []T) (out []float64) {
 	return out
 }
 
-// jaccard returns the size of the intersection of two sorted lists, divided by
-// the size of their union.
+// jaccard returns the Jaccard index of two sorted lists.
 func jaccard(a, b []float64) float64 {
 	both := count(len(a), func(i int) bool {
 		_, found := slices.BinarySearch(b, a[i])

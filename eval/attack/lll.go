@@ -17,24 +17,24 @@ import (
 // secret key matrix, V a record's vector, w = 2^DistanceShift the plaintext
 // scale, and e noise. The noiseless slot (the element that is 1 in every
 // record) is 0 in all differences. Let K differences be the rows of a K×m
-// matrix D. For every element of a vector, the lattice of all D·s modulo 2⁶⁴
-// contains the column of the element's K differences. The size of their entries
-// is w times the variation of z (the integer vectors), about 2²¹. A random
-// lattice of the same volume has no vector that short, so LLL finds the
-// columns, up to signs and small multiples of each other. Elimination then
-// gives the row of S that reads an element from every record.
+// matrix D. The lattice of all D·s modulo 2⁶⁴ contains, for every element of a
+// vector, the column of its K differences. Its entries have the size of w times
+// the variation of z (the integer vectors), about 2²¹. A random lattice of the
+// same volume has no vector that short, so LLL finds the columns, up to signs
+// and small multiples of each other. Elimination then gives the row of S that
+// reads an element from every record.
 //
 // (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
 // Schnorr, Euchner, Math. Programming 66, 1994.)
 
-// modulusBits is less than 64 so that sums fit in int64. Words can be reduced
-// modulo any smaller power of 2.
+// modulusBits is less than 64 so that sums fit in int64. The attack also works
+// on ciphertexts reduced modulo a smaller power of 2.
 const modulusBits = 58
 
 // A differenceRows holds the differences of all records from the first,
-// prepared for lattice reduction. The value of an element in column c (a
-// record) is Σ weight[p]·rows[p][c], where the weights are the element's values
-// at the pivots.
+// prepared for lattice reduction. A column c is a record. The value of an
+// element in it is Σ weight[p]·rows[p][c], where weight[p] is the element's
+// value at pivot p.
 type differenceRows struct {
 	rows   [][]uint64
 	pivots []int
@@ -99,7 +99,7 @@ func (d *differenceRows) basis(k int) [][]int64 {
 }
 
 // element returns the value of an element in every record minus its mean, in
-// units of w. Slice v holds its values in the first differences.
+// units of w. Slice v holds the element's values in the first differences.
 func (d *differenceRows) element(v []int64) []int64 {
 	words := make([]uint64, len(d.rows[0]))
 	for p, c := range d.pivots {
@@ -117,8 +117,9 @@ func (d *differenceRows) element(v []int64) []int64 {
 }
 
 // elementsFromIndex returns the elements of the records' vectors, up to order,
-// sign and small multiples of each other, or nil if it finds none. Collections
-// of few keywords have vectors padded with zeros, which degrade the result.
+// sign and small multiples of each other, or nil if it finds none. Vectors of
+// collections with few keywords are padded with zeros, which degrades the
+// result.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -139,7 +140,7 @@ func elementsFromIndex(v *View, k int) [][]float64 {
 			continue
 		}
 		if x := d.element(row); slices.ContainsFunc(x, func(y int64) bool { return y != 0 }) {
-			elements = append(elements, x) // otherwise x is only noise
+			elements = append(elements, x) // if x is 0, row is only noise
 		}
 	}
 	if len(elements) == 0 {
@@ -230,8 +231,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger is the minimum ratio in a reduced basis between the lengths of
-// other vectors and of elements.
+// muchLonger is the factor by which elements in a reduced basis are shorter
+// than the longest vector, at least.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -13,12 +13,12 @@ import (
 
 // Matching records to the photos of a public collection, with no known pairs.
 //
-// Record i has a row of k scores, for k requests for unknown photos. A photo
-// has a row of distances to R photos that the attacker picks. Both rows sample
-// the same geometry, provided that users request photos similar to those they
-// store. The two matrices therefore have nearly the same leading eigenvectors,
-// up to signs. Record i is matched with the photo whose coordinates in these
-// eigenvectors are nearest.
+// Record i has a row of k scores, one for each of k requests for unknown
+// photos. A photo has a row of distances to R photos that the attacker picks.
+// Both rows sample the same geometry, provided that users request photos
+// similar to those they store. The two matrices therefore have nearly the same
+// leading eigenvectors, up to signs. Record i is matched with the photo whose
+// coordinates in these eigenvectors are nearest.
 //
 // Every choice of signs for the first few eigenvectors is a start. From each
 // start, the attack alternates between finding the nearest photo of each record
@@ -26,7 +26,7 @@ import (
 // extends the best start by a few eigenvectors at a time (as ZoomOut does for
 // surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). If there are few
 // requests, the eigenvectors are inaccurate. A wrong start then stays wrong,
-// and hardly any record is matched.
+// and hardly any record is matched correctly.
 
 // spectrum returns the p leading left singular vectors of the n×k matrix of
 // standardised columns, as an n×p matrix. Each vector is multiplied by its
@@ -79,8 +79,8 @@ const (
 	matchSample = 400
 )
 
-// match returns a photo for every record. scores[j] holds every record's score
-// for request j, and distances[j] holds every photo's distance to the
+// match returns a photo for every record. `scores[j]` holds every record's
+// score for request j. `distances[j]` holds every photo's distance to the
 // attacker's jth photo.
 func match(scores, distances [][]float64) ([]int, error) {
 	p := min(matchMax, len(scores), len(distances))
@@ -108,8 +108,8 @@ func match(scores, distances [][]float64) ([]int, error) {
 }
 
 // bestStart maps the records' leading eigenvectors to the photos'. It improves
-// every start on a sample of the records, gives further rounds to the best
-// eighth, and returns the map that brings the sample nearest to photos.
+// every start on a sample of the records, and the best eighth further. It
+// returns the map that brings the sample nearest to `photos`.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)
@@ -157,8 +157,8 @@ func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err er
 	return nil
 }
 
-// fitMap rotates the first size coordinates of the records to bring them
-// nearest to their matched photos.
+// fitMap returns the rotation of the first `size` coordinates that brings the
+// records nearest to their matched photos.
 func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error) {
 	n, _ := records.Dims()
 	picked := mat.NewDense(n, size, nil)
@@ -179,8 +179,8 @@ func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error
 	return c, nil
 }
 
-// nearestRows returns the nearest row of photos for each row of records·c, and
-// the sum of the squared distances.
+// nearestRows returns the nearest row of `photos` for each row of records·c,
+// and the sum of the squared distances.
 func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	size, to := c.Dims()
 	n, _ := records.Dims()

@@ -121,8 +121,8 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// fork is an update of the first generation that differs from the second,
-	// and weak is an index that reveals distances.
+	// `fork` updates the first generation differently from the second
+	// generation. `weak` is an index that reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex
 	devices     int
@@ -181,8 +181,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers index others[i] to a device that has seen index seen[i].
-// Before each offer it calls function before, unless it is nil.
+// offered offers index `others[i]` to a device that has seen index `seen[i]`.
+// If `before` is not nil, it is called before each offer.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen, others []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
 	opened := 0
 	var said []string
@@ -224,9 +224,9 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// rollback offers every earlier generation to a device that has seen a later
-// one, and mixtures of two generations. It also offers the fork to a device
-// that has seen the second generation.
+// rollback offers every earlier generation, and mixtures of two generations, to
+// a device that has seen a later generation. It also offers the fork to a
+// device that has seen the second generation.
 func (o *offers) rollback(ctx context.Context) error {
 	var seen, older, first, mixed []*servedIndex
 	for i, now := range o.generations {
@@ -309,7 +309,8 @@ func (o *offers) downgrade(ctx context.Context) error {
 }
 
 // weakerParameters returns offers that each differ from the current index in
-// one number: a scale, norm or block width that remains valid, or any one byte.
+// one parameter (a scale, norm or block width that remains valid) or in one
+// byte.
 func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {
@@ -327,7 +328,7 @@ func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, e
 	} {
 		other := p
 		alter(&other.Open)
-		if encoded, err := other.AppendBinary(nil); err == nil { // otherwise no client could decode the parameters
+		if encoded, err := other.AppendBinary(nil); err == nil { // skip parameters that no client could decode
 			out = append(out, now.withSegment(segment, encoded))
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"cpar/user"
 )
 
-// Refusals: the cloud adds errors of its choice to replies of scheme sealed and
-// observes which replies the owner refuses. It then links requests whose
-// replies were refused alike.
+// Refusals: the cloud adds chosen errors to replies of scheme sealed and
+// observes which replies the owner refuses. It then links requests with the
+// same pattern of refusals.
 const (
 	liesTold  = 16
 	maxLiedTo = 100
@@ -27,9 +27,10 @@ type tampering struct {
 	altersReply bool
 }
 
-// tamperings returns alterations, which are the same for all photos. The first
-// changes nothing. Most add half a unit to one record's score, which alters
-// every word of the record's group (the records that share ciphertexts).
+// tamperings returns alterations, the same for all photos. The first alteration
+// changes nothing. Most alterations add half a unit to one record's score,
+// which changes all ciphertext words of the record's group (records that share
+// ciphertexts).
 func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()
@@ -87,7 +88,7 @@ func (r *run) tamper(ctx context.Context) error {
 // linkRefusals requests all photos, half of them twice, and applies every
 // tampering to each reply. One row counts the requests that are linked by
 // refusals. The other counts outcomes that the cloud did not predict, because
-// only those reveal anything.
+// only such outcomes reveal anything.
 func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Vectors, tampering) (bool, error), lies []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)

@@ -22,22 +22,22 @@ import (
 //
 // A score is r_s·(F·Dis − r), where Dis is the distance, F a public factor, and
 // r_s and r are the request's secret scale and offset. An attacker who knows k
-// records computes the distances of each candidate photo from them, and guesses
-// the candidate whose distances correlate best with the k scores. An attacker
-// who knows only the records' photos does not know the secret projection, so
-// the distances have an error of 3 %.
+// records computes their distances from each candidate photo, and guesses the
+// candidate whose distances correlate best with the k scores. An attacker who
+// knows only the records' photos does not know the secret projection, so the
+// distances have an error of 3 %.
 //
 // The attack also works without candidates. A score is linear in the record's
 // vector, which consists of projected features z and a histogram v,
 //
 //	score = Σ z·(−2r_s·z_s) + Σ v·(−r_s·F/2¹⁸·log c) + (Σz² + F·Σ v log v)·r_s + constant
 //
-// where z_s and c are the same parts of the request's vector. Least squares
-// over slightly more known vectors than unknowns therefore gives r_s, and with
-// it z_s and c.
+// where z_s and c are the projected features and the histogram of the request.
+// Least squares over slightly more known vectors than unknowns therefore gives
+// r_s, and with it z_s and c.
 
-// guess returns a candidate for every request. predicted[c] holds the distances
-// of candidate c from the known records.
+// guess returns a candidate for every request. `predicted[c]` holds the
+// distances of candidate c from the known records.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := measure.Map(predicted, standardised)
 	out := make([]int, len(v.Observations))
@@ -105,7 +105,7 @@ type projected struct {
 	v []float64
 }
 
-// square returns Σz² + F·Σ v log v, the elements of a score that depend only on
+// square returns Σz² + F·Σ v log v, the terms of a score that depend only on
 // the record.
 func (p *projected) square() float64 {
 	sum, unit := 0.0, float64(len(p.z))*vector.Beta/2
@@ -166,12 +166,12 @@ func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
 	return proportion("request-solved", v.Scheme, known, right, len(got), 0)
 }
 
-// ridge regularises dependent columns, such as the bins of a histogram, which
-// sum to 1. Its effect is far smaller than the effect of noise.
+// ridge regularises the fit, because columns may be dependent: the bins of a
+// histogram sum to 1. Its effect is far smaller than the effect of noise.
 const ridge = 1e-9
 
-// leastSquares finds x with rows·x + constant ≈ y for every column of y, where
-// the constants are unknown. Matrix rows is k×d, y is k×t, and the result is
+// leastSquares finds x with `rows`·x + constant ≈ y for every column of y,
+// where the constants are unknown. `rows` is k×d, y is k×t, and the result is
 // d×t.
 func leastSquares(rows [][]float64, y *mat.Dense) (*mat.Dense, error) {
 	k := len(rows)
@@ -186,7 +186,7 @@ func leastSquares(rows [][]float64, y *mat.Dense) (*mat.Dense, error) {
 			column[i] = row[j]
 		}
 		mean, deviation := stat.PopMeanStdDev(column, nil)
-		if !(deviation > 0) { // rounding may yield the root of a negative number, which is NaN
+		if !(deviation > 0) { // deviation may be NaN, because rounding may yield the root of a negative number
 			deviation = 1
 		}
 		scale[j] = deviation

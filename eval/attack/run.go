@@ -33,17 +33,17 @@ const (
 	maxLinked     = 200
 	planeRequests = 20
 	// maxOPE bounds the number of records in the attack on order ciphertexts,
-	// which do not depend on that number.
+	// because these do not depend on the number.
 	maxOPE = 800
-	// Attacks with fewer than manyDraws known records or requests average
-	// several random choices of them.
+	// Attacks with fewer than manyDraws known records or requests average over
+	// several random choices of these.
 	manyDraws = 100
 	picks     = 500
 )
 
-// These slices list the numbers that attacks try: of known vectors, of known
-// photos, of records with known keywords, of known records per unknown of a
-// request, and of requests observed without prior knowledge.
+// These slices list the numbers that attacks try: in order, known vectors,
+// known photos, records with known keywords, known records per unknown of a
+// request, and requests observed without prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -93,8 +93,8 @@ type run struct {
 	rows   []Row
 
 	targets []*Target
-	// train and test hold the owner's vectors. trainPhotos and testPhotos hold
-	// vectors from an attacker's own pipeline.
+	// `train` and `test` hold the owner's vectors. `trainPhotos` and
+	// `testPhotos` hold vectors from an attacker's own pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
@@ -213,12 +213,12 @@ type Row struct {
 	// Success is the share of Trials in which the attacker was right, with the
 	// 95 % confidence interval from Low to High.
 	Success float64 `json:"success"`
-	// Baseline is the share by guessing.
+	// Baseline is the share for random guesses.
 	Baseline float64 `json:"baseline"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
-	// Refused lists the errors with which owners refused offers.
+	// Refused lists the errors with which owners refused the server's offers.
 	Refused string `json:"refused,omitempty"`
 	// Estimate is the cost of an attack that was not run. Such a row has no
 	// trials.

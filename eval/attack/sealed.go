@@ -11,8 +11,8 @@ import (
 )
 
 // A sealedIndex is the cloud's view of an index of scheme sealed. If the index
-// has cells (hidden clusters), params describes the cells, because every record
-// is then in a cell.
+// has cells (hidden clusters), every record is in a cell, and `params`
+// describes the cells.
 type sealedIndex struct {
 	index  *sealed.Index
 	params lattice.Params
@@ -43,7 +43,7 @@ func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Repl
 // ciphertext (a coefficient modulo Q) instead of a readable score.
 type sealedCloud struct {
 	*sealedIndex
-	counts []int // records per group of records that share ciphertexts
+	counts []int // records in each group that shares ciphertexts
 	stored StoredIndex
 }
 
@@ -90,7 +90,7 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	ring, k := c.params.Ring(), c.params.Records()
 	for g, n := range c.counts {
 		group := decoded.Words[g*k : (g+1)*k]
-		ring.InterpolateFolded(group) // from here on, group holds one coefficient per record
+		ring.InterpolateFolded(group) // `group` now holds one coefficient per record
 		for _, x := range group[:n] {
 			s.Returned = append(s.Returned, uint32(len(s.Returned)))
 			s.Scores = append(s.Scores, float64(ring.Centred(x)))

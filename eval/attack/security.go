@@ -8,22 +8,22 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Security holds estimates for scheme sealed: for the rings in use and their
-// neighbours, and for the formats in use.
+// Security holds estimates for scheme sealed: for the rings in use and similar
+// rings, and for the formats in use.
 type Security struct {
 	Rings   []RingBits   `json:"rings"`
 	Formats []FormatCost `json:"formats"`
 }
 
-// RingBits holds log₂ of the cost of attacks on a ring. Each pair holds a value
-// for classical and one for quantum computers.
+// RingBits holds log₂ of the cost of attacks on a ring. Each pair holds the
+// values for classical and for quantum computers.
 type RingBits struct {
 	estimate.Ring
 	BlockSize int        `json:"block_size"`
 	Dimension int        `json:"dimension"`
 	Primal    [2]float64 `json:"primal_core"`
 	Dual      [2]float64 `json:"dual_core"`
-	// Standard is the cost of the cheaper attack by the cost models of the
+	// Standard is the cost of the cheaper attack in the cost models of the
 	// Homomorphic Encryption Standard.
 	Standard [2]float64 `json:"standard"`
 	// Allowed is the largest log₂ q that gives 128 bits of security at this
@@ -45,9 +45,9 @@ type FormatCost struct {
 	RequestBytes int     `json:"request_bytes"`
 }
 
-// formatsInUse lists the formats that user/internal/rows produces: for profile
-// "paper", and for other profiles with 96 numbers per record, without cells and
-// in eight cells.
+// formatsInUse lists the formats that user/internal/rows produces: one for
+// profile "paper", and two for other profiles with 96 numbers per record,
+// without cells and with eight cells.
 var formatsInUse = []lattice.Params{
 	{Dim: 1344, RecordNorm: 161, RequestNorm: 173, Addend: 4380, LogT: 16},
 	shortVectors,
@@ -57,7 +57,7 @@ var formatsInUse = []lattice.Params{
 var shortVectors = lattice.Params{Dim: 96, RecordNorm: 127, RequestNorm: 127, Addend: 252, LogT: 15}
 
 var (
-	// ourRings lists the rings in use, the most frequent first.
+	// ourRings lists the rings in use, beginning with the most frequent.
 	ourRings = []*lattice.Ring{lattice.Fast, lattice.Careful}
 	// blocks lists the block widths that command cpar build offers.
 	blocks = []int{16, 32, 64, 128}

@@ -27,27 +27,26 @@ import (
 // element of the record. All requests for the photo have the same x and ε. The
 // slope of one request's scores over another's is therefore r_s/r_s′, a
 // fraction of two integers from 1,024 to 2,047. Rounding dominates the error: a
-// logarithm is off by up to ½ and is multiplied by a histogram bin of up to
-// 2¹⁸. On Corel-5k about sixteen fractions are within this error, too many to
-// decide from two requests. Each further request fits one wrong r_s in forty,
-// so three or four requests are enough. Slopes give the r_s up to a common
-// factor, and usually only one factor puts them in range. Twenty records do as
-// well as 4,500, because rounding does not average out.
+// logarithm is off by up to ½, and it is multiplied by a histogram bin of up to
+// 2¹⁸. On Corel-5k about sixteen fractions are within this error, too many for
+// two requests. Each further request fits one wrong r_s in forty, so three or
+// four requests are enough. Slopes give the r_s up to a common factor, and
+// usually only one factor puts them in range. Twenty records do as well as
+// 4,500, because rounding does not average out.
 //
 // The effect of rounding can be removed if many photos are requested more than
-// once. It is a combination of 48 columns, the records' histograms, which are
-// the same in every request. ε adds one more column. If scores of one request
-// are regressed on another's, the residuals span these columns. Slopes computed
-// outside their span are more accurate, and so are the next residuals. After
-// several rounds two requests are enough, up to common factors.
+// once. The effect is a combination of 48 columns, the records' histogram bins,
+// which are the same in every request. ε adds one column. If scores of one
+// request are regressed on another's, the residuals span these columns. Slopes
+// computed outside their span are more accurate, and so are the next residuals.
+// After several rounds two requests are enough, up to common factors.
 //
 // Once r_s is known, scores give all distances up to the offset r. Requests for
 // an indexed photo also give r, because the photo's smallest distance is 0.
 
 // distancesBySlopes returns x for every request and record, or nil for requests
-// where it fails. It detects which requests are for the same photo. If log is
-// set, it uses all requests in the view to remove the effect of rounding from
-// the slopes.
+// where it fails. It detects repeated requests. If `log` is set, it uses all
+// requests in the view to remove the effect of rounding from the slopes.
 func distancesBySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
@@ -86,8 +85,9 @@ func distancesBySlopes(v *View, log bool) [][]float64 {
 
 // proportionalTolerance bounds the difference between the scores of two
 // requests for one photo, after the request with higher scores is scaled to the
-// other. In each request, rounding of ½ per logarithm is multiplied by bins
-// that sum to 2¹⁸. Scores for different photos differ hundreds of times more.
+// other. In each request, a rounding error of up to ½ per logarithm is
+// multiplied by a histogram bin, and bins sum to 2¹⁸. Scores for different
+// photos differ hundreds of times more.
 const proportionalTolerance = 1 << vectorlayout.ValueBits
 
 // groupByPhoto groups the requests by photo. It considers two requests to be
@@ -131,9 +131,9 @@ func slopes(rows *mat.Dense) []float64 {
 }
 
 // wholeScales returns integers in the range of r_s that are most nearly
-// proportional to slopes. It tries all values of the first integer, which
-// determines the others. It returns any of several equal fits, or nil if none
-// is in range.
+// proportional to `slopes`. It tries all values of the first integer, which
+// determines the others. It returns any of the best fits, or nil if no fit is
+// in range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)
@@ -163,13 +163,13 @@ const (
 	maxRoundings = vector.DimensionKL + 2
 	// roundingsStep is the number of dimensions that each round adds. Adding
 	// all at once would also remove part of x, because the first slopes are
-	// inaccurate and leave some of it in the residuals.
+	// inaccurate and leave part of x in the residuals.
 	roundingsStep = 5
 )
 
 // roundings returns an orthonormal n×p basis of the effect of rounding and ε on
 // scores, given the k×n scores of each photo. The basis includes the mean of
-// all scores, because regression hides the effect along x, which is mostly this
+// all scores, because regression hides the effect along x, and x is mostly this
 // mean.
 func roundings(groups []*mat.Dense) *mat.Dense {
 	_, n := groups[0].Dims()
@@ -221,7 +221,7 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 	gram.SymOuterK(1, rows)
 	var eig mat.EigenSym
 	if !eig.Factorize(&gram, true) {
-		return mat.NewDense(n, 1, nil) // no direction at all
+		return mat.NewDense(n, 1, nil) // there is no direction
 	}
 	var vectors, out mat.Dense
 	eig.VectorsTo(&vectors)
@@ -244,8 +244,8 @@ const (
 	repeatedPhotos = 200
 	copiedPhotos   = 20
 	// spreadTolerance is the accuracy required of distances up to the offset r,
-	// as a share of their spread. It is half the effect of the smallest error
-	// of r_s.
+	// as a share of the spread of distances. It is half the effect of the
+	// smallest error of r_s.
 	spreadTolerance = 0.5 / ive.MaxScale
 	// distanceTolerance is the accuracy required once r is known, in units of
 	// distance.
@@ -289,8 +289,8 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 }
 
 // repeatView returns the view of several rounds of requests for photos, and the
-// distance of each photo from every record, times F. Slice vectors begins with
-// the photos' vectors.
+// distance of each photo from every record, times F. The vectors of the photos
+// come first in `vectors`.
 func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, vectors []*projected, times int) (*View, [][]float64, error) {
 	v, _, err := t.view(ctx, slices.Repeat(measure.FeaturesOf(photos), times), false)
 	if err != nil {
@@ -300,8 +300,7 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 }
 
 // readUpToOffset counts the photos whose distances were recovered up to r.
-// Slice got has one entry per request, and its first entries are the first
-// round.
+// `got` has one entry per request, beginning with the first round.
 func readUpToOffset(got, truth [][]float64) int {
 	return count(len(truth), func(j int) bool {
 		want := truth[j]

@@ -10,12 +10,13 @@ import (
 
 // Spacing: how far apart are the split values of a field (a dimension of the
 // feature vectors)? The attacks estimate the position of every split value, up
-// to a scale and an offset per field. For each pair of neighbouring gaps, they
+// to a scale and an offset per field. For each pair of adjacent gaps, they
 // guess which gap is wider. A random guess is right for half of the pairs.
 
 // positionsByPlanes reads positions from a request that reveals its distances
 // from the split planes. Every plane's score is a multiple of the secret factor
-// r_p. The greatest common divisor of the scores takes the place of r_p.
+// r_p. The attack uses the greatest common divisor of the scores in place of
+// r_p.
 func positionsByPlanes(s *Observation) []float64 {
 	var rp int64
 	for _, p := range s.Planes {
@@ -25,8 +26,8 @@ func positionsByPlanes(s *Observation) []float64 {
 }
 
 // positionsByOrder uses the order ciphertexts of the splits as positions. This
-// works against order-preserving encryption. Ranks are evenly spaced, so they
-// reveal nothing.
+// works against order-preserving encryption. Against ranks it fails, because
+// ranks are evenly spaced.
 func positionsByOrder(v *View) []float64 {
 	return measure.Map(v.Cuts, func(c cpar.Plane) float64 { return float64(c.Order) })
 }
@@ -50,9 +51,9 @@ func positionsByShape(v *View) []float64 {
 
 func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 
-// positionsByRequests counts the requests below each split, for which order
-// comparisons suffice. It assumes that a field's values are normally
-// distributed over photos.
+// positionsByRequests counts the requests below each split, which takes only
+// order comparisons. It assumes that a field's values are normally distributed
+// over photos.
 func positionsByRequests(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	sorted := map[uint16][]uint64{}
@@ -71,8 +72,8 @@ func positionsByRequests(v *View) []float64 {
 	return out
 }
 
-// judgeGaps compares estimated with true gaps. It ignores pairs of equally wide
-// gaps. If the attacker's estimates are equal, the pair counts as half right.
+// judgeGaps compares estimated with true gaps. It ignores pairs of equal true
+// gaps. A pair with equal estimates counts as half right.
 func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials, undecided := 0, 0, 0
 	for i := 2; i < len(cuts); i++ {
@@ -95,8 +96,8 @@ func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, trut
 	return proportion(attack, scheme, known, right+undecided/2, trials, 0.5)
 }
 
-// judgeExact counts the gaps between neighbouring splits that were read
-// exactly. The baseline always guesses the most common gap.
+// judgeExact counts the gaps between adjacent splits that were read exactly.
+// The baseline guesses the most common gap every time.
 func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials := 0, 0
 	common := map[float64]int{}
@@ -118,8 +119,8 @@ func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, tru
 }
 
 // offsetByPlanes reads the secret offset r from several requests that reveal
-// planes. Each sends r_s·r, where r_s is its secret scale. The greatest common
-// divisor is r unless all r_s share a factor.
+// planes. Each request sends r_s·r, where r_s is its secret scale. The greatest
+// common divisor is r unless all r_s share a factor.
 func offsetByPlanes(v *View) int64 {
 	var r int64
 	for _, s := range v.Observations {
@@ -129,8 +130,8 @@ func offsetByPlanes(v *View) int64 {
 }
 
 // scalesByScores estimates the scale r_s of every request from its scores,
-// given the offset r. It assumes that the mean distance dis, in units of F, is
-// the same for all similar photos.
+// given the offset r. It assumes that the mean distance (`dis`, in units of F)
+// is the same for all similar photos.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	return measure.Map(v.Observations, func(s *Observation) float64 {
 		return min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))

@@ -57,12 +57,12 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, positionsByShape(v), truth),
 			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Observations), v.Cuts, positionsByRequests(v), truth))
 	}
-	if pending[0] != nil && v.Vectors != nil { // otherwise the cloud sees no scores
+	if pending[0] != nil && v.Vectors != nil { // without vectors, the cloud sees no scores
 		truth, err := scales(v, pending, r.unit())
 		if err != nil {
 			return err
 		}
-		// The offset r is public up to a range, from 10.5·F to 11·F.
+		// It is public that the offset r is between 10.5·F and 11·F.
 		r.add(judgeScales(v, scalesByScores(v, r.unit(), 10.75*r.unit(), r.typical()), truth))
 	}
 	return nil
@@ -74,8 +74,8 @@ func (r *run) typical() float64 {
 	return measure.Mean(slices.Concat(r.compared...))
 }
 
-// requests recovers requests. If few records are known, a row averages several
-// random choices of them.
+// requests runs the attacks that recover requests. If few records are known, a
+// row averages several random choices of them.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	records := pick(r.train, t.TrainIndex)
 	r.add(guessing("request-by-vectors", v, knownVectors, func(known []int) [][]float64 {
@@ -91,8 +91,8 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	return r.record(solving(ctx, v, shares, records, r.test, solveRequests))
 }
 
-// guessing guesses requests, with several random choices of each number of
-// known records. The right guess for request i is candidate i.
+// guessing runs guess with several random choices of each number of known
+// records. The right guess for request i is candidate i.
 func guessing(attack string, v *View, numbers []int, predict func(known []int) [][]float64) (rows []Row) {
 	for _, k := range upTo(numbers, v.Records) {
 		draws := 1
@@ -112,8 +112,8 @@ func guessing(attack string, v *View, numbers []int, predict func(known []int) [
 	return rows
 }
 
-// solving solves for the requests. For each element of shares it uses that
-// number of known records per unknown of a request.
+// solving recovers requests with function `solve`. Each element of `shares` is
+// a number of known records per unknown of a request.
 func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
 		k := int(share * float64(len(records[0].row())))
@@ -137,8 +137,8 @@ func upTo(list []int, most int) []int {
 	return slices.DeleteFunc(slices.Clone(list), func(k int) bool { return k > most })
 }
 
-// matching matches records to photos, by some and by all requests. It also
-// matches half of the records to all photos.
+// matching matches records to photos, once by some requests and once by all
+// requests. It also matches half of the records to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	scores := v.scores()
 	seen := []int{len(scores)}
@@ -164,8 +164,8 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 }
 
 // matched matches records to photos by k requests at a time. Record i is photo
-// truth[i]. If k is small, matched averages several random choices of requests,
-// because the result depends on the choice.
+// `truth[i]`. If k is small, the result depends on the choice of requests, so
+// matched averages several.
 func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1
 	if k < manyDraws {
@@ -275,7 +275,7 @@ func (b *built) splits() ([]float64, error) {
 type secrets struct{ scale, offset int64 }
 
 // scales computes the true r_s and r (secret scale and offset) from two records
-// of a reply and their distances as decrypted by the owner.
+// of a reply and their decrypted distances.
 func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	out := make([]secrets, len(pending))
 	for i, p := range pending {
@@ -288,7 +288,7 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 			return nil, err
 		}
 		first, last := 0, len(near)-1
-		for first < last && near[first].Dis == 0 { // a distance of 0 may be a negative one that was clamped
+		for first < last && near[first].Dis == 0 { // a distance of 0 may have been negative before it was clamped
 			first++
 		}
 		if rise := unit * (near[last].Dis - near[first].Dis); rise > 0 {

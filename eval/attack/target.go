@@ -23,15 +23,15 @@ type Collection struct {
 
 type Owner interface {
 	// Request returns the bytes of a request for a photo, and the state for
-	// reading the reply. The state serves only for judging and may be nil. If
-	// planes is set and the scheme has planes (splits of the forest), the
-	// request reveals the photo's distances from them.
+	// reading the reply. The state serves only to judge the attack and may be
+	// nil. If planes is set and the scheme has planes (splits of the forest),
+	// the request reveals the photo's distances from them.
 	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
 }
 
 // A Target is a scheme under attack: its owner and its cloud. TrainIndex[i] is
-// the index in Collection.Train of the photo that is record i. It serves for
-// judging.
+// the index in Collection.Train of the photo that is record i. It serves only
+// to judge attacks.
 type Target struct {
 	Owner      Owner
 	Cloud      Cloud
@@ -104,8 +104,8 @@ func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// complement returns the numbers from 0 to n−1 that are not in the sorted slice
-// at.
+// complement returns the numbers from 0 to n−1 that are not in `at`, a sorted
+// slice.
 func complement(n int, at []int) (out []int) {
 	for i := range n {
 		if _, found := slices.BinarySearch(at, i); !found {

@@ -22,15 +22,15 @@ import (
 )
 
 // Traffic: does a run find keywords? The server sees the number, order and
-// sizes of requests and the time between them. This attack measures that time
-// by a clock that counts calls to Immich.
+// sizes of requests and the time between requests. The attack uses a clock that
+// counts calls to Immich, instead of real time.
 
 const (
 	trafficRuns   = 40
 	trafficPhotos = 70 // enough for three batches of requests
 )
 
-// A tagging is one run over an Immich library as seen by the CPAR server.
+// A tagging is a run over an Immich library as seen by the CPAR server.
 type tagging struct {
 	clock atomic.Int32
 	found func(photo int) int // number of keywords found
@@ -86,8 +86,8 @@ func (x *tagging) tag(ctx context.Context, folder string, mayTag bool) error {
 	return ctx.Err()
 }
 
-// traffic guesses whether a run has found keywords. The server knows, for
-// comparison, a run over equally many photos that found none.
+// traffic guesses whether a run has found keywords. For comparison, the server
+// knows a run that found none for equally many photos.
 func (r *run) traffic(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "cpar-attack-")
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *run) traffic(ctx context.Context) error {
 			return err
 		}
 		guess := saw != without
-		if !guess { // the server sees no difference
+		if !guess { // the server saw no difference between the runs
 			guess = rng.IntN(2) == 0
 		}
 		if guess == keywords {

@@ -36,8 +36,8 @@ func (o *offers) trust(ctx context.Context) error {
 	return o.swapKeys()
 }
 
-// branch returns generations 2 to last of a branch that starts from generation
-// 1.
+// branch returns generations 2 to `last` of a branch that starts from
+// generation 1.
 func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, err error) {
 	folder := filepath.Join(o.folder, "fork") // holds generation 2 of the branch
 	for len(states) < last-1 {
@@ -53,8 +53,8 @@ func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, e
 	return states, nil
 }
 
-// card makes device d accept the card (a word that states a generation) of
-// another device, which has seen only the branch.
+// card makes device d accept the card (a text that states a generation) of
+// another device. That device has seen only the branch.
 func (o *offers) card(ctx context.Context, d *device.Device, branch *servedIndex) error {
 	other, err := o.device(ctx, branch)
 	if err != nil {
@@ -67,8 +67,8 @@ func (o *offers) card(ctx context.Context, d *device.Device, branch *servedIndex
 	return d.AcceptCard(o.key, its, false)
 }
 
-// swapKeys replaces key files. The attacker can write to the folder and, in the
-// worst case, knows the passphrase.
+// swapKeys replaces key files. It assumes that the attacker can write to the
+// folder and, in the worst case, knows the passphrase.
 func (o *offers) swapKeys() error {
 	pass := func() (string, error) { return "correct horse battery staple", nil }
 	word, _ := pass()

@@ -22,8 +22,8 @@ type Cloud interface {
 
 type StoredIndex struct {
 	Records int
-	// Vectors holds the ciphertext words of each record. It is nil if records
-	// share words.
+	// Vectors holds the ciphertext words of each record. It is nil if several
+	// records share ciphertexts.
 	Vectors [][]uint64
 	// Cuts holds the field (a dimension of the feature vectors) and the order
 	// ciphertext of every split plane. It is nil without a forest.
@@ -35,8 +35,8 @@ type StoredIndex struct {
 type Observation struct {
 	Request, Reply []byte
 	// Scores holds the score of every record, even if the search does not need
-	// it. In schemes without readable scores, it holds the words of the
-	// ciphertexts.
+	// it. In schemes without readable scores, it holds the ciphertexts' 64-bit
+	// words.
 	Scores []float64
 	Order  []uint64
 	// Planes holds the signed score of every split plane.
@@ -44,8 +44,8 @@ type Observation struct {
 	// Offset is r_s·r, the product of the request's secret scale and offset. It
 	// is the difference between scores of records and of planes.
 	Offset uint64
-	// Path lists the visited records in order, and Returned the records in the
-	// reply.
+	// Path lists the visited records in order. Returned lists the records in
+	// the reply.
 	Path, Returned []uint32
 }
 
@@ -70,8 +70,8 @@ type scoreCloud struct {
 }
 
 // openCloud opens an index folder as the cloud does. An index with scheme cpar
-// can also be observed as capia or, if it has cells, as ivf, because it holds
-// the same records. The caller must keep files open.
+// holds the same records as capia and, if it has cells, as ivf. It can be
+// observed as either. The caller must keep `files` open.
 func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	m := files.Manifest()
 	x, err := score.Load(m, files.Segments())

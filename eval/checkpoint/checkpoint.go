@@ -53,8 +53,9 @@ type stepFile struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// Do returns the stored result of a step, or else measures and stores it. The
-// JSON of inputs must contain everything that determines the result.
+// Do returns the stored result of a step. If there is none, it measures and
+// stores it. The JSON of `inputs` must contain everything that determines the
+// result.
 func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
 	digest, err := digestOf(inputs)
 	if err != nil {
@@ -104,7 +105,7 @@ func Load[T any](r *Runner, name string) (*T, Record, error) {
 	}
 	result := new(T)
 	dec := json.NewDecoder(bytes.NewReader(k.Result))
-	dec.DisallowUnknownFields() // another version's fields are an error
+	dec.DisallowUnknownFields() // reject files of other versions
 	if err := dec.Decode(result); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrCorrupt, err))
 	}

@@ -20,30 +20,29 @@ import (
 	"cpar/user"
 )
 
-// Baselines holds other searches over the integers that scheme sealed encrypts:
-// of n synthetic photos with 96 numbers each, and of n photos mixed from real
-// ones with 1,344 numbers each.
+// Baselines compares other searches over the integers that scheme sealed
+// encrypts. There are two sets of n photos: synthetic photos with 96 numbers
+// each, and photos mixed from real ones with 1,344.
 type Baselines struct {
 	Rows []BaselineRow `json:"rows"`
-	// Skipped lists the libraries that are not installed, with the packages to
+	// Skipped lists the libraries that are missing, with the packages to
 	// install.
 	Skipped []string `json:"skipped"`
 }
 
 // A BaselineRow is the cost of one search. Times are per request on one core.
 type BaselineRow struct {
-	Search  string `json:"search"`
-	Dim     int    `json:"dim"`
-	Records int    `json:"n"`
-	Index   uint64 `json:"index_bytes"`
-	Request int    `json:"request_bytes"`
-	Reply   int    `json:"reply_bytes"`
-	// Cloud is the time of the search.
-	Cloud float64 `json:"cloud_ms"`
+	Search  string  `json:"search"`
+	Dim     int     `json:"dim"`
+	Records int     `json:"n"`
+	Index   uint64  `json:"index_bytes"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	Cloud   float64 `json:"cloud_ms"`
 	// Owner is the time to make a request and read the reply.
 	Owner float64 `json:"owner_ms"`
-	// Recall is the share of the ten nearest records found. Nearest means by
-	// score for sealed, and by squared L2 for plaintext searches.
+	// Recall is the share found of the ten nearest records. These are nearest
+	// by score for sealed, and by squared L2 for plaintext searches.
 	Recall float64 `json:"recall_at_10"`
 	Leaks  string  `json:"cloud_learns"`
 }
@@ -147,14 +146,14 @@ func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 func (p *baselineRun) add(r BaselineRow) {
 	r.Dim, r.Records = p.table.d, len(p.Rows)
 	if r.Leaks == "" {
-		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // float32 numbers are sent, and records with distances are returned
+		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // a request sends float32 numbers, and a reply returns records with distances
 	}
 	r.Cloud, r.Owner, r.Recall = measure.RoundTo(r.Cloud, 4), measure.RoundTo(r.Owner, 3), measure.RoundTo(r.Recall, 3)
 	p.out.Rows = append(p.out.Rows, r)
 }
 
-// nearestScores returns the ten records with the smallest scores. Of equal
-// scores, it prefers the lower record number.
+// nearestScores returns the ten records with the smallest scores. If scores are
+// equal, it prefers the lower record number.
 func nearestScores(scores []int64) []uint32 {
 	queue := kdforest.NewQueue(peerNear)
 	for record, score := range scores {
@@ -209,8 +208,8 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	return nil
 }
 
-// flann bounds the number of visits of searches that allow this, because they
-// are then several times faster than a scan.
+// flann measures a scan, and a search of a tenth of the records that is several
+// times faster.
 func (p *baselineRun) flann(ctx context.Context) error {
 	checks := max(peerNear, len(p.Rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
@@ -227,7 +226,7 @@ func (p *baselineRun) faiss(ctx context.Context) error {
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
 
-// library measures a library. Parameter names maps the driver's searches to
+// library measures a third-party library. `names` maps the driver's searches to
 // names of rows.
 func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
 	peer, err := compileDriver(ctx, l)

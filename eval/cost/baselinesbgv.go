@@ -11,16 +11,15 @@ import (
 // A bgvIndex computes scores under the homomorphic encryption scheme BGV in the
 // standard way. A ciphertext has N slots and holds one coordinate of N records.
 // The server multiplies it by a ciphertext that holds the request's coordinate
-// in all slots. It sums the products without relinearisation, which is fastest
-// for the server.
-// is fastest for the server.
+// in all slots. It sums the products without relinearisation, because this
+// takes the server the least time.
 //
 //	records  n×(d+1) ─▶ ⌈n/N⌉·(d+1) ciphertexts   the last coordinate is the addend
 //	request  d+1     ─▶ d+1 ciphertexts           its last coordinate is 1
 //	reply            ─▶ ⌈n/N⌉ ciphertexts of three polynomials
 //
-// The owner and the server share one object with its secret key, because only
-// costs are measured.
+// Only costs are measured, so one object with the secret key serves as owner
+// and server.
 type bgvIndex struct {
 	params    bgv.Parameters
 	encoder   *bgv.Encoder
@@ -30,8 +29,9 @@ type bgvIndex struct {
 	groups    [][]*rlwe.Ciphertext
 }
 
-// bgvParameters gives 128 bits of security by the Homomorphic Encryption
-// Standard, with the smallest degree for one product and scores of 16 bits.
+// bgvParameters has 128 bits of security by the Homomorphic Encryption
+// Standard. Its degree is the smallest that allows one product and scores of 16
+// bits.
 var bgvParameters = bgv.ParametersLiteral{LogN: 12, LogQ: []int{54, 54}, PlaintextModulus: 1<<16 + 1}
 
 func newBGV(rows [][]int16, addends []int64) (*bgvIndex, error) {

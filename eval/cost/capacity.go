@@ -58,16 +58,15 @@ func fitLine(n [2]float64, cost [2]float64) LinearCost {
 // UnitCosts holds the costs of indexes with one scheme and profile, measured on
 // this machine.
 type UnitCosts struct {
-	Measured [2]int `json:"measured_records"`
-	// Index is the size of the index in bytes.
-	Index LinearCost `json:"index_bytes"`
-	// Held is the part of it in the server's memory.
+	Measured [2]int     `json:"measured_records"`
+	Index    LinearCost `json:"index_bytes"`
+	// Held is the part of the index that the server keeps in memory.
 	Held LinearCost `json:"held_bytes"`
-	// Read is the part that a request reads.
+	// Read is the part of the index that a request reads.
 	Read LinearCost `json:"read_bytes"`
-	// Kept is the part that a device keeps.
+	// Kept is the part of the index that a device keeps.
 	Kept LinearCost `json:"kept_bytes"`
-	// Request and Reply are the bytes sent and received.
+	// Request and Reply are the sizes of these messages in bytes.
 	Request LinearCost `json:"request_bytes"`
 	Reply   LinearCost `json:"reply_bytes"`
 	// Core is the server's time on one core, and Owner is the owner's time on
@@ -126,8 +125,8 @@ func (n Need) Check() error {
 
 // PlanCapacity computes the cluster for a need from the costs of its scheme and
 // profile. Costs are linear in the number of records. Measurements
-// (profile-growth, scaling) confirm this up to a million records. Beyond that
-// it is an assumption.
+// (profile-growth, scaling) confirm this up to a million records. Beyond a
+// million, linearity is an assumption.
 func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	records := float64(n.Records)
 	out := Capacity{Need: n, Host: h, Costs: c,

@@ -15,14 +15,14 @@ import (
 	"cpar/user"
 )
 
-// CapacityRecords holds the two sizes of index from which fixed costs and costs
-// per record are computed. The larger index exceeds the last-level cache.
+// CapacityRecords holds the two numbers of records from which fixed costs and
+// costs per record are computed. The larger index exceeds the last-level cache.
 var CapacityRecords = [2]int{5_000, 25_000}
 
 const capacityRequests = 9
 
 // MeasureUnitCosts searches two indexes of synthetic photos on one core. For
-// profile "learned" it measures "network", whose vectors are the same.
+// profile "learned" it measures "network", whose vectors have the same form.
 func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes [2]int, progress user.Progress) (UnitCosts, error) {
 	if p == profile.Learned {
 		p = profile.Network
@@ -37,7 +37,7 @@ func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes 
 
 func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [2]int) (UnitCosts, error) {
 	if opt.Scheme == cpar.SchemeSealed && opt.Fitted.Profile.Kind() == profile.Network {
-		opt.Cells = 8 // as large indexes have
+		opt.Cells = 8 // because large indexes have cells
 	}
 	var at [2]costs
 	var n [2]float64
@@ -61,7 +61,7 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 		Kept: line(func(c costs) float64 { return c.kept }), Request: line(func(c costs) float64 { return c.request }),
 		Reply: line(func(c costs) float64 { return c.reply }), Core: line(func(c costs) float64 { return c.core }), Owner: line(func(c costs) float64 { return c.owner }),
 	}
-	if opt.Scheme.Scored() { // requests and replies have a constant length, so the owner's cost is constant too
+	if opt.Scheme.Scored() { // the length of requests and replies is constant, and so is the owner's cost
 		out.Owner = LinearCost{Fixed: at[1].owner}
 	}
 	return out, nil
@@ -145,7 +145,7 @@ func ThisHost() Host {
 	h := Host{Cores: runtime.NumCPU(), Memory: float64(measure.ProcField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
 	words := make([]uint64, 1<<27)
 	for i := range words {
-		words[i] = uint64(i) // written, because untouched pages share one physical page
+		words[i] = uint64(i) // write, because untouched pages share one physical page
 	}
 	for range 5 { // keep the best of five rounds
 		begun := time.Now()

@@ -1,6 +1,7 @@
 // Package cost measures the time, bytes and memory of searches, builds and
-// requests, by size of index. It compares them with other libraries (folder
-// driver) and with the paper, and plans clusters from them (PlanCapacity).
+// requests, by number of records. It compares these costs with other libraries
+// (folder driver) and with the paper, and plans clusters from them
+// (PlanCapacity).
 //
 //	measure.Lab ─▶ Measure…, …Step ─▶ a Result: Tables, Figures
 //
@@ -29,10 +30,12 @@ type CostRow struct {
 	Name string `json:"name"`
 	// NS is the median server time of a request.
 	NS int64 `json:"ns"`
-	// Bytes is the amount of ciphertext that a request reads.
+	// Bytes is the number of ciphertext bytes that the server reads for a
+	// request.
 	Bytes int64 `json:"bytes"`
-	// StreamRatio is the time of a plain read of equally many bytes, divided by
-	// NS. The read is measured in the same run, in the faster of two orders.
+	// StreamRatio is the time of a plain read of the same number of bytes,
+	// divided by NS. The read is measured in the same run, in the faster of two
+	// orders.
 	StreamRatio float64 `json:"stream_ratio"`
 
 	Search  string  `json:"search,omitempty"`
@@ -54,8 +57,8 @@ type RequestCost struct {
 	Bytes    int     `json:"bytes"`
 	Reply    int     `json:"reply_bytes"`
 
-	// Bytes includes Vector and Order. A request that prunes (skips sides of
-	// planes) would also send Planes.
+	// Bytes includes Vector and Order. To allow pruning (skipping sides of
+	// planes), a request would also send Planes.
 	Vector int `json:"vector_bytes"`
 	Order  int `json:"order_bytes"`
 	Planes int `json:"planes_bytes"`
@@ -71,8 +74,8 @@ type PrimitiveCost struct {
 	VectorDim int     `json:"vector_dimension"`
 	// Plane is the time to encrypt a plane (a split of the forest) of |SF|+1
 	// elements, where SF is the set of split fields. BoxedPlane is the time for
-	// the 2·m̂+2 elements of the paper's box, where m̂ is the dimension of the
-	// projection.
+	// a plane of 2·m̂+2 elements, as in the paper's box. m̂ is the dimension of
+	// the projection.
 	Plane      float64 `json:"plane_ms"`
 	BoxedPlane float64 `json:"boxed_plane_ms"`
 	BoxedDim   int     `json:"boxed_plane_dimension"`
@@ -202,7 +205,7 @@ func requestCost(ctx context.Context, b *measure.Built) (r RequestCost, err erro
 }
 
 // vectorOperations returns the operations of inner-product encryption on
-// arbitrary vectors of dim elements.
+// arbitrary vectors of `dim` elements.
 func vectorOperations(dim int) (record, request, score func(int) error, err error) {
 	secret := [32]byte{'c', 'o', 's', 't'}
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}

@@ -21,14 +21,14 @@ import (
 	"cpar/internal/hint"
 )
 
-// peerSources holds drivers that are compiled on the measuring machine, for its
-// processor.
+// peerSources holds drivers, which are compiled on the measuring machine for
+// its processor.
 //
 //go:embed driver/*.cpp driver/driver.h
 var peerSources embed.FS
 
-// peerFlags are Debian's flags for the libraries, with loops over distances
-// unrolled.
+// peerFlags are Debian's flags for these libraries, except that loops over
+// distances are unrolled.
 var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
 
 // A library is a third-party library with the flags that compile its driver,
@@ -39,8 +39,8 @@ type library struct {
 }
 
 var (
-	// flannLibrary is compared with plain Go, so both use the baseline
-	// instruction set.
+	// flannLibrary is compared with plain Go, so both are compiled for the
+	// baseline instruction set.
 	flannLibrary = library{"flann", "FLANN", "libflann-dev", []string{"-llz4"}}
 	// hnswLibrary and faissLibrary are compared with this machine's fastest
 	// kernels, so they use all of its instructions.
@@ -97,7 +97,7 @@ func (p *driver) close() { os.RemoveAll(p.folder) }
 type driverLine struct {
 	Search  string  `json:"search"` // kdtree or scan, for FLANN
 	Build   int     `json:"build"`
-	Checks  int     `json:"checks"` // visited records, or another bound on the search
+	Checks  int     `json:"checks"` // bound on visited records, or the library's own bound
 	Bytes   float64 `json:"bytes"`  // size of the index with its vectors
 	Recall  float64 `json:"recall"`
 	Seconds float64 `json:"seconds"` // time per request
@@ -106,7 +106,7 @@ type driverLine struct {
 
 const (
 	peerUnlimited = -1 // an unlimited number of checks
-	peerScan      = 0  // selects FLANN's linear search instead of a number of checks
+	peerScan      = 0  // not a number of checks, but FLANN's linear search
 )
 
 func flannArguments(trees, builds int, checks []int) []string {
@@ -121,8 +121,8 @@ func flannArguments(trees, builds int, checks []int) []string {
 	return args
 }
 
-// run runs the driver on t. It passes every result to function line as soon as
-// the result arrives.
+// run runs the driver on t. It calls `line` with every result as soon as the
+// result arrives.
 func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, line func(driverLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
 	if err := cmp.Or(writeTable(args[0], t.records), writeTable(args[1], t.requests), writeTable(args[2], t.truth)); err != nil {
@@ -164,7 +164,7 @@ func writeTable[T uint32 | float32](name string, rows [][]T) error {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(rows)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(rows[0])))
 	for _, row := range rows {
-		b, _ = binary.Append(b, binary.LittleEndian, row) // no error, because T has a fixed size
+		b, _ = binary.Append(b, binary.LittleEndian, row) // never an error, because T has a fixed size
 	}
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		return fmt.Errorf("writing vectors for a driver: %w: %w", cpar.ErrStorage, err)

@@ -22,8 +22,8 @@ const (
 	pcaDims     = 64
 )
 
-// flannVisitShares lists bounds on visits, in tenths of a percent of the
-// records.
+// flannVisitShares lists maximum numbers of visits, in tenths of a percent of
+// the records.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 var flannRecalls = []float64{0.8, 0.9}
@@ -36,26 +36,27 @@ const (
 )
 
 // FLANN compares the forest of package kdforest with FLANN's randomized
-// kd-forest. It measures recall of the true ten nearest records against visits
-// and time, for the same vectors, number of trees and distance.
+// kd-forest. It relates recall (the share found of the ten nearest records) to
+// visits and time, for the same vectors, number of trees and distance.
 //
-// It does so in two spaces, both with squared L2. jl1296 holds the integers of
-// the Johnson-Lindenstrauss projection of a photo's 864 levels (quantised
-// features). pca64 holds the first 64 principal components of these levels.
+// There are two spaces, both with squared L2 distance. jl1296 holds the
+// integers of the Johnson-Lindenstrauss projection of a photo's 864 levels
+// (quantised features). pca64 holds the first 64 principal components of these
+// levels.
 //
 // Everything runs on one core, one request at a time. FLANN is C++, compiled
-// from its headers with -O3, and our forest is plain Go. Both use float32. The
-// encrypted forest works on 64-bit words, splits in levels, and adds the
+// with -O3 from its headers. Our forest is plain Go. Both use float32. The
+// encrypted forest works on 64-bit integers, splits levels, and adds the
 // divergence of lab histograms to the distance. Its recall is relative to its
-// own scan. Its visits are therefore comparable with the plain forest's over
-// levels, but not with FLANN's. Its time shows the price of privacy.
+// own scan. Its visits are therefore comparable with the plain forest's visits
+// over levels, but not with FLANN's. Its time shows the price of privacy.
 type FLANN struct {
 	Records    int `json:"records"`
 	Requests   int `json:"requests"`
 	Neighbours int `json:"neighbours"`
 	Trees      int `json:"trees"`
-	// Builds is the number of forests averaged per value. Encrypted forests are
-	// not averaged.
+	// Builds is the number of forests over which each value is averaged.
+	// Encrypted forests are not averaged.
 	Builds int          `json:"builds"`
 	Points []FLANNRow   `json:"rows"`
 	Equal  []FLANNEqual `json:"equal_recall"`
@@ -64,8 +65,8 @@ type FLANN struct {
 
 type FLANNRow struct {
 	FLANNCurve
-	// Visits is the maximum number of distinct records visited (FLANN's
-	// checks), and Approx is the same in percent of the records.
+	// Visits is the maximum number of distinct records visited (called checks
+	// in FLANN). Approx is this number in percent of the records.
 	Visits int     `json:"visits"`
 	Approx float64 `json:"approx"`
 	// Visited is the mean number of visits. It is below Visits if searches ran
@@ -80,8 +81,8 @@ type FLANNCurve struct {
 	Library string `json:"library"`
 	// Search is "best-bin", "by-rank", "depth-first" or "scan".
 	Search string `json:"search"`
-	// Splits names the space that the trees divide: "vectors", which are
-	// compared, or "levels", the 864 quantised features.
+	// Splits names the values that planes split: "vectors" (the compared
+	// vectors themselves) or "levels" (the 864 quantised features).
 	Splits string `json:"splits"`
 }
 
@@ -96,9 +97,9 @@ type FLANNEqual struct {
 	TimeOverFLANN   float64 `json:"time_over_flann"`
 }
 
-// A FLANNPrice is the time of the encrypted forest, divided either by the time
-// of FLANN's fastest search at equal recall or by the time of the same
-// plaintext search at equal visits.
+// A FLANNPrice is the time of the encrypted forest, divided by the time of
+// FLANN's fastest search at equal recall or of the same plaintext search at
+// equal visits.
 type FLANNPrice struct {
 	At        string     `json:"at"`
 	Encrypted FLANNCurve `json:"encrypted"`
@@ -106,9 +107,8 @@ type FLANNPrice struct {
 	Factor    float64    `json:"factor"`
 }
 
-// MeasureFLANNOfCorpus measures an index that it builds for this purpose. Its
-// encrypted forest is the paper's: it splits levels and has a record at every
-// node.
+// MeasureFLANNOfCorpus builds an index and measures it. The encrypted forest
+// follows the paper: it splits levels and has a record at every node.
 func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.Progress) (*FLANN, error) {
 	s, err := measure.NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Progress: progress})
 	if err != nil {

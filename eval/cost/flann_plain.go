@@ -30,8 +30,8 @@ func flannCurve(space string) FLANNCurve {
 }
 
 // flannChoices returns options to build as FLANN does. A node splits at the
-// mean of a dimension, which is drawn uniformly from the five with the largest
-// variance over 101 records.
+// mean of a dimension drawn uniformly from the five with the largest variance
+// over 101 records.
 func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	return kdforest.BuildOptions{
 		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
@@ -106,7 +106,7 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	return nil
 }
 
-// plain measures our forest, averaged over several builds. Function ask loads
+// plain measures our forest, averaged over several builds. Function `ask` loads
 // request i into the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
@@ -151,8 +151,9 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 	return nil
 }
 
-// levels measures a plaintext forest that splits in levels (quantised features)
-// and compares in the projection, as the encrypted forest does by default.
+// levels measures a plaintext forest whose planes split quantised features
+// (levels), while records are compared by their projected vectors. The
+// encrypted forest does both by default.
 func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Session) error {
 	visits, err := m.visits()
 	if err != nil {
@@ -281,9 +282,8 @@ func (s *vectorSpace) Reach(worst int64) float64 {
 	return float64(math.Float32frombits(uint32(worst)))
 }
 
-// squaredL2 sums in four lanes, as FLANN does, to break the dependency between
-// additions. It takes eight elements at a time, so that one bounds check is
-// enough for eight.
+// squaredL2 sums in four lanes, as FLANN does, so that additions need not wait
+// for each other. It takes eight elements at a time, to share one bounds check.
 func squaredL2(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32
@@ -308,8 +308,9 @@ func squaredL2(a, b []float32) float32 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// A levelSpace compares in the projection and splits in levels. There, a search
-// knows only on which side of a plane a request is.
+// A levelSpace compares projected vectors, but its planes split quantised
+// features (levels). A plane therefore gives no bound on projected distances,
+// so Beyond never prunes.
 type levelSpace struct {
 	vectorSpace
 	levels []uint16

@@ -27,9 +27,9 @@ const (
 // letter), from building an index to reading replies.
 type Letter struct {
 	Boxes []LetterBox `json:"boxes"`
-	// Place is the share of ranks at which the encrypted and the plaintext
-	// search return the same record, over all requests at AP-10 and AP-100 (10
-	// and 100 percent of the records visited).
+	// Place is the share of places in the results with the same record in the
+	// encrypted and the plaintext search, over all requests at AP-10 and AP-100
+	// (10 and 100 percent of the records visited).
 	Place float64 `json:"place_agreement"`
 	// Pruned is the number of sides that the search skipped.
 	Pruned int `json:"pruned_planes"`
@@ -39,16 +39,17 @@ type Letter struct {
 }
 
 // A LetterBox is the cost of one operation of a box (a figure of the paper with
-// an algorithm) as printed, or of its replacement in the product.
+// an algorithm) as printed, or of the operation that replaces it in the
+// product.
 type LetterBox struct {
 	Box      string `json:"box"`
 	Elements int    `json:"elements"` // elements of the resulting ciphertexts
 	Bytes    int    `json:"bytes"`
-	// Dot is the number of inner products, as counted.
+	// Dot is the number of inner products counted during the operation.
 	Dot int64 `json:"dot"`
-	// DotPaper is the number by the paper's formulas, or nil.
+	// DotPaper is this number by the paper's formulas, or nil.
 	DotPaper *int64 `json:"dot_paper"`
-	// MS is the median time in milliseconds, and MSPaper the paper's time or
+	// MS is the median time in milliseconds. MSPaper is the paper's time, or
 	// nil.
 	MS      float64  `json:"ms"`
 	MSPaper *float64 `json:"ms_paper"`
@@ -61,7 +62,7 @@ func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (mea
 }
 
 // MeasureLetter builds a literal index, sends a few requests and measures every
-// box. Parameter alpha is the paper's α, or 0 for its default value.
+// box. `alpha` is the paper's α, or 0 for its default value.
 func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
 	few := *c
 	few.Train = c.Train[:min(n, len(c.Train))]
@@ -248,9 +249,9 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	return nil
 }
 
-// product adds the operations that replace the boxes in the product, which uses
+// product adds the operations that replace the boxes in the product. It uses
 // one vector for both distances and folds requests. Inner products are
-// calculated, not counted.
+// calculated here, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()

@@ -15,8 +15,8 @@ import (
 	"cpar/user"
 )
 
-// ProfileGrowth holds the costs of scheme sealed, by size of index, with the
-// short vectors of profiles "learned" and "network".
+// ProfileGrowth holds the costs of scheme sealed, by number of records, with
+// the short vectors of profiles "learned" and "network".
 type ProfileGrowth struct {
 	Dim int `json:"dim"`
 	// BaseMB is the memory of the process before the measurement.
@@ -24,8 +24,8 @@ type ProfileGrowth struct {
 	Rows   []GrowthRow `json:"rows"`
 }
 
-// A GrowthRow is the cost at one size of index. Times are medians in
-// milliseconds. The owner's are on all cores.
+// A GrowthRow is the cost at one number of records. Times are medians in
+// milliseconds. The owner's times are on all cores.
 type GrowthRow struct {
 	Records  int     `json:"n"`
 	Cloud    float64 `json:"cloud_ms"` // time on one core
@@ -38,8 +38,7 @@ type GrowthRow struct {
 	PeakMB float64 `json:"peak_rss_mb"`
 	// AddMB is the peak memory while records are added.
 	AddMB float64 `json:"add_peak_rss_mb"`
-	// Add is the time to add the records, in seconds.
-	Add float64 `json:"add_s"`
+	Add   float64 `json:"add_s"`
 }
 
 var ProfileGrowthSizes = []int{20000, 100000, 1000000}
@@ -50,8 +49,7 @@ const (
 	// growthWords is the number of keywords, and also the number of values per
 	// embedding.
 	growthWords = 256
-	// growthStep bounds the number of records added at once, in order to bound
-	// memory.
+	// growthStep bounds the number of records added at once, to limit memory.
 	growthStep     = 100000
 	growthRequests = 9
 )
@@ -69,7 +67,7 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 }
 
 // syntheticPhotos returns photos with more keywords than dimensions, so that a
-// fitted profile uses as many dimensions as it may.
+// fitted profile uses the maximum number of dimensions.
 func syntheticPhotos(n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(4, 0))
 	zeros := feature.New()
@@ -107,7 +105,7 @@ func syntheticPhotos(n int) []user.Photo {
 }
 
 // MeasureProfileGrowth repeatedly adds the same photos, because costs depend on
-// the number of records and their dimension, not on their content.
+// the number and dimension of records, not on content.
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	measure.ResetPeakMemory()
 	base := measure.RoundTo(measure.PeakMB(), 0)
@@ -121,8 +119,8 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 	return &ProfileGrowth{Dim: int(s.Manifest.Dim), BaseMB: base, Rows: rows}, err
 }
 
-// grow adds copies of c.Train, at most step at a time, and measures at each
-// size.
+// grow adds copies of c.Train, at most `step` at a time, and measures at each
+// of `sizes`.
 func grow(ctx context.Context, s *measure.SealedSession, c *measure.Corpus, sizes []int, step int, progress user.Progress) (rows []GrowthRow, err error) {
 	for _, n := range sizes {
 		row := GrowthRow{Records: n}

@@ -13,16 +13,16 @@ import (
 	"cpar/internal/modq"
 )
 
-// A Roofline compares the speed of scans on one core with its two limits: the
-// speeds of memory and of multiplication.
+// A Roofline compares the speed of scans on one core with two limits: memory
+// and multiplication.
 type Roofline struct {
 	// Kernels names the kernels in use: avx512, avx2 or plain.
 	Kernels string `json:"kernels"`
 	// BandwidthGBs is the rate of a plain read of the index.
 	BandwidthGBs float64 `json:"bandwidth_gb_s"`
 	// MultipliesGs is the rate of the kernel for many requests on cached rows,
-	// in 10⁹ multiplications per second. A multiplication is one word of a
-	// record times one word of a request.
+	// in 10⁹ multiplications per second. A multiplication takes a 64-bit word
+	// of a record and of a request.
 	MultipliesGs float64         `json:"multiplies_g_s"`
 	Points       []RooflinePoint `json:"points"`
 }
@@ -30,8 +30,8 @@ type Roofline struct {
 type RooflinePoint struct {
 	Batch int   `json:"batch"`
 	NS    int64 `json:"ns"`
-	// Intensity is the number of multiplications per byte read, and Rate is in
-	// 10⁹ multiplications per second.
+	// Intensity is the number of multiplications per byte read. Rate is in 10⁹
+	// multiplications per second.
 	Intensity float64 `json:"multiplies_a_byte"`
 	Rate      float64 `json:"multiplies_g_s"`
 	// OfRoof is Rate divided by the maximum rate that the two limits allow.

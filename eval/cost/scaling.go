@@ -13,8 +13,8 @@ var ScalingSizes = []int{1250, 2500, 5000, 10000, 20000, 40000, 80000}
 
 const (
 	scalingRequests = 61
-	// fixedVisits is a bound on visits that is a whole number of tenths of a
-	// percent of every size.
+	// fixedVisits bounds visits. For every measured number of records, it is a
+	// whole number of tenths of a percent.
 	fixedVisits = 400
 )
 
@@ -26,14 +26,14 @@ type ScalingRow struct {
 	Forest     float64 `json:"forest_s"`
 	Encrypt    float64 `json:"encrypt_s"`
 	IndexBytes uint64  `json:"index_bytes"`
-	// Scan, AP10 and Fixed are median times of a scan, at AP-10 (10 percent of
-	// the records visited), and with fixedVisits visits.
+	// Scan is the median time of a scan, AP10 of a search at AP-10 (10 percent
+	// of the records visited), and Fixed of a search with fixedVisits visits.
 	Scan    int64   `json:"scan_ns"`
 	AP10    int64   `json:"ap10_ns"`
 	Fixed   int64   `json:"fixed_ns"`
 	FixedAP float64 `json:"fixed_ap"`
-	// RecallAP10 and RecallFixed are the share of the scan's ten nearest
-	// records that these searches find, in percent.
+	// RecallAP10 and RecallFixed are the percentages that these searches find
+	// of the scan's ten nearest records.
 	RecallAP10  float64 `json:"recall_ap10"`
 	RecallFixed float64 `json:"recall_fixed"`
 }
@@ -42,8 +42,8 @@ type Scaling struct {
 	Rows []ScalingRow `json:"rows"`
 }
 
-// ScalingSteps runs one step per size. If a step fails, the result holds the
-// smaller sizes.
+// ScalingSteps runs one step per number of records. If a step fails, the result
+// holds earlier steps.
 func ScalingSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	sizes := slices.DeleteFunc(slices.Clone(ScalingSizes), func(n int) bool { return n > r.MaxN })
 	if len(sizes) == 0 {

@@ -19,10 +19,10 @@ type Sealed struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
 	// Top10Equal is the share of requests for which scheme sealed and a search
-	// of the quantised plaintext vectors find the same ten nearest records,
-	// rank by rank.
+	// of the quantised plaintext vectors find the same ten nearest records in
+	// the same order.
 	Top10Equal float64 `json:"top10_equal"`
-	// LocalEqual is the same share for scheme local.
+	// LocalEqual is this share for scheme local.
 	LocalEqual float64 `json:"local_top10_equal"`
 	// Quality compares sealed with plain-jl, which searches the same profile
 	// and projection in plaintext without quantising.
@@ -31,8 +31,7 @@ type Sealed struct {
 	Growth  []GrowthRow          `json:"growth,omitempty"`
 }
 
-// SealedSteps runs three steps, which are stored separately because each is
-// slow.
+// SealedSteps runs three steps. Each is slow and therefore stored separately.
 func SealedSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	out, err := measure.RunStep(ctx, r, m.Name, nil, measure.WithCorpus(r, MeasureSealed))
 	if err != nil {

@@ -21,14 +21,14 @@ type SealedCost struct {
 	PCA     float64 `json:"pca_s"`
 	Cloud   float64 `json:"cloud_ms"`
 	OwnerCost
-	// Table is the size of the encrypted keywords. Like the hints, they are
-	// fetched once.
+	// Table is the size of the encrypted keywords, which are fetched once.
 	Table uint64 `json:"table_bytes"`
-	// Profile is fetched once in every scheme, and hardly grows with n.
+	// Profile is the size of profile and ledger, which hardly grows with n.
+	// Every scheme fetches them once.
 	Profile uint64 `json:"profile_bytes"`
 	Index   uint64 `json:"index_bytes"`
-	// LocalIndex is the number of bytes that scheme local fetches, and
-	// LocalScan the time of its scan on the device.
+	// LocalIndex is the number of bytes that scheme local fetches. LocalScan is
+	// the time of its scan on the device.
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
@@ -41,8 +41,8 @@ type OwnerCost struct {
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
 	Reply   int     `json:"reply_bytes"`
-	// Hints, which decrypt scores, are fetched once. After an update, only new
-	// hints are fetched.
+	// Hints is the size of the data about the index that the owner needs to
+	// decrypt scores. They are fetched once, and after an update only if new.
 	Hints uint64 `json:"hints_bytes"`
 }
 
@@ -94,8 +94,8 @@ func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vect
 	})
 }
 
-// SealedGrowthSizes are the measured sizes of scheme sealed with profile
-// "paper".
+// SealedGrowthSizes lists the numbers of records at which scheme sealed is
+// measured with profile "paper".
 var SealedGrowthSizes = []int{20000, 40000, 80000, 200000}
 
 // MeasureSealedGrowth repeatedly adds the same photos, because costs depend on

@@ -41,10 +41,10 @@ type LargeIndex struct {
 	// finds. It is a mean over partitions of real photos.
 	Recall float64 `json:"recall_at_10"`
 	// KeywordShare is the number of human keywords found, divided by the number
-	// that a search without cells finds.
+	// that a search of all records finds.
 	KeywordShare float64 `json:"words_of_full"`
-	// Owner is the time to make a request and read its reply, on all cores, and
-	// Cloud the server's time on one core.
+	// Owner is the time to make a request and read its reply, on all cores.
+	// Cloud is the server's time on one core.
 	Owner float64 `json:"owner_ms"`
 	Cloud float64 `json:"cloud_ms"`
 
@@ -65,8 +65,8 @@ type LargeIndex struct {
 	LeastRecall float64 `json:"least_recall_at_10"`
 }
 
-// A ScanCost is the time of one request on one core in three scans, which take
-// turns.
+// A ScanCost is the time of one request on one core in three scans. The scans
+// take turns.
 type ScanCost struct {
 	Sealed int64 `json:"sealed_ns"`
 	Capia  int64 `json:"capia_ns"`
@@ -75,13 +75,13 @@ type ScanCost struct {
 	Records int   `json:"n"`
 }
 
-// Added is the cost of adding one photo, as the maximum over addedInTurn
-// photos.
+// Added is the cost of adding one photo. Each value is the maximum over
+// addedInTurn photos.
 type Added struct {
 	// Pushed is the number of bytes sent to the server.
 	Pushed uint64 `json:"pushed"`
-	// Refetched is the number of bytes fetched by another device that holds the
-	// previous generation (version).
+	// Refetched is the number of bytes that a device with the previous
+	// generation (version) fetches.
 	Refetched uint64 `json:"refetched"`
 	Records   int    `json:"n"`
 }
@@ -91,8 +91,8 @@ const (
 	addedInTurn = 2
 )
 
-// TargetSizes are the measured numbers of records. Clusters is the number of
-// cells of the large index, or 0 if the program chooses it.
+// TargetSizes holds the numbers of records that are measured. Clusters is the
+// number of cells of the large index, or 0 to let the program choose it.
 type TargetSizes struct{ Million, Paper, Update, Clusters int }
 
 var defaultTargets = TargetSizes{Million: 1_000_000, Paper: measure.DefaultN, Update: 100_000}
@@ -143,9 +143,8 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 const syntheticDim = 96
 
 // syntheticProfile fits profile "network" to at most the given number of
-// synthetic photos. It tries collections of different sizes until
-// cross-validation chooses 96 dimensions rather than 64. Tests have few photos
-// and accept any dimension.
+// synthetic photos. It tries different numbers of photos until cross-validation
+// chooses 96 dimensions rather than 64. Tests accept any dimension.
 func syntheticProfile(ctx context.Context, most int, progress user.Progress) (made []user.Photo, fit *profile.Fitted, err error) {
 	for _, n := range []int{900, 1200, 600, 2000} {
 		n = max(100, min(most, n)) // learning needs 100 photos
@@ -167,7 +166,7 @@ func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	return out
 }
 
-// find measures recall with the same number of cells on real photos.
+// find measures recall on real photos, with the same number of cells.
 func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.Progress) error {
 	r, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {

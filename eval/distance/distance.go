@@ -9,8 +9,7 @@
 // nats. It is not symmetric, so the record is always the first argument.
 //
 // All functions panic if two vectors differ in length. Callers make both
-// vectors with one profile, or compare lengths when decoding. The package
-// imports no other package of CPAR.
+// vectors with one profile, or compare lengths when decoding.
 package distance
 
 import (
@@ -24,7 +23,6 @@ func sameLength(a, b int) {
 	}
 }
 
-// L1 returns Σ|a − b|.
 func L1(a, b []float64) float64 {
 	sameLength(len(a), len(b))
 	sum := 0.0
@@ -45,7 +43,6 @@ func L1Levels(a, b []uint16) int {
 	return sum
 }
 
-// SquaredL2 returns Σ(a − b)².
 func SquaredL2[T float32 | float64](a, b []T) float64 {
 	sameLength(len(a), len(b))
 	sum := 0.0

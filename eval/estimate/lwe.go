@@ -26,11 +26,11 @@ type Estimate struct {
 	Samples int `json:"samples"`
 	// Dimension is the dimension of the attack's lattice.
 	Dimension int `json:"dimension"`
-	// BlockSize is β, the block size of BKZ, and Delta its root Hermite factor.
+	// BlockSize is β, the block size of BKZ. Delta is its root Hermite factor.
 	BlockSize int     `json:"block_size"`
 	Delta     float64 `json:"delta"`
-	// Bits is log₂ of the cost by a Model. Primal and Dense use classical
-	// core-SVP, which counts one sieve in dimension β.
+	// Bits is log₂ of the cost in a Model. Primal and Dense use CoreClassical,
+	// which counts one sieve in dimension β.
 	Bits float64 `json:"bits"`
 }
 
@@ -72,11 +72,11 @@ func (p LWE) logScale() float64 {
 }
 
 // Primal returns the cost of the primal attack by unique-SVP embedding. The
-// success condition is by Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum
-// key exchange: a new hope", USENIX Security 2016, section 6.3), and
-// experiments confirm it (Albrecht, Göpfert, Virdia, Wunderer, ASIACRYPT 2017).
-// With m samples and s scaled by ξ to the size of e, the lattice has dimension
-// d = Dim + m + 1 and volume q^m·ξ^Dim. BKZ-β finds the error once
+// success condition is from Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum
+// key exchange: a new hope", USENIX Security 2016, section 6.3). Experiments
+// confirm it (Albrecht, Göpfert, Virdia, Wunderer, ASIACRYPT 2017). With m
+// samples and s scaled by ξ to the size of e, the lattice has dimension d = Dim
+// + m + 1 and volume q^m·ξ^Dim. BKZ-β finds e once
 //
 //	σ·√β ≤ δ(β)^(2β−d−1) · (q^m·ξ^Dim)^(1/d)
 //
@@ -91,7 +91,7 @@ func (p LWE) Primal() Estimate {
 			left := math.Log2(p.Sigma) + math.Log2(float64(block))/2
 			return left <= float64(2*block-d-1)*math.Log2(hermite(block))+volume
 		}
-		// δ falls as β grows, so fits changes from false to true once.
+		// δ falls as β grows, so `fits` changes from false to true only once.
 		largest := min(d, 4096)
 		block := 2 + sort.Search(largest-1, func(i int) bool { return fits(2 + i) })
 		if block <= largest && (best.BlockSize == 0 || block < best.BlockSize) {
@@ -106,27 +106,26 @@ func (p LWE) Primal() Estimate {
 type Model struct {
 	// A sieve in dimension β costs 2^(PerBlock·β + Constant) operations.
 	PerBlock, Constant float64
-	// Tours makes BKZ cost 8·d sieves in a lattice of dimension d, instead of
-	// one sieve.
+	// Tours, if set, counts 8·d sieves for BKZ in a lattice of dimension d,
+	// instead of one sieve.
 	Tours bool
 }
 
 var (
-	// CoreClassical and CoreQuantum are core-SVP (Alkim and others, USENIX
-	// Security 2016), which counts the leading term of a single sieve (Becker,
-	// Ducas, Gama, Laarhoven, SODA 2016, and Laarhoven, 2015). A quantum sieve
-	// with exponent 0.257·β (Chailloux and Loyer, ASIACRYPT 2021) would
-	// subtract 3 % of the bits of CoreQuantum.
+	// CoreClassical and CoreQuantum are core-SVP models (Alkim and others,
+	// USENIX Security 2016). They count the leading term of a single sieve
+	// (Becker, Ducas, Gama, Laarhoven, SODA 2016, and Laarhoven, 2015). A
+	// quantum sieve with exponent 0.257·β (Chailloux and Loyer, ASIACRYPT 2021)
+	// would subtract 3 % of the bits of CoreQuantum.
 	CoreClassical = Model{PerBlock: 0.292}
 	CoreQuantum   = Model{PerBlock: 0.265}
-	// StandardClassical and StandardQuantum underlie the tables of the
-	// Homomorphic Encryption Standard (2018).
+	// StandardClassical and StandardQuantum are the models behind the tables of
+	// the Homomorphic Encryption Standard (2018).
 	StandardClassical = Model{PerBlock: 0.292, Constant: 16.4, Tours: true}
 	StandardQuantum   = Model{PerBlock: 0.265, Constant: 16.4, Tours: true}
 )
 
-// Cost returns log₂ of the number of operations of BKZ with the given block
-// size in dimension d.
+// Cost returns log₂ of the operations of BKZ with a block size in dimension d.
 func (m Model) Cost(block, d int) float64 {
 	cost := m.PerBlock*float64(block) + m.Constant
 	if m.Tours {
@@ -168,8 +167,8 @@ const sieveExponent = 0.2075
 // Dual returns the cost of the dual attack, which distinguishes samples from
 // uniform ones, as in Kyber's specification (Alkim and others, USENIX Security
 // 2016, section 6.4). The vectors (x, y/ξ) with y = xA mod q form a lattice of
-// dimension d = m + Dim and volume (q/ξ)^Dim. For a short vector, ⟨x, b⟩ = ⟨x,
-// e⟩ + ⟨y, s⟩ is small modulo q. BKZ-β finds vectors of length
+// dimension d = m + Dim and volume (q/ξ)^Dim. If such a vector is short, ⟨x, b⟩
+// = ⟨x, e⟩ + ⟨y, s⟩ is small modulo q. BKZ-β finds vectors of length
 //
 //	ℓ = δ(β)^(d−1) · (q/ξ)^(Dim/d)
 //
@@ -194,12 +193,12 @@ func (p LWE) Dual(model Model) Estimate {
 	return best
 }
 
-// Dense returns the cost of an attack without known plaintext. It finds the
-// sublattice spanned by a number (rank) of short secret combinations of the
-// ciphertexts. The lattice holds all combinations of dim rows modulo q. In k
+// Dense returns the cost of an attack without known plaintext. It finds a
+// sublattice spanned by `rank` short secret combinations of the ciphertexts.
+// The whole lattice holds all combinations of `dim` rows modulo q. In k
 // ciphertexts, a short combination has k elements with standard deviation σ.
 // The attack chooses k. It succeeds once the sublattice's volume is below the
-// product of the last rank Gram–Schmidt norms of a basis reduced by BKZ-β:
+// product of the last `rank` Gram–Schmidt norms of a basis reduced by BKZ-β:
 //
 //	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
 //

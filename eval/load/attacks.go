@@ -26,7 +26,8 @@ import (
 	"cpar/internal/bearer"
 )
 
-// An AttackRow holds measurements of a cloud that several connections attack.
+// An AttackRow holds measurements of a cloud under attack by several
+// connections.
 type AttackRow struct {
 	Attack      string
 	Connections int
@@ -114,7 +115,6 @@ func (b *builder) measureAttack(ctx context.Context, folder string, a attack) (r
 	return row, nil
 }
 
-// begin opens the connections of an attack. The returned function closes them.
 func (a attack) begin(ctx context.Context, address string, pool *x509.CertPool, tokens []bearer.Token) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

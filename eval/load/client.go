@@ -14,9 +14,9 @@ import (
 )
 
 // A client is one keep-alive connection that sends requests one after the
-// other. It does little work, because it shares the machine with the measured
-// cloud: bodies are computed beforehand, and headers differ only in the body's
-// length.
+// other. It shares the machine with the measured cloud and therefore does
+// little work: bodies are computed beforehand, and headers differ only in the
+// body's length.
 type client struct {
 	address string
 	head    string // request line and headers, up to the value of Content-Length
@@ -29,12 +29,12 @@ type client struct {
 type answer struct {
 	status int
 	body   []byte
-	// after is the wait that the cloud asks for.
+	// `after` is the wait that the cloud asks for.
 	after time.Duration
 }
 
 // newClient returns a client that connects at its first request. It
-// authenticates unless token is empty.
+// authenticates unless `token` is empty.
 func newClient(address, route string, token bearer.Token) *client {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", route, address)
 	if !token.IsZero() {
@@ -64,7 +64,7 @@ func (c *client) exchange(ctx context.Context, a *pooledRequest) (answer, error)
 	if err := c.connect(ctx); err != nil {
 		return answer{}, err
 	}
-	conn := c.conn // close clears c.conn
+	conn := c.conn // needed because close clears c.conn
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	got, keep, err := c.roundTrip(a)
 	if !stop() || err != nil || !keep {

@@ -111,7 +111,7 @@ func (d *daemon) end() error {
 	default:
 	}
 	d.cancel()
-	// Wait returns ctx's error unless the program exits first.
+	// Wait returns the error of ctx unless the program exits first.
 	if err := <-d.ended; err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: stopping cpard: %w", cpar.ErrCloud, err)
 	}

@@ -22,11 +22,11 @@ type FairnessRow struct {
 	// AloneP50 and AloneP99 are the single client's median and 99th percentile
 	// response times in milliseconds, on an idle cloud.
 	AloneP50, AloneP99 float64
-	// BesideP50 and BesideP99 are the same times while the other tenant's
-	// clients send requests.
+	// BesideP50 and BesideP99 are these times while the other tenant's clients
+	// send requests.
 	BesideP50, BesideP99 float64
-	// Wait is BesideP50 divided by the time under a fair share, which is twice
-	// AloneP50 because each of two tenants gets half of the cloud.
+	// Wait is BesideP50 divided by 2·AloneP50, the time if each tenant gets
+	// half of the cloud.
 	Wait float64
 	// Crowd is the other tenant's number of answers per second.
 	Crowd float64

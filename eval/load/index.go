@@ -16,8 +16,8 @@ import (
 
 const (
 	// poolSize is the number of different requests that clients send in
-	// rotation. With this number, the rows visited by a request have left the
-	// cache before it repeats.
+	// rotation. By the time a request repeats, the rows that it visits have
+	// left the cache.
 	poolSize = 64
 	// decrypted is the number of replies per index whose decryption is checked.
 	decrypted = 8
@@ -69,7 +69,7 @@ func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 }
 
 // recordAnswers sends every request once to the idle cloud. Later answers must
-// equal the recorded ones.
+// equal the recorded answers.
 func (x *index) recordAnswers(ctx context.Context, d *daemon, token bearer.Token) error {
 	one := newClient(d.address, x.route, token)
 	defer one.close()

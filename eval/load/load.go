@@ -7,8 +7,8 @@
 //
 // Each index has its own data folder and process, so that the memory in a row
 // is the memory for one index. The cloud's cost does not depend on photo
-// contents. If an index needs more records than the collection has photos, the
-// others are therefore mixed: each is made from the features of two photos
+// contents. If an index needs more records than the collection has photos, each
+// further record is therefore made from the features of two photos
 // (measure.Corpus.Mixed). All indexes share one fitted profile.
 package load
 
@@ -33,11 +33,11 @@ type Options struct {
 	// "" to keep none.
 	Data, Cache string
 	// Photos bounds the number of photos that are read and indexed. Further
-	// records are mixed from the features of these photos.
+	// records are made by mixing the features of these photos.
 	Photos int
 	// Cpard is the path of the program, or "" to build it.
 	Cpard string
-	// Records lists the sizes of the indexes.
+	// Records lists the indexes' numbers of records.
 	Records []int
 	Schemes []cpar.Scheme
 	// Clients lists the numbers of connections.

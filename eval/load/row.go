@@ -90,7 +90,7 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 	return out, ctx.Err()
 }
 
-// until sends requests until context end is done. Each client starts at a
+// until sends requests until context `end` is done. Each client starts at a
 // different request of the pool.
 func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	for k := number * 7; ; k++ {
@@ -135,7 +135,7 @@ func (t *tally) fail(got answer, err error) {
 	}
 }
 
-// waitIdle returns after two consecutive answers, when the cloud has dropped
+// waitIdle returns after two consecutive answers. By then the cloud has dropped
 // the cancelled requests of the previous row.
 func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) error {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
@@ -158,8 +158,8 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 	return nil
 }
 
-// watch samples the cloud's memory. The returned function stops sampling and
-// returns the maximum.
+// watch samples the cloud's memory until `greatest` is called, which returns
+// the maximum.
 func (d *daemon) watch() (greatest func() float64) {
 	ctx, stop := context.WithCancel(context.Background())
 	result := make(chan float64)

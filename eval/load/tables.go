@@ -28,8 +28,8 @@ func (l *Load) Tables() []measure.Table {
 	return append([]measure.Table{t}, others...)
 }
 
-// sharingClients clients together should get sharingGoal times the rate of one
-// client, because waiting requests share a scan of the index.
+// Together, sharingClients clients should reach sharingGoal times the rate of
+// one client, because waiting requests share a scan of the index.
 const (
 	sharingClients = 64
 	sharingGoal    = 3
@@ -92,7 +92,7 @@ because the cloud was overloaded (503 with Retry-After, which the client obeyed)
 `
 
 // WritePage writes the tables as a Markdown page. It adds the table of a soak
-// test if the file at path soak exists.
+// test if file `soak` exists.
 func (l *Load) WritePage(file, soak string, date time.Time) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, page, measure.FormatThousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)

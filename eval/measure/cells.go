@@ -25,7 +25,7 @@ type CellRow struct {
 	Recall    float64 `json:"recall_at_10"`
 	MinRecall float64 `json:"least_recall_at_10"`
 	// KeywordShare is the number of human keywords found, divided by the number
-	// that a search without cells finds.
+	// found in all records.
 	KeywordShare float64 `json:"words_of_full"`
 }
 
@@ -90,8 +90,8 @@ type Integers struct {
 	Rows     [][]int16
 	Addends  []int64
 	Requests [][]int16
-	// Scores holds the score of each record for each request, and Dis converts
-	// a score to a distance.
+	// Scores holds the score of each record for each request. Dis converts a
+	// score to a distance.
 	Scores [][]int64
 	Dis    func(v *vector.Vector, score int64) (float64, error)
 }
@@ -121,8 +121,8 @@ func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, e
 	return x, nil
 }
 
-// Floats returns sign·row. A sign of −1 undoes the negation of requests by
-// scheme sealed.
+// Floats returns sign·row. Scheme sealed negates requests, and a sign of −1
+// undoes this.
 func Floats(row []int16, sign float32) []float32 {
 	return Map(row, func(x int16) float32 { return sign * float32(x) })
 }

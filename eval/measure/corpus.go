@@ -37,9 +37,9 @@ type Corpus struct {
 	TrainItems, TestItems []dataset.Photo
 }
 
-// LoadSample reads the collection in dir. The file split.csv divides the
-// collection, or else a tenth becomes test images. LoadSample keeps at most the
-// given numbers of training and test images, evenly spaced.
+// LoadSample reads the collection in folder `dir`. The file split.csv divides
+// the collection. Without it, a tenth becomes test images. LoadSample keeps at
+// most `indexed` training and `tested` test images, evenly spaced.
 func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
@@ -77,9 +77,9 @@ func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err 
 	return train, test, nil
 }
 
-// Mixed returns c with n training images: its own first, and then images made
-// by mixing the features of two. Mixed images serve to measure costs that do
-// not depend on content.
+// Mixed returns c with n training images. Its own images come first. Each
+// further image mixes the features of two images. Mixed images serve to measure
+// costs that do not depend on content.
 func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
 	out := *c
 	out.TrainItems = nil
@@ -96,8 +96,8 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 }
 
 // ReadCorpus reads the images of a divided collection. It caches features in
-// cacheDir, which must be outside the collection, unless cacheDir is "". If
-// network is not nil, it adds an embedding to every image. Errors wrap
+// `cacheDir`, which must be outside the collection, unless it is "". If
+// `network` is not nil, it adds an embedding to every image. Errors wrap
 // cpar.ErrInput.
 func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error
@@ -122,8 +122,8 @@ func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir strin
 	return out, nil
 }
 
-// without returns the items that were not skipped. The items keep their order,
-// in which user.ReadPhotos also returns the photos.
+// without returns the items that were not skipped, in the order in which
+// user.ReadPhotos returns their photos.
 func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 	names := map[string]bool{}
 	for _, s := range skipped {
@@ -163,8 +163,8 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 	return s, nil
 }
 
-// OpenSession is like NewSession without the twin, which large collections make
-// too expensive.
+// OpenSession is like NewSession without a twin, which is too expensive for
+// large collections.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
 	x, b, err := BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
@@ -193,7 +193,7 @@ func (s *Session) DeviceIndex() *device.Index {
 }
 
 // InOrderOf returns the corpus with its training images in the random order
-// that belongs to the number draw. Draw 0 keeps their order.
+// with number `draw`. Number 0 keeps their order.
 func (c *Corpus) InOrderOf(draw int) *Corpus {
 	if draw == 0 {
 		return c

@@ -26,8 +26,8 @@ func Levels(list []*vector.Vector) [][]uint16 {
 
 func (s *Session) Keywords() [][]string { return Keywords(s.Records()) }
 
-// AnnotatePlain ranks the keywords of the k nearest records of each request (a
-// row of dis). It returns the first kept keywords.
+// AnnotatePlain ranks the keywords of the k nearest records of each request and
+// returns the first `kept`. Row i of dis holds the distances of request i.
 func AnnotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	return Map(dis, func(row []float64) []string {
 		return KeywordStrings(rank.Keywords(NearestRecords(row, keywords, k), kept))
@@ -98,8 +98,8 @@ func (s *Session) StreamTime(n uint64) int64 {
 // (columns).
 func ExactDis(train, test []Unquantized) [][]float64 {
 	out := make([][]float64, len(test))
-	// All divergences from a request use the logarithms of its histogram, which
-	// are therefore computed once.
+	// The logarithms of a request's histogram are computed once, because all
+	// divergences from the request use them.
 	logs := make([][]float64, len(test))
 	entropy := make([]float64, len(train))
 	for i, r := range train {
@@ -176,7 +176,7 @@ func ToImageNumbers(near []rank.Neighbour, b *user.Builder) {
 }
 
 // NearestAll returns the result of the encrypted search for every test image.
-// It calls told after each.
+// It calls `told` after each image.
 func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([][]rank.Neighbour, error) {
 	out := make([][]rank.Neighbour, len(s.Requests))
 	return out, Each(ctx, len(s.Requests), func(i int) error {
@@ -197,8 +197,8 @@ func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([
 
 const Replayed = 100
 
-// MemoryBound returns base divided by the median time of replaying n requests
-// (see replay). Both times are in nanoseconds.
+// MemoryBound returns the time `base` divided by the median time of replaying n
+// requests (see replay), both in nanoseconds.
 func (s *Session) MemoryBound(list []PreparedRequest, base int64, n int) (float64, error) {
 	var ns []int64
 	if err := WithoutGC(func() error {
@@ -228,8 +228,8 @@ func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 	if _, err := search.AnnotateTraced(s.Cloud, q, func(v kdforest.Visit) { visited = append(visited, v.Record) }); err != nil {
 		return 0, err
 	}
-	// Evict the visited records from the caches, where the traced search left
-	// them.
+	// Evict the visited records from the caches, because the search that was
+	// traced left them there.
 	NewStream(s.Files).read(64<<20, modq.Sum)
 	space, err := score.NewSpace(s.Cloud, q)
 	if err != nil {

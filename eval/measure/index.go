@@ -16,21 +16,21 @@ import (
 	"cpar/user"
 )
 
-// An Index is an encrypted index in a temporary folder of its own.
+// An Index is an encrypted index in a separate temporary folder.
 type Index struct {
 	// Folder may also hold files that do not belong to the index.
 	Folder   string
 	Key      *user.Key
 	Files    *indexdir.Index
 	Manifest *cpar.Manifest
-	// EncryptTime is the duration of encryption. BuildTime is that of
-	// encryption and user.Setup.
+	// EncryptTime is the duration of encryption. BuildTime also includes
+	// user.Setup.
 	EncryptTime, BuildTime time.Duration
 }
 
 // BuildIndex builds, encrypts and opens an index. It returns the builder
-// separately, because the builder holds all vectors in memory and the index
-// does not need them. The caller must close the index.
+// separately, so that callers can release its vectors. The caller must close
+// the index.
 func BuildIndex(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*Index, *user.Builder, error) {
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {
@@ -81,7 +81,7 @@ func (x *Index) Device() (*user.Owner, error) {
 		if err != nil {
 			return nil, err
 		}
-		held[segment.Digest] = slices.Clone(mapped) // a copy, because a device fetches the segment
+		held[segment.Digest] = slices.Clone(mapped) // a copy, because a device would fetch the segment
 	}
 	return owner, owner.Hold(x.Manifest, held)
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // A Lab holds the collection and the index that the measurements of a run
-// share. It creates them on first use, so that a run whose results are stored
-// opens nothing. A Lab must be used by one goroutine only.
+// share. It creates both on first use, so that a run whose results are stored
+// opens nothing. Only one goroutine may use a Lab.
 type Lab struct {
-	// Data is the folder of the collection, and Cache a folder for features.
+	// Data is the folder of the collection. Cache is a folder for features.
 	Data, Cache string
 	// Model is the file of an image network that adds embeddings to the corpus,
 	// or "".
@@ -135,7 +135,7 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 }
 
 // Collection returns a corpus with n training images and the real test images.
-// The training images are the real ones first, and then mixed ones (see
+// The real training images come first, followed by mixed images (see
 // Corpus.Mixed).
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
@@ -175,8 +175,8 @@ type BuildCost struct {
 	PeakMB     float64 `json:"peak_rss_mb"`
 	RawMB      float64 `json:"raw_features_mb"`
 	IndexBytes uint64  `json:"index_bytes"`
-	// Fields is the number of split fields (dimensions of the feature vectors),
-	// and Planes the number of splits of the forest.
+	// Fields is the number of split fields (dimensions of the feature vectors).
+	// Planes is the number of splits of the forest.
 	Fields uint32 `json:"split_fields"`
 	Planes uint32 `json:"planes"`
 }
@@ -214,13 +214,12 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	}}, nil
 }
 
-// A StageClock times the stages of a build. A stage begins at its first report.
-// If that report already counts completed work, the stage begins at the
-// previous report.
+// A StageClock times the stages of a build. A stage begins at its first report,
+// or at the report before if the first already counts completed work.
 type StageClock struct {
 	Report user.Progress
 
-	mu          sync.Mutex // several goroutines report stages
+	mu          sync.Mutex // needed because several goroutines report stages
 	Spans       map[string]time.Duration
 	stage       string
 	begun, last time.Time

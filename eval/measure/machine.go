@@ -51,8 +51,8 @@ func ProcField(file, field string) int64 {
 	return 0
 }
 
-// programDigest returns the digest of the running program, so that changed code
-// invalidates all stored results.
+// programDigest returns the digest of the running program. A program with
+// changed code thus ignores all stored results.
 func programDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"cpar/model/rank"
 )
 
-// StandardKeywords is the number of keywords per image in the standard
-// protocol.
+// StandardKeywords is the number of keywords per image in the standard protocol
+// (protocol.go).
 const StandardKeywords = 5
 
 type QualityRow struct {
@@ -44,10 +44,10 @@ func MeanKeywordsFound(said, truth [][]string) float64 {
 	return float64(right) / float64(max(1, len(said)))
 }
 
-// Quality is measured by the standard protocol. P and R are precision and
+// Quality is a result by the standard protocol. P and R are precision and
 // recall in percent, as means over the keywords of the test set. F1 is their
-// harmonic mean. Nplus, the N+ of tables, is the number of keywords found at
-// least once.
+// harmonic mean. Nplus is the number of keywords found at least once. Tables
+// call it N+.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`

@@ -17,8 +17,8 @@ const mixSeed = 2
 
 // MixFeatures makes n images for measuring costs, which do not depend on
 // content. Accuracy is always measured on real images. Each new image mixes two
-// real ones. Its magnitudes and histograms are weighted means with five per
-// cent of jitter, and each phase and sign is copied from one of the two.
+// real images. Its magnitudes and histograms are weighted means with five per
+// cent of jitter. Each phase and sign is copied from one of the two images.
 func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.Progress) ([]user.Photo, error) {
 	if len(images) == 0 {
 		return nil, fmt.Errorf("%w: no images to mix", cpar.ErrInput)
@@ -37,7 +37,7 @@ func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.
 }
 
 func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
-	share := float32(0.5 + 0.5*rng.Float64()) // weight of image a, whose keywords the new image gets
+	share := float32(0.5 + 0.5*rng.Float64()) // weight of image a, which also gives the keywords
 	choose := func(x, y []float32) []float32 {
 		z := make([]float32, len(x))
 		for i := range x {
@@ -59,7 +59,7 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 			normalise(block.Of(out))
 		}
 	}
-	if a.Embedding != nil && b.Embedding != nil { // last, so that the other features are the same without embeddings
+	if a.Embedding != nil && b.Embedding != nil { // drawn last, so that the other features do not depend on embeddings
 		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(rng, share, a.Embedding.Values, b.Embedding.Values)}
 	}
 	return out

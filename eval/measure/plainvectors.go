@@ -66,7 +66,7 @@ func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (U
 }
 
 // PlainVectors returns the plaintext vectors of a corpus. PCA, fitted on the
-// training images, divides the dimension of the Haar features by factor. A
+// training images, divides the dimension of the Haar features by `factor`. A
 // factor of 0 means no PCA.
 func PlainVectors(c *Corpus, factor int) (train, test []Unquantized, err error) {
 	var haar, haarq func(images []user.Photo) ([][]float64, error)

@@ -18,8 +18,8 @@ type Measurement struct {
 	Name  string
 	Short string
 	Needs Needs
-	// Views lists commands that replace the command Name. Each prints one
-	// table.
+	// Views lists commands that replace the command Name. Each command prints
+	// one table.
 	Views []View
 	Get   Getter
 }
@@ -51,8 +51,8 @@ const (
 )
 
 // order returns the position of a measurement in a run. Measurements of the
-// shared index come first and those of large indexes last, so that memory is
-// released early.
+// shared index come first, so that its memory is released before large indexes
+// are measured.
 func (m Measurement) order() int {
 	switch {
 	case m.Needs&NeedsIndex != 0:
@@ -67,8 +67,8 @@ type Plan struct {
 	Lab          *Lab
 	Runner       *checkpoint.Runner
 	Measurements []Measurement
-	// N is the number of images for measuring costs, and MaxN the largest
-	// number for scaling.
+	// N is the number of images for measuring costs. MaxN is the largest number
+	// for measuring scaling.
 	N, MaxN int
 	// LiteralN is the number of images in the literal index (package letter,
 	// the paper's boxes as printed).
@@ -93,14 +93,13 @@ func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.NewRun().get(ctx, name)
 }
 
-// All runs every measurement. After a failure it continues with the others, and
-// it returns an error that joins all failures. Cancelling ctx stops the run.
+// All runs every measurement. After a failure it continues, and returns an
+// error that joins all failures. Cancelling ctx stops the run.
 func (p *Plan) All(ctx context.Context) (*Results, error) { return p.NewRun().All(ctx) }
 
 func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} }
 
-// A Run performs each measurement once, even if other results are computed from
-// it.
+// A Run performs each measurement once, even if others use its result.
 type Run struct {
 	*Plan
 	cache map[string]cached
@@ -121,7 +120,7 @@ func (r *Run) get(ctx context.Context, name string) (Result, error) {
 	f, done := r.cache[name]
 	if !done {
 		if table[i].Needs&NeedsIndex == 0 {
-			r.Lab.dropSession() // the session's memory would count
+			r.Lab.dropSession() // the session's memory would be measured too
 		}
 		f.result, f.err = table[i].Get(ctx, r, table[i])
 		r.cache[name] = f
@@ -159,8 +158,8 @@ func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
 	return out, err
 }
 
-// RunStep measures one step of a result, or returns the step stored for the
-// same inputs and collection.
+// RunStep returns one step of a result. It measures the step unless one is
+// stored for the same inputs and collection.
 func RunStep[T any](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
 	var record checkpoint.Record
 	digest, err := r.Lab.Digest(ctx)
@@ -185,8 +184,7 @@ type resultOf[T any] interface {
 	Result
 }
 
-// OneStep measures a result that consists of one step, or returns the stored
-// result.
+// OneStep is like RunStep, for a result that consists of one step.
 func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (R, error)) (Result, error) {
 	x, err := RunStep(ctx, r, name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {
@@ -203,7 +201,7 @@ func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, me
 	return OneStep(ctx, r, m.Name, inputs, measure)
 }
 
-// Inputs returns the inputs of a step that needs selects: N, the network, or
+// Inputs returns the inputs of a step that `needs` selects: N, the network, or
 // both.
 func (p *Plan) Inputs(needs Needs) (any, error) {
 	var in struct {

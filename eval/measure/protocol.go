@@ -18,14 +18,14 @@ import (
 //	           that were output and can be judged (said > 0 and real > 0)
 //
 // An image is related to a request if they share a keyword. This is our
-// reading, because the paper leaves the term undefined. The two protocols are
-// not comparable. The paper's gives an image all keywords of ten neighbours
-// without counting wrong ones. Its mean omits keywords that are never output,
-// so these cost little.
+// reading, because the paper leaves the term undefined. Results of the two
+// protocols are not comparable. The paper's protocol outputs all keywords of
+// ten neighbours and does not count wrong ones. Its mean omits keywords that
+// are never output, so missing them costs little.
 const MinRelated = 2
 
-// Marks holds the predicted keywords of one request, and the correct ones among
-// them, by keyword number.
+// Marks holds the numbers of the predicted keywords of one request, and of the
+// correct keywords among them.
 type Marks struct{ predicted, hit []int32 }
 
 type Judge struct {
@@ -104,8 +104,8 @@ func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {
 	return t
 }
 
-// Recall returns mean hit/real in percent. The mean is over all keywords of the
-// requests, or only over those that were output.
+// Recall returns mean hit/real in percent. The mean is over the keywords of the
+// requests. If `output` is set, it omits keywords that were never output.
 func (t tally) Recall(output bool) float64 {
 	sum, n := 0.0, 0
 	for w, real := range t.Relevant {
@@ -138,12 +138,12 @@ const Resamples = 1000
 
 // Bootstrap reweights the requests by flat Dirichlet draws (the Bayesian
 // bootstrap, Rubin 1981). In the first resample all weights are 1. The usual
-// bootstrap, which draws requests with replacement, would drop keywords that
-// only one or two requests have. That would raise the mean by more than the
-// width of the interval.
+// bootstrap draws requests with replacement. It would drop keywords that only
+// one or two requests have, which would raise the mean by more than the width
+// of the interval.
 //
-// All measurements of a run use the same weights, so ratios compare paired
-// values.
+// All measurements of a run use the same weights, so the values in a ratio are
+// paired.
 func Bootstrap(requests int, seed uint64) [][]float64 {
 	out := make([][]float64, Resamples+1)
 	rng := rand.New(rand.NewPCG(seed, 0x626f6f74)) // "boot"
@@ -164,7 +164,7 @@ func Bootstrap(requests int, seed uint64) [][]float64 {
 	return out
 }
 
-// NewInterval returns values[0] with the 2.5th and 97.5th percentiles of the
+// NewInterval returns `values[0]` with the 2.5th and 97.5th percentiles of the
 // other values as bounds.
 func NewInterval(values []float64) Interval {
 	x := Interval{Value: values[0], Low: values[0], High: values[0]}
@@ -180,7 +180,7 @@ func NewInterval(values []float64) Interval {
 func Ratios(a, b []float64) []float64 {
 	out := make([]float64, len(a))
 	for i := range a {
-		if b[i] != 0 { // otherwise the ratio is 0
+		if b[i] != 0 { // if b is 0, the ratio is 0
 			out[i] = 100 * a[i] / b[i]
 		}
 	}

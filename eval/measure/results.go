@@ -11,7 +11,7 @@ import (
 
 type Results struct {
 	Machine string
-	// Each lists the available results, in the order of a report.
+	// Field Each lists the available results, in the order of a report.
 	Each   []Result
 	Steps  []checkpoint.Record
 	Failed []Failure
@@ -50,7 +50,7 @@ type Drawn interface {
 	Figures() []plot.Figure
 }
 
-// PlottedSearches assigns every search its name and colour in all figures.
+// PlottedSearches assigns every search its name and colour in figures.
 var PlottedSearches = []struct {
 	Name   string
 	Search cpar.Search

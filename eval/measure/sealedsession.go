@@ -36,7 +36,8 @@ func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*Se
 	return s, b, nil
 }
 
-// load opens the index as the server and as a second device do.
+// load opens the index once as the server does and once as a second device
+// does.
 func (s *SealedSession) load() (err error) {
 	if s.Owner, err = s.Device(); err == nil && s.Manifest.Scheme == cpar.SchemeSealed {
 		s.Cloud, err = sealed.Load(s.Manifest, s.Files.Segments())
@@ -45,7 +46,7 @@ func (s *SealedSession) load() (err error) {
 }
 
 // Grow adds copies of photos until the index has n records. It adds at most
-// step copies at a time.
+// `step` copies at a time.
 func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step int, progress user.Progress) error {
 	for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
 		some := make([]user.Photo, min(step, n-at))
@@ -119,8 +120,8 @@ type sealedTimes struct {
 	Request, Reply               int
 }
 
-// Time answers requests one after the other. After each it calls function
-// beside (unless nil), so that a slow period of the machine affects both.
+// Time answers requests one after the other. After each request it calls
+// `beside`, unless nil, so that slow periods of the machine affect both.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = WithoutGC(func() error {
@@ -168,10 +169,9 @@ func FeaturesOf(images []user.Photo) []*feature.Vectors {
 	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
-// Since returns the numbers of bytes that replacing the earlier generation
-// (with manifest before) takes: bytes pushed to the server, and bytes fetched
-// by another device. Manifests are sent whole, and segments only if they are
-// new.
+// Since returns the bytes that replacing the earlier generation (with manifest
+// `before`) takes: `pushed` to the server, and `fetched` by another device.
+// Manifests are sent whole, segments only if new.
 func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
 	b, err := s.Manifest.MarshalBinary()
 	if err != nil {

@@ -55,13 +55,14 @@ func PrintTables(w io.Writer, tables []Table) error {
 	return nil
 }
 
-// FormatDecimal rounds x to digits decimal places and drops trailing zeros.
+// FormatDecimal rounds x to a number of decimal places and drops trailing
+// zeros.
 func FormatDecimal(x float64, digits int) string {
 	return strconv.FormatFloat(RoundTo(x, digits), 'f', -1, 64)
 }
 
-// FormatNonZero is like FormatDecimal, but returns "" for 0, which stands for a
-// value that was not measured.
+// FormatNonZero is like FormatDecimal, but returns "" for 0, because 0 means
+// not measured.
 func FormatNonZero(x float64, digits int) string {
 	if x == 0 {
 		return ""
@@ -71,8 +72,8 @@ func FormatNonZero(x float64, digits int) string {
 
 func FormatInt[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
 
-// FormatSignificant formats x with three significant digits, or with all digits
-// of its integer part if these are more.
+// FormatSignificant formats x with three significant digits, or with more if
+// its integer part has more.
 func FormatSignificant(x float64) string {
 	if x >= 100 || x == 0 {
 		return FormatDecimal(x, 0)

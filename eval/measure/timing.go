@@ -45,8 +45,8 @@ func CountStage(progress user.Progress, stage string, total int) func() {
 	return func() { progress.Report(stage, int(done.Add(1)), total) }
 }
 
-// SampleAt returns the index of sample k of n samples evenly spaced in a list
-// of length all.
+// SampleAt returns the index of sample k if n samples are evenly spaced in a
+// list of `all` elements.
 func SampleAt(k, n, all int) int { return (2*k + 1) * all / (2 * n) }
 
 // Approximations lists the measured X of AP-X (X percent of the records
@@ -63,7 +63,7 @@ type configuration struct {
 var Searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin, cpar.SearchIVF}
 
 // SearchParams returns the parameters of a search. The scheme is ivf for a
-// search of an inverted file, and cpar for one of a forest.
+// search of an inverted file, and cpar for a search of a forest.
 func SearchParams(how cpar.Search, approx uint16, l int) cpar.Params {
 	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
 	if how == cpar.SearchIVF {
@@ -135,9 +135,8 @@ type timing struct {
 
 // TimeSearches answers every request in every configuration, one at a time.
 // Configurations take turns with different requests. Therefore a slow period of
-// the machine affects all of them, and none benefits from data that another
-// left in the cache. TimeSearches passes every reply to function keep, unless
-// it is nil.
+// the machine affects all configurations, and none benefits from data that
+// another left in the cache. If `keep` is not nil, it gets every reply.
 func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest, progress user.Progress, keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
 	n, m := len(prepared[0]), len(prepared)
 	out := make([]timing, m)
@@ -164,7 +163,7 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 			}
 			progress.Report("searches", round, n)
 			if round%32 == 31 {
-				runtime.GC() // outside the timed part, and rare because 32 rounds of replies are small
+				runtime.GC() // outside the timed part, and enough because replies are small
 			}
 		}
 		return nil
@@ -172,8 +171,7 @@ func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest
 	return out, err
 }
 
-// A stream reads an index's vectors from end to end repeatedly, at memory
-// speed.
+// A stream reads all vectors of an index repeatedly, at memory speed.
 type stream struct {
 	parts [][]uint64
 	part  int
@@ -192,7 +190,7 @@ func NewStream(files *indexdir.Index) *stream {
 	return out
 }
 
-// read reads n bytes with function sum, starting where the last read stopped.
+// read sums n bytes, starting where the last read stopped.
 func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 	begun := time.Now()
 	for words := int(n / 8); words > 0; {

@@ -12,7 +12,7 @@ import (
 	"cpar/user"
 )
 
-// An outcome is one request answered both encrypted and in plaintext.
+// An outcome holds the encrypted and the plaintext answer to one request.
 type outcome struct {
 	encrypted, plain         []uint32
 	EncryptedPath, PlainPath []uint32

@@ -40,7 +40,8 @@ func (f *Figure) axis(a *gonum.Axis, from Axis, of func(Point) (float64, float64
 	}
 	a.Tick.Marker = from.marker()
 	a.Tick.Label.Font, a.Tick.Label.Color = face(fontPt-0.5, false), ink
-	// Ticks have a length but no line, to keep the numbers away from the axis.
+	// Ticks have a length but are not drawn. The length keeps the numbers away
+	// from the axis.
 	a.Tick.Length, a.Padding = 5, 4
 	a.LineStyle.Color, a.LineStyle.Width = palette[Grey], 1
 	a.Tick.LineStyle.Width = 0
@@ -93,8 +94,8 @@ func (a Axis) ticks(low, high float64) []float64 {
 	return out
 }
 
-// power returns 10^e exactly as strconv parses it, because the last digit of
-// math.Pow is wrong for negative e.
+// power returns 10^e as strconv parses it, because math.Pow is wrong in the
+// last digit for negative e.
 func power(e float64) float64 {
 	v, _ := strconv.ParseFloat("1e"+strconv.Itoa(int(e)), 64)
 	return v

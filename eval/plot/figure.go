@@ -38,7 +38,7 @@ type Axis struct {
 	Ticks []float64
 	// Names replace the numbers at Ticks.
 	Names []string
-	// The axis includes the range from From to To, unless the two are equal.
+	// The axis includes the range [From, To], unless both are equal.
 	From, To float64
 }
 
@@ -49,8 +49,8 @@ type Series struct {
 	Points []Point
 }
 
-// A Point may have an interval in each direction. If both ends are 0, there is
-// none.
+// A Point may have an interval in each direction. An interval whose ends are
+// both 0 is omitted.
 type Point struct {
 	X, Y        float64
 	XLow, XHigh float64
@@ -80,7 +80,6 @@ const (
 	Olive // FLANN
 )
 
-// Each colour of the palette has one purpose.
 var (
 	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}, {0x85, 0x7a, 0x00, 255}}
 	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}
@@ -308,7 +307,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	}
 }
 
-// Groups returns the axes for groups of bars above names.
+// Groups returns the axes for groups of bars above `names`.
 func Groups(names []string, label string, series []Series) (x, y Axis) {
 	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
 	y = Axis{Label: label}

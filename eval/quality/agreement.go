@@ -22,15 +22,15 @@ type Agreement struct {
 	// forest visit the same records in the same order.
 	VisitOrderEqual float64 `json:"visit_order_equal"`
 	// ListOrderEqual is the share of requests for which both searches of the
-	// inverted file visit the same records in the same order. Noisy scores
-	// determine the order of its lists.
+	// inverted file visit the same records in the same order. The order of its
+	// lists depends on noisy scores.
 	ListOrderEqual float64 `json:"list_order_equal"`
 	// FullEqualsScan is the share of requests for which AP-100 returns the same
 	// records and scores as the scan.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
-	// Recall is the share of the ten nearest records of the encrypted scan that
-	// the encrypted Algorithm 1 (depth first) finds, by X of AP-X. The next
-	// three fields hold the same share for other searches.
+	// Recall maps X of AP-X to the recall of the encrypted Algorithm 1 (depth
+	// first): the share found of the encrypted scan's ten nearest records. The
+	// next three fields hold other searches' recall.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
@@ -55,7 +55,7 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 var recallApprox = []uint16{25, 50, 100, 200, 400}
 
 // MeasureAgreement answers every test request in scheme capia (a scan), and in
-// schemes cpar and ivf at several AP, both encrypted and in plaintext.
+// schemes cpar and ivf at several AP-X, encrypted and in plaintext.
 func MeasureAgreement(ctx context.Context, s *measure.Session, _ *measure.Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,

@@ -40,13 +40,13 @@ type AlphaGammaRow struct {
 }
 
 // AlphaGamma holds the errors of estimating L1 distances from a random
-// projection with parameters α and γ. PCA-32 has divided the dimension of the
-// Haar features by 32.
+// projection with parameters α and γ. PCA-32 (PCA of Haar features to 1/32 of
+// their dimension) has been applied.
 type AlphaGamma struct {
 	Pairs int             `json:"pairs"`
 	Rows  []AlphaGammaRow `json:"rows"`
-	// Seeds holds the errors at α = 1 and γ = 100 for jlSeeds secrets, and Mean
-	// is their mean.
+	// Seeds holds the errors at α = 1 and γ = 100 for jlSeeds secrets. Mean is
+	// their mean.
 	Seeds []float64 `json:"seeds_percent"`
 	Mean  float64   `json:"mean_percent"`
 }

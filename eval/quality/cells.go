@@ -16,8 +16,8 @@ type Cells struct {
 	Records  int    `json:"records"`
 	Requests int    `json:"requests"`
 	Profile  string `json:"profile"`
-	// Full is the mean number of human keywords that a search without cells
-	// finds per photo.
+	// Full is the mean number of human keywords per photo that a search of all
+	// records finds.
 	Full float64           `json:"words_per_photo"`
 	Rows []measure.CellRow `json:"rows"`
 }

@@ -71,8 +71,8 @@ type PublishedRow struct {
 	measure.Quality
 }
 
-// Corel5kBeside adds the published results to the JSON. They are not stored
-// with a run.
+// Corel5kBeside adds the published results to the JSON, because they are not
+// stored with a run.
 type Corel5kBeside struct {
 	*Corel5k
 	Published []PublishedRow `json:"published"`

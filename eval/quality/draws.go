@@ -12,9 +12,10 @@ import (
 )
 
 // Draws holds the quality of annotation as mean and range over draws. A draw is
-// a random choice of the secret for profile "paper"'s projection and of the
-// order of the collection. The order determines the folds of cross-validation
-// and calibration. Differences within the range are not significant.
+// a random choice of the order of the collection and of the secret for the
+// projection of profile "paper". The order determines the folds of
+// cross-validation and calibration. Differences within the range are not
+// significant.
 //
 //	collection ─▶ draw: another order, another key ─▶ user.Setup, as cpar build does
 //	  ─▶ plain · capia · cpar · ivf · sealed ─▶ P, R, N+, keywords found; the paper's recall
@@ -45,7 +46,7 @@ type DrawRow struct {
 	R float64 `json:"R"`
 	// Nplus is the number of keywords found at least once.
 	Nplus int `json:"Nplus"`
-	// Found is the mean number of human keywords among the five of a photo.
+	// Found is the mean number of human keywords among a photo's five keywords.
 	Found float64 `json:"found"`
 	// Likely describes the keywords that cpar annotate writes, with one element
 	// per requested share of right keywords. It is empty for rankers without
@@ -53,20 +54,21 @@ type DrawRow struct {
 	Likely []Likely `json:"likely,omitempty"`
 }
 
-// DefaultDraws is the number of draws, which are numbered from 1. Measurements
+// DefaultDraws is the number of draws. Draws are numbered from 1. Measurements
 // of a single draw use DefaultDraw. Draw 0 stands for the collection's own
 // order.
 const DefaultDraws, DefaultDraw = 9, 1
 
-// drawSchemes lists the schemes measured by the standard protocol, and
-// recallSearches the searches measured by the paper's. A suffix @X stands for
-// AP-X, which visits X percent of the records.
+// drawSchemes lists the schemes measured by the standard protocol.
+// recallSearches lists the searches measured by the paper's protocol. A suffix
+// @X stands for AP-X, which visits X percent of the records.
 var (
 	drawSchemes    = []string{"plain", "capia", "cpar@10", "cpar-rank@10", "ivf@10", "sealed"}
 	recallSearches = []string{"capia", "cpar@10", "cpar@2.5", "cpar-rank@10", "cpar-rank@2.5", "ivf@10", "ivf@2.5"}
 )
 
-// DrawSteps runs one step per draw, so that a later run can add draws.
+// DrawSteps runs a separate step for each draw, so that a later run can add
+// draws.
 func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	out := new(Draws)
 	var basis *profile.Fitted
@@ -100,8 +102,8 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 }
 
 // MeasureDraw builds and searches an index of each profile. The draw's number
-// determines the order of the collection, but keys and the order of records are
-// fresh. The caller fits profile "paper" once for all draws, because its
+// determines the order of the collection. Keys and the order of records are
+// drawn anew. The caller fits profile "paper" once for all draws, because its
 // principal components depend on neither order nor key.
 func MeasureDraw(ctx context.Context, c *measure.Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
 	c = c.InOrderOf(number)
@@ -204,20 +206,19 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	return out, nil
 }
 
-// meanRange returns the mean, minimum and maximum. It rounds the mean so that
-// the mean of equal values is their exact value.
+// meanRange returns the mean, minimum and maximum. Rounding makes the mean of
+// equal values exact.
 func meanRange(x []float64) measure.Interval {
 	return measure.Interval{Value: measure.RoundTo(measure.Mean(x), 6), Low: slices.Min(x), High: slices.Max(x)}
 }
 
-// medianRange returns the median and the 5th and 95th percentiles.
 func medianRange(x []float64) measure.Interval {
 	y := slices.Sorted(slices.Values(x))
 	at := func(percent int) float64 { return y[min(len(y)-1, len(y)*percent/100)] }
 	return measure.Interval{Value: at(50), Low: at(5), High: at(95)}
 }
 
-// Tables puts minimum and maximum after each value.
+// Tables shows minimum and maximum after each value.
 func (d *Draws) Tables() []measure.Table {
 	return []measure.Table{d.quality(), d.written(), d.recalls()}
 }
@@ -260,7 +261,7 @@ func (d *Draws) written() measure.Table {
 	return t
 }
 
-// of returns the mean and range over draws of a value in row i.
+// of returns the mean and range of a value in row i over draws.
 func (d *Draws) of(i int, value func(DrawRow) float64) measure.Interval {
 	var x []float64
 	for _, draw := range d.Draws {

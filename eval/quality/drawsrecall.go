@@ -12,17 +12,17 @@ import (
 
 // The paper sends 50 requests, "in which each requested image has two or more
 // related images in the pre-annotated dataset", and leaves "related" undefined.
-// Two readings bound its meaning: an image shares at least one of the request's
-// keywords, or it has all of them.
+// Two extreme readings are measured: a related image shares at least one of the
+// request's keywords, or it has all of them.
 const (
 	relatedByOneKeyword  = "one word"
 	relatedByAllKeywords = "all words"
 )
 
 const (
-	// fewRequests is the paper's number of requests. Recall rises as requests
-	// get fewer: a keyword counts only if a request has it, and the fewer
-	// requests have it, the more often it is found for all of them.
+	// fewRequests is the paper's number of requests. Recall rises with fewer
+	// requests: a keyword counts only if a request has it, and is more often
+	// found for all such requests if they are few.
 	fewRequests = 50
 	// fewDraws is the number of random subsets of fewRequests requests.
 	fewDraws = 1000
@@ -91,8 +91,8 @@ func sharesAllKeywords(truth, indexed [][]string) []bool {
 }
 
 // subsetWeights returns lists of weights by request. The first list gives
-// weight 1 to all admitted requests, and each further list to a random subset
-// of them.
+// weight 1 to all admitted requests. Each further list gives weight 1 to a
+// random subset.
 func subsetWeights(admitted []bool, draw int) [][]float64 {
 	var from []int
 	for i, yes := range admitted {

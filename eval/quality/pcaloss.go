@@ -11,8 +11,8 @@ import (
 	"cpar/user"
 )
 
-// A PCARow is the accuracy with exact distances for one PCA-X, which divides
-// the dimension of the Haar features by X.
+// A PCARow is the accuracy with exact distances for one PCA-X (PCA that divides
+// the dimension of Haar features by X).
 type PCARow struct {
 	// Factor is X, or 0 for no PCA.
 	Factor int `json:"factor"`
@@ -24,8 +24,8 @@ type PCARow struct {
 	// neighbours.
 	Standard measure.Interval `json:"standard"`
 	Quality  measure.Quality  `json:"quality"`
-	// Lost is the value of Paper without PCA minus this row's, in percentage
-	// points.
+	// Lost is the value of Paper without PCA minus Paper of this row, in
+	// percentage points.
 	Lost measure.Interval `json:"lost"`
 }
 
@@ -35,9 +35,9 @@ type PCALoss struct {
 	Rows     []PCARow `json:"rows"`
 }
 
-// MeasurePCA measures accuracy without PCA and with PCA-8 to PCA-128. It
-// searches in plaintext, because a key for vectors without PCA would exceed a
-// gigabyte.
+// MeasurePCA measures accuracy without PCA and with PCA-X for X from 8 to 128.
+// It searches in plaintext, because a key for vectors without PCA would exceed
+// a gigabyte.
 func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) (*PCALoss, error) {
 	truth, indexed := measure.Keywords(c.Test), measure.Keywords(c.Train)
 	j := measure.NewJudge(truth, indexed)
@@ -83,7 +83,6 @@ func MeasurePCA(ctx context.Context, c *measure.Corpus, progress user.Progress) 
 	return p, nil
 }
 
-// PCAName returns the paper's name for a reduction by factor.
 func PCAName(factor int) string {
 	if factor == 0 {
 		return "none"

@@ -30,7 +30,7 @@ type ProfileCost struct {
 	// Cloud is the server's time to answer a request.
 	Cloud float64 `json:"cloud_ms"`
 	// Features is the time to extract features, and the embedding if the
-	// profile needs one. This and the remaining times are the owner's.
+	// profile needs one. This time and those below are spent by the owner.
 	Features float64 `json:"features_ms"`
 	// Project is the time to turn features into a vector.
 	Project float64 `json:"project_ms"`
@@ -49,7 +49,7 @@ type pricedIndex struct {
 	index *device.Index
 	p     cpar.Params
 	cloud measure.InProcess
-	// The times are in nanoseconds, one per request.
+	// These slices hold nanoseconds, with one element per request.
 	cloudTimes, features, project, encrypt, read []int64
 }
 
@@ -67,8 +67,9 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		}
 		perProfile[i] = list
 	}
-	// Indexes of the same scheme are neighbours in this order, so that no
-	// search reads data that the previous one left in the cache.
+	// Consecutive searches use the same scheme with different profiles. Two
+	// schemes of one profile may share an index, so the second search would
+	// find the first's data in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -85,7 +86,7 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 	for _, list := range perProfile {
 		for _, x := range list {
 			x.Cloud = measure.RoundTo(measure.Milliseconds(x.cloudTimes), 4)
-			// Features do not depend on the scheme. They are timed only for the
+			// Features do not depend on the scheme and are timed only for the
 			// first.
 			x.Features = measure.RoundTo(measure.Milliseconds(list[0].features), 3)
 			x.Project, x.Encrypt, x.Read = measure.RoundTo(measure.Milliseconds(x.project), 4), measure.RoundTo(measure.Milliseconds(x.encrypt), 4), measure.RoundTo(measure.Milliseconds(x.read), 4)
@@ -96,7 +97,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 }
 
 // openPriced builds the indexes of one profile, which together support all
-// profileSchemes. The returned function done removes them, even after an error.
+// profileSchemes. Function `done` removes the indexes, and must be called even
+// after an error.
 func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*pricedIndex, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -110,7 +112,7 @@ func openPriced(ctx context.Context, c *measure.Corpus, r *profileRun, network *
 		x.ProfileBytes = measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
 		list = append(list, x)
 		if network == nil {
-			return nil // synthetic embeddings belong to no photos
+			return nil // synthetic embeddings were not computed from photos
 		}
 		return o.SetEncoder(network)
 	}
@@ -181,8 +183,8 @@ func timeClouds(ctx context.Context, c *measure.Corpus, turns []*pricedIndex, pr
 	})
 }
 
-// timeOwners measures the owner's times and the sizes of messages. Indexes take
-// turns as in timeClouds.
+// timeOwners measures the owner's times and the sizes of messages. As in
+// timeClouds, indexes take turns.
 func timeOwners(ctx context.Context, c *measure.Corpus, turns []*pricedIndex) error {
 	return measure.WithoutGC(func() error {
 		for round := range pricedOwner + 1 { // the first round warms up

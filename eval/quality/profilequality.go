@@ -14,8 +14,7 @@ import (
 
 // A profileRun is a fitted profile with the neighbours of every test image.
 type profileRun struct {
-	// owner holds the fitted profile and ranker, which further indexes of the
-	// profile reuse.
+	// owner holds the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
 	// truth holds the human keywords of every test image.
 	truth [][]string
@@ -40,7 +39,7 @@ func (r *profileRun) rankers() []profileRanker {
 }
 
 // maxNeighbours returns the number of neighbours that a request asks for. A
-// ranker that uses fewer takes the nearest.
+// ranker that uses fewer neighbours takes the nearest.
 func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
@@ -77,7 +76,7 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 	out := make([][]rank.Keyword, len(r.truth))
 	for i, near := range r.near[scheme] {
 		var err error
-		if r.requests != nil { // requests is nil if there are no guesses
+		if r.requests != nil { // it is nil if no keywords were guessed
 			how.Guess = r.requests[i].Guess
 		}
 		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {
@@ -112,8 +111,8 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 }
 
 // reliability returns the expected calibration error (ECE, the mean gap between
-// stated probability and share of right keywords) of each photo's first
-// keywords.
+// stated probability and share of right keywords) of the `first` keywords of
+// each photo.
 func reliability(said [][]rank.Keyword, truth [][]string, first int) (float64, error) {
 	var p []float64
 	var right []bool

@@ -10,18 +10,18 @@ import (
 	"cpar/model/rank"
 )
 
-// Profiles compares the quality of profiles, in plaintext and encrypted and
-// with both rankers, and their cost.
+// Profiles compares profiles by quality and cost. Quality is measured in
+// plaintext and encrypted, with both rankers.
 //
 //	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (real images)
 //	              └▶ n images, the same profile ─▶ bytes, milliseconds
 type Profiles struct {
 	Records  int `json:"n"`
 	Requests int `json:"requests"`
-	// CostRecords is the size of the indexes whose bytes and times are
+	// CostRecords is the number of records with which bytes and times are
 	// measured.
 	CostRecords int `json:"cost_records"`
-	// CostKind is the origin of their images (see measure.Corpus.Kind).
+	// CostKind is these records' origin (see measure.Corpus.Kind).
 	CostKind string       `json:"cost_images"`
 	Rows     []ProfileRow `json:"rows"`
 	// CapiaRatio is the server's time for scheme capia with profile "learned",
@@ -39,8 +39,8 @@ type Profiles struct {
 }
 
 // A ProfileRow is the result of one profile, ranker and scheme, with five
-// keywords per photo, ranked as by cpar annotate. Its bytes and times are 0 for
-// scheme plain, which has no index.
+// keywords per photo, ranked as by cpar annotate. Bytes and times are 0 for
+// scheme plain, because it has no index.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
@@ -63,11 +63,11 @@ type ProfileRow struct {
 
 type ProfileDetail struct {
 	Profile string `json:"profile"`
-	// Recall is the share of the ten nearest records of capia (a scan) that
-	// other searches find at AP-10, by search.
+	// Recall maps each search to its recall at AP-10: the share found of the
+	// ten nearest records of capia (a scan).
 	Recall map[string]float64 `json:"recall_at_10"`
-	// OfPlain is the share of the ten nearest records by exact distances that
-	// each scheme finds.
+	// OfPlain maps each scheme to the share that it finds of the ten nearest
+	// records by exact distance.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
 	// ECE is the expected calibration error (the mean gap between stated
 	// probability and share of right keywords), over all keywords of all
@@ -83,9 +83,11 @@ type ProfileDetail struct {
 type FoundKeywords struct {
 	// Human is the number of keywords that people gave the photo.
 	Human float64 `json:"human"`
-	// Paper is the number of these that the paper's ranker (W_t) finds.
+	// Paper is the number of human keywords that the paper's ranker (W_t)
+	// finds.
 	Paper float64 `json:"paper"`
-	// Probable is the number of these that the calibrated ranker finds.
+	// Probable is the number of human keywords that the calibrated ranker
+	// finds.
 	Probable float64 `json:"probable"`
 }
 
@@ -103,7 +105,7 @@ const (
 var profileSchemes = []string{"capia", "cpar@10", "cpar-rank@10", "ivf@100", "ivf@10", "sealed"}
 
 // MeasureProfiles measures all profiles that the lab supports. It measures
-// costs on n images, or on the whole collection if that is larger.
+// costs on n images, or on the whole collection if it has more images.
 func MeasureProfiles(ctx context.Context, l *measure.Lab, n int) (*Profiles, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {

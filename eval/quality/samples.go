@@ -13,7 +13,8 @@ import (
 
 const sampleCount = 8
 
-// A SampleKeyword is Right if a person also gave it to the image.
+// A SampleKeyword is a keyword found for an image. Right is set if a person
+// also gave the image this keyword.
 type SampleKeyword struct {
 	Keyword string `json:"word"`
 	Right   bool   `json:"right"`
@@ -28,7 +29,7 @@ type Sample struct {
 
 // Samples holds test images with all keywords of their neighbours, as in the
 // paper's table of samples. The images are evenly spaced in the collection, to
-// avoid a biased selection.
+// avoid bias.
 type Samples struct {
 	Rows []Sample `json:"rows"`
 }

@@ -18,9 +18,10 @@ import (
 	"cpar/user"
 )
 
-// SmallCollections measures keyword quality when few photos of a collection
-// have keywords, and when all have. It searches in plaintext, with the ranking
-// and thresholds of cpar annotate. A draw is a random order of the collection.
+// SmallCollections is the quality of keywords when few photos of a collection
+// have keywords, and when all do. Searches are in plaintext. Ranking and
+// thresholds are as in cpar annotate. A draw is a random order of the
+// collection.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ predicted and correct keywords
 type SmallCollections struct {
@@ -31,22 +32,22 @@ type SmallCollections struct {
 // A SmallRow is the result for a profile fitted to a number of photos. Slices
 // have one value per draw. Errors are expected calibration errors (the mean gap
 // between stated probability and share of right keywords) in ten bins. If the
-// number of photos is 0, the network's own classes give the keywords.
+// number of photos is 0, keywords come from the network's own classes.
 type SmallRow struct {
 	Profile string `json:"profile"`
 	Records int    `json:"n"`
 	// ECE holds the errors of each photo's five most probable keywords.
 	ECE []float64 `json:"ece_five"`
 	// Chance is the mean error that perfectly calibrated probabilities would
-	// have on equally many images.
+	// have on the same number of images.
 	Chance float64 `json:"ece_five_by_chance"`
 	// Pooled is the error of the same keywords over all draws together. Chance
-	// contributes less to it than to ECE.
+	// contributes less to Pooled than to ECE.
 	Pooled float64 `json:"ece_five_pooled"`
 	// All is the error over all keywords, as a mean over draws.
 	All float64 `json:"ece_all_words"`
-	// Found is the mean number of human keywords among a photo's five most
-	// probable.
+	// Found is the mean number of human keywords among the five most probable
+	// keywords of a photo.
 	Found []float64 `json:"found_of_five"`
 	// Quality is measured on the same five keywords.
 	Quality []measure.Quality `json:"quality_of_five"`
@@ -61,17 +62,17 @@ type Likely struct {
 	// Threshold is the minimum probability of a written keyword.
 	Threshold float64 `json:"threshold"`
 	Written   float64 `json:"written"` // keywords per photo
-	Right     float64 `json:"right"`   // right share of the written keywords, or 0 if there are none
-	Found     float64 `json:"found"`   // written share of the human keywords
+	Right     float64 `json:"right"`   // share of the written keywords that are right, or 0 if none is written
+	Found     float64 `json:"found"`   // share of the human keywords that are written
 	Without   float64 `json:"without"` // share of photos without a written keyword
 }
 
-// askedShares lists the measured values of cpar annotate --right. The first is
-// the default.
+// askedShares lists the values of cpar annotate --right that are measured. The
+// first value is the default.
 var askedShares = []float64{2.0 / 3, 0.8}
 
-// ownThreshold is the minimum probability of a written keyword if the network's
-// own classes give the keywords.
+// ownThreshold is the minimum probability of a written keyword if keywords come
+// from the network's own classes.
 const ownThreshold = 0.35
 
 func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) Likely {
@@ -101,13 +102,13 @@ func likely(said [][]rank.Keyword, truth [][]string, asked, threshold float64) L
 // measures the whole collection.
 var smallSizes = []int{0, 30, 100, 300, 1000}
 
-// smallDraws returns the number of draws of a number of photos. Where nine
-// draws are requested, 100 draws of fewer than 100 photos are measured, because
-// these differ most and take the least time, and 20 of fewer than 1,000.
+// smallDraws returns the number of draws for a number of photos. If `draws` is
+// nine, it returns 100 for fewer than 100 photos, because such draws differ
+// most and take the least time, and 20 for fewer than 1,000 photos.
 func smallDraws(photos, draws int) int {
 	of := DefaultDraws
 	switch {
-	case photos == 0: // all draws would be equal
+	case photos == 0: // the draws would not differ
 		return 1
 	case photos < 100:
 		of = 100
@@ -252,9 +253,9 @@ func probableKeywords(ctx context.Context, c *measure.Corpus, kind profile.Kind)
 	return x, err
 }
 
-// ownWords returns the everyday words that are hypernyms in WordNet of the
-// network's classes. The probability of a word is the sum over the classes
-// below it.
+// ownWords returns everyday words that are hypernyms in WordNet of the
+// network's classes. A word's probability is the sum of the probabilities of
+// the classes below it.
 func ownWords(test []user.Photo) (x smallDraw, err error) {
 	x.thresholds = []float64{ownThreshold}
 	for i := range test {
@@ -275,8 +276,8 @@ func ownWords(test []user.Photo) (x smallDraw, err error) {
 }
 
 // chanceCalibrationError returns the mean calibration error of perfectly
-// calibrated probabilities. It simulates which keywords are right a hundred
-// times.
+// calibrated probabilities, from a hundred simulations of which keywords are
+// right.
 func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	const times = 100
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6368616e6365)) // "chance"
@@ -300,9 +301,9 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	return sum, nil
 }
 
-// likelyCells returns means over draws. The share of right keywords counts the
-// written keywords of all draws together. Its range covers the draws that write
-// any keyword.
+// likelyCells returns means over draws. The share of right keywords is taken
+// over the written keywords of all draws together. Its range omits draws that
+// write no keyword.
 func likelyCells(draws []Likely) []string {
 	var right, written, found, without float64
 	var shares []float64

@@ -23,24 +23,23 @@ type Structures struct {
 }
 
 type StructureRow struct {
-	// Split is the space that a forest splits, and Place the nodes that hold
+	// Split is the space that a forest splits. Place names the nodes that hold
 	// records. Both are empty for an inverted file.
 	Split string `json:"split,omitempty"`
 	Place string `json:"place,omitempty"`
 	// Lists is the number of lists of an inverted file, or 0 for a forest.
 	Lists  int    `json:"lists,omitempty"`
 	Search string `json:"search"`
-	// Recall is the share of the scan's ten nearest records found, by X of AP-X
-	// (X percent of the records visited).
+	// Recall maps X of AP-X (X percent of the records visited) to the share
+	// found of the ten nearest records.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// Default marks the default structure and search of schemes cpar and ivf.
 	Default bool `json:"default,omitempty"`
 }
 
 // MeasureStructures builds an index of every structure and searches it in
-// plaintext, which visits the same records as the encrypted search (see
-// Agreement). Recall varies by about 0.01 with the key and projection of an
-// index.
+// plaintext. The encrypted search would visit the same records (see Agreement).
+// Recall varies by about 0.01 with the key and projection of an index.
 func MeasureStructures(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Structures, error) {
 	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
 	var options []user.Options

@@ -30,7 +30,7 @@ type SweepRow struct {
 	// Memory is the speedup of only scoring the visited records, in the order
 	// of the search.
 	Memory float64 `json:"memory_bound,omitempty"`
-	// Recall10 is the share of capia's ten nearest records found, in percent.
+	// Recall10 is the percentage found of capia's ten nearest records.
 	Recall10 measure.Interval `json:"recall_at_10"`
 	// Paper is recall in percent by the paper's protocol (measure/protocol.go),
 	// averaged over the keywords that were output.
@@ -129,8 +129,8 @@ type sweeper struct {
 	draws [][]float64
 }
 
-// judged holds accuracies in percent, one per bootstrap resample. In the first
-// resample all weights are 1.
+// judged holds accuracies in percent, with one element per bootstrap resample.
+// In the first resample all weights are 1.
 type judged struct {
 	paper, paperAll, standard, found []float64
 	quality                          measure.Quality
@@ -168,8 +168,6 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 	return g, nil
 }
 
-// speedup returns the ratio of median times, with a confidence interval from
-// the bootstrap resamples.
 func (w *sweeper) speedup(base, ns []int64) measure.Interval {
 	values := make([]float64, len(w.draws))
 	parallel.For(len(values), func(b int) {

@@ -16,9 +16,9 @@ import (
 	"cpar/internal/paper"
 )
 
-// A resultFolder holds plots, and tables as CSV. A missing table or row means
-// that it was not measured, but a missing column is an error. Parameter where
-// selects rows by pairs of a column and its required value.
+// A resultFolder holds plots, and tables as CSV. A missing table or row was not
+// measured. A missing column is an error. Parameter `where` selects rows by
+// pairs of a column and its required value.
 type resultFolder struct {
 	path string
 	link string // path from a page to the folder
@@ -57,8 +57,7 @@ func (f *resultFolder) table(name string, where []string) (*measure.Table, error
 	return t, nil
 }
 
-// column returns the index of a column that is followed by at least next
-// columns.
+// column returns the index of a column. At least `next` columns must follow it.
 func column(t *measure.Table, name string, next int) (int, error) {
 	i := slices.Index(t.Columns, name)
 	if i < 0 || i+next >= len(t.Columns) {
@@ -67,8 +66,7 @@ func column(t *measure.Table, name string, next int) (int, error) {
 	return i, nil
 }
 
-// values returns the values of a column and of the next columns after it, by
-// row.
+// values returns the values of a column and of the `next` columns, by row.
 func (f *resultFolder) values(table, name string, next int, where []string) ([][]string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {

@@ -20,8 +20,7 @@ type NumberRow struct {
 	Ours  float64  `json:"ours"`
 	Unit  string   `json:"unit,omitempty"`
 	Place string   `json:"place,omitempty"`
-	// Note explains a value of ours that measures a slightly different
-	// quantity.
+	// Note explains how our value measures a slightly different quantity.
 	Note string `json:"note,omitempty"`
 }
 

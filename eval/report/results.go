@@ -24,8 +24,8 @@ import (
 //go:embed results.tmpl
 var resultsSource string
 
-// WriteResults writes a Markdown page from the tables and plots that Write left
-// in the folder at path. The page links to that folder.
+// WriteResults writes a Markdown page to `file`. It reads the tables and plots
+// that Write left in the folder at `path`, and links to that folder.
 func WriteResults(path, file string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
@@ -53,8 +53,8 @@ func between(from, to string) (string, error) {
 	return filepath.ToSlash(way), err
 }
 
-// renderResults returns the page. Parameter link is the path from the page to
-// the folder.
+// renderResults returns the page. `link` is the path from the page to the
+// folder.
 func renderResults(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {

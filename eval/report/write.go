@@ -29,7 +29,7 @@ const (
 	plotsName   = "plots"
 )
 
-// Write writes the tables and plots of r into folder and returns the names of
+// Write writes the tables and plots of r into `folder` and returns the names of
 // the files. Errors wrap cpar.ErrStorage.
 func Write(folder string, r *measure.Results) ([]string, error) {
 	if err := os.MkdirAll(filepath.Join(folder, plotsName), 0o755); err != nil {
@@ -76,9 +76,9 @@ func Figures(r *measure.Results) (out []plot.Figure) {
 }
 
 // Measurements returns all measurements, in the order of a report. Each element
-// determines the command and the steps of its measurement, and the Result
-// determines tables, figures and stored JSON. A measurement with several steps,
-// or one computed from others, has a specific function Get.
+// determines the command and steps of its measurement. The Result determines
+// tables, figures and stored JSON. A measurement with several steps, or
+// computed from others, has its own function Get.
 func Measurements() []measure.Measurement {
 	return []measure.Measurement{
 		{Name: "sweep", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSweep), Views: []measure.View{

@@ -9,16 +9,16 @@ import (
 	"cpar/cloud/placement"
 )
 
-// A node answers one request for a shard after the other, at the speed of its
+// A node answers requests for shards one after the other, at the speed of its
 // memory.
 type node struct {
 	*cluster
 	name, rack string
 	late       bool // joined after the start
 	gone       bool
-	silent     bool          // gone, but its connections still seem to be open
+	silent     bool          // gone without closing its connections
 	leaving    bool          // serves its shards but receives no more shards
-	frozen     time.Duration // end of a period without answers or work
+	frozen     time.Duration // end of the period in which it does nothing
 	slow       float64       // factor on the duration of answers
 	freeAt     time.Duration // time at which it will have answered all requests
 	served     float64       // bytes scored
@@ -29,8 +29,8 @@ type node struct {
 	fetching bool
 }
 
-// answer replies for a shard. A node that is gone refuses at once, except that
-// a node without power is silent for a while because its connections seem open.
+// answer replies for a shard. A node that is gone refuses at once. If it lost
+// power, it is silent for a while, because its connections seem open.
 func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:
@@ -125,8 +125,8 @@ func (f *cluster) changed() {
 }
 
 // fullest returns the maximum of a quantity over the nodes, divided by its
-// mean. It counts only nodes with normal speed that are present from start to
-// end.
+// mean. It considers only nodes with normal speed that are present from start
+// to end.
 func (f *cluster) fullest(of func(*node) float64) float64 {
 	most, sum, count := 0.0, 0.0, 0
 	for _, n := range f.nodes {

@@ -74,14 +74,14 @@ type Row struct {
 	P99  float64 `json:"p99_ms"`
 	P999 float64 `json:"p999_ms"`
 	Max  float64 `json:"max_ms"`
-	// Hedges and Retries count the messages in excess of one per shard.
+	// Hedges and Retries count the messages beyond one per shard.
 	Hedges  int `json:"hedges"`
 	Retries int `json:"retries"`
 	// Moved is the amount of data newly assigned to nodes.
 	Moved int64 `json:"moved_bytes"`
 	// Fetched is the amount read from storage, including temporary copies.
 	Fetched int64 `json:"fetched_bytes"`
-	// Ideal is the amount of data that belongs to the nodes that came or went.
+	// Ideal is the amount of data held by the nodes that came or went.
 	Ideal int64 `json:"ideal_bytes"`
 	// FullestHeld is the maximum data that a node holds, divided by the mean
 	// over nodes.

@@ -30,15 +30,15 @@ type Options struct {
 	// Shards is the number of shards per index. Each has ShardBytes bytes.
 	Shards     int   `json:"shards"`
 	ShardBytes int64 `json:"shard_bytes"`
-	// Read and Fetch are the bytes per second that a node scores and fetches.
+	// Read and Fetch are the bytes per second that a node can score and fetch.
 	Read  float64 `json:"read"`
 	Fetch float64 `json:"fetch"`
 	// Busy is the share of time that nodes spend on requests.
 	Busy   float64       `json:"busy"`
 	Length time.Duration `json:"length_ns"`
-	// Lease is the time until a silent node counts as dead.
+	// Lease is the time after which a silent node counts as dead.
 	Lease time.Duration `json:"lease_ns"`
-	// Silence is the time during which nodes without power do not even refuse
+	// Silence is the time during which nodes that lost power do not even refuse
 	// requests.
 	Silence time.Duration `json:"silence_ns"`
 	// Hop is the latency of a message.
@@ -75,8 +75,8 @@ type cluster struct {
 	events events
 	nodes  map[string]*node
 	shards []shard
-	// The routers see the nodes in map all, and place shards on those in map
-	// remaining.
+	// The routers see the nodes in `all`, and place shards on the nodes in
+	// `remaining`.
 	all, remaining *placement.Map
 
 	busy      scatter.NodeLoad

@@ -77,8 +77,8 @@ func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	return c
 }
 
-// RandomFeatures draws features near centre, or new independent features if
-// centre is nil.
+// RandomFeatures draws features near `centre`, or independent features if
+// `centre` is nil.
 func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
@@ -136,9 +136,9 @@ func RequestFor(t *testing.T, s *measure.Session, i int, p cpar.Params) *cpar.Re
 	return q
 }
 
-// Learnable returns a corpus with synthetic embeddings. Each photo has a
-// keyword that its features show and one that they do not, so that no quality
-// is 0 or 100 %.
+// Learnable returns a corpus with synthetic embeddings. Each photo has one
+// keyword that its features predict and one that they do not, so that no
+// quality is 0 or 100 %.
 func Learnable(train, test int) *measure.Corpus {
 	c := SyntheticCorpus(5, train, test)
 	rng := rand.New(rand.NewPCG(5, 2))
