@@ -18,11 +18,13 @@ import (
 	"cpar/cparhttp"
 )
 
-// AlbumPath and BlobPath are path parameters, exported like IndexPath.
+// AlbumPath is a path parameter. It is exported because package huma reads no
+// unexported embedded struct.
 type AlbumPath struct {
 	Album string `path:"album" pattern:"^[0-9a-f]{32}$" doc:"The album: 32 lower-case hexadecimal digits"`
 }
 
+// BlobPath contains the path parameters that name a blob.
 type BlobPath struct {
 	AlbumPath
 	Name string `path:"name" pattern:"^[a-z0-9_-][a-z0-9._-]{0,127}$" doc:"The blob: 1 to 128 of a-z, 0-9 and ._-, not beginning with a dot"`
@@ -88,7 +90,7 @@ func (s *server) albums(ctx context.Context, _ *none) (*albumsOutput, error) {
 	}
 	out := &albumsOutput{cparhttp.AlbumList{Albums: []cparhttp.AlbumInfo{}}}
 	for _, x := range list {
-		if x.Blobs > 0 { // otherwise all of it is deleted
+		if x.Blobs > 0 { // otherwise all blobs of the album are deleted
 			out.Body.Albums = append(out.Body.Albums, cparhttp.AlbumInfo{Album: x.Album, Blobs: x.Blobs, Bytes: x.Bytes})
 		}
 	}
@@ -110,7 +112,7 @@ func (s *server) blobs(ctx context.Context, in *blobsInput) (*blobsOutput, error
 	return out, err
 }
 
-// errRange means that a blob lacks the requested range.
+// errRange means that the requested range lies beyond the end of the blob.
 var errRange = errors.New("the blob has no such bytes")
 
 type blobOutput struct {
@@ -168,9 +170,10 @@ func (s *server) getBlob(ctx context.Context, in *getBlobInput) (*streamOutput, 
 	}}, nil
 }
 
-// parseRange returns the part of size bytes that a Range header names. A header
-// that names none, or several, is ignored, as RFC 9110 permits. The length is 0
-// or less if the blob has no such bytes.
+// parseRange returns the offset and the length of the range that a Range header
+// requests from a blob of size bytes. If the header requests no range or several,
+// parseRange returns the whole blob, as RFC 9110 permits, and part is false. If
+// the blob lacks the requested bytes, length is 0 or negative.
 func parseRange(header string, size int64) (from, length int64, part bool) {
 	span, ok := strings.CutPrefix(header, "bytes=")
 	first, last, found := strings.Cut(span, "-")
@@ -194,7 +197,7 @@ func parseRange(header string, size int64) (from, length int64, part bool) {
 func (s *server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
 	created, err := s.receiveBlob(ctx, in)
 	if !errors.Is(err, errBodyCut) {
-		in.drain(s.o.StallTimeout) // a blob that is there or refused is not read
+		in.drain(s.o.StallTimeout) // Put reads no body if it refuses the blob or has it
 	}
 	if created {
 		return &putBlobOutput{http.StatusCreated}, err

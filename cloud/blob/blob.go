@@ -52,8 +52,9 @@ type Object struct {
 // A driver sends a request once. Its errors wrap an error of this package and
 // never contain a credential or a signed address.
 type driver interface {
-	// get opens an object at byte from, up to byte to unless that is 0. size is
-	// the size of the whole object.
+	// get opens the bytes of an object from offset from up to but excluding
+	// offset to, or up to the end if to is 0. Result size is the size of the whole
+	// object.
 	get(ctx context.Context, name string, from, to int64) (body io.ReadCloser, size int64, err error)
 	// put replaces an object. With ifAbsent it fails with ErrExists if the name
 	// is used.

@@ -131,9 +131,9 @@ func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size
 	return b.GetRange(ctx, name, 0, -1)
 }
 
-// GetRange is Get for the bytes from an offset on. If length is not negative,
-// it ends after as many bytes. size is the size of the whole object, or where
-// the range ends.
+// GetRange opens length bytes of an object from an offset, or all bytes up to
+// the end if length is negative. Result size is the offset at which the range
+// ends.
 func (b *Bucket) GetRange(ctx context.Context, name string, offset, length int64) (body io.ReadCloser, size int64, err error) {
 	s := &stream{b: b, ctx: ctx, name: name, at: offset, size: -1}
 	if length == 0 {
@@ -152,8 +152,9 @@ type stream struct {
 	b        *Bucket
 	ctx      context.Context
 	name     string
-	to       int64 // end of the range, or 0
-	at, size int64 // size is -1 until it is known, and at most to
+	to       int64 // offset at which the range ends, or 0 for the end of the object
+	at       int64 // offset of the next byte
+	size     int64 // offset at which reading ends, or -1 until it is known
 	body     io.ReadCloser
 	heard    func(int)
 	done     func()
