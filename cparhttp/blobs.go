@@ -26,28 +26,28 @@ const (
 
 // AlbumInfo describes an album in an AlbumList.
 type AlbumInfo struct {
-	Album string `json:"album" doc:"32 lower-case hexadecimal digits"`
-	Blobs int    `json:"blobs"`
-	Bytes int64  `json:"bytes" doc:"The size of its blobs"`
+	Album string `json:"album" doc:"The id of the album, with 32 lower-case hexadecimal digits"`
+	Blobs int    `json:"blobs" doc:"The number of blobs in the album"`
+	Bytes int64  `json:"bytes" doc:"The total size of these blobs, in bytes"`
 }
 
 // AlbumList is the response to PathAlbums.
 type AlbumList struct {
-	Albums []AlbumInfo `json:"albums" nullable:"false"`
+	Albums []AlbumInfo `json:"albums" nullable:"false" doc:"The albums that contain blobs, ordered by id"`
 }
 
 // BlobInfo describes a blob (an encrypted file of an album) in a BlobList.
 type BlobInfo struct {
-	Name     string      `json:"name"`
-	Bytes    int64       `json:"bytes"`
-	SHA256   cpar.Digest `json:"sha256" doc:"64 lower-case hexadecimal digits"`
-	Modified time.Time   `json:"modified" doc:"When it was stored, in UTC"`
+	Name     string      `json:"name" doc:"The name of the blob"`
+	Bytes    int64       `json:"bytes" doc:"The size of the blob, in bytes"`
+	SHA256   cpar.Digest `json:"sha256" doc:"The SHA-256 of the blob, with 64 lower-case hexadecimal digits"`
+	Modified time.Time   `json:"modified" doc:"The time when the blob was stored, in UTC"`
 }
 
 // BlobList is the response to PathBlobs: one page of an album's blobs.
 type BlobList struct {
-	Blobs []BlobInfo `json:"blobs" nullable:"false" doc:"In the order of their names"`
-	Next  string     `json:"next" doc:"The value of after for the next page; empty on the last"`
+	Blobs []BlobInfo `json:"blobs" nullable:"false" doc:"The blobs, ordered by name"`
+	Next  string     `json:"next" doc:"The value of the parameter after for the next page. It is empty on the last page."`
 }
 
 func blobRoute(album, name string) string {
