@@ -74,8 +74,8 @@ type Objects interface {
 	Put(ctx context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error
 	// PutNew stores a small object durably, or fails with ErrTaken.
 	PutNew(ctx context.Context, tenant, name string, b []byte) error
-	// Get opens length bytes of an object from an offset. If length is negative,
-	// it opens all bytes up to the end.
+	// Get opens length bytes of an object from an offset, or all bytes up to its
+	// end if length is negative.
 	Get(ctx context.Context, tenant, name string, offset, length int64) (io.ReadCloser, error)
 	// List yields the complete objects in a folder such as "log/", ordered by
 	// name. Folder "" stands for all folders.
@@ -84,7 +84,6 @@ type Objects interface {
 	Delete(ctx context.Context, tenant, name string) error
 }
 
-// An Object is a stored object.
 type Object struct {
 	Name     string
 	Bytes    int64
@@ -113,7 +112,6 @@ func (r Ref) Check() error {
 	return nil
 }
 
-// A Blob describes a stored blob.
 type Blob struct {
 	Name     string
 	Bytes    int64
@@ -121,7 +119,6 @@ type Blob struct {
 	Modified time.Time
 }
 
-// Options configures a Store.
 type Options struct {
 	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
 	// Quota is nil, there are no limits.

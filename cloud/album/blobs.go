@@ -15,9 +15,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// Replaceable lists the names whose blobs may be replaced, because kopia, the
-// backup program whose format albums have, overwrites them. No other blob ever
-// changes.
+// Replaceable lists the only blobs that may be replaced, because kopia (the
+// backup program whose format albums have) overwrites them.
 var Replaceable = []string{"kopia.blobcfg", "kopia.maintenance", "kopia.repository"}
 
 // Put stores a blob of size bytes with digest sum. If old is nil, Put requires
@@ -91,7 +90,7 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 }
 
 // may checks the condition of Put on the blob with the same name. Result there
-// reports that the same blob is stored already.
+// has the same meaning as in begin.
 func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error) {
 	now := st.live(r.Album, r.Name)
 	switch {
@@ -190,7 +189,6 @@ func (s *Store) lookup(ctx context.Context, r Ref) (*version, error) {
 
 func (v *version) blob(name string) Blob { return Blob{name, v.Bytes, v.SHA256, v.Put} }
 
-// Stat describes a blob.
 func (s *Store) Stat(ctx context.Context, r Ref) (Blob, error) {
 	v, err := s.lookup(ctx, r)
 	if err != nil {
@@ -284,7 +282,6 @@ func (s *Store) Known() map[string]Usage {
 	return all
 }
 
-// An Info describes an album.
 type Info struct {
 	Tenant string `json:"tenant,omitempty"`
 	Album  string `json:"album"`

@@ -58,7 +58,6 @@ func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(c
 	return nil
 }
 
-// has reports whether the state still contains this version of a blob.
 func (s *state) has(r Ref, v *version) bool {
 	b := s.find(r.Album, r.Name)
 	return b != nil && slices.ContainsFunc(b.Versions, func(x *version) bool { return x.Key == v.Key && x.SHA256 == v.SHA256 })

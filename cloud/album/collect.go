@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// A Collection counts what Collect removed.
 type Collection struct {
 	Blobs   int // deleted blobs that were purged
 	Uploads int // objects that no entry of the log names

@@ -28,7 +28,6 @@ type CopyOptions struct {
 	Progress func(done, total int)
 }
 
-// Copied counts what Copy did.
 type Copied struct {
 	Blobs   int     // copied blobs
 	Bytes   int64   // bytes of the copied blobs

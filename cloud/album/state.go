@@ -119,7 +119,6 @@ func (b *blob) at(t time.Time) *version {
 
 func byName(b *blob, name string) int { return strings.Compare(b.Name, name) }
 
-// find returns a blob or nil.
 func (s *state) find(album, name string) *blob {
 	if i, found := slices.BinarySearchFunc(s.Albums[album], name, byName); found {
 		return s.Albums[album][i]

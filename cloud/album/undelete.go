@@ -9,7 +9,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Undeletion describes what Undelete did to an album.
 type Undeletion struct {
 	Tenant string `json:"tenant,omitempty"`
 	Album  string `json:"album"`

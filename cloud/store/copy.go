@@ -14,7 +14,6 @@ import (
 
 type CopyOptions = album.CopyOptions
 
-// Copied counts what Copy did.
 type Copied struct {
 	Indexes     int   // indexes that both backends now have
 	Segments    int   // copied segments

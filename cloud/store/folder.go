@@ -40,7 +40,7 @@ type Folder struct {
 	data string
 	fsys durable.FS
 	lock *flock.Flock // nil if another process may serve the folder
-	// synced is the set of album folders whose names are durable on the disk.
+	// synced is the set of album folders whose names are durable.
 	synced sync.Map
 }
 
