@@ -257,7 +257,6 @@ func (s *Store) Delete(ctx context.Context, r Ref) error {
 	})
 }
 
-// Usage counts a tenant's blobs and their bytes.
 func (s *Store) Usage(ctx context.Context, tenant string) (u Usage, err error) {
 	err = s.read(ctx, tenant, func(st *state) error {
 		u = st.usage()

@@ -51,7 +51,6 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 	}
 }
 
-// listed computes the state of a tenant from the names of the objects.
 func (s *Store) listed(ctx context.Context, tenant string, now time.Time) (*state, error) {
 	st := newState()
 	for o, err := range s.objects.List(ctx, tenant, "") {

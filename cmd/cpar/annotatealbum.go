@@ -21,20 +21,20 @@ import (
 	"cpar/user/library"
 )
 
-// albumBatch is the number of photos of the album that are on the disk at once.
+// albumBatch is the maximum number of fetched photos on the disk at once.
 const albumBatch = 200
 
 // annotatedAlbum is the JSON output of annotate --album.
 type annotatedAlbum struct {
-	Photos   int  `json:"photos"` // without keywords
+	Photos   int  `json:"photos"` // photos without keywords
 	Found    int  `json:"suggested_photos"`
 	Keywords int  `json:"suggested_keywords"`
 	Failed   int  `json:"failed"`
 	DryRun   bool `json:"dry_run"`
 }
 
-// annotateAlbum gives the photos of the album that have no keywords suggestions
-// in the catalogue. Photos are fetched in batches into a private folder.
+// annotateAlbum stores suggestions in the catalogue for the album's photos that
+// have no keywords. It fetches photos in batches into a private folder.
 func (f *annotateFlags) annotateAlbum(cmd *cobra.Command, words []string) error {
 	q, err := query.Parse(strings.Join(words, " "), nil)
 	if err != nil {
@@ -106,8 +106,8 @@ func (f *annotateFlags) annotateAlbum(cmd *cobra.Command, words []string) error 
 	return partly(sum.Failed, sum.Photos, failed)
 }
 
-// askForAlbum fetches photos of the album, asks about them, and returns what was
-// found by path, and the first failure of a photo.
+// askForAlbum fetches photos and passes them to ask. It returns the suggested
+// keywords by path, and the first error of a photo.
 func askForAlbum(ctx context.Context, a *album.Album, photos []*catalogue.Photo, ask func(context.Context, []photo.Photo, func(library.Result)) error) (found map[string][]catalogue.Keyword, first, err error) {
 	dir, err := os.MkdirTemp("", "cpar-album-") // mode 0700
 	if err != nil {

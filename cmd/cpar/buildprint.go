@@ -14,22 +14,21 @@ import (
 
 // built is the JSON output of build.
 type built struct {
-	Index   string `json:"index,omitempty"`
-	ID      string `json:"id,omitempty"`
-	Name    string `json:"name"`
-	Scheme  string `json:"scheme"`
-	Profile string `json:"profile"`
-	Ranker  string `json:"ranker"`
-	// Dimensions is the length of a vector. Neighbours is the ranker's L.
-	Dimensions int    `json:"dimensions,omitempty"`
-	Neighbours int    `json:"neighbours,omitempty"`
+	Index      string `json:"index,omitempty"`
+	ID         string `json:"id,omitempty"`
+	Name       string `json:"name"`
+	Scheme     string `json:"scheme"`
+	Profile    string `json:"profile"`
+	Ranker     string `json:"ranker"`
+	Dimensions int    `json:"dimensions,omitempty"` // length of a vector
+	Neighbours int    `json:"neighbours,omitempty"` // number of nearest records that the ranker uses
 	Network    string `json:"network,omitempty"`
 	// Encoder describes the embedding taken from the network.
 	Encoder *usedNetwork `json:"encoder,omitempty"`
-	// Validation is the result of cross-validation, Tuning the reason for the
-	// choice of profile auto.
+	// Validation is the result of cross-validation.
 	Validation *rank.Validation `json:"validation,omitempty"`
-	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
+	// Tuning gives the reason for the profile that "auto" has chosen.
+	Tuning *tune.Tuning `json:"tuning,omitempty"`
 
 	// Format is the detected format of the collection.
 	Format   dataset.Format `json:"format"`
@@ -39,10 +38,10 @@ type built struct {
 	Fields   uint32         `json:"split_fields,omitempty"`
 	Clamped  int            `json:"clamped"`
 	Choice   *tune.Choice   `json:"choice,omitempty"`
-	// Photos counts every photo found: used, or left out for one reason.
+	// Photos counts the photos that were used or left out, by reason.
 	Photos counts `json:"photos"`
-	// Duplicates are photos with the content of another photo, which also gets
-	// their keywords.
+	// Duplicates lists photos with the same content as another photo, which also
+	// receives their keywords.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
@@ -53,7 +52,7 @@ type built struct {
 	protects string
 }
 
-// comparedBy describes profiles to people.
+// comparedBy describes profiles to the user.
 var comparedBy = map[string]string{
 	profile.Paper.String():   "colours and textures",
 	profile.Learned.String(): "colours, textures and your keywords",

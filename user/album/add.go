@@ -25,7 +25,6 @@ import (
 	"cpar/user/album/repository"
 )
 
-// AddOptions control Add.
 type AddOptions struct {
 	// Into is the album's folder for the photos. If it is "", the name of the
 	// folder that contains the photos is used.
@@ -46,7 +45,6 @@ type AddOptions struct {
 	Committed func(paths []string)
 }
 
-// Added is the result of Add.
 type Added struct {
 	Photos    int       `json:"photos"`    // new photos
 	Versions  int       `json:"versions"`  // changed photos, whose older versions are in the trash

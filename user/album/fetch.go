@@ -21,7 +21,6 @@ import (
 	"cpar/user/album/repository"
 )
 
-// Got is the result of Get.
 type Got struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
@@ -112,7 +111,6 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	return w.Commit(filepath.Base(to))
 }
 
-// Verified is the result of Verify.
 type Verified struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
@@ -266,5 +264,4 @@ func (a *Album) Export(ctx context.Context, to string, tell progress.Func) (copi
 	return copied, err
 }
 
-// KopiaPassword returns the password with which kopia opens an export.
 func (a *Album) KopiaPassword() string { return repository.Password(a.secret) }

@@ -44,12 +44,13 @@ type Backend interface {
 	Content(path string) (content [32]byte, ok bool)
 	// Vocabulary returns the words of the index.
 	Vocabulary() []string
-	// Rules returns the owner's vocabulary, and the reason why the page cannot
-	// change it, "" if it can.
+	// Rules returns the owner's vocabulary (rules that map words of the index),
+	// and the reason why the page cannot change it, or "".
 	Rules() (v *vocabulary.Vocabulary, fixed string)
-	// SetRules replaces the vocabulary in a new generation of the index, and
-	// UndoRules restores the one before. Both push the generation.
+	// SetRules replaces the vocabulary in a new generation of the index and
+	// pushes the generation.
 	SetRules(ctx context.Context, v *vocabulary.Vocabulary) error
+	// UndoRules restores the previous vocabulary in the same way.
 	UndoRules(ctx context.Context) error
 	// Look returns the keywords and stored answers of a photo, without a
 	// request.

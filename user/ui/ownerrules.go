@@ -13,8 +13,8 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// Rules returns the vocabulary of the index. Only the device with the folder of
-// the index can change it.
+// Rules returns the vocabulary of the index, and the reason why this device
+// cannot change it, if so. Only the device with the folder of the index can.
 func (w *LibraryBackend) Rules() (v *vocabulary.Vocabulary, fixed string) {
 	x := w.state.Load()
 	switch _, err := w.indexFolder(x); {
@@ -45,9 +45,8 @@ func (w *LibraryBackend) UndoRules(ctx context.Context) error {
 	})
 }
 
-// changeRules makes a new generation in the folder of the index, pushes it and
-// opens it. It also pushes what the folder already has ahead of the cloud, as
-// after a failed push.
+// changeRules creates a new generation (version) in the folder of the index,
+// pushes and opens it. It also pushes older generations whose push failed.
 func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder string) (*user.Update, error)) error {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -55,8 +54,7 @@ func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder str
 	if err != nil {
 		return err
 	}
-	// Before anything changes, check that the cloud has no state of another
-	// device.
+	// First check that the cloud has no newer generation from another device.
 	if _, err := w.o.Device.Push(ctx, w.o.Client, folder, device.PushOptions{DryRun: true}); err != nil {
 		return err
 	}
@@ -77,8 +75,8 @@ func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder str
 	return w.reload(ctx)
 }
 
-// reload opens the generation that was pushed. Stored answers stay valid, because
-// a vocabulary changes only the words of an answer.
+// reload opens the pushed generation. Stored answers stay valid, because a
+// vocabulary changes only their words.
 func (w *LibraryBackend) reload(ctx context.Context) error {
 	key, err := library.Key(w.index, w.options())
 	if err != nil {

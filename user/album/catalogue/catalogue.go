@@ -77,7 +77,6 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 // State returns the newest state that this device has.
 func (c *Catalogue) State() *State { return c.state }
 
-// Sent returns the number of bytes that commits have sent.
 func (c *Catalogue) Sent() int64 { return c.sent }
 
 // Bytes returns the size of all segments at the server.
@@ -103,7 +102,6 @@ func (c *Catalogue) openGeneration(number uint64, b []byte) (*generation, error)
 	return got, err
 }
 
-// local returns the bytes of a segment from the device's copy.
 func (c *Catalogue) local(l listed) ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(c.Folder, l.name()))
 	if err == nil && sha256.Sum256(b) != l.digest {

@@ -83,12 +83,10 @@ type Key struct {
 	Trashed int64
 }
 
-// Path returns the path of the photo in the album.
 func (p *Photo) Path() string { return path.Join(p.Folder, p.Name) }
 
 func (p *Photo) Key() Key { return Key{p.Path(), p.Trashed} }
 
-// Size returns the number of bytes of all files.
 func (p *Photo) Size() (n int64) {
 	for _, f := range p.Files {
 		n += f.Size

@@ -99,7 +99,6 @@ func (s *State) Photos() []*Photo { return s.sorted() }
 // Photo returns the photo of a path that is not in the trash, or nil.
 func (s *State) Photo(path string) *Photo { return s.photos[Key{Path: path}] }
 
-// coders compress and decompress segments.
 var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
 	if err != nil {
@@ -124,7 +123,6 @@ func padded(n int) int {
 	return (n + mask) &^ mask
 }
 
-// A cipher encrypts the blobs of a catalogue.
 type cipher struct {
 	seed.Redacted
 	box    *aead.Cipher

@@ -38,7 +38,6 @@ import (
 // A Query is a parsed query. The empty query finds every photo.
 type Query struct{ root node }
 
-// A node is a part of a query.
 type node any
 
 type (

@@ -281,7 +281,6 @@ func (r *Repository) Flush(ctx context.Context) error {
 	return r.Failed("sending to the album", errors.Join(r.writer.Flush(ctx), r.fatal))
 }
 
-// Sent returns the number of bytes sent since Open.
 func (r *Repository) Sent() int64 {
 	r.storage.mu.Lock()
 	defer r.storage.mu.Unlock()

@@ -88,7 +88,6 @@ func (s *storage) guard(ctx context.Context) (inner context.Context, done func()
 	}
 }
 
-// pin returns the pin of a blob, and whether there is one.
 func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +276,6 @@ func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
 	return s.store.Delete(ctx, name)
 }
 
-// changes returns the blobs added and removed since the catalogue's generation.
 func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
