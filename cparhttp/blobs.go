@@ -67,9 +67,8 @@ func (c *Client) Albums(ctx context.Context) ([]AlbumInfo, error) {
 }
 
 // PutBlob stores a blob. If old is nil and a blob with other bytes has the name,
-// PutBlob fails with ErrExists. If old is not nil, PutBlob replaces the blob with
-// digest old. If there is no such blob, it fails with ErrChanged. Storing the
-// same bytes again succeeds.
+// PutBlob fails with ErrExists. If old is not nil, it replaces the blob with
+// digest old, or fails with ErrChanged. Storing the same bytes again succeeds.
 func (c *Client) PutBlob(ctx context.Context, album, name string, b []byte, old *cpar.Digest) error {
 	header := http.Header{HeaderSHA256: {fmt.Sprintf("%x", sha256.Sum256(b))}}
 	if old == nil {

@@ -124,8 +124,8 @@ func (s *Store) named(ctx context.Context, tenant string) (map[string]bool, erro
 	return named, err
 }
 
-// trim removes entries that are older than keptFor and at least keptEntries
-// before the newest entry with a state, from which readers begin.
+// trim removes entries that are older than keptFor and more than keptEntries
+// before the newest entry with a state.
 func (s *Store) trim(ctx context.Context, tenant string) error {
 	list, last, err := s.log(tenant).entries(ctx)
 	if err != nil {

@@ -103,8 +103,8 @@ func (c *copying) copy(ctx context.Context) error {
 	if err != nil || c.Lacking {
 		return err
 	}
-	// Servers still read older entries. Without Lacking, the destination is a
-	// backup or a new folder that no server uses.
+	// Remove older entries. Only running servers need them, and without Lacking
+	// no server uses the destination.
 	list, last, err := c.to.entries(ctx)
 	for _, o := range list {
 		if err == nil && o.Name < entryName(last) {

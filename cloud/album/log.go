@@ -92,7 +92,7 @@ type tenantLog struct {
 	*Store
 	tenant string
 
-	turn sync.Mutex // held while reading or writing the log; locked before view
+	turn sync.Mutex // held while reading or writing the log, locked before view
 
 	view    sync.RWMutex // guards the fields below
 	state   *state       // nil until loaded

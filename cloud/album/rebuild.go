@@ -41,7 +41,7 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 			err = s.objects.PutNew(ctx, tenant, entryName(n), b)
 		}
 		switch {
-		case errors.Is(err, ErrTaken): // by another commit; the state is computed again
+		case errors.Is(err, ErrTaken): // by another commit, so compute the state again
 		case err != nil:
 			return Usage{}, err
 		case e.Restore != nil:

@@ -70,8 +70,7 @@ type event struct {
 
 func newState() *state { return &state{Albums: map[string][]*blob{}} }
 
-// newKey returns the key of an upload that begins after entry seq. The random
-// part distinguishes it from other uploads that begin there.
+// newKey returns the key of an upload that begins after entry seq.
 func newKey(seq uint64) string {
 	return fmt.Sprintf("%020d-%s", seq, strings.ToLower(rand.Text()[:12]))
 }

@@ -18,8 +18,7 @@ import (
 	"cpar/cparhttp"
 )
 
-// AlbumPath is a path parameter. It is exported because package huma reads no
-// unexported embedded struct.
+// AlbumPath is the path parameter of an album, exported like IndexPath.
 type AlbumPath struct {
 	Album string `path:"album" pattern:"^[0-9a-f]{32}$" doc:"The id of the album, with 32 lower-case hexadecimal digits"`
 }
@@ -170,10 +169,10 @@ func (s *server) getBlob(ctx context.Context, in *getBlobInput) (*streamOutput, 
 	}}, nil
 }
 
-// parseRange returns the offset and the length of the range that a Range header
-// requests from a blob of size bytes. If the header requests no range or several,
-// parseRange returns the whole blob, as RFC 9110 permits, and part is false. If
-// the blob lacks the requested bytes, length is 0 or negative.
+// parseRange returns the range of a blob of size bytes that a Range header
+// requests. If the header requests no range or several, parseRange returns the
+// whole blob, as RFC 9110 permits, and part is false. If the blob lacks the
+// requested bytes, length is 0 or negative.
 func parseRange(header string, size int64) (from, length int64, part bool) {
 	span, ok := strings.CutPrefix(header, "bytes=")
 	first, last, found := strings.Cut(span, "-")

@@ -12,7 +12,7 @@
 //	name:img_17        a part of the file's name
 //	path:a/b.jpg       exactly this photo
 //	a b, a and b       both
-//	a or b             either or both; "and" binds more strongly
+//	a or b             either or both ("and" binds more strongly)
 //	-a, not a          photos without it
 //	( )                groups
 //
