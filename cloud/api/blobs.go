@@ -18,12 +18,11 @@ import (
 	"cpar/cparhttp"
 )
 
-// AlbumPath is the path parameter of an album, exported like IndexPath.
+// AlbumPath and BlobPath are path parameters, exported for huma like IndexPath.
 type AlbumPath struct {
 	Album string `path:"album" pattern:"^[0-9a-f]{32}$" doc:"The id of the album, with 32 lower-case hexadecimal digits"`
 }
 
-// BlobPath contains the path parameters that name a blob.
 type BlobPath struct {
 	AlbumPath
 	Name string `path:"name" pattern:"^[a-z0-9_-][a-z0-9._-]{0,127}$" doc:"The name of the blob. It has 1 to 128 of the characters a-z, 0-9, '.', '_' and '-', and does not begin with a dot."`
@@ -89,7 +88,7 @@ func (s *server) albums(ctx context.Context, _ *none) (*albumsOutput, error) {
 	}
 	out := &albumsOutput{cparhttp.AlbumList{Albums: []cparhttp.AlbumInfo{}}}
 	for _, x := range list {
-		if x.Blobs > 0 { // otherwise all blobs of the album are deleted
+		if x.Blobs > 0 { // otherwise all its blobs are deleted
 			out.Body.Albums = append(out.Body.Albums, cparhttp.AlbumInfo{Album: x.Album, Blobs: x.Blobs, Bytes: x.Bytes})
 		}
 	}
@@ -169,10 +168,9 @@ func (s *server) getBlob(ctx context.Context, in *getBlobInput) (*streamOutput, 
 	}}, nil
 }
 
-// parseRange returns the range of a blob of size bytes that a Range header
-// requests. If the header requests no range or several, parseRange returns the
-// whole blob, as RFC 9110 permits, and part is false. If the blob lacks the
-// requested bytes, length is 0 or negative.
+// parseRange returns the range that a Range header names in a blob of `size`
+// bytes. It ignores a header that names no range or several, as RFC 9110
+// permits. The length is 0 or less if the blob has no such bytes.
 func parseRange(header string, size int64) (from, length int64, part bool) {
 	span, ok := strings.CutPrefix(header, "bytes=")
 	first, last, found := strings.Cut(span, "-")
@@ -196,7 +194,7 @@ func parseRange(header string, size int64) (from, length int64, part bool) {
 func (s *server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
 	created, err := s.receiveBlob(ctx, in)
 	if !errors.Is(err, errBodyCut) {
-		in.drain(s.o.StallTimeout) // Put reads no body if it refuses the blob or has it
+		in.drain(s.o.StallTimeout) // an existing or refused blob is not read
 	}
 	if created {
 		return &putBlobOutput{http.StatusCreated}, err

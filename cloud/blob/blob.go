@@ -9,9 +9,10 @@
 //	Delete         name
 //
 // A driver sends each request to its provider once. This package adds retries,
-// timeouts and counters. Every error is one of ErrNotFound, ErrExists, ErrAway
-// and ErrRefused. Names consist of digits, letters and "/._-". The object under a
-// name never changes, so a broken stream can continue where it ended.
+// timeouts and counters. Every error wraps one of ErrNotFound, ErrExists,
+// ErrAway and ErrRefused. Names consist of digits, letters and "/._-". The
+// object under a name never changes, so a broken stream can continue where it
+// ended.
 package blob
 
 import (
@@ -52,16 +53,16 @@ type Object struct {
 // A driver sends a request once. Its errors wrap an error of this package and
 // never contain a credential or a signed address.
 type driver interface {
-	// get opens the bytes of an object from offset from up to but excluding
-	// offset to, or up to the end if to is 0. Result size is the size of the whole
+	// get opens an object at offset `from`. The stream ends at offset `to`, or
+	// at the object's end if `to` is 0. Result `size` is the size of the whole
 	// object.
 	get(ctx context.Context, name string, from, to int64) (body io.ReadCloser, size int64, err error)
-	// put replaces an object. With ifAbsent it fails with ErrExists if the name
-	// is used.
+	// put replaces an object. With `ifAbsent`, it fails with ErrExists if the
+	// name is used.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
-	// list returns a page of objects whose names start with prefix. If folders
-	// is set, names are cut at the next '/' and occur once. Result next is the
-	// token of the next page, or "" after the last page.
+	// list returns a page of objects whose names start with `prefix`. If
+	// `folders` is set, names are cut at the next '/' and occur once. Result
+	// `next` is the token of the next page, or "" after the last page.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
 	// remove deletes an object. If it is missing, remove returns nil or
 	// ErrNotFound.
@@ -109,8 +110,9 @@ func (b *Bucket) Stats() Stats {
 	return Stats{c.requests.Load(), c.retries.Load(), c.errors.Load(), c.in.Load(), c.out.Load(), b.away.Load()}
 }
 
-// Put stores an object of size bytes with digest sum. Readers see only complete
-// objects. The storage checks the digest if the provider supports this.
+// Put stores an object of `size` bytes with digest `sum`. Readers see only
+// complete objects. The storage checks the digest if the provider supports
+// this.
 func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	return b.put(ctx, name, body, size, sum, false)
 }
@@ -125,8 +127,8 @@ func (b *Bucket) put(ctx context.Context, name string, body io.ReaderAt, size in
 }
 
 // PutIfAbsent stores an object under an unused name. If the name is used, it
-// fails with ErrExists. It nevertheless succeeds if the stored bytes equal data,
-// because the response to an earlier attempt may have been lost.
+// fails with ErrExists. It nevertheless succeeds if the stored bytes equal
+// `data`, because the response to an earlier attempt may have been lost.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	err := b.put(ctx, name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), true)
 	if !errors.Is(err, ErrExists) {
@@ -146,7 +148,7 @@ func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) erro
 
 var errTooLong = errors.New("longer than expected")
 
-// Read returns an object of at most limit bytes.
+// Read returns an object of at most `limit` bytes.
 func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	r, size, err := b.Get(ctx, name)
 	if err != nil {
@@ -159,13 +161,13 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, er
 	return io.ReadAll(r)
 }
 
-// List yields the objects whose names start with prefix, in order. It stops
+// List yields the objects whose names start with `prefix`, in order. It stops
 // after the first error.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return b.pages(ctx, prefix, false)
 }
 
-// Folders yields the distinct name parts between prefix and the next '/', in
+// Folders yields the distinct name parts between `prefix` and the next '/', in
 // order.
 func (b *Bucket) Folders(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {

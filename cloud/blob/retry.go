@@ -131,9 +131,9 @@ func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size
 	return b.GetRange(ctx, name, 0, -1)
 }
 
-// GetRange opens length bytes of an object from an offset, or all bytes up to
-// the end if length is negative. Result size is the offset at which the range
-// ends.
+// GetRange is Get for the bytes from an offset on. If `length` is not negative,
+// it ends after `length` bytes. Result `size` is the smaller of the object's
+// size and the end of the range.
 func (b *Bucket) GetRange(ctx context.Context, name string, offset, length int64) (body io.ReadCloser, size int64, err error) {
 	s := &stream{b: b, ctx: ctx, name: name, at: offset, size: -1}
 	if length == 0 {

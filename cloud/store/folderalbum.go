@@ -61,9 +61,8 @@ func (f folderAlbums) write(tenant, name string, size int64, fill func(io.Writer
 	return commit(out, base)
 }
 
-// prepare creates a folder. Before this process first writes into the folder,
-// prepare syncs all folders above, because a process that created them may have
-// been killed before it did.
+// prepare creates a folder. Before the first write of this process it syncs the
+// names of all folders above, because a killed process may not have done so.
 func (f folderAlbums) prepare(folder string) error {
 	if err := durable.MkdirAll(f.fsys, folder, folderMode); err != nil {
 		return err

@@ -33,8 +33,9 @@ type annotatedAlbum struct {
 	DryRun   bool `json:"dry_run"`
 }
 
-// annotateAlbum stores suggestions in the catalogue for the album's photos that
-// have no keywords. It fetches photos in batches into a private folder.
+// annotateAlbum finds keywords for photos of the album that have none, and
+// records them in the catalogue as suggestions. Photos are fetched in batches
+// into a private folder.
 func (f *annotateFlags) annotateAlbum(cmd *cobra.Command, words []string) error {
 	q, err := query.Parse(strings.Join(words, " "), nil)
 	if err != nil {
@@ -106,8 +107,8 @@ func (f *annotateFlags) annotateAlbum(cmd *cobra.Command, words []string) error 
 	return partly(sum.Failed, sum.Photos, failed)
 }
 
-// askForAlbum fetches photos and passes them to ask. It returns the suggested
-// keywords by path, and the first error of a photo.
+// askForAlbum fetches photos of the album, asks about them, and returns the
+// keywords found, by path, and the first failure of a photo.
 func askForAlbum(ctx context.Context, a *album.Album, photos []*catalogue.Photo, ask func(context.Context, []photo.Photo, func(library.Result)) error) (found map[string][]catalogue.Keyword, first, err error) {
 	dir, err := os.MkdirTemp("", "cpar-album-") // mode 0700
 	if err != nil {

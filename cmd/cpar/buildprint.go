@@ -14,21 +14,23 @@ import (
 
 // built is the JSON output of build.
 type built struct {
-	Index      string `json:"index,omitempty"`
-	ID         string `json:"id,omitempty"`
-	Name       string `json:"name"`
-	Scheme     string `json:"scheme"`
-	Profile    string `json:"profile"`
-	Ranker     string `json:"ranker"`
-	Dimensions int    `json:"dimensions,omitempty"` // length of a vector
-	Neighbours int    `json:"neighbours,omitempty"` // number of nearest records that the ranker uses
+	Index   string `json:"index,omitempty"`
+	ID      string `json:"id,omitempty"`
+	Name    string `json:"name"`
+	Scheme  string `json:"scheme"`
+	Profile string `json:"profile"`
+	Ranker  string `json:"ranker"`
+	// Dimensions is the length of a vector. Neighbours is L, the number of
+	// neighbours that the ranker uses.
+	Dimensions int    `json:"dimensions,omitempty"`
+	Neighbours int    `json:"neighbours,omitempty"`
 	Network    string `json:"network,omitempty"`
 	// Encoder describes the embedding taken from the network.
 	Encoder *usedNetwork `json:"encoder,omitempty"`
-	// Validation is the result of cross-validation.
+	// Validation is the result of cross-validation. Tuning is the reason for
+	// the choice of profile "auto".
 	Validation *rank.Validation `json:"validation,omitempty"`
-	// Tuning gives the reason for the profile that "auto" has chosen.
-	Tuning *tune.Tuning `json:"tuning,omitempty"`
+	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
 
 	// Format is the detected format of the collection.
 	Format   dataset.Format `json:"format"`
@@ -38,10 +40,10 @@ type built struct {
 	Fields   uint32         `json:"split_fields,omitempty"`
 	Clamped  int            `json:"clamped"`
 	Choice   *tune.Choice   `json:"choice,omitempty"`
-	// Photos counts the photos that were used or left out, by reason.
+	// Photos counts every photo found: used, or left out for one reason.
 	Photos counts `json:"photos"`
-	// Duplicates lists photos with the same content as another photo, which also
-	// receives their keywords.
+	// Duplicates are photos with the content of another photo. That photo also
+	// gets their keywords.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
@@ -52,7 +54,7 @@ type built struct {
 	protects string
 }
 
-// comparedBy describes profiles to the user.
+// comparedBy describes profiles to people.
 var comparedBy = map[string]string{
 	profile.Paper.String():   "colours and textures",
 	profile.Learned.String(): "colours, textures and your keywords",

@@ -26,12 +26,12 @@ import (
 )
 
 // A Backend performs the owner's operations for the page. It must be safe for
-// concurrent use. All paths come from Photos.
+// concurrent use. All paths passed to it come from Photos.
 type Backend interface {
 	Settings() Settings
 	Choose(Choice) error
-	// Photos lists the photos below the folders. Result skipped describes the
-	// other files, or is "".
+	// Photos lists the photos below the folders. Result `skipped` describes
+	// the other files, or is "".
 	Photos(ctx context.Context) (paths []string, skipped string, err error)
 	// Skipped lists the files that Photos left out, except sidecars, system
 	// files and hidden files.
@@ -42,15 +42,13 @@ type Backend interface {
 	// Content returns the content digest of a photo if it is known without
 	// reading the file.
 	Content(path string) (content [32]byte, ok bool)
-	// Vocabulary returns the words of the index.
 	Vocabulary() []string
-	// Rules returns the owner's vocabulary (rules that map words of the index),
-	// and the reason why the page cannot change it, or "".
+	// Rules returns the owner's vocabulary, and the reason why the page cannot
+	// change it, "" if it can.
 	Rules() (v *vocabulary.Vocabulary, fixed string)
-	// SetRules replaces the vocabulary in a new generation of the index and
-	// pushes the generation.
+	// SetRules replaces the vocabulary, and UndoRules restores the previous
+	// vocabulary. Both push a new generation of the index.
 	SetRules(ctx context.Context, v *vocabulary.Vocabulary) error
-	// UndoRules restores the previous vocabulary in the same way.
 	UndoRules(ctx context.Context) error
 	// Look returns the keywords and stored answers of a photo, without a
 	// request.
@@ -62,7 +60,8 @@ type Backend interface {
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
 	// LookData reads the keywords of a photo outside the folders.
 	LookData(name string, data []byte) (*Known, error)
-	// Sidecar returns the sidecar of such a photo after a decision.
+	// Sidecar returns the sidecar of a photo outside the folders after
+	// decision d.
 	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
 	// Write writes changes as one run and returns the results obtained, in
 	// order.
@@ -106,7 +105,7 @@ type Known struct {
 	Machine  []string // written by a run, not yet accepted
 	Rejected []string
 	Problems []string // unreadable metadata
-	// Asked reports whether there is an answer. Keywords then holds the
+	// Asked reports whether there is an answer. If so, Keywords holds the
 	// suggestions, best first.
 	Asked    bool
 	Keywords []rank.Keyword
@@ -148,14 +147,13 @@ type Change struct {
 }
 
 type Written struct {
-	Run    string   `json:"run"`
-	File   string   `json:"file"` // base name of the last changed file, or ""
-	Added  []string `json:"added"`
-	Files  int      `json:"files"`
-	Photos int      `json:"photos"`
-	Failed []Failed `json:"failed"`
-	// Pending counts the decisions not yet written.
-	Pending pending `json:"pending"`
+	Run     string   `json:"run"`
+	File    string   `json:"file"` // base name of the last changed file, or ""
+	Added   []string `json:"added"`
+	Files   int      `json:"files"`
+	Photos  int      `json:"photos"`
+	Failed  []Failed `json:"failed"`
+	Pending pending  `json:"pending"`
 }
 
 // Failed is a photo that could not be written. Its decision stays pending.
@@ -167,7 +165,7 @@ type Failed struct {
 
 type Undone struct {
 	Restored  int      `json:"restored"`  // files restored byte for byte
-	Retracted int      `json:"retracted"` // files changed since, which lost only the run's keywords
+	Retracted int      `json:"retracted"` // files changed after the run, which lost only its keywords
 	Left      int      `json:"left"`      // files that could not be changed
 	Paths     []string `json:"-"`         // of photos
 }

@@ -13,8 +13,8 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// Rules returns the vocabulary of the index, and the reason why this device
-// cannot change it, if so. Only the device with the folder of the index can.
+// Rules returns the vocabulary of the index. Only the device that has the
+// folder of the index can change the vocabulary.
 func (w *LibraryBackend) Rules() (v *vocabulary.Vocabulary, fixed string) {
 	x := w.state.Load()
 	switch _, err := w.indexFolder(x); {
@@ -45,8 +45,9 @@ func (w *LibraryBackend) UndoRules(ctx context.Context) error {
 	})
 }
 
-// changeRules creates a new generation (version) in the folder of the index,
-// pushes and opens it. It also pushes older generations whose push failed.
+// changeRules makes a new generation in the folder of the index, pushes it and
+// opens it. It also pushes earlier generations in the folder that the cloud
+// lacks, for example after a failed push.
 func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder string) (*user.Update, error)) error {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -54,7 +55,8 @@ func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder str
 	if err != nil {
 		return err
 	}
-	// First check that the cloud has no newer generation from another device.
+	// Before anything changes, check that the cloud has no generation made by
+	// another device.
 	if _, err := w.o.Device.Push(ctx, w.o.Client, folder, device.PushOptions{DryRun: true}); err != nil {
 		return err
 	}
