@@ -16,38 +16,38 @@ import (
 )
 
 const (
-	// MaxBlobBytes bounds a blob.
+	// MaxBlobBytes is the maximum size of a blob.
 	MaxBlobBytes = 64 << 20
-	// MaxBlobPage bounds a page of a list of blobs.
+	// MaxBlobPage is the maximum number of blobs in a BlobList.
 	MaxBlobPage = 1000
-	// HeaderSHA256 announces the digest of an uploaded blob.
+	// HeaderSHA256 is the header with the digest of an uploaded blob.
 	HeaderSHA256 = "Cpar-Sha256"
 )
 
 // AlbumInfo describes an album in an AlbumList.
 type AlbumInfo struct {
-	Album string `json:"album" doc:"32 lower-case hexadecimal digits"`
-	Blobs int    `json:"blobs"`
-	Bytes int64  `json:"bytes" doc:"The size of its blobs"`
+	Album string `json:"album" doc:"The id of the album, with 32 lower-case hexadecimal digits"`
+	Blobs int    `json:"blobs" doc:"The number of blobs in the album"`
+	Bytes int64  `json:"bytes" doc:"The total size of these blobs, in bytes"`
 }
 
 // AlbumList is the response to PathAlbums.
 type AlbumList struct {
-	Albums []AlbumInfo `json:"albums" nullable:"false"`
+	Albums []AlbumInfo `json:"albums" nullable:"false" doc:"The albums that contain blobs, ordered by id"`
 }
 
-// BlobInfo describes a blob.
+// BlobInfo describes a blob (an encrypted file of an album) in a BlobList.
 type BlobInfo struct {
-	Name     string      `json:"name"`
-	Bytes    int64       `json:"bytes"`
-	SHA256   cpar.Digest `json:"sha256" doc:"64 lower-case hexadecimal digits"`
-	Modified time.Time   `json:"modified" doc:"When it was stored, in UTC"`
+	Name     string      `json:"name" doc:"The name of the blob"`
+	Bytes    int64       `json:"bytes" doc:"The size of the blob, in bytes"`
+	SHA256   cpar.Digest `json:"sha256" doc:"The SHA-256 of the blob, with 64 lower-case hexadecimal digits"`
+	Modified time.Time   `json:"modified" doc:"The time when the blob was stored, in UTC"`
 }
 
-// BlobList is the response to PathBlobs.
+// BlobList is the response to PathBlobs: one page of an album's blobs.
 type BlobList struct {
-	Blobs []BlobInfo `json:"blobs" nullable:"false" doc:"In the order of their names"`
-	Next  string     `json:"next" doc:"The value of after for the next page; empty on the last"`
+	Blobs []BlobInfo `json:"blobs" nullable:"false" doc:"The blobs, ordered by name"`
+	Next  string     `json:"next" doc:"The value of the parameter after for the next page. It is empty on the last page."`
 }
 
 func blobRoute(album, name string) string {
@@ -66,9 +66,9 @@ func (c *Client) Albums(ctx context.Context) ([]AlbumInfo, error) {
 	return list.Albums, nil
 }
 
-// PutBlob stores a blob. If old is nil, it fails with ErrExists if another blob
-// has the name. Otherwise it replaces the blob with digest old, or fails with
-// ErrChanged. Storing the same bytes again succeeds.
+// PutBlob stores a blob. If old is nil and a blob with other bytes has the name,
+// PutBlob fails with ErrExists. If old is not nil, it replaces the blob with
+// digest old, or fails with ErrChanged. Storing the same bytes again succeeds.
 func (c *Client) PutBlob(ctx context.Context, album, name string, b []byte, old *cpar.Digest) error {
 	header := http.Header{HeaderSHA256: {fmt.Sprintf("%x", sha256.Sum256(b))}}
 	if old == nil {
@@ -82,8 +82,8 @@ func (c *Client) PutBlob(ctx context.Context, album, name string, b []byte, old 
 	return nil
 }
 
-// GetBlob fetches length bytes of a blob from an offset on, or all from there if
-// length is negative. The digest of a whole blob is checked.
+// GetBlob fetches length bytes of a blob from an offset. If length is negative,
+// it fetches all bytes up to the end. It checks the digest of a whole blob only.
 func (c *Client) GetBlob(ctx context.Context, album, name string, offset, length int64) ([]byte, error) {
 	if length == 0 {
 		return []byte{}, nil
@@ -120,7 +120,7 @@ func (c *Client) GetBlob(ctx context.Context, album, name string, offset, length
 	return b, nil
 }
 
-// blobInfo reads the header of a blob.
+// blobInfo reads a blob's size, digest and time from the header of a response.
 func blobInfo(name string, h http.Header) (info BlobInfo, err error) {
 	tag, err1 := strconv.Unquote(h.Get("ETag"))
 	sum, err2 := cpar.ParseDigest(tag)
@@ -132,7 +132,7 @@ func blobInfo(name string, h http.Header) (info BlobInfo, err error) {
 	return BlobInfo{name, size, sum, modified}, nil
 }
 
-// StatBlob describes a blob. Modified has a precision of a second.
+// StatBlob describes a blob. Field Modified has a precision of one second.
 func (c *Client) StatBlob(ctx context.Context, album, name string) (info BlobInfo, err error) {
 	fault := error(nil)
 	k := call{method: http.MethodHead, path: blobRoute(album, name), answered: func(h http.Header) { info, fault = blobInfo(name, h) }}
@@ -145,8 +145,9 @@ func (c *Client) StatBlob(ctx context.Context, album, name string) (info BlobInf
 	return info, nil
 }
 
-// ListBlobs returns a page of the blobs with a prefix, in order, beginning after
-// a name. If next is not empty, another page begins after it.
+// ListBlobs returns a page of the blobs whose names begin with prefix and sort
+// after the name after, ordered by name. If next is not empty, another call with
+// next as after returns the next page.
 func (c *Client) ListBlobs(ctx context.Context, album, prefix, after string) (list []BlobInfo, next string, err error) {
 	var page BlobList
 	k := call{method: http.MethodGet, path: strings.Replace(PathBlobs, "{album}", album, 1), query: url.Values{"prefix": {prefix}, "after": {after}}}

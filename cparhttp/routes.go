@@ -100,10 +100,10 @@ type UsageInfo struct {
 	BlobBytes    int64 `json:"blob_bytes" doc:"The total size of these blobs, in bytes"`
 	DeletedBytes int64 `json:"deleted_bytes" doc:"The total size of deleted blobs that are still recoverable, in bytes. It counts towards the quota."`
 
-	StorageBytes      int64   `json:"storage_bytes" doc:"The most that may be stored, pending bytes included; 0 if there is no limit"`
-	RequestsPerSecond float64 `json:"requests_per_second" doc:"The most on average; 0 if there is no limit"`
-	Burst             int     `json:"burst" doc:"The most at once after a pause; 0 if there is no limit"`
-	Concurrent        int     `json:"concurrent" doc:"The most that are worked on at the same time; 0 if there is no limit"`
+	StorageBytes      int64   `json:"storage_bytes" doc:"The storage quota in bytes. It covers active segments, pending segments, blobs and deleted blobs. It is 0 if there is no limit."`
+	RequestsPerSecond float64 `json:"requests_per_second" doc:"The maximum average number of requests per second. It is 0 if there is no limit."`
+	Burst             int     `json:"burst" doc:"The maximum number of requests at once after a pause. It is 0 if there is no limit."`
+	Concurrent        int     `json:"concurrent" doc:"The maximum number of requests that the cloud works on at the same time. It is 0 if there is no limit."`
 }
 
 type IndexInfo struct {

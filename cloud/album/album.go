@@ -1,17 +1,19 @@
 // Package album keeps the encrypted blobs of tenants' albums. It cannot read
-// them and does not interpret their names.
+// them and does not interpret their names. Each tenant has a log of all changes.
 //
-//	Put ─▶ an object, then an entry of the tenant's log: the commit step
-//	Delete, Undelete ─▶ an entry; the object stays
-//	Stat, Get, List ◀─ the state, which is the log replayed
+//	Put ─▶ stores an object, then commits it by an entry of the log
+//	Delete, Undelete ─▶ add an entry and keep the object
+//	Stat, Get, List ◀─ the state, computed by replaying the log
 //	Collect ─▶ removes objects deleted long ago, and uploads that no entry names
 //
-//	log/<20 digits>                                  entries, which nothing overwrites
-//	<album>/<name>.<SHA-256>.<20 digits>-<random>    objects, which nothing overwrites
+// Entries and objects have these names and are never overwritten.
+//
+//	log/<20 digits>                                  an entry
+//	<album>/<name>.<SHA-256>.<20 digits>-<random>    the bytes of a blob
 //
 // An entry is written only if its number is free, so several processes that
-// share a storage agree on one order of all changes of a tenant. This makes
-// conditions and quotas exact. Listing and pushing read no object.
+// share a storage agree on one order of a tenant's changes. Conditions and
+// quotas are therefore exact. Listing and storing blobs read no stored blob.
 package album
 
 import (
@@ -28,24 +30,26 @@ import (
 	"cpar"
 )
 
+// A Store wraps each of these errors together with the error of package cpar
+// that its comment gives in parentheses.
 var (
-	// ErrNotFound means that there is no such blob. It wraps cpar.ErrInput.
+	// ErrNotFound means that there is no such blob (cpar.ErrInput).
 	ErrNotFound = errors.New("not found")
-	// ErrExists means that a blob with other bytes has the name, and ErrChanged
-	// that the stored blob is not the one to be replaced. Both come wrapped with
-	// cpar.ErrInput.
-	ErrExists  = errors.New("another blob has this name")
+	// ErrExists means that a blob with other bytes has the name (cpar.ErrInput).
+	ErrExists = errors.New("another blob has this name")
+	// ErrChanged means that the stored blob is not the one that the caller wants
+	// to replace (cpar.ErrInput).
 	ErrChanged = errors.New("the stored blob is another one")
-	// ErrQuota means that the tenant's quota is used up. It comes wrapped with
-	// cpar.ErrInput.
+	// ErrQuota means that the tenant's quota is used up (cpar.ErrInput).
 	ErrQuota = errors.New("the storage quota is used up")
-	// ErrDamaged means that stored bytes differ from the uploaded ones. It comes
-	// wrapped with cpar.ErrCorrupt.
+	// ErrDamaged means that stored bytes are missing or differ from the uploaded
+	// bytes (cpar.ErrCorrupt).
 	ErrDamaged = errors.New("the album is damaged at the cloud")
 	// ErrBusy means that other processes keep changing the log, or that a
-	// collection overtook a slow upload. The request may be repeated.
+	// collection overtook a slow upload (cpar.ErrStorage). The caller may repeat
+	// the request.
 	ErrBusy = errors.New("the album is being changed")
-	// ErrTaken is returned by Objects.PutNew if the name is used.
+	// ErrTaken means that the name passed to Objects.PutNew is used.
 	ErrTaken = errors.New("the object's name is taken")
 )
 
@@ -53,39 +57,40 @@ var (
 const KeepDeleted = 30 * 24 * time.Hour
 
 const (
-	// blobBytes is the quota's charge per blob, as for segments of indexes.
+	// blobBytes is the number of bytes that the quota adds per blob, as for
+	// segments of indexes.
 	blobBytes = 4096
-	// maxVersions bounds the blobs of a tenant, deleted ones included, because
-	// their names are held in memory.
+	// maxVersions bounds the number of a tenant's blobs, including deleted blobs,
+	// because their names are held in memory.
 	maxVersions = 100_000
 )
 
-// Objects is the storage of all tenants' albums. Errors wrap ErrNotFound,
-// ErrTaken, cpar.ErrCorrupt for bytes without the announced digest, or
-// cpar.ErrStorage.
+// Objects is the storage of all tenants' albums. Its errors wrap ErrNotFound,
+// ErrTaken, cpar.ErrStorage, or, if bytes do not match their digest,
+// cpar.ErrCorrupt.
 type Objects interface {
-	// Put stores an object under an unused name. On failure it leaves nothing
-	// that anything names.
+	// Put stores an object of size bytes under an unused name. A failed Put may
+	// leave an object, which the caller then never names in the log.
 	Put(ctx context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error
 	// PutNew stores a small object durably, or fails with ErrTaken.
 	PutNew(ctx context.Context, tenant, name string, b []byte) error
-	// Get opens an object at an offset. A negative length means to its end.
+	// Get opens length bytes of an object from an offset, or all bytes up to its
+	// end if length is negative.
 	Get(ctx context.Context, tenant, name string, offset, length int64) (io.ReadCloser, error)
-	// List yields the complete objects in a folder, such as "log/", or in all
-	// folders, in order.
+	// List yields the complete objects in a folder such as "log/", ordered by
+	// name. Folder "" stands for all folders.
 	List(ctx context.Context, tenant, folder string) iter.Seq2[Object, error]
 	// Delete removes an object, if it exists.
 	Delete(ctx context.Context, tenant, name string) error
 }
 
-// An Object is a stored object.
 type Object struct {
 	Name     string
 	Bytes    int64
 	Modified time.Time
 }
 
-// A Ref names a blob.
+// A Ref names a blob in an album of a tenant.
 type Ref struct{ Tenant, Album, Name string }
 
 func (r Ref) String() string { return "blob " + r.Album + "/" + r.Name }
@@ -107,7 +112,6 @@ func (r Ref) Check() error {
 	return nil
 }
 
-// A Blob describes a stored blob.
 type Blob struct {
 	Name     string
 	Bytes    int64
@@ -115,11 +119,12 @@ type Blob struct {
 	Modified time.Time
 }
 
-// Options configures a Store.
 type Options struct {
-	// Quota returns a tenant's storage limit in bytes, 0 for none. Nil means no
-	// limits. Besides returns the bytes that its indexes take.
-	Quota   func(tenant string) int64
+	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
+	// Quota is nil, there are no limits.
+	Quota func(tenant string) int64
+	// Besides returns the number of bytes of the same quota that the tenant's
+	// indexes use.
 	Besides func(ctx context.Context, tenant string) (int64, error)
 }
 
@@ -133,15 +138,16 @@ type Store struct {
 	logs map[string]*tenantLog
 }
 
-// New returns a store. It reads nothing.
+// New returns a store of albums without reading any objects.
 func New(objects Objects, o Options) *Store {
 	return &Store{objects: objects, o: o, now: time.Now, logs: map[string]*tenantLog{}}
 }
 
-// Receive copies an object of size bytes from r to w and checks its digest.
+// Receive copies an object from r to w. It fails unless r yields size bytes with
+// digest sum.
 func Receive(w io.Writer, r io.Reader, size int64, sum cpar.Digest) error {
 	h := sha256.New()
-	// A file's ReadFrom would copy in small pieces.
+	// The MultiWriter hides a file's ReadFrom, which would copy in small pieces.
 	n, err := io.CopyBuffer(io.MultiWriter(w, h), io.LimitReader(r, size+1), make([]byte, 128<<10))
 	switch {
 	case err != nil:

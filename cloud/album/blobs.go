@@ -15,14 +15,14 @@ import (
 	"cpar/internal/hint"
 )
 
-// Replaceable lists the names whose blobs kopia overwrites. No other blob ever
-// changes.
+// Replaceable lists the only blobs that may be replaced, because kopia (the
+// backup program whose format albums have) overwrites them.
 var Replaceable = []string{"kopia.blobcfg", "kopia.maintenance", "kopia.repository"}
 
-// Put stores a blob of size bytes with this digest. If old is nil, it requires
+// Put stores a blob of size bytes with digest sum. If old is nil, Put requires
 // that no other blob has the name. Otherwise it replaces the blob with digest
-// old. created is false if the same blob is stored already, and then r is not
-// read.
+// old. Result created is false if the same blob is stored already. In this case
+// Put does not read body.
 func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old *cpar.Digest, body io.Reader) (created bool, err error) {
 	if err := r.Check(); err != nil {
 		return false, err
@@ -46,7 +46,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		n, _ := began(object)
 		if there, err = st.may(r, v, old); there || err != nil {
 			if now := st.live(r.Album, r.Name); now != nil && now.Key == v.Key {
-				refused = false // the log was rebuilt meanwhile
+				refused = false // Rebuild has added this object to the state
 			}
 			return nil, err
 		}
@@ -57,18 +57,20 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 			return nil, err
 		}
 		refused = false
-		end() // from now on the state counts it
+		end() // the state counts the blob once the entry is written
 		return &event{Album: r.Album, Name: r.Name, Put: v}, nil
 	})
 	if refused {
-		// After any other failure the entry may have been written.
+		// After any other failure, keep the object, because the entry that names
+		// it may have been written.
 		_ = s.objects.Delete(context.WithoutCancel(ctx), r.Tenant, object)
 	}
 	return err == nil && !there, err
 }
 
-// begin checks whether a blob may be stored, draws its key and reserves its
-// bytes until end.
+// begin checks whether a blob may be stored. If so, it draws the key of its
+// object and reserves its bytes until the caller calls end. Result there reports
+// that the same blob is stored already.
 func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) (end func(), there bool, err error) {
 	l := s.log(r.Tenant)
 	l.turn.Lock()
@@ -87,12 +89,13 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 	return sync.OnceFunc(func() { l.reserved.Add(-v.Bytes - blobBytes) }), false, nil
 }
 
-// may checks the condition of a put. there reports that the blob is stored.
+// may checks the condition of Put on the blob with the same name. Result there
+// has the same meaning as in begin.
 func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error) {
 	now := st.live(r.Album, r.Name)
 	switch {
 	case now != nil && now.SHA256 == v.SHA256:
-		return !now.Bad, nil // a damaged one is replaced
+		return !now.Bad, nil // a damaged blob is stored again
 	case old == nil && now != nil:
 		return false, r.fail("%w: %w", cpar.ErrInput, ErrExists)
 	case old != nil && (now == nil || now.SHA256 != *old):
@@ -101,7 +104,9 @@ func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error
 	return false, nil
 }
 
-// fits checks the quota. A repair takes no more space.
+// fits fails if the quota has no room for a version besides the reserved bytes
+// of running uploads. Storing a damaged blob again always fits, because the new
+// object replaces the damaged one.
 func (s *Store) fits(ctx context.Context, r Ref, st *state, v *version, reserved int64) error {
 	if now := st.live(r.Album, r.Name); now != nil && now.SHA256 == v.SHA256 {
 		return nil
@@ -131,8 +136,9 @@ func (s *Store) fits(ctx context.Context, r Ref, st *state, v *version, reserved
 	return nil
 }
 
-// Charge calls f with the bytes that the quota counts for a tenant's albums,
-// running uploads included. No upload of this process begins meanwhile.
+// Charge calls f with the number of bytes that the quota counts for a tenant's
+// albums, including running uploads. No upload of this process begins before f
+// returns.
 func (s *Store) Charge(ctx context.Context, tenant string, f func(bytes int64) error) error {
 	l := s.log(tenant)
 	l.turn.Lock()
@@ -143,11 +149,12 @@ func (s *Store) Charge(ctx context.Context, tenant string, f func(bytes int64) e
 	return f(l.state.charged + l.reserved.Load())
 }
 
-// fresh is how long reads may miss a deletion by another process. A blob that is
-// not known, or that may be replaced, is always looked up in the storage.
+// fresh is the time for which lookup trusts the state in memory. Reads may miss
+// a deletion by another process for that long. If a blob is unknown or may be
+// replaced, lookup always reads the log.
 var fresh = 2 * time.Second
 
-// lookup returns a live version.
+// lookup returns a copy of the live version (the one not deleted) of a blob.
 func (s *Store) lookup(ctx context.Context, r Ref) (*version, error) {
 	l := s.log(r.Tenant)
 	var v version
@@ -182,7 +189,6 @@ func (s *Store) lookup(ctx context.Context, r Ref) (*version, error) {
 
 func (v *version) blob(name string) Blob { return Blob{name, v.Bytes, v.SHA256, v.Put} }
 
-// Stat describes a blob.
 func (s *Store) Stat(ctx context.Context, r Ref) (Blob, error) {
 	v, err := s.lookup(ctx, r)
 	if err != nil {
@@ -191,7 +197,8 @@ func (s *Store) Stat(ctx context.Context, r Ref) (Blob, error) {
 	return v.blob(r.Name), nil
 }
 
-// Get opens a blob at the offset and for the length that span returns for it.
+// Get opens a part of a blob. It calls span with the blob's description to learn
+// the offset and the length of the part.
 func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length int64, err error)) (Blob, io.ReadCloser, error) {
 	v, err := s.lookup(ctx, r)
 	if err != nil {
@@ -211,8 +218,8 @@ func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length 
 	return v.blob(r.Name), body, err
 }
 
-// List returns at most limit blobs with a prefix and names after another. more
-// reports that there are others.
+// List returns the first limit blobs whose names begin with prefix and sort
+// after the name after. Result more reports whether others follow.
 func (s *Store) List(ctx context.Context, tenant, album, prefix, after string, limit int) (list []Blob, more bool, err error) {
 	err = s.read(ctx, tenant, func(st *state) error {
 		blobs := st.Albums[album]
@@ -236,7 +243,8 @@ func (s *Store) List(ctx context.Context, tenant, album, prefix, after string, l
 	return list, more, err
 }
 
-// Delete deletes a blob, if it exists. It stays recoverable.
+// Delete deletes a blob, if it exists. Undelete can recover it until Collect
+// purges it.
 func (s *Store) Delete(ctx context.Context, r Ref) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -249,7 +257,6 @@ func (s *Store) Delete(ctx context.Context, r Ref) error {
 	})
 }
 
-// Usage describes what a tenant has stored.
 func (s *Store) Usage(ctx context.Context, tenant string) (u Usage, err error) {
 	err = s.read(ctx, tenant, func(st *state) error {
 		u = st.usage()
@@ -258,7 +265,7 @@ func (s *Store) Usage(ctx context.Context, tenant string) (u Usage, err error) {
 	return u, err
 }
 
-// Known describes what tenants have stored whose state is in memory.
+// Known returns the usage of each tenant whose state is in memory and has albums.
 func (s *Store) Known() map[string]Usage {
 	s.mu.Lock()
 	logs := maps.Clone(s.logs)
@@ -274,14 +281,13 @@ func (s *Store) Known() map[string]Usage {
 	return all
 }
 
-// An Info describes an album.
 type Info struct {
 	Tenant string `json:"tenant,omitempty"`
 	Album  string `json:"album"`
 	Usage
 }
 
-// Albums describes the albums of a tenant, in order.
+// Albums describes the albums of a tenant, ordered by id.
 func (s *Store) Albums(ctx context.Context, tenant string) (list []Info, err error) {
 	err = s.read(ctx, tenant, func(st *state) error {
 		st.all(func(album string, _ *blob, v *version) {

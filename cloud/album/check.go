@@ -17,9 +17,10 @@ type Fault struct {
 	Err error
 }
 
-// Check reads all that a tenant has stored and reports each fault. With mark,
-// faulty blobs answer ErrDamaged until they are put again or found whole. Check
-// calls pace, if not nil, before each read with its maximum length.
+// Check reads all blobs of a tenant, including deleted blobs, and reports each
+// fault. With mark, it records faults in the log. Get then fails with ErrDamaged
+// until the blob is put again or a later Check finds it intact. Check calls
+// pace, if it is not nil, before each read with the maximum length of the read.
 func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
 	type item struct {
 		Ref
@@ -40,7 +41,7 @@ func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(c
 		if fault == nil && !(mark && x.Bad) {
 			continue
 		}
-		here := false // otherwise it was purged meanwhile
+		here := false // stays false if the version was removed meanwhile
 		if err := s.commit(ctx, tenant, func(st *state) (*event, error) {
 			here = st.has(x.Ref, &x.version)
 			if !here || !mark || x.Bad == (fault != nil) {
@@ -57,13 +58,13 @@ func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(c
 	return nil
 }
 
-// has reports whether the state has this version of a blob.
 func (s *state) has(r Ref, v *version) bool {
 	b := s.find(r.Album, r.Name)
 	return b != nil && slices.ContainsFunc(b.Versions, func(x *version) bool { return x.Key == v.Key && x.SHA256 == v.SHA256 })
 }
 
-// verify reads an object. Faults wrap cpar.ErrCorrupt.
+// verify reads the object of a version and compares its digest. The error wraps
+// cpar.ErrCorrupt if the object is missing or has other bytes.
 func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context.Context, int) error) error {
 	body, err := s.objects.Get(ctx, r.Tenant, v.object(r.Album, r.Name), 0, -1)
 	if errors.Is(err, ErrNotFound) {
@@ -80,8 +81,8 @@ func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context
 	return err
 }
 
-// Digest reads a file of size bytes. It calls pace, if not nil, before each
-// read, with the maximum length of the read.
+// Digest returns the SHA-256 digest of a file of size bytes. It calls pace, if
+// it is not nil, before each read with the maximum length of the read.
 func Digest(ctx context.Context, r io.Reader, size int64, pace func(context.Context, int) error) (sum cpar.Digest, err error) {
 	h, buf := sha256.New(), make([]byte, 256<<10)
 	for read := int64(0); err == nil; {

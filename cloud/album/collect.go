@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// A Collection counts removals.
 type Collection struct {
-	Blobs   int // purged
-	Uploads int // objects that no entry names
+	Blobs   int // deleted blobs that were purged
+	Uploads int // objects that no entry of the log names
 	Bytes   int64
 }
 
-// Collect purges a tenant's blobs that were deleted before a time, and removes
-// objects that were stored before the time unnamed without a commit. With dry
-// it only counts. It joins errors.
+// Collect purges (removes for good) a tenant's blobs that were deleted before
+// time deleted. It also removes objects that were stored before time unnamed but
+// never committed. With dry it only counts. It joins the errors of removals.
 func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed time.Time, dry bool) (Collection, error) {
 	c := Collection{}
 	purged, err := s.purge(ctx, tenant, deleted, dry, &c)
 	for _, o := range purged {
-		// Nothing names it again. If this fails, a later sweep removes it.
+		// No later entry names o again. If its removal fails, a later sweep
+		// removes it.
 		err = errors.Join(err, s.objects.Delete(ctx, tenant, o))
 	}
 	if err == nil {
@@ -33,7 +33,8 @@ func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed tim
 	return c, err
 }
 
-// purge forgets blobs that were deleted before a time and returns their objects.
+// purge removes from the state the blobs that were deleted before a time, and
+// returns the names of their objects.
 func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry bool, c *Collection) (old []string, err error) {
 	err = s.commit(ctx, tenant, func(st *state) (*event, error) {
 		*c, old = Collection{}, nil
@@ -55,9 +56,10 @@ func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry
 	return old, nil
 }
 
-// sweep removes objects of interrupted uploads. An entry first refuses the
-// commits of all uploads that began before the newest removed one, so that a
-// wrong clock can cost a retry and no blob.
+// sweep removes objects of interrupted uploads. It first adds an entry that
+// refuses the commit of every upload that began no later than the newest of
+// these. If a wrong clock makes a running upload look old, the client must
+// therefore repeat the upload, but no committed blob is lost.
 func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry bool, c *Collection) error {
 	named, err := s.named(ctx, tenant)
 	if err != nil {
@@ -79,7 +81,8 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 		if err = s.commit(ctx, tenant, func(st *state) (*event, error) {
 			until := uint64(0)
 			for _, o := range old {
-				// A larger number comes from a copy that has not ended.
+				// A larger number comes from the log of another storage, whose
+				// copy into this storage has not ended.
 				if n, _ := began(o.Name); n <= st.seq {
 					until = max(until, n+1)
 				}
@@ -91,7 +94,8 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 		}); err != nil {
 			return err
 		}
-		if named, err = s.named(ctx, tenant); err != nil { // committed meanwhile
+		// Uploads may have been committed since the first call.
+		if named, err = s.named(ctx, tenant); err != nil {
 			return err
 		}
 	}
@@ -110,6 +114,7 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 	return nil
 }
 
+// named returns the names of a tenant's committed objects.
 func (s *Store) named(ctx context.Context, tenant string) (map[string]bool, error) {
 	named := map[string]bool{}
 	err := s.read(ctx, tenant, func(st *state) error {
@@ -119,7 +124,8 @@ func (s *Store) named(ctx context.Context, tenant string) (map[string]bool, erro
 	return named, err
 }
 
-// trim removes old entries that two later states make superfluous.
+// trim removes entries that are older than keptFor and more than keptEntries
+// before the newest entry with a state.
 func (s *Store) trim(ctx context.Context, tenant string) error {
 	list, last, err := s.log(tenant).entries(ctx)
 	if err != nil {

@@ -11,32 +11,35 @@ import (
 	"cpar"
 )
 
+// CopyOptions configures the copying of albums here and of indexes in package
+// store.
 type CopyOptions struct {
-	// DryRun writes nothing. The destination may be nil.
+	// DryRun counts and writes nothing. The destination may then be nil.
 	DryRun bool
-	// Prune deletes what the source lacks.
+	// Prune deletes data of the destination that the source lacks.
 	Prune bool
-	// Lacking skips what the destination has, in any state.
+	// Lacking copies only indexes, and the albums of tenants, of which the
+	// destination has no version at all.
 	Lacking bool
-	// Verify reads existing data instead of trusting their size.
+	// Verify reads existing data of the destination instead of trusting their
+	// size.
 	Verify bool
-	// Progress, if not nil, is called for each index.
+	// Progress, if not nil, is called after each index.
 	Progress func(done, total int)
 }
 
-// Copied counts what Copy did.
 type Copied struct {
-	Blobs   int // copied
-	Bytes   int64
-	Kept    int64 // bytes already present
-	States  int   // written
-	Pruned  int   // blobs
-	Damaged []Fault
+	Blobs   int     // copied blobs
+	Bytes   int64   // bytes of the copied blobs
+	Kept    int64   // bytes already present
+	States  int     // 1 if the destination's state was replaced
+	Pruned  int     // blobs deleted at the destination
+	Damaged []Fault // blobs that could not be copied
 }
 
-// Copy copies a tenant's albums, with the deleted blobs, from one storage to
-// another: first the objects, then the state that names them. from may be in
-// use. to may be nil in a dry run.
+// Copy copies a tenant's albums, including deleted blobs, from one storage to
+// another. It copies the objects first and then the state that names them. A
+// server may use from meanwhile. Parameter to may be nil in a dry run.
 func Copy(ctx context.Context, from, to Objects, tenant string, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: New(from, Options{}).log(tenant)}
 	if to != nil {
@@ -52,7 +55,8 @@ func Copy(ctx context.Context, from, to Objects, tenant string, o CopyOptions) (
 	return c.Copied, err
 }
 
-// errPurged means that a collection at the source has overtaken the copy.
+// errPurged means that a collection at the source removed an object before it
+// was copied.
 var errPurged = fmt.Errorf("%w: %w: blobs are purged meanwhile", cpar.ErrStorage, ErrBusy)
 
 type copying struct {
@@ -62,7 +66,7 @@ type copying struct {
 }
 
 func (c *copying) copy(ctx context.Context) error {
-	// A damaged object may be whole at the destination.
+	// An object that is damaged at the source may be intact at the destination.
 	c.from.state.all(func(_ string, _ *blob, v *version) { v.Bad = false })
 	there := newState()
 	if c.to != nil {
@@ -85,20 +89,22 @@ func (c *copying) copy(ctx context.Context) error {
 	}
 	if err := c.to.commit(ctx, c.to.tenant, func(now *state) (*event, error) {
 		if c.Lacking && len(now.Albums) > 0 {
-			return nil, nil // stored meanwhile
+			return nil, nil // a client has stored blobs meanwhile
 		}
 		return &event{Restore: c.from.state}, nil
 	}); err != nil {
 		return err
 	}
-	// A collection may have removed objects that nothing named yet.
+	// Copy again what a collection at the destination may have removed before
+	// the state named it.
 	copied := c.Copied
 	err := c.objects(ctx)
 	c.Copied = copied
 	if err != nil || c.Lacking {
 		return err
 	}
-	// Only a storage that is served needs the entries before.
+	// Remove older entries. Only running servers need them, and without Lacking
+	// no server uses the destination.
 	list, last, err := c.to.entries(ctx)
 	for _, o := range list {
 		if err == nil && o.Name < entryName(last) {
@@ -108,8 +114,8 @@ func (c *copying) copy(ctx context.Context) error {
 	return err
 }
 
-// objects copies the objects that the state names and that the destination
-// lacks.
+// objects copies the objects that the source's state names and that the
+// destination lacks.
 func (c *copying) objects(ctx context.Context) (err error) {
 	have := map[string]int64{}
 	if c.to != nil {
@@ -174,7 +180,7 @@ func (c *copying) object(ctx context.Context, r Ref, object string, v *version) 
 	return nil
 }
 
-// Discard removes everything of a tenant that no longer has access.
+// Discard removes all albums of a tenant, which must no longer have access.
 func Discard(ctx context.Context, objects Objects, tenant string) error {
 	for o, err := range objects.List(ctx, tenant, "") {
 		if err == nil {

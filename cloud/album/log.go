@@ -22,21 +22,25 @@ import (
 
 const (
 	logFolder = "log/"
-	// snapshotEvery is the distance of entries that also hold the state.
+	// snapshotEvery is the distance between entries that also contain the state.
 	snapshotEvery = 256
-	// keptEntries and keptFor bound the removal of entries. A process reads the
-	// whole log again if it has not asked for a next entry for trusted, because
-	// that entry may have been written and removed meanwhile.
+	// keptEntries is the number of entries that trim keeps before the newest
+	// entry with a state.
 	keptEntries = 4 * snapshotEvery
-	keptFor     = 48 * time.Hour
-	trusted     = 30 * time.Minute
-	// maxEntry bounds the memory for an entry with a state.
+	// keptFor is the minimum age of the entries that trim removes.
+	keptFor = 48 * time.Hour
+	// trusted is the time after the last check for a next entry after which a
+	// process reads the log again from its newest state, because the next entry
+	// may have been written and removed meanwhile.
+	trusted = 30 * time.Minute
+	// maxEntry bounds the bytes of an entry, which may contain a state.
 	maxEntry = 128 << 20
-	races    = 50
+	// races is the number of attempts to commit while other processes commit.
+	races = 50
 )
 
-// An entry is an object of the log. Every snapshotEvery-th entry also has the
-// state before its event.
+// An entry of the log is stored as one object. Every snapshotEvery-th entry also
+// contains the state before its event.
 type entry struct {
 	Version int    `json:"version"`
 	State   *state `json:"state,omitempty"`
@@ -47,8 +51,8 @@ const entryVersion = 1
 
 func entryName(seq uint64) string { return fmt.Sprintf("%s%020d", logFolder, seq) }
 
-// encode returns an entry and a line with its digest, because storage may
-// damage it.
+// encode returns a line with the entry and a line with its digest, because the
+// storage may damage the entry.
 func (e *entry) encode() ([]byte, error) {
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -57,7 +61,7 @@ func (e *entry) encode() ([]byte, error) {
 	return signed(b), nil
 }
 
-// signed appends a line with the digest of a text.
+// signed appends a line with the SHA-256 digest of the text.
 func signed(text []byte) []byte {
 	sum := sha256.Sum256(text)
 	return append(append(text, '\n'), hex.EncodeToString(sum[:])+"\n"...)
@@ -83,18 +87,18 @@ func decodeEntry(b []byte) (*entry, error) {
 	return e, nil
 }
 
-// A tenantLog is the log of a tenant and the state after its last known entry.
+// A tenantLog is a tenant's log and the state after the last entry read.
 type tenantLog struct {
 	*Store
 	tenant string
 
-	turn sync.Mutex // held while reading or writing the log; locked before view
+	turn sync.Mutex // held while reading or writing the log, locked before view
 
 	view    sync.RWMutex // guards the fields below
 	state   *state       // nil until loaded
-	checked time.Time    // last check for a next entry
+	checked time.Time    // time of the last check for a next entry
 
-	used     time.Time    // guarded by the store's mu
+	used     time.Time    // time of the last use, guarded by Store.mu
 	reserved atomic.Int64 // bytes that running uploads of this process will charge
 }
 
@@ -110,7 +114,8 @@ func (s *Store) log(tenant string) *tenantLog {
 	return l
 }
 
-// Unload forgets the states of tenants that were not used since a time.
+// Unload drops from memory the state of each tenant without a request since a
+// time.
 func (s *Store) Unload(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +126,8 @@ func (s *Store) Unload(since time.Time) {
 	}
 }
 
-// read calls f with the current state, which it must not keep or change. f must
-// not use the store.
+// read calls f with the current state, which f must not keep or change. Function
+// f must not call the store, because read holds a lock.
 func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) error {
 	l := s.log(tenant)
 	l.turn.Lock()
@@ -133,9 +138,9 @@ func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) e
 	return f(l.state)
 }
 
-// commit appends an event that prepare returns for the current state. If
-// another process was faster, it asks again. Without an event it writes
-// nothing.
+// commit appends the event that prepare returns for the current state. If
+// another process was faster, commit reads its entry and calls prepare again. If
+// prepare returns no event, commit writes nothing.
 func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) (*event, error)) error {
 	l := s.log(tenant)
 	l.turn.Lock()
@@ -164,7 +169,7 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 		if err != nil {
 			return fmt.Errorf("writing the log: %w", err)
 		}
-		// Copy it, so that later changes of the state share nothing with e.
+		// Apply a copy, because the state and e would share memory otherwise.
 		next.State = nil
 		if b, err = next.encode(); err == nil {
 			next, err = decodeEntry(b)
@@ -185,8 +190,8 @@ func (l *tenantLog) apply(e *event) {
 	l.checked = time.Now()
 }
 
-// refresh applies the entries that other processes have written. The caller
-// holds turn.
+// refresh applies new entries of other processes to the state. The caller holds
+// turn.
 func (l *tenantLog) refresh(ctx context.Context) error {
 	if l.state == nil || time.Since(l.checked) > trusted {
 		return l.load(ctx)
@@ -221,7 +226,7 @@ func (l *tenantLog) entry(ctx context.Context, seq uint64) (*entry, error) {
 	return e, nil
 }
 
-// entries lists the log.
+// entries lists the objects of the log and returns the number of the last.
 func (l *tenantLog) entries(ctx context.Context) (list []Object, last uint64, err error) {
 	for o, err := range l.objects.List(ctx, l.tenant, logFolder) {
 		if err != nil {
@@ -240,14 +245,14 @@ func entrySeq(name string) (uint64, bool) {
 	return n, err == nil && len(digits) == 20
 }
 
-// load replays the log from its last state. The caller holds turn.
+// load replays the log from its newest state. The caller holds turn.
 func (l *tenantLog) load(ctx context.Context) error {
 	list, last, err := l.entries(ctx)
 	if err != nil {
 		return err
 	}
 	first := max(last/snapshotEvery*snapshotEvery, 1)
-	if len(list) > 0 { // a backup begins later
+	if len(list) > 0 { // the log of a backup begins with a Restore event
 		lowest, _ := entrySeq(list[0].Name)
 		first = max(first, lowest)
 	}

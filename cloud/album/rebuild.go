@@ -12,12 +12,12 @@ import (
 	"cpar"
 )
 
-// objectForm is the name of an object: album, blob, digest and key.
+// objectForm matches an object's name, made of album, blob, digest and key.
 var objectForm = regexp.MustCompile(`^([0-9a-f]{32})/(.+)\.([0-9a-f]{64})\.([0-9]{20}-[0-9a-z]+)$`)
 
-// Rebuild repairs a damaged log with a state made from the names of the objects.
-// The newest object of each name is live. Deleted blobs are thus live again,
-// because only the log knew of their deletion.
+// Rebuild repairs a damaged log with a state computed from the names of the
+// objects. The newest object of each blob becomes live. Deleted blobs become
+// live again too, because only the log recorded their deletion.
 func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 	l := s.log(tenant)
 	l.turn.Lock()
@@ -26,8 +26,9 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	// Readers begin at a multiple of snapshotEvery, and other processes reach it
-	// entry by entry.
+	// Put the state at a multiple of snapshotEvery, because readers begin there.
+	// Fill the numbers before it with empty entries for processes that are
+	// running and read entry by entry.
 	for n := last + 1; ; n++ {
 		e := &event{At: s.now().UTC()}
 		if n%snapshotEvery == 0 {
@@ -40,7 +41,7 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 			err = s.objects.PutNew(ctx, tenant, entryName(n), b)
 		}
 		switch {
-		case errors.Is(err, ErrTaken): // by an upload that the next state must have
+		case errors.Is(err, ErrTaken): // by another commit, so compute the state again
 		case err != nil:
 			return Usage{}, err
 		case e.Restore != nil:
@@ -50,7 +51,6 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 	}
 }
 
-// listed returns the state of a tenant without a log.
 func (s *Store) listed(ctx context.Context, tenant string, now time.Time) (*state, error) {
 	st := newState()
 	for o, err := range s.objects.List(ctx, tenant, "") {

@@ -12,45 +12,47 @@ import (
 	"cpar"
 )
 
-// A state holds all albums of a tenant after some number of entries.
+// A state describes all albums of a tenant after an entry of the log.
 type state struct {
-	Albums map[string][]*blob `json:"albums"` // ordered by name
-	// Swept refuses commits of uploads that began before this entry, because
-	// a collection may have removed their objects.
+	// Albums maps the id of an album to its blobs, ordered by name.
+	Albums map[string][]*blob `json:"albums"`
+	// Swept is a number of an entry. Uploads that began before it cannot be
+	// committed, because a collection may have removed their objects.
 	Swept uint64 `json:"swept"`
-	// Purged is the latest deletion of a purged blob. The albums as they were
-	// before cannot be restored.
+	// Purged is the latest time of deletion of all purged blobs. Undelete cannot
+	// restore the albums of that time or of earlier times.
 	Purged time.Time `json:"purged,omitzero"`
 	Last   time.Time `json:"last"` // time of the last event
 
-	seq      uint64 // the last entry
+	seq      uint64 // number of the last entry
 	charged  int64  // bytes that the quota counts
-	versions int
+	versions int    // number of versions of all blobs
 }
 
-// A blob is a name with everything stored under it, oldest first.
+// A blob is a name with all versions stored under it, oldest first.
 type blob struct {
 	Name     string     `json:"name"`
 	Versions []*version `json:"versions"`
 }
 
-// A version is one stored object. It is live in the last of its spans, unless
-// that has ended.
+// A version describes one stored object. It is live now if its last span has no
+// end.
 type version struct {
 	SHA256 cpar.Digest `json:"sha256"`
 	Bytes  int64       `json:"bytes"`
 	Put    time.Time   `json:"put"`
-	Key    string      `json:"key"` // distinguishes uploads
-	Live   []span      `json:"live"`
-	Bad    bool        `json:"bad,omitempty"` // its bytes were found damaged
+	Key    string      `json:"key"`           // distinguishes uploads, see newKey
+	Live   []span      `json:"live"`          // never empty
+	Bad    bool        `json:"bad,omitempty"` // whether Check found it damaged
 }
 
+// A span is a time in which a version was live. To is zero if it has not ended.
 type span struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to,omitzero"`
 }
 
-// An event changes the state. Exactly one of its changes is set.
+// An event changes the state. At most one of the fields from Put to Mark is set.
 type event struct {
 	At    time.Time `json:"at"`
 	Album string    `json:"album,omitempty"`
@@ -59,11 +61,11 @@ type event struct {
 	Put      *version  `json:"put,omitempty"`
 	Delete   bool      `json:"delete,omitempty"`
 	Undelete time.Time `json:"undelete,omitzero"`
-	Restore  *state    `json:"restore,omitempty"` // replaces everything
-	Purge    []string  `json:"purge,omitempty"`   // objects
-	Sweep    uint64    `json:"sweep,omitempty"`
-	Mark     string    `json:"mark,omitempty"` // an object
-	Bad      bool      `json:"bad,omitempty"`  // its mark
+	Restore  *state    `json:"restore,omitempty"` // replaces the whole state
+	Purge    []string  `json:"purge,omitempty"`   // names of purged objects
+	Sweep    uint64    `json:"sweep,omitempty"`   // new value of state.Swept
+	Mark     string    `json:"mark,omitempty"`    // name of the object that Bad describes
+	Bad      bool      `json:"bad,omitempty"`
 }
 
 func newState() *state { return &state{Albums: map[string][]*blob{}} }
@@ -73,7 +75,8 @@ func newKey(seq uint64) string {
 	return fmt.Sprintf("%020d-%s", seq, strings.ToLower(rand.Text()[:12]))
 }
 
-// began returns the number in an object's key.
+// began returns the number of the entry after which the upload of an object
+// began, from the key in its name.
 func began(object string) (uint64, bool) {
 	key := object[strings.LastIndexByte(object, '.')+1:]
 	number, _, _ := strings.Cut(key, "-")
@@ -101,7 +104,7 @@ func (b *blob) live() *version {
 	return nil
 }
 
-// at returns the version that was live at a time, or nil.
+// at returns the version that was live at time t, or nil.
 func (b *blob) at(t time.Time) *version {
 	for _, v := range b.Versions {
 		for _, s := range v.Live {
@@ -115,7 +118,6 @@ func (b *blob) at(t time.Time) *version {
 
 func byName(b *blob, name string) int { return strings.Compare(b.Name, name) }
 
-// find returns a blob or nil.
 func (s *state) find(album, name string) *blob {
 	if i, found := slices.BinarySearchFunc(s.Albums[album], name, byName); found {
 		return s.Albums[album][i]
@@ -139,7 +141,7 @@ func (s *state) insert(album, name string) *blob {
 	return s.Albums[album][i]
 }
 
-// all calls f for every version.
+// all calls f for every version, ordered by album and blob.
 func (s *state) all(f func(album string, b *blob, v *version)) {
 	for _, album := range slices.Sorted(maps.Keys(s.Albums)) {
 		for _, b := range s.Albums[album] {
@@ -150,8 +152,8 @@ func (s *state) all(f func(album string, b *blob, v *version)) {
 	}
 }
 
-// count computes the sums of a decoded state. It reports whether the state is
-// sound: every version was live.
+// count computes the sums of a decoded state. It reports false if the state is
+// malformed, for example because a version has no span.
 func (s *state) count() bool {
 	for _, blobs := range s.Albums {
 		for _, b := range blobs {
@@ -169,7 +171,8 @@ func (s *state) add(v *version, sign int64) {
 	s.versions += int(sign)
 }
 
-// remove removes the versions for which f reports true, and empty albums.
+// remove removes the versions for which f returns true, and albums that become
+// empty.
 func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 	for album, blobs := range s.Albums {
 		s.Albums[album] = slices.DeleteFunc(blobs, func(b *blob) bool {
@@ -188,8 +191,8 @@ func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 	}
 }
 
-// apply makes an event's change. Every process replays the same events, so it
-// depends on nothing else.
+// apply changes the state as an event says. The result depends only on the state
+// and the event, so that all processes that replay the log agree.
 func (s *state) apply(e *event) {
 	s.Last = e.At
 	switch {
@@ -239,8 +242,8 @@ func (s *state) apply(e *event) {
 	}
 }
 
-// put adds a version. It ends the live one, which stays recoverable unless it
-// is damaged and has the same digest: then the new version repairs it.
+// put adds a version and ends the live version, which stays recoverable. If the
+// live version is damaged and has the same digest, the new version replaces it.
 func (s *state) put(e *event) {
 	b, v := s.insert(e.Album, e.Name), *e.Put
 	if old := b.live(); old != nil && old.Bad && old.SHA256 == v.SHA256 {
@@ -254,12 +257,12 @@ func (s *state) put(e *event) {
 	s.add(&v, 1)
 }
 
-// Usage describes what is stored in an album, or in all of a tenant.
+// Usage counts the stored blobs of an album or of all albums of a tenant.
 type Usage struct {
 	Albums       int       `json:"-"`
 	Blobs        int       `json:"blobs"`
 	Bytes        int64     `json:"bytes"`
-	Deleted      int       `json:"deleted_blobs"` // recoverable
+	Deleted      int       `json:"deleted_blobs"` // number of recoverable versions
 	DeletedBytes int64     `json:"deleted_bytes"`
 	OldestDelete time.Time `json:"oldest_deletion,omitzero"`
 	Damaged      int       `json:"damaged_blobs"`
@@ -287,8 +290,8 @@ func (s *state) usage() Usage {
 	return u
 }
 
-// later returns the time of the next event. Times of events only increase, so
-// that a clock that runs behind purges nothing early.
+// later returns the time of the next event, which is later than the last event
+// even if the clock runs behind. Otherwise Collect could purge a blob too early.
 func (s *state) later(now time.Time) time.Time {
 	if now = now.UTC().Truncate(time.Microsecond); now.After(s.Last) {
 		return now

@@ -9,22 +9,22 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Undeletion describes what Undelete did to an album.
 type Undeletion struct {
 	Tenant string `json:"tenant,omitempty"`
 	Album  string `json:"album"`
-	// Restored counts blobs that are live again. Aside counts blobs stored or
-	// replaced since, which are now deleted and stay recoverable.
+	// Restored is the number of blobs that are live again.
 	Restored      int   `json:"restored_blobs"`
 	RestoredBytes int64 `json:"restored_bytes"`
-	Aside         int   `json:"set_aside_blobs"`
-	AsideBytes    int64 `json:"set_aside_bytes"`
-	// Back reverts the call: Undelete to this time yields the album before it.
+	// Aside is the number of versions stored later, which are now deleted and
+	// stay recoverable.
+	Aside      int   `json:"set_aside_blobs"`
+	AsideBytes int64 `json:"set_aside_bytes"`
+	// Back is a time to which another Undelete reverts this one.
 	Back time.Time `json:"back"`
 }
 
-// Undelete makes an album what it was at a time. It deletes nothing for good.
-// With dry it only counts.
+// Undelete restores the blobs that an album had at time to. It deletes nothing
+// for good. With dry it only counts.
 func (s *Store) Undelete(ctx context.Context, tenant, album string, to time.Time, dry bool) (Undeletion, error) {
 	var u Undeletion
 	err := s.commit(ctx, tenant, func(st *state) (*event, error) {

@@ -20,12 +20,12 @@ import (
 
 // AlbumPath and BlobPath are path parameters, exported for huma like IndexPath.
 type AlbumPath struct {
-	Album string `path:"album" pattern:"^[0-9a-f]{32}$" doc:"The album: 32 lower-case hexadecimal digits"`
+	Album string `path:"album" pattern:"^[0-9a-f]{32}$" doc:"The id of the album, with 32 lower-case hexadecimal digits"`
 }
 
 type BlobPath struct {
 	AlbumPath
-	Name string `path:"name" pattern:"^[a-z0-9_-][a-z0-9._-]{0,127}$" doc:"The blob: 1 to 128 of a-z, 0-9 and ._-, not beginning with a dot"`
+	Name string `path:"name" pattern:"^[a-z0-9_-][a-z0-9._-]{0,127}$" doc:"The name of the blob. It has 1 to 128 of the characters a-z, 0-9, '.', '_' and '-', and does not begin with a dot."`
 }
 
 func (in *BlobPath) ref(ctx context.Context) album.Ref {
@@ -34,21 +34,21 @@ func (in *BlobPath) ref(ctx context.Context) album.Ref {
 
 type blobsInput struct {
 	AlbumPath
-	Prefix string `query:"prefix" maxLength:"128" doc:"Only blobs whose names begin with it"`
-	After  string `query:"after" maxLength:"128" doc:"Only blobs with later names"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The most to list"`
+	Prefix string `query:"prefix" maxLength:"128" doc:"List only blobs whose names begin with this prefix"`
+	After  string `query:"after" maxLength:"128" doc:"List only blobs whose names come after this name in the order of bytes"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The maximum number of blobs to list"`
 }
 
 type getBlobInput struct {
 	BlobPath
-	Range string `header:"Range" doc:"One range of bytes. Others are ignored"`
+	Range string `header:"Range" doc:"One range of bytes, such as bytes=0-99. A header with several ranges is ignored."`
 }
 
 type putBlobInput struct {
 	BlobPath
-	SHA256      string `header:"Cpar-Sha256" pattern:"^[0-9a-f]{64}$" required:"true" doc:"The digest of the body: 64 lower-case hexadecimal digits"`
-	IfNoneMatch string `header:"If-None-Match" enum:"*" doc:"Store the blob unless another has its name. This or If-Match is needed"`
-	IfMatch     string `header:"If-Match" pattern:"^\"[0-9a-f]{64}\"$" doc:"Replace the blob with this ETag, for the few blobs that may be replaced"`
+	SHA256      string `header:"Cpar-Sha256" pattern:"^[0-9a-f]{64}$" required:"true" doc:"The SHA-256 of the body, with 64 lower-case hexadecimal digits"`
+	IfNoneMatch string `header:"If-None-Match" enum:"*" doc:"Store the blob unless another blob has its name. A request needs exactly one of If-None-Match and If-Match."`
+	IfMatch     string `header:"If-Match" pattern:"^\"[0-9a-f]{64}\"$" doc:"Replace the blob that has this ETag. Only the blobs kopia.repository, kopia.blobcfg and kopia.maintenance can be replaced."`
 	body
 }
 
@@ -70,7 +70,7 @@ func (s *server) registerAlbums(h huma.API, storage []string) {
 	handle(s, h, tenant.Album, operation{"get-blob", get, cparhttp.PathBlob,
 		"Fetch a blob, or a range of it with status 206", "", "The blob's bytes", with(cparhttp.CodeNotFound, cparhttp.CodeRange)}, s.getBlob)
 	handle(s, h, tenant.Album, operation{"put-blob", http.MethodPut, cparhttp.PathBlob,
-		"Store a blob: 201 if it is new, 200 if it is there already", "The blob's bytes, with the digest that Cpar-Sha256 names", "",
+		"Store a blob. The status is 201 if it is new and 200 if it is stored already", "The blob's bytes, with the digest that Cpar-Sha256 gives", "",
 		with(cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeExists, cparhttp.CodeChanged)}, s.putBlob)
 	handle(s, h, tenant.Album, operation{"delete-blob", http.MethodDelete, cparhttp.PathBlob,
 		"Delete a blob, if it exists. The operator can recover it for some time", "", "", with()}, s.deleteBlob)
@@ -110,7 +110,7 @@ func (s *server) blobs(ctx context.Context, in *blobsInput) (*blobsOutput, error
 	return out, err
 }
 
-// errRange means that a blob lacks the requested range.
+// errRange means that the requested range lies beyond the end of the blob.
 var errRange = errors.New("the blob has no such bytes")
 
 type blobOutput struct {

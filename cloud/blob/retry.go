@@ -152,8 +152,9 @@ type stream struct {
 	b        *Bucket
 	ctx      context.Context
 	name     string
-	to       int64 // end of the range, or 0
-	at, size int64 // size is -1 until it is known, and at most to
+	to       int64 // offset at which the range ends, or 0 for the end of the object
+	at       int64 // offset of the next byte
+	size     int64 // offset at which reading ends, or -1 until it is known
 	body     io.ReadCloser
 	heard    func(int)
 	done     func()

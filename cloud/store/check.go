@@ -74,8 +74,8 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 	return checkAlbums(ctx, b, false, nil, report)
 }
 
-// checkAlbums checks the albums of all tenants and reports each, with its first
-// fault.
+// checkAlbums reads the albums of all tenants and reports each album, with its
+// first fault if it has one.
 func checkAlbums(ctx context.Context, b Backend, mark bool, pace func(context.Context, int) error, report func(Info)) error {
 	tenants, err := b.Tenants(ctx)
 	if err != nil {

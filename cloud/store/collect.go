@@ -11,28 +11,26 @@ import (
 )
 
 type Collection struct {
-	// Segments counts removed segments, and Indexes the indexes that they
-	// belonged to.
-	Segments, Indexes int
-	// Abandoned counts those Indexes that were never activated and are gone.
-	Abandoned int
-	Bytes     int64
-	// Remains of interrupted writes and deletions.
+	Segments  int   // removed segments
+	Indexes   int   // indexes that lost segments or were removed
+	Abandoned int   // removed indexes that were never activated
+	Bytes     int64 // bytes of the removed segments
+	// Remains counts removed files of interrupted writes and deletions.
 	Remains Swept
 	// Albums counts purged blobs and interrupted uploads of blobs.
 	Albums album.Collection
 }
 
-// Before limits a collection to older data.
+// Before limits Collect to data that are older than a time of each kind.
 type Before struct {
-	Deleted time.Time // blobs deleted earlier
-	Unnamed time.Time // uploads that nothing names, stored earlier
-	Broken  time.Time // remains of writes interrupted earlier
+	Deleted time.Time // for deleted blobs, the time of deletion
+	Unnamed time.Time // for uploads that nothing names, the time of upload
+	Broken  time.Time // for remains of interrupted writes, the time of writing
 }
 
-// Collect removes segments that no active manifest names, deleted blobs, uploads
-// of blobs that were not completed, and remains of interrupted writes. With dry
-// it only counts. The backend may be in use. Collect joins errors.
+// Collect removes segments that no active manifest names, deleted blobs of
+// albums, interrupted uploads of blobs, and remains of interrupted writes. With
+// dry it only counts. The backend may be in use. Collect joins errors.
 func Collect(ctx context.Context, b Backend, before Before, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, before.Broken, dry)
@@ -58,7 +56,7 @@ func Collect(ctx context.Context, b Backend, before Before, dry bool, progress f
 func (c *Collection) albums(ctx context.Context, b Backend, before Before, dry bool) error {
 	tenants, err := b.Tenants(ctx)
 	for _, tenant := range tenants {
-		// Its own store, because the state of an idle tenant should not stay in
+		// A temporary album store does not keep the states of idle tenants in
 		// memory.
 		done, e := album.New(b.Albums(), album.Options{}).Collect(ctx, tenant, before.Deleted, before.Unnamed, dry)
 		if errors.Is(e, cpar.ErrCorrupt) {

@@ -15,21 +15,21 @@ import (
 type CopyOptions = album.CopyOptions
 
 type Copied struct {
-	Indexes  int // in both backends afterwards
-	Segments int // copied segments
-	Bytes    int64
-	Kept     int64 // bytes already present
-	Pruned   int
-	Blobs    int // copied
-	States   int // of albums, written
-	// PrunedBlobs counts blobs of albums.
-	PrunedBlobs int
+	Indexes     int   // indexes that both backends now have
+	Segments    int   // copied segments
+	Bytes       int64 // bytes of copied segments and blobs
+	Kept        int64 // bytes already present
+	Pruned      int   // indexes deleted at the destination
+	Blobs       int   // copied blobs of albums
+	States      int   // tenants whose album state was replaced
+	PrunedBlobs int   // blobs deleted at the destination
 	// Damaged lists indexes and albums that could not be copied completely.
 	Damaged []Info
 }
 
-// Copy copies one generation of each active index of backend from, which may be
-// in use. It skips existing segments and checks every digest.
+// Copy copies one generation (version) of each active index, and all albums. A
+// server may use backend from meanwhile. Copy skips existing segments and checks
+// every digest.
 func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: from, to: to}
 	keys, err := AllKeys(ctx, from)
@@ -53,7 +53,8 @@ func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) 
 	return c.Copied, err
 }
 
-// albums copies the albums of all tenants.
+// albums copies the albums of all tenants of both backends. With Prune, albums of
+// tenants that only the destination has are deleted.
 func (c *copying) albums(ctx context.Context) error {
 	tenants, err := c.from.Tenants(ctx)
 	var to album.Objects

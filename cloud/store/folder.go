@@ -40,7 +40,7 @@ type Folder struct {
 	data string
 	fsys durable.FS
 	lock *flock.Flock // nil if another process may serve the folder
-	// synced holds the folders of albums whose names are durable.
+	// synced is the set of album folders that survive a crash.
 	synced sync.Map
 }
 

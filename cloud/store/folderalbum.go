@@ -16,11 +16,11 @@ import (
 	"cpar/internal/durable"
 )
 
-// albumsName is the folder of a tenant's albums. A folder below it holds the
-// log or the blobs of one album.
+// albumsName is the folder of a tenant's albums. Each folder below it contains
+// the blobs of one album, or the tenant's log of changes (see package album).
 const albumsName = "albums"
 
-// uploadLabel names temporary files, as package indexdir does for segments.
+// uploadLabel marks the names of temporary files, as in package indexdir.
 const uploadLabel = "upload"
 
 // Albums implements Backend.
@@ -36,7 +36,8 @@ func (f folderAlbums) path(tenant, name string) string {
 	return filepath.Join(f.root(tenant), filepath.FromSlash(name))
 }
 
-// write writes a file durably. It returns nil only once the file has its name.
+// write writes a file with the bytes that fill produces and calls commit to give
+// the complete file its name.
 func (f folderAlbums) write(tenant, name string, size int64, fill func(io.Writer) error, commit func(*durable.Writer, string) error) error {
 	folder, base := filepath.Split(f.path(tenant, name))
 	folder = filepath.Clean(folder)
@@ -90,7 +91,7 @@ func (f folderAlbums) Put(_ context.Context, tenant, name string, size int64, su
 }
 
 func (f folderAlbums) PutNew(_ context.Context, tenant, name string, b []byte) error {
-	// Creating the file first would cost a sync if the name is taken.
+	// Check the name first, because writing the file costs a sync.
 	if _, err := os.Lstat(f.path(tenant, name)); err == nil {
 		return album.ErrTaken
 	}

@@ -9,17 +9,19 @@ import (
 
 // Info describes a stored index, or an album in the results of Check.
 type Info struct {
-	Tenant  string
-	Album   string // or "". Then ID and Scheme are not set, and Records counts blobs.
+	Tenant string
+	// Album is the id of an album, "log" for the log of all albums of the tenant,
+	// or "" for an index. An album has no ID and Scheme.
+	Album   string
 	ID      cpar.IndexID
 	Scheme  cpar.Scheme
-	Records uint32
+	Records uint32 // number of records, or of blobs in an album
 	Bytes   uint64
 	// Pending means that the index was never activated, so Scheme and Records
 	// are 0.
 	Pending bool
-	// Err describes known damage. If it is set, List sets only Tenant and ID
-	// besides.
+	// Err describes known damage. If it is set, List sets only the fields Tenant
+	// and ID besides Err.
 	Err error
 }
 

@@ -14,8 +14,9 @@ const (
 	FaultLoader     Fault = "loader"     // the bytes match the manifest but form no index
 )
 
-// Stats describes a store. Loaded, Mapped, Copied, Damaged, ScrubDone and
-// ScrubOf are current values, and other numbers count since the start.
+// Stats describes a store. Loaded, Mapped, Copied, Damaged, AlbumsDamaged,
+// ScrubDone and ScrubOf are current values. The other numbers count since the
+// start.
 type Stats struct {
 	Loaded   int   // indexes in memory
 	Mapped   int64 // bytes of loaded indexes that are memory maps
@@ -28,16 +29,19 @@ type Stats struct {
 
 	ScrubRounds uint64
 	ScrubBytes  uint64
-	// ScrubDone of ScrubOf indexes were read in the current round.
-	ScrubDone, ScrubOf int
+	ScrubDone   int // indexes read in the current round
+	ScrubOf     int // indexes to be read in the current round
 
 	Collected      uint64 // removed segments
 	CollectedBytes uint64
 
-	AlbumsDamaged       int // found by the last scrub
-	Purged, PurgedBytes uint64
+	AlbumsDamaged int    // damaged albums found by the last scrub
+	Purged        uint64 // blobs of albums removed for good
+	PurgedBytes   uint64
 
-	Tenants map[string]Usage // that pushed since the start, or whose albums are in use
+	// Tenants maps tenants to their usage, if they have pushed since the start or
+	// their albums are in use.
+	Tenants map[string]Usage
 }
 
 func (s *Store[T]) Stats() Stats {

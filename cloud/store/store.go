@@ -5,7 +5,7 @@
 //	data/gate                 held briefly to activate or to remove segments
 //	data/indexes/<id>/…       one folder per index, see package indexdir
 //	data/deleted/…            folders about to be removed
-//	data/albums/…             blobs, see package album
+//	data/albums/…             encrypted blobs of albums, see package album
 //	data/tenants/<tenant>/…   indexes, deleted and albums of each tenant
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
@@ -70,8 +70,8 @@ type Options struct {
 	// KeepPending is the time that segments outside active manifests are kept.
 	// The default is a day.
 	KeepPending time.Duration
-	// KeepDeleted is the time that deleted blobs stay recoverable. The default
-	// is 30 days.
+	// KeepDeleted is the time for which deleted blobs of albums stay recoverable.
+	// The default is 30 days.
 	KeepDeleted time.Duration
 	// MaxPending bounds the number of a tenant's pending indexes, which were
 	// never activated. Another pending index replaces the index whose last
@@ -152,7 +152,7 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	return s
 }
 
-// Albums returns the albums of all tenants.
+// Albums returns the store of all tenants' albums.
 func (s *Store[T]) Albums() *album.Store { return s.albums }
 
 // Close releases the backend. Open handles stay valid until released.

@@ -85,7 +85,7 @@ func (s *Store[T]) Usage(ctx context.Context, tenant string) (Usage, error) {
 	return u, err
 }
 
-// indexBytes returns the bytes of indexes that the quota counts.
+// indexBytes returns the number of bytes that the quota counts for indexes.
 func (s *Store[T]) indexBytes(ctx context.Context, tenant string) (int64, error) {
 	a := s.account(tenant)
 	if err := a.count(ctx, s.backend, tenant, false); err != nil {
@@ -246,7 +246,8 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	}, nil
 }
 
-// fits reserves space within the quota, which counts indexes and blobs.
+// fits reserves space for an upload, or fails if the quota, which covers indexes
+// and blobs of albums, has no room.
 func (s *Store[T]) fits(ctx context.Context, a *account, k IndexRef, files int, n int64) error {
 	limit := s.quota(k.Tenant)
 	take := func(blobs int64) error {

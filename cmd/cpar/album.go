@@ -44,7 +44,7 @@ in the format of kopia (kopia.io), so that you can read them without cpar.`,
 	}, albumAdd(), albumSearch(), albumList(), albumGet(), albumRemove(), albumTrash(), albumRestore(), albumVerify(), albumDu(), albumKopia(), albumMaintain())
 }
 
-// albumFlags open the album of a key.
+// albumFlags are the common flags of the commands under album.
 type albumFlags struct {
 	keys   keyFlags
 	cloud  cloudFlags
@@ -60,8 +60,8 @@ func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// open opens the album. If fresh is false, it asks the cloud only if this device
-// has no copy of the catalogue.
+// open opens the album. If fresh is false, open sends a request to the cloud only
+// if this device has no copy of the catalogue.
 func (f *albumFlags) open(fresh bool) (*album.Album, error) {
 	a, err := f.copy()
 	if err == nil && (fresh || !a.Known()) {
@@ -70,7 +70,7 @@ func (f *albumFlags) open(fresh bool) (*album.Album, error) {
 	return a, err
 }
 
-// copy opens this device's copy of the album, and asks the cloud nothing.
+// copy opens this device's copy of the album without a request to the cloud.
 func (f *albumFlags) copy() (*album.Album, error) {
 	client, err := f.cloud.client()
 	if err != nil {
@@ -189,7 +189,6 @@ func (f *albumAddFlags) print(out io.Writer, s album.Added) {
 	fmt.Fprintln(out)
 }
 
-// An albumRow is a photo in JSON.
 type albumRow struct {
 	Path        string              `json:"path"`
 	Bytes       int64               `json:"bytes"`
@@ -223,7 +222,6 @@ func albumRows(photos []*catalogue.Photo) []albumRow {
 	return rows
 }
 
-// printRows prints one line for each photo: its path, date and keywords.
 func printRows(out io.Writer, rows []albumRow) {
 	for _, r := range rows {
 		var words []string
@@ -278,7 +276,7 @@ that no person has accepted.
 	return c
 }
 
-// vocabularyIn reads a vocabulary, or returns an empty one without a file.
+// vocabularyIn reads a vocabulary. If file is "", the vocabulary is empty.
 func vocabularyIn(file string) (*vocabulary.Vocabulary, error) {
 	if file == "" {
 		return &vocabulary.Vocabulary{}, nil
@@ -286,7 +284,7 @@ func vocabularyIn(file string) (*vocabulary.Vocabulary, error) {
 	return readVocabulary(file)
 }
 
-// An albumFolder sums up the photos of a folder of the album.
+// An albumFolder summarizes a folder of the album.
 type albumFolder struct {
 	Folder string `json:"folder"`
 	Photos int    `json:"photos"`

@@ -19,7 +19,7 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// albumEdit returns a command that changes the rows that a query finds.
+// albumEdit returns a command that changes the photos that a query finds.
 func albumEdit(c *cobra.Command, would, did string, trash bool, edit func(*album.Album, context.Context, query.Query) (int, error)) *cobra.Command {
 	var f albumFlags
 	var dryRun bool
@@ -256,7 +256,7 @@ album, so keep it like the key.`,
 			if err != nil {
 				return err
 			}
-			whole, err := filepath.Abs(to) // kopia insists on one
+			whole, err := filepath.Abs(to) // kopia needs an absolute path
 			if err != nil {
 				return err
 			}
@@ -280,7 +280,8 @@ album, so keep it like the key.`,
 	return c
 }
 
-// showPassword writes a password into a new file of mode 0600, or on a terminal.
+// showPassword writes a password into a new file of mode 0600, or prints it on a
+// terminal if file is "-".
 func showPassword(cmd *cobra.Command, file, password string) error {
 	if file == "-" {
 		if !term.IsTerminal(int(os.Stdout.Fd())) {

@@ -21,12 +21,12 @@ import (
 	"cpar/user/library"
 )
 
-// albumBatch is the number of photos of the album that are on the disk at once.
+// albumBatch is the maximum number of fetched photos on the disk at once.
 const albumBatch = 200
 
 // annotatedAlbum is the JSON output of annotate --album.
 type annotatedAlbum struct {
-	Photos   int  `json:"photos"` // without keywords
+	Photos   int  `json:"photos"` // photos without keywords
 	Found    int  `json:"suggested_photos"`
 	Keywords int  `json:"suggested_keywords"`
 	Failed   int  `json:"failed"`

@@ -33,7 +33,7 @@ The blobs of an album are encrypted, so only their names, sizes and times can be
 	return c
 }
 
-// albumFlags are the common flags of the commands under album.
+// albumFlags are the flags that all commands under album have.
 type albumFlags struct {
 	o             options
 	tenant, album string
@@ -47,7 +47,7 @@ func (f *albumFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
 }
 
-// with calls f with the selected albums.
+// with calls do with a store and the albums that the flags select.
 func (f *albumFlags) with(ctx context.Context, do func(*album.Store, []album.Info) error) error {
 	return f.o.withBackend(func(b store.Backend) error {
 		tenants, err := b.Tenants(ctx)
@@ -74,7 +74,7 @@ func (f *albumFlags) with(ctx context.Context, do func(*album.Store, []album.Inf
 	})
 }
 
-// id returns the id of the tenant, which may be given by name.
+// id returns the id of the tenant that flag --tenant gives by id or by name.
 func (f *albumFlags) id() (string, error) {
 	if f.tenant == "" || tenant.IsID(f.tenant) || f.o.Data == "" {
 		return f.tenant, nil
@@ -204,7 +204,8 @@ newer has their name. If there is a backup, restoring it is better.`,
 	return c
 }
 
-// oneTenant refuses to change the albums of several tenants by accident.
+// oneTenant returns an error unless all albums belong to one tenant, so that a
+// command does not change the albums of several tenants by accident.
 func oneTenant(list []album.Info) error {
 	var tenants []string
 	for _, x := range list {

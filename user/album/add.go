@@ -25,46 +25,44 @@ import (
 	"cpar/user/album/repository"
 )
 
-// AddOptions control Add.
 type AddOptions struct {
-	// Into is the folder of the album for the photos, "" for the name of the
-	// folder that holds them.
+	// Into is the album's folder for the photos. If it is "", the name of the
+	// folder that contains the photos is used.
 	Into string
-	// PlaceDigits rounds places to that number of decimals of a degree. Below 0
-	// places are left out.
+	// PlaceDigits is the number of decimals of a degree to which places are
+	// rounded. If it is negative, places are left out.
 	PlaceDigits int
 	Exclude     []string
-	// New allows a new album beside those of other keys.
+	// New allows a new album although the server has albums of other keys.
 	New bool
 	// Check reads all photos again, even those of unchanged size and time.
 	Check    bool
 	DryRun   bool
 	Progress progress.Func
-	// Listed receives what was found in each folder.
+	// Listed is called with the listing of each folder.
 	Listed func(*photo.Listing)
-	// Committed receives the paths that a generation has made durable.
+	// Committed is called with the paths of photos that are now safe.
 	Committed func(paths []string)
 }
 
-// Added is the result of Add.
 type Added struct {
-	Photos    int   `json:"photos"`    // new ones
-	Versions  int   `json:"versions"`  // changed ones, whose older version is in the trash
-	Unchanged int   `json:"unchanged"` // not sent again
-	Bytes     int64 `json:"bytes"`     // of new and changed photos
-	Sent      int64 `json:"sent_bytes"`
-	// LeftOut are photos that could not be read.
-	LeftOut []LeftOut `json:"left_out"`
+	Photos    int       `json:"photos"`    // new photos
+	Versions  int       `json:"versions"`  // changed photos, whose older versions are in the trash
+	Unchanged int       `json:"unchanged"` // photos that were not sent again
+	Bytes     int64     `json:"bytes"`     // size of new and changed photos
+	Sent      int64     `json:"sent_bytes"`
+	LeftOut   []LeftOut `json:"left_out"`
 }
 
-// LeftOut is a photo that could not be read.
+// LeftOut describes a photo that could not be read.
 type LeftOut struct {
 	Path string `json:"path"`
 	Err  error  `json:"-"`
 	Why  string `json:"error"`
 }
 
-// batch bounds what a kill makes the next run repeat.
+// Add commits after each batch, so the next run repeats at most a batch after a
+// kill.
 const batchPhotos, batchBytes = 1000, 256 << 20
 
 // An item is a photo to be added.
@@ -79,7 +77,7 @@ type item struct {
 }
 
 // Add adds photos to the album. Photos that the album has are not sent again, so
-// an interrupted run continues. If the album is missing, Add makes it.
+// an interrupted run continues. If there is no album, Add creates it.
 func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Added, err error) {
 	items, err := list(ctx, roots, o)
 	if err != nil {
@@ -149,7 +147,7 @@ func continues(err error) string {
 	return "what was added is safe; the same command continues"
 }
 
-// list returns the photos in files and folders, by their places in the album.
+// list returns the photos in files and folders, with their places in the album.
 func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err error) {
 	seen := map[string]bool{}
 	for _, root := range roots {
@@ -196,8 +194,8 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 	return items, nil
 }
 
-// manifest returns the keywords of photos by their paths, if a folder has a
-// manifest.csv.
+// manifest returns the keywords that a folder's manifest.csv, if it exists, gives
+// to photos, by path.
 func manifest(ctx context.Context, folder string) (map[string][]string, error) {
 	if _, err := os.Stat(filepath.Join(folder, dataset.ManifestName)); err != nil {
 		return nil, nil
@@ -213,8 +211,8 @@ func manifest(ctx context.Context, folder string) (map[string][]string, error) {
 	return words, nil
 }
 
-// filesOf returns the files of a shot: the photo, others of the same shot, and
-// the sidecars that exist.
+// filesOf returns the files of one exposure: the photo, others such as a raw
+// file, and existing sidecars.
 func filesOf(p photo.Photo) (files []string) {
 	for _, f := range append([]string{p.Path}, p.Also...) {
 		if filepath.Dir(f) == filepath.Dir(p.Path) && !slices.Contains(files, f) {
@@ -231,7 +229,7 @@ func filesOf(p photo.Photo) (files []string) {
 	return files
 }
 
-// changed returns the items that the album does not have as they are.
+// changed returns the items that the album lacks or has with other files.
 func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) {
 	s := a.catalogue.State()
 	for _, i := range items {
@@ -263,7 +261,7 @@ func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) 
 	return todo
 }
 
-// leaveOut records the items that could not be read.
+// leaveOut adds the items that could not be read to sum.
 func leaveOut(items []*item, sum *Added) {
 	for _, i := range items {
 		if i.err != nil {
@@ -272,7 +270,7 @@ func leaveOut(items []*item, sum *Added) {
 	}
 }
 
-// addSome stores the files of some items and commits their rows.
+// addSome stores the files of a batch and commits the rows.
 func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*item, o AddOptions, tell func(int), sum *Added) error {
 	work, inner := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
@@ -361,8 +359,8 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	return nil
 }
 
-// carried returns the keywords of a changed photo, with the suggestions of the
-// catalogue that its files do not repeat.
+// carried returns the keywords of a changed photo, including suggestions that
+// only the old row has.
 func carried(old, now *catalogue.Photo) []catalogue.Keyword {
 	words := slices.Clone(now.Keywords)
 	for _, k := range old.Keywords {
@@ -373,10 +371,10 @@ func carried(old, now *catalogue.Photo) []catalogue.Keyword {
 	return words
 }
 
-// errUnreadable marks a photo that is left out.
+// errUnreadable marks a photo that Add leaves out.
 var errUnreadable = fmt.Errorf("reading the photo: %w", cpar.ErrInput)
 
-// store stores the files of an item and makes its row.
+// store stores an item's files and creates its row.
 func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions) error {
 	i.row = &catalogue.Photo{Folder: i.folder, Name: i.name}
 	for _, name := range i.files {
@@ -397,7 +395,7 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 		round := func(x float64) int32 { return int32(math.Round(math.Round(x*unit) / unit * 1e5)) }
 		i.row.Place = &catalogue.Place{Lat: round(facts.Place[0]), Lon: round(facts.Place[1])}
 	}
-	k, _, err := metadata.ReadFile(i.files[0]) // damaged blocks leave other words
+	k, _, err := metadata.ReadFile(i.files[0]) // ignores damaged blocks of metadata
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
@@ -415,7 +413,7 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 	return nil
 }
 
-// storeFile stores a file that does not change meanwhile.
+// storeFile stores a file. It fails if the file changes meanwhile.
 func storeFile(ctx context.Context, r *repository.Repository, name string) (f catalogue.File, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -447,7 +445,8 @@ func storeFile(ctx context.Context, r *repository.Repository, name string) (f ca
 	return catalogue.File{Name: filepath.Base(name), Size: size, Modified: before.ModTime().UnixNano(), Object: object}, nil
 }
 
-// A reading keeps the error of a file, to tell it from one of the server.
+// A reading keeps the error of reading a file, to distinguish it from an error of
+// the server.
 type reading struct {
 	file io.Reader
 	err  error

@@ -1,12 +1,12 @@
-// Package album keeps photos encrypted at a server that cannot see them.
+// Package album stores photos encrypted at a server that cannot see them.
 //
 //	photo, sidecars ─▶ repository ─▶ packs ────────┐
 //	metadata ─▶ row ─▶ catalogue ─▶ generation ║─▶ blob store
-//	query ─▶ catalogue, at home ─▶ rows ─▶ repository ─▶ files
+//	query ─▶ catalogue on the device ─▶ rows ─▶ repository ─▶ files
 //
-// The catalogue is fetched whole and searched at home, so the server sees
-// nothing of a search. A photo is added when the generation with its row has been
-// committed, after all its bytes.
+// The device fetches the whole catalogue and searches it locally, so the server
+// sees nothing of a search. A generation is a version of the catalogue. Add
+// commits the generation with a photo's row after it has sent the photo's bytes.
 package album
 
 import (
@@ -31,15 +31,15 @@ import (
 	"cpar/user/device"
 )
 
-// Options name an album and the device that opens it.
+// Options select an album and the device that opens it.
 type Options struct {
 	Store  blobs.Store
 	Key    *user.Key
 	Device *device.Device
-	// Others, if not nil, returns the number of albums of other keys that the
-	// server has for this owner.
+	// Others, if not nil, returns the number of this owner's albums of other
+	// keys at the server.
 	Others func(ctx context.Context) (int, error)
-	// Now is the device's clock, time.Now if it is nil.
+	// Now returns the time. The default is time.Now.
 	Now func() time.Time
 }
 
@@ -59,7 +59,7 @@ func ID(key *user.Key) (id cpar.IndexID) {
 	return id
 }
 
-// Open opens the device's copy of the album. It asks the server nothing.
+// Open opens the device's copy of the album, without a request to the server.
 func Open(ctx context.Context, o Options) (*Album, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -88,8 +88,8 @@ func (a *Album) Sync(ctx context.Context) error {
 	return err
 }
 
-// Trust makes the device believe the next generation that it is shown, after the
-// operator has restored an older one.
+// Trust makes the device believe the next generation that the server shows, which
+// is older than expected if the operator has restored a backup.
 func (a *Album) Trust(ctx context.Context) (*Album, error) {
 	if err := a.o.Device.ForgetAlbum(a.o.Key); err != nil {
 		return nil, err
@@ -121,7 +121,8 @@ func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repo
 		Secret: a.secret, Pins: a.catalogue.State().Pins, Now: a.o.Now})
 }
 
-// commit makes a generation of a change and the repository's new blobs.
+// commit commits the change that create returns. If r is not nil, the change
+// includes the blobs that r has added and removed.
 func (a *Album) commit(ctx context.Context, r *repository.Repository, create func(*catalogue.State) (*catalogue.Change, error)) error {
 	err := a.catalogue.Commit(ctx, func(s *catalogue.State) (*catalogue.Change, error) {
 		c, err := create(s)
@@ -148,7 +149,7 @@ func (a *Album) commit(ctx context.Context, r *repository.Repository, create fun
 	return err
 }
 
-// edit commits a change of rows alone, and returns the number of rows changed.
+// edit commits a change of rows only, and returns the number of changed rows.
 func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalogue.Change) (n int, err error) {
 	release, err := a.lock()
 	if err != nil {
@@ -169,7 +170,7 @@ func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalog
 	return n, err
 }
 
-// Find returns the photos that a query finds, in the trash or outside of it.
+// Find returns the photos that a query finds, either in the trash or outside it.
 func (a *Album) Find(q query.Query, trash bool) []*catalogue.Photo {
 	return find(a.catalogue.State(), q, trash)
 }
@@ -189,14 +190,14 @@ func (a *Album) Remove(ctx context.Context, q query.Query) (int, error) {
 	})
 }
 
-// trash adds the move of a photo to the trash to a change.
+// trash extends change c by moving photo p to the trash.
 func (a *Album) trash(c *catalogue.Change, p *catalogue.Photo) {
 	moved := *p
 	moved.Trashed = a.o.Now().UnixNano()
 	c.Put, c.Remove = append(c.Put, &moved), append(c.Remove, p.Key())
 }
 
-// Suggest gives photos that still have no keywords suggestions, by their paths.
+// Suggest adds suggestions, given by path, to photos that still have no keywords.
 func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keyword) error {
 	_, err := a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c := &catalogue.Change{}
@@ -212,12 +213,12 @@ func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keywor
 	return err
 }
 
-// Restore takes photos out of the trash, the newest of each path. A photo that
-// has the path now goes to the trash instead.
+// Restore takes photos out of the trash, the newest version of each path. A photo
+// that now has the path goes to the trash.
 func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
 	_, err = a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c, newest := &catalogue.Change{}, map[string]*catalogue.Photo{}
-		for _, p := range find(s, q, true) { // by time within a path
+		for _, p := range find(s, q, true) { // sorted by time within a path
 			newest[p.Path()] = p
 		}
 		for path, p := range newest {
@@ -236,8 +237,8 @@ func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
 	return n, err
 }
 
-// Empty removes the photos that a query finds in the trash for good. Maintain
-// frees their bytes, a day later at the earliest.
+// Empty removes for good the photos that a query finds in the trash. Maintain
+// frees their bytes after a day at the earliest.
 func (a *Album) Empty(ctx context.Context, q query.Query) (int, error) {
 	return a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c := &catalogue.Change{}
@@ -248,19 +249,18 @@ func (a *Album) Empty(ctx context.Context, q query.Query) (int, error) {
 	})
 }
 
-// Usage is what an album holds and takes.
+// Usage counts the photos of an album and its bytes at the server.
 type Usage struct {
 	Photos    int   `json:"photos"`
 	Bytes     int64 `json:"bytes"`
 	Trash     int   `json:"trash"`
 	TrashSize int64 `json:"trash_bytes"`
-	// Stored are the bytes of the repository's blobs at the server.
-	Stored    int64 `json:"stored_bytes"`
+	Stored    int64 `json:"stored_bytes"` // size of the repository's blobs
 	Blobs     int   `json:"blobs"`
 	Catalogue int64 `json:"catalogue_bytes"`
 }
 
-// Usage returns the sizes of the album, as of the device's copy.
+// Usage returns the usage according to the device's copy.
 func (a *Album) Usage() (u Usage) {
 	s := a.catalogue.State()
 	for _, p := range s.Photos() {
@@ -279,6 +279,6 @@ func (a *Album) Usage() (u Usage) {
 	return u
 }
 
-// errBusy reports that maintenance by another device has removed a blob that new
+// errBusy means that maintenance by another device has removed a blob that new
 // rows need.
 var errBusy = errors.New("maintenance has removed what this run relied on")

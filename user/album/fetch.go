@@ -21,18 +21,17 @@ import (
 	"cpar/user/album/repository"
 )
 
-// Got is the result of Get.
 type Got struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
 	Bytes  int64 `json:"bytes"`
-	// There are files that the folder had already.
+	// Field There counts the files that the folder already had.
 	There int `json:"there"`
 }
 
 // Get writes photos with their sidecars below a folder, by their paths in the
-// album. A file that the folder has with the same size and time stays. Another
-// one of the same name is an error, before anything is written.
+// album. It keeps files that exist with the same size and time. If a different
+// file has the name, Get fails before it writes anything.
 func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, tell progress.Func) (sum Got, err error) {
 	type job struct {
 		file catalogue.File
@@ -81,7 +80,7 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 	return sum, nil
 }
 
-// write writes a file of the album atomically, with its time.
+// write writes a file of the album atomically, with its modification time.
 func write(ctx context.Context, r *repository.Repository, f catalogue.File, to string) error {
 	from, err := r.Open(ctx, f.Object)
 	if err != nil {
@@ -112,20 +111,20 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	return w.Commit(filepath.Base(to))
 }
 
-// Verified is the result of Verify.
 type Verified struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
 	Read   int64 `json:"read_bytes"`
-	// Blobs names blobs that the server has lost or changed, with the problem.
+	// Blobs maps names of blobs that the server has lost or changed to the
+	// problem.
 	Blobs map[string]string `json:"damaged_blobs"`
 	// Affected names the photos that can no longer be read in full.
 	Affected []string `json:"affected"`
 }
 
-// Verify compares the server's blobs with the owner's record of them, and reads
-// the given percentage of the files. An error wraps cpar.ErrCloud if anything is
-// missing.
+// Verify compares the server's list of blobs with the owner's record, and reads
+// the given percentage of the files. If anything is missing, the error wraps
+// cpar.ErrCloud.
 func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (v Verified, err error) {
 	if err := a.Sync(ctx); err != nil {
 		return v, err
@@ -197,12 +196,11 @@ func (a *Album) verifyFile(ctx context.Context, r *repository.Repository, f cata
 	return nil
 }
 
-// day is how long kopia keeps blobs that it may no longer need.
+// day is the time for which kopia keeps blobs that it may no longer need.
 const day = 24 * time.Hour
 
-// Maintain compacts the album, at kopia's and at the catalogue's level, and frees
-// the bytes of photos that were removed for good a day ago. It is a generation of
-// its own.
+// Maintain compacts the repository and the catalogue in a new generation, and
+// frees the bytes of photos that were removed for good at least a day ago.
 func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 	return a.withTrees(ctx, func(r *repository.Repository) error {
 		if err := r.Maintain(ctx, takeOver); err != nil {
@@ -216,8 +214,8 @@ func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 	})
 }
 
-// withTrees opens the repository of the newest generation, writes its trees as
-// snapshots, and calls work.
+// withTrees opens the repository of the newest generation, writes snapshots of
+// the photos and the trash, and calls work.
 func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository) error) error {
 	release, err := a.lock()
 	if err != nil {
@@ -256,8 +254,8 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 	return work(r)
 }
 
-// Export writes the repository into a folder that a stock kopia reads. It returns
-// the number of bytes written.
+// Export writes the repository into a folder that an unmodified kopia can read.
+// It returns the number of bytes written.
 func (a *Album) Export(ctx context.Context, to string, tell progress.Func) (copied int64, err error) {
 	err = a.withTrees(ctx, func(r *repository.Repository) error {
 		copied, err = r.Export(ctx, to, tell)
@@ -266,5 +264,4 @@ func (a *Album) Export(ctx context.Context, to string, tell progress.Func) (copi
 	return copied, err
 }
 
-// KopiaPassword returns the password with which a stock kopia opens an export.
 func (a *Album) KopiaPassword() string { return repository.Password(a.secret) }

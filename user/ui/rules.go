@@ -14,28 +14,29 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// A mapped word is a word of the index or of a rule, as the page lists it.
+// The type mapped describes a word of the index or of a rule on the page.
 type mapped struct {
 	vocabulary.Rule
-	Ruled bool `json:"ruled"` // there is a rule about it
-	Known bool `json:"known"` // the index has it
-	// Written lists the words that are suggested in its place, none if it is
-	// never suggested.
+	Ruled bool `json:"ruled"` // whether a rule exists for the word
+	Known bool `json:"known"` // whether the index contains the word
+	// Written lists the words that are suggested instead. It is empty if the word
+	// is never suggested.
 	Written []string `json:"written"`
 }
 
 // A rulesView is the vocabulary as the page shows it.
 type rulesView struct {
-	Text      string            `json:"text"` // in TOML
+	Text      string            `json:"text"` // the vocabulary in TOML
 	Rules     vocabulary.Counts `json:"rules"`
-	Language  string            `json:"language"` // "" for the words of the index
+	Language  string            `json:"language"` // language of suggestions, or "" for the words of the index
 	Languages []string          `json:"languages"`
-	Fixed     string            `json:"fixed"` // why the page cannot change it, "" if it can
-	Words     []mapped          `json:"words"` // those with rules first
+	Fixed     string            `json:"fixed"` // reason why the page cannot change the vocabulary, or ""
+	Words     []mapped          `json:"words"` // words with rules first
 	Total     int               `json:"total"`
 }
 
-// vocabulary shows the vocabulary and the words that begin with ?prefix.
+// vocabulary returns the vocabulary and the words that begin with the parameter
+// prefix.
 func (s *Server) vocabulary(_ http.ResponseWriter, r *http.Request) (any, error) {
 	v, fixed := s.backend.Rules()
 	out := &rulesView{Text: string(v.Text()), Rules: v.Counts(), Language: v.Language(), Languages: listed(v.Languages()), Fixed: fixed}
@@ -51,7 +52,7 @@ func (s *Server) vocabulary(_ http.ResponseWriter, r *http.Request) (any, error)
 	return out, nil
 }
 
-// mappedWords lists the words with rules, then the others of the index.
+// mappedWords lists the words with rules, then the other words of the index.
 func mappedWords(v *vocabulary.Vocabulary, known []string) (list []mapped) {
 	at := map[string]int{}
 	for _, r := range v.Rules() {
@@ -70,11 +71,11 @@ func mappedWords(v *vocabulary.Vocabulary, known []string) (list []mapped) {
 	return list
 }
 
-// A rulesChange holds one change of the vocabulary.
+// A rulesChange changes the vocabulary. One of its fields is set.
 type rulesChange struct {
-	Text     *string          `json:"text,omitempty"`     // all of it, in TOML
-	Rule     *vocabulary.Rule `json:"rule,omitempty"`     // about one word
-	Language *string          `json:"language,omitempty"` // to write words in
+	Text     *string          `json:"text,omitempty"`     // the new vocabulary in TOML
+	Rule     *vocabulary.Rule `json:"rule,omitempty"`     // a new rule for one word
+	Language *string          `json:"language,omitempty"` // the new language of suggestions
 }
 
 func (c rulesChange) apply(v *vocabulary.Vocabulary) (*vocabulary.Vocabulary, error) {
@@ -107,8 +108,8 @@ func (s *Server) undoVocabulary(w http.ResponseWriter, r *http.Request) (any, er
 	return s.changeRules(w, r, s.backend.UndoRules)
 }
 
-// changeRules changes the vocabulary and reads the suggestions for all photos
-// again. Decisions name words as they were, so none may wait.
+// changeRules changes the vocabulary and rereads the suggestions for all photos.
+// It fails while decisions wait, because they contain words of the old vocabulary.
 func (s *Server) changeRules(w http.ResponseWriter, r *http.Request, change func(context.Context) error) (any, error) {
 	if n := s.decided.pending().Photos; n > 0 {
 		return nil, hint.Add(fmt.Errorf("changing the vocabulary: %w: decisions on %d photos wait to be written", cpar.ErrInput, n), "write or undo them first")

@@ -31,19 +31,19 @@ var (
 // A Store keeps named blobs. Its errors other than the three above wrap
 // cpar.ErrCloud or cpar.ErrStorage.
 type Store interface {
-	// Put stores a blob under an unused name. A repetition with equal bytes
-	// succeeds, and other bytes are ErrExists.
+	// Put stores a blob. If the name is used, Put succeeds if the bytes are equal
+	// and otherwise fails with ErrExists.
 	Put(ctx context.Context, name string, b []byte) error
-	// Replace replaces a blob whose SHA-256 is old. It is allowed only for the
-	// names that kopia overwrites.
+	// Replace replaces the blob whose SHA-256 is old. Only blobs that kopia
+	// overwrites can be replaced.
 	Replace(ctx context.Context, name string, b []byte, old [32]byte) error
-	// Get returns length bytes from offset, or everything from there if length
-	// is −1.
+	// Get returns length bytes from offset, or all bytes to the end if length is
+	// −1.
 	Get(ctx context.Context, name string, offset, length int64) ([]byte, error)
 	Stat(ctx context.Context, name string) (Blob, error)
 	// List yields the blobs whose names begin with prefix, sorted by name.
 	List(ctx context.Context, prefix string, yield func(Blob) error) error
-	// Delete deletes a blob. A missing one is no error.
+	// Delete deletes a blob, if it exists.
 	Delete(ctx context.Context, name string) error
 }
 
@@ -53,21 +53,21 @@ func Damage(name, what string) error {
 	return fmt.Errorf("%w: blob %s of the album %s", cpar.ErrCloud, name, what)
 }
 
-// A Pin is the owner's own record of a blob, because the server supplies the
-// list of blobs and their times.
+// A Pin is the owner's own record of a blob. It is needed because the server's
+// list of blobs and times is untrusted.
 type Pin struct {
 	Size int64
-	// Digest is the beginning of the SHA-256. 16 bytes suffice, since only the
-	// owner makes blobs.
+	// Digest is the first half of the SHA-256. It suffices, because only the
+	// owner creates blobs.
 	Digest [16]byte
-	// Time is when the owner's device wrote the blob, in seconds.
+	// Time is when the owner's device wrote the blob, in seconds since 1970.
 	Time int64
 }
 
-// PinOf returns the pin of a blob that the server reports, as of now.
+// PinOf returns the pin of blob b, which the server reports, with time now.
 func PinOf(b Blob, now time.Time) Pin {
 	return Pin{b.Size, [16]byte(b.Digest[:16]), now.Unix()}
 }
 
-// Matches reports whether a blob of the server's list can be the pinned one.
+// Matches reports whether b in the server's list has the pinned size and digest.
 func (p Pin) Matches(b Blob) bool { return p.Size == b.Size && p.Digest == [16]byte(b.Digest[:16]) }

@@ -26,7 +26,7 @@ func (c Cloud) Others(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// kind translates the errors of the client.
+// kind translates errors of the client into errors of this package.
 func kind(err error) error {
 	switch {
 	case errors.Is(err, cparhttp.ErrNotFound):
@@ -56,8 +56,9 @@ func (c Cloud) Get(ctx context.Context, name string, offset, length int64) ([]by
 	return b, kind(err)
 }
 
-// Stat lists the blobs whose names begin with name. An answer to HEAD has no
-// body, and so no problem that tells a missing blob from a wrong address.
+// Stat describes a blob. It lists blobs instead of sending HEAD, because a
+// response without a body does not distinguish a missing blob from a wrong
+// address.
 func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
 	page, _, err := c.Client.ListBlobs(ctx, c.Album.String(), name, "")
 	switch {

@@ -25,12 +25,12 @@ import (
 type Options struct {
 	Store blobs.Store
 	Album cpar.IndexID
-	// Folder keeps the newest generation and its segments as the server has
-	// them.
+	// Folder contains the newest generation and its segments, encrypted as at
+	// the server.
 	Folder string
 	Secret seed.Secret
 	// See compares a generation with those that this device has seen, and
-	// records it. A zero digest is only compared.
+	// records it. If the digest is zero, See records nothing.
 	See func(number uint64, digest [sha256.Size]byte, h user.History) error
 }
 
@@ -38,21 +38,21 @@ type Options struct {
 type Catalogue struct {
 	Options
 	cipher   *cipher
-	now      *generation // nil before the first
+	now      *generation // current generation, or nil
 	state    *State
 	segments []*segment
 	sent     int64
 }
 
-// maxMerged is the size up to which segments at the end are merged, so that one
-// added photo costs little more.
+// maxMerged bounds the size of a segment that a small commit merges from its
+// changes and the newest segments. A higher bound would make one photo costly.
 const maxMerged = 64 << 10
 
 // keptGenerations is the number of generations that a commit keeps at the
 // server, for devices that are about to read them.
 const keptGenerations = 64
 
-// Open opens the device's copy. It asks the server nothing.
+// Open opens the device's copy without a request to the server.
 func Open(ctx context.Context, o Options) (*Catalogue, error) {
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
@@ -77,7 +77,6 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 // State returns the newest state that this device has.
 func (c *Catalogue) State() *State { return c.state }
 
-// Sent returns the number of bytes that commits have sent.
 func (c *Catalogue) Sent() int64 { return c.sent }
 
 // Bytes returns the size of all segments at the server.
@@ -103,7 +102,6 @@ func (c *Catalogue) openGeneration(number uint64, b []byte) (*generation, error)
 	return got, err
 }
 
-// local returns a segment of the device's copy.
 func (c *Catalogue) local(l listed) ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(c.Folder, l.name()))
 	if err == nil && sha256.Sum256(b) != l.digest {
@@ -112,7 +110,7 @@ func (c *Catalogue) local(l listed) ([]byte, error) {
 	return b, err
 }
 
-// load takes over a generation, with its segments from fetch.
+// load makes g the current generation. It calls fetch for new segments.
 func (c *Catalogue) load(ctx context.Context, g *generation, fetch func(listed) ([]byte, error)) error {
 	held := map[[16]byte]*segment{}
 	if c.now != nil {
@@ -144,7 +142,7 @@ func (c *Catalogue) load(ctx context.Context, g *generation, fetch func(listed) 
 	return nil
 }
 
-// fetch returns a segment from the device's copy or the server.
+// fetch returns the bytes of a segment from the device's copy or the server.
 func (c *Catalogue) fetch(ctx context.Context, l listed) ([]byte, error) {
 	if b, err := c.local(l); err == nil {
 		return b, nil
@@ -168,8 +166,8 @@ func (c *Catalogue) keep(name string, b []byte) error {
 	return nil
 }
 
-// Sync brings the device's copy to the newest generation of the server. It
-// returns false if there is no album.
+// Sync updates the device's copy to the server's newest generation. It returns
+// false if the server has no album.
 func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
 	newest := ""
 	err := c.Store.List(ctx, generationPrefix, func(b blobs.Blob) error {
@@ -198,7 +196,7 @@ func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
 
 // take fetches, checks and keeps a generation.
 func (c *Catalogue) take(ctx context.Context, number uint64) error {
-	if c.now != nil && number < c.now.number { // refused with the reason
+	if c.now != nil && number < c.now.number { // See refuses it with the reason
 		return c.See(number, [32]byte{}, nil)
 	}
 	sealed, err := c.Store.Get(ctx, generationName(number), 0, -1)
@@ -226,7 +224,8 @@ func (c *Catalogue) take(ctx context.Context, number uint64) error {
 	return c.settle(sealed)
 }
 
-// settle keeps the generation in force and drops other files from the copy.
+// settle adds the current generation to the device's copy and removes the files
+// of older generations.
 func (c *Catalogue) settle(sealed []byte) error {
 	keep := map[string]bool{generationName(c.now.number): true}
 	for _, l := range c.now.segments {
@@ -238,15 +237,15 @@ func (c *Catalogue) settle(sealed []byte) error {
 	names, err := filepath.Glob(filepath.Join(c.Folder, "cpar-*"))
 	for _, name := range names {
 		if !keep[filepath.Base(name)] {
-			os.Remove(name) // otherwise it stays until the next commit
+			os.Remove(name) // if this fails, the file stays until the next commit
 		}
 	}
 	return err
 }
 
-// A Change is what a commit does to a state.
+// A Change describes how a commit changes a state.
 type Change struct {
-	Put      []*Photo // replaces the row of the same key
+	Put      []*Photo // rows to add, or to replace if the key exists
 	Remove   []Key
 	Pins     map[string]blobs.Pin
 	Unpinned []string
@@ -254,9 +253,9 @@ type Change struct {
 	Compact bool
 }
 
-// Commit makes a generation with the changes that make returns for the newest
-// state. If another device has committed meanwhile, make is asked again. Without
-// a change there is no new generation.
+// Commit commits a generation with the change that create returns for the newest
+// state. If another device was faster, Commit calls create again. If the change
+// is empty, Commit does nothing.
 func (c *Catalogue) Commit(ctx context.Context, create func(*State) (*Change, error)) error {
 	for {
 		change, err := create(c.state)
@@ -283,8 +282,8 @@ func (c *Catalogue) Commit(ctx context.Context, create func(*State) (*Change, er
 	}
 }
 
-// commit writes a generation after the current one. It returns ErrExists if
-// another device has written one.
+// commit writes the generation after the current generation. It returns ErrExists
+// if another device has already written it.
 func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	s := &segment{photos: slices.SortedFunc(slices.Values(change.Put), comparePhotos), removed: slices.SortedFunc(slices.Values(change.Remove), compareKeys),
 		pins: change.Pins, unpinned: slices.Sorted(slices.Values(change.Unpinned))}
@@ -298,7 +297,7 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	rand.Read(l.id[:]) // never fails
 	sealed := c.cipher.sealSegment(s, l.name())
 	limit, merged := maxMerged, len(sealed)
-	if len(sealed) > maxMerged/4 { // many photos may rewrite more than one photo may
+	if len(sealed) > maxMerged/4 { // a large commit may rewrite more
 		limit = 8 * len(sealed)
 	}
 	for kept > 0 && (change.Compact || merged+int(c.now.segments[kept-1].bytes) <= limit) {
@@ -336,14 +335,14 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 		return err
 	}
 	if g.number > keptGenerations {
-		// A failure leaves the blob to Tidy.
+		// If this fails, Tidy deletes the blob.
 		_ = c.Store.Delete(ctx, generationName(g.number-keptGenerations))
 	}
 	return c.settle(sealedGeneration)
 }
 
-// Tidy deletes segments and generations that nobody needs. old reports whether
-// a blob is so old that no device is about to read or list it.
+// Tidy deletes segments and generations that are no longer needed. Function old
+// reports whether a blob is so old that no device is about to read or list it.
 func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error {
 	if c.now == nil {
 		return nil

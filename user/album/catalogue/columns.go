@@ -22,7 +22,7 @@ func (c *column) uint(x uint64) { *c = binary.AppendUvarint(*c, x) }
 func (c *column) int(x int64)   { *c = binary.AppendVarint(*c, x) }
 func (c *column) text(s string) { c.uint(uint64(len(s))); *c = append(*c, s...) }
 
-// The columns of a segment, in their order.
+// The columns of a segment, in the order of docs/FORMAT.md.
 const (
 	colStrings = iota
 	colCounts
@@ -44,11 +44,11 @@ const (
 	columns
 )
 
-// maxHeight is the greatest height of a photo in a row.
+// maxHeight is the maximum height in pixels that a row can store.
 const maxHeight = 1<<20 - 1
 
-// A writer encodes rows as columns. Each value that grows slowly from row to row
-// is coded as the difference to the one before.
+// A writer encodes rows as columns. Values that grow slowly from row to row are
+// encoded as differences.
 type writer struct {
 	col     [columns]column
 	strings map[string]uint64
@@ -56,7 +56,7 @@ type writer struct {
 	last    struct{ folder, size, time, modified, lat, lon int64 }
 }
 
-// word returns the number of a string in the dictionary.
+// word returns the number of a string in the dictionary, and adds new strings.
 func (w *writer) word(s string) uint64 {
 	n, ok := w.strings[s]
 	if !ok {
@@ -73,7 +73,7 @@ func delta(last *int64, x int64) int64 {
 	return d
 }
 
-// shared writes a name as its difference to the one before.
+// shared writes the part of a name that differs from the previous name.
 func (w *writer) shared(c int, name string) {
 	n := 0
 	for n < len(name) && n < len(w.name) && name[n] == w.name[n] {
@@ -238,7 +238,8 @@ func (r *reader) shared(c int) string {
 	return r.name
 }
 
-// count reads a number of items of at least one byte in a column.
+// count reads from column of the number of items in column c, which have at least
+// one byte each.
 func (r *reader) count(of, c int) int {
 	n := r.uint(of)
 	if n > uint64(len(r.col[c])) {

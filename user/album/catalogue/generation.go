@@ -17,11 +17,11 @@ type generation struct {
 	album    cpar.IndexID
 	number   uint64
 	segments []listed
-	// digest identifies the generation. It is computed, and not stored.
+	// digest identifies the generation. It is computed and not stored.
 	digest [sha256.Size]byte
 }
 
-// listed is a segment as a generation lists it.
+// The type listed is the entry of a segment in a generation.
 type listed struct {
 	id     [16]byte
 	bytes  uint32
@@ -83,7 +83,7 @@ func (g *generation) binding() string {
 	return fmt.Sprintf("cpar/v1/album generation/%v/%d", g.album, g.number)
 }
 
-// history returns the ancestors of the generation of s, newest first.
+// history returns the digests of all generations before s, newest first.
 func (s *State) history() user.History {
 	h := make(user.History, 0, len(s.ancestors))
 	for a := range slices.Chunk(s.ancestors, ancestorBytes) {

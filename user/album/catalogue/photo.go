@@ -1,14 +1,14 @@
-// Package catalogue keeps one row for each photo of an album, and the owner's
-// record of the album's blobs.
+// Package catalogue keeps one row for each photo of an album, and pins, the
+// owner's record of the album's blobs.
 //
 //	rows, pins ─▶ segment ─zstd, padding, AES-256-GCM─▶ cpar-seg-RANDOM
 //	segments   ─▶ generation ──────────────────────────▶ cpar-gen-NUMBER
 //
-// Segments are append-only: a later one adds, replaces and removes rows of
-// earlier ones. A commit writes a segment with its changes and then a generation
-// that lists all segments, under a name that must be free. A writer that finds
-// the name taken loads that generation and makes its changes again. Small
-// segments at the end are merged into the new one, so a generation lists few.
+// A segment adds, replaces and removes rows of earlier segments. A commit writes
+// a segment with its changes and then a generation that lists all segments, under
+// a name that must be free. If the name is taken, the writer loads that
+// generation and repeats its changes. A commit merges small new segments into its
+// own, so that a generation lists few segments.
 //
 // Every generation records the digest of its parent, so a device notices a server
 // that rolls back or forks, as for indexes.
@@ -25,15 +25,15 @@ import (
 
 // A Photo is a row of the catalogue.
 type Photo struct {
-	// Folder is separated by slashes, without one at either end.
+	// Folder has slashes between names, but not at its ends.
 	Folder, Name string
-	// Files holds the photo and then its sidecars and other files.
+	// Files lists the photo first, then its sidecars and other files.
 	Files []File
 	// Time is when the photo was taken, in seconds since 1970 as if the camera's
 	// clock showed UTC, or 0.
 	Time          int64
 	Width, Height int
-	// Orientation is EXIF's, from 1 to 8, or 0.
+	// Orientation is the EXIF orientation from 1 to 8, or 0 if it is unknown.
 	Orientation uint8
 	Camera      string
 	// Place is where the photo was taken, rounded as the owner chose, or nil.
@@ -50,26 +50,27 @@ type File struct {
 	Size int64
 	// Modified is in nanoseconds since 1970.
 	Modified int64
-	Object   string
+	Object   string // kopia's id of the contents
 }
 
 // A Place is in units of 10⁻⁵ degrees, about a metre.
 type Place struct{ Lat, Lon int32 }
 
-// A Source tells who gave a photo a keyword.
+// A Source is the origin of a keyword.
 type Source uint8
 
 const (
-	Human     Source = iota // a person
-	Accepted                // CPAR, and a person has accepted it
-	Suggested               // CPAR
+	Human     Source = iota // entered by a person
+	Accepted                // suggested by CPAR and accepted by a person
+	Suggested               // suggested by CPAR
 )
 
 func (s Source) String() string { return [...]string{"human", "accepted", "suggested"}[s] }
 
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// A Keyword is a keyword of a photo. Probability is in percent, for suggestions.
+// A Keyword is a keyword of a photo. Only suggestions have a probability, in
+// percent.
 type Keyword struct {
 	Word        string `json:"word"`
 	Source      Source `json:"source"`
@@ -82,12 +83,10 @@ type Key struct {
 	Trashed int64
 }
 
-// Path returns the path of the photo in the album.
 func (p *Photo) Path() string { return path.Join(p.Folder, p.Name) }
 
 func (p *Photo) Key() Key { return Key{p.Path(), p.Trashed} }
 
-// Size returns the number of bytes of all files.
 func (p *Photo) Size() (n int64) {
 	for _, f := range p.Files {
 		n += f.Size

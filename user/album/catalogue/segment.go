@@ -18,20 +18,20 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A segment is a set of changes, which is applied to the changes before it.
+// A segment is a set of changes to the rows and pins of earlier segments.
 type segment struct {
 	photos    []*Photo // added or replaced
 	removed   []Key
 	pins      map[string]blobs.Pin
 	unpinned  []string
-	ancestors []byte // of the generations that wrote the segment, oldest first
+	ancestors []byte // digests of the generations before each commit to the segment, oldest first
 }
 
 // ancestorBytes is the length of an ancestor's digest, as in user.History.
 const ancestorBytes = 8
 
-// merge returns the segment that has the effect of several in their order. At
-// the bottom of the catalogue there is nothing to remove.
+// merge returns a segment with the effect of several segments in order. If bottom
+// is set, no earlier segments exist, so the result removes nothing.
 func merge(all []*segment, bottom bool) *segment {
 	out := &segment{pins: map[string]blobs.Pin{}}
 	photos, removed, unpinned := map[Key]*Photo{}, map[Key]bool{}, map[string]bool{}
@@ -62,12 +62,12 @@ func merge(all []*segment, bottom bool) *segment {
 	return out
 }
 
-// A State is what a generation holds. Callers must not modify it.
+// A State contains the rows and pins of a generation. Callers must not modify it.
 type State struct {
 	Number uint64
 	Pins   map[string]blobs.Pin
 	photos map[Key]*Photo
-	// ancestors are the digests of all earlier generations, oldest first.
+	// ancestors contains the digests of all earlier generations, oldest first.
 	ancestors []byte
 	sorted    func() []*Photo
 }
@@ -99,7 +99,6 @@ func (s *State) Photos() []*Photo { return s.sorted() }
 // Photo returns the photo of a path that is not in the trash, or nil.
 func (s *State) Photo(path string) *Photo { return s.photos[Key{Path: path}] }
 
-// coders compress and decompress segments.
 var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
 	if err != nil {
@@ -113,8 +112,8 @@ var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 })
 
 // padded returns the size to which n bytes are padded: a multiple of 4 KiB with
-// few significant bits, which shows little about n and adds at most 12 % to a
-// large one (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
+// few significant bits. It reveals little about n and is at most 12 % larger if n
+// is large (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
 // Communication with PURBs", PETS 2019).
 func padded(n int) int {
 	n = max(n, 1)
@@ -124,7 +123,6 @@ func padded(n int) int {
 	return (n + mask) &^ mask
 }
 
-// A cipher encrypts the blobs of a catalogue.
 type cipher struct {
 	seed.Redacted
 	box    *aead.Cipher
@@ -135,7 +133,7 @@ func newCipher(secret seed.Secret) *cipher {
 	return &cipher{box: aead.New(secret.Derive("catalogue")), source: seed.NewSource(secret.Derive("fresh"), rand.Reader)}
 }
 
-// seal pads and encrypts b, bound to what it is.
+// seal pads and encrypts b. Function open needs the same binding.
 func (c *cipher) seal(b []byte, binding string) []byte {
 	plain := binary.LittleEndian.AppendUint32(nil, uint32(len(b)))
 	plain = append(plain, b...)

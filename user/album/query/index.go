@@ -13,22 +13,22 @@ import (
 // An Index answers queries about the rows of a catalogue.
 type Index struct {
 	photos []*catalogue.Photo
-	// keywords are the distinct keywords, with the rows that have each.
+	// keywords lists the distinct keywords.
 	keywords []keyword
-	// tokens are the sorted distinct tokens of keywords. having[i] lists the
-	// keywords that hold tokens[i].
+	// tokens lists the distinct tokens of all keywords, sorted.
 	tokens []string
+	// having[i] lists the positions in keywords of those that contain tokens[i].
 	having [][]int
-	// folders and cameras map folded strings to rows.
+	// folders and cameras map folded names to rows.
 	folders, cameras map[string][]int32
 }
 
 type keyword struct {
 	tokens []string
-	rows   []int32
+	rows   []int32 // positions in Index.photos
 }
 
-// NewIndex indexes the rows for which keep holds.
+// NewIndex indexes the rows for which keep returns true.
 func NewIndex(photos []*catalogue.Photo, keep func(*catalogue.Photo) bool) *Index {
 	x := &Index{folders: map[string][]int32{}, cameras: map[string][]int32{}}
 	byWord, byToken := map[string]int{}, map[string][]int{}
@@ -85,7 +85,7 @@ func (x *Index) Find(q Query) []*catalogue.Photo {
 	return out
 }
 
-// eval returns for every row whether a part of a query finds it.
+// eval reports for every row whether part n of a query finds it.
 func (x *Index) eval(n node) []bool {
 	set := make([]bool, len(x.photos))
 	mark := func(rows []int32) {
@@ -148,7 +148,8 @@ func (x *Index) eval(n node) []bool {
 	return set
 }
 
-// candidates returns the keywords that hold the first token of a phrase.
+// candidates returns the positions of keywords that contain the first token of a
+// phrase.
 func (x *Index) candidates(n words) (list []int) {
 	first := n.tokens[0]
 	from := sort.SearchStrings(x.tokens, first)
@@ -161,7 +162,7 @@ func (x *Index) candidates(n words) (list []int) {
 	return list
 }
 
-// in reports whether the tokens of a keyword hold the phrase.
+// in reports whether the tokens of a keyword contain the phrase.
 func (n words) in(keyword []string) bool {
 	last := len(n.tokens) - 1
 	for i := 0; i+last < len(keyword); i++ {
@@ -203,7 +204,7 @@ func fold(s string) string {
 // earth is the mean radius of the earth in kilometres.
 const earth = 6371
 
-// has uses the haversine formula.
+// has computes the distance by the haversine formula.
 func (n place) has(p *catalogue.Photo) bool {
 	if p.Place == nil {
 		return false

@@ -2,17 +2,17 @@
 //
 //	dog beach 2024 -party ─▶ Parse ─▶ Query ─▶ Index.Find ─▶ rows
 //
-//	dog                a keyword, or a word of one
-//	beach*             a beginning of one
-//	"old town"         words that follow one another in a keyword
+//	dog                a keyword with this word
+//	beach*             a keyword with a word that begins like this
+//	"old town"         a keyword with these words in this order
 //	2024, 2024-07      the date of the photo; 2023..2024-05 is a range
-//	folder:photos/sea  a folder and all below it
+//	folder:photos/sea  a folder and all folders below it
 //	camera:canon       a part of the camera's name
-//	place:48.1,11.6~20 within 20 km of a place, or 10 without a number
+//	place:48.1,11.6~20 within 20 km of a place (10 km by default)
 //	name:img_17        a part of the file's name
 //	path:a/b.jpg       exactly this photo
 //	a b, a and b       both
-//	a or b             one of them; and binds more strongly
+//	a or b             either or both ("and" binds more strongly)
 //	-a, not a          photos without it
 //	( )                groups
 //
@@ -38,14 +38,14 @@ import (
 // A Query is a parsed query. The empty query finds every photo.
 type Query struct{ root node }
 
-// A node is a part of a query.
 type node any
 
 type (
 	allOf  struct{ of []node }
 	anyOf  struct{ of []node }
 	noneOf struct{ of node }
-	// words are the folded tokens of a phrase. The last is a beginning if begun.
+	// The type words is a phrase of folded tokens. If begun is set, the last token
+	// may be the beginning of a longer token.
 	words struct {
 		tokens []string
 		begun  bool
@@ -67,8 +67,8 @@ type parser struct {
 	related func(word string) []string
 }
 
-// Parse parses a query. related, if not nil, returns words that a search for a
-// word also finds. Errors wrap cpar.ErrInput and name the column.
+// Parse parses a query. Function related, if not nil, returns words that a search
+// for a word also finds. Errors wrap cpar.ErrInput and name the column.
 func Parse(text string, related func(word string) []string) (q Query, err error) {
 	if !utf8.ValidString(text) {
 		return q, fmt.Errorf("reading the query: %w: it is not UTF-8", cpar.ErrInput)
@@ -102,7 +102,7 @@ func (p *parser) space() {
 	}
 }
 
-// keyword consumes an operator, if it comes next.
+// keyword consumes the operator word if it comes next, and reports whether it did.
 func (p *parser) keyword(word string) bool {
 	rest := p.text[p.at:]
 	if len(rest) < len(word) || !strings.EqualFold(rest[:len(word)], word) {
@@ -191,7 +191,7 @@ func (p *parser) one() (node, error) {
 	return p.term()
 }
 
-// term reads a quoted phrase, a field or a word.
+// term parses a quoted phrase, a field such as camera:canon, or a word.
 func (p *parser) term() (node, error) {
 	start := p.at
 	var text strings.Builder
@@ -285,8 +285,8 @@ func tokens(text string) []string {
 
 var date = regexp.MustCompile(`^([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?$`)
 
-// parseDates parses a date or a range of dates. isDate reports that the word
-// looks like one.
+// parseDates parses a date or a range of dates. Result isDate reports whether the
+// word looks like a date or range.
 func parseDates(word string) (from, to int64, isDate bool, err error) {
 	first, last, isRange := strings.Cut(word, "..")
 	if !isRange {
@@ -312,8 +312,8 @@ func parseDates(word string) (from, to int64, isDate bool, err error) {
 	return from, to, true, nil
 }
 
-// parseDate returns the first second of a year, month or day and the first one
-// after it.
+// parseDate returns the first second of a year, month or day, and the first
+// second after it.
 func parseDate(word string) (from, to int64, err error) {
 	part := date.FindStringSubmatch(word)
 	number := func(s string, otherwise int) int {

@@ -9,12 +9,12 @@ import (
 	"cpar/user/album/blobs"
 )
 
-// kept reports whether a blob is small and read at every opening: indexes,
-// directories and manifests.
+// kept reports whether the cache keeps a blob: an index, directory or manifest,
+// which is small and read at every opening.
 func kept(name string) bool { return strings.HasPrefix(name, "x") || strings.HasPrefix(name, "q") }
 
-// openCache makes the folder of kept blobs, and drops those that no generation
-// pins any more.
+// openCache creates the folder of kept blobs, and deletes those that no
+// generation pins any more.
 func (s *storage) openCache() error {
 	if err := os.MkdirAll(s.cache, 0o700); err != nil {
 		return err
@@ -22,14 +22,14 @@ func (s *storage) openCache() error {
 	files, err := os.ReadDir(s.cache)
 	for _, f := range files {
 		if _, pinned := s.pins[f.Name()]; !pinned {
-			os.Remove(filepath.Join(s.cache, f.Name())) // otherwise the next opening does
+			os.Remove(filepath.Join(s.cache, f.Name())) // if this fails, the next opening does it
 		}
 	}
 	return err
 }
 
-// get reads a part of a blob from the server, or from the cache, whose files are
-// checked by their pins.
+// get reads a part of a blob from the server or the cache. It checks files of the
+// cache against their pins.
 func (s *storage) get(ctx context.Context, name string, p blobs.Pin, pinned bool, offset, length int64) ([]byte, error) {
 	if s.cache == "" || !pinned || !kept(name) {
 		return s.store.Get(ctx, name, offset, length)
@@ -41,8 +41,8 @@ func (s *storage) get(ctx context.Context, name string, p blobs.Pin, pinned bool
 			return nil, err
 		}
 		if digestIs(b, p) {
-			// Without the file the blob is fetched again. A part of one fails its
-			// digest.
+			// If this fails, the blob is fetched again, because an incomplete file
+			// does not match its digest.
 			_ = os.WriteFile(file, b, 0o600)
 		}
 	}

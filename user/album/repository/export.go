@@ -17,7 +17,7 @@ import (
 	"cpar/user/album/blobs"
 )
 
-// blobBytes holds a blob's bytes as kopia's storages take them.
+// blobBytes contains a blob's bytes in the form that kopia's storages accept.
 type blobBytes []byte
 
 func (c blobBytes) Length() int { return len(c) }
@@ -33,7 +33,7 @@ type reader struct{ *bytes.Reader }
 
 func (reader) Close() error { return nil }
 
-// read returns a pinned blob after checking its digest.
+// read returns a blob. It checks the digest of a pinned blob.
 func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 	b, err := s.store.Get(ctx, name, 0, -1)
 	p, pinned := s.pin(name)
@@ -49,8 +49,8 @@ func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 }
 
 // Export copies the blobs of the repository into a folder in the layout of
-// kopia's own storage, and removes others there. Blobs that the folder has are
-// not copied again. It returns the number of bytes copied.
+// kopia's own storage, and removes other blobs there. It skips blobs that the
+// folder already has. It returns the number of bytes copied.
 func (r *Repository) Export(ctx context.Context, folder string, tell progress.Func) (copied int64, err error) {
 	folder, err = filepath.Abs(folder)
 	if err == nil {

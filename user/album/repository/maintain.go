@@ -20,7 +20,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// A File is a file of a tree, whose path is separated by slashes.
+// A File is a file in a tree (a snapshot). Its path is separated by slashes.
 type File struct {
 	Path     string
 	Object   string
@@ -28,8 +28,8 @@ type File struct {
 	Modified time.Time
 }
 
-// Trees are the snapshots that keep objects from being collected. A stock kopia
-// shows them as cpar@album:/NAME.
+// These trees are snapshots that keep objects from being collected. kopia shows
+// them as cpar@album:/NAME.
 const (
 	Photos = "/photos"
 	Trash  = "/trash"
@@ -90,11 +90,12 @@ func (r *Repository) writeFolder(ctx context.Context, folder string, files []Fil
 		ModTime: m.Summary.MaxModTime, ObjectID: id, DirSummary: m.Summary}, err
 }
 
-// Maintain compacts kopia's indexes and collects contents that no tree holds.
-// kopia deletes a pack only a day after nothing refers to it. One device owns
-// maintenance, at first the one that runs it first. takeOver moves it here.
+// Maintain compacts kopia's indexes and removes contents that are in no tree.
+// kopia deletes a pack (a blob of file contents) a day after its last reference
+// is gone. Only one device may run Maintain, initially the first that does. With
+// takeOver, this device takes over the task.
 //
-// Blobs are deleted when the next generation has been committed.
+// The server deletes blobs after the next generation has been committed.
 func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()

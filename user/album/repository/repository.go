@@ -4,13 +4,13 @@
 //	file ─▶ splitter ─▶ deduplication ─▶ AEAD ─▶ packs ║─▶ blob store
 //	object ─▶ index ─▶ ranges of packs ║─▶ file
 //
-// kopia's libraries (v0.23.1) do the work, so that a stock kopia can read what
-// Export writes. This package replaces what kopia trusts its storage for: names,
-// sizes and times of blobs come from pins, the owner's own record.
+// kopia's libraries (v0.23.1) do the work, so that an unmodified kopia can read
+// an Export. kopia trusts its storage for names, sizes and times of blobs. This
+// package takes them from pins, the owner's own record, instead.
 //
 // kopia gets a configuration without secrets and no folder for caches, because its
-// index cache is not encrypted and its content cache is slow. Index blobs are kept
-// encrypted, as the server has them.
+// index cache is not encrypted and its content cache is slow. This package caches
+// index blobs itself, encrypted as at the server.
 package repository
 
 import (
@@ -40,14 +40,14 @@ import (
 // Options describe a repository and this device's place for it.
 type Options struct {
 	Store blobs.Store
-	// Folder is the private folder of kopia's configuration, which exists while a
-	// repository is opened, and of index blobs.
+	// Folder is a private folder for index blobs and, while Open runs, kopia's
+	// configuration.
 	Folder string
-	// Secret is the album's. The password and all keys of kopia derive from it.
+	// Secret is the album's secret. kopia's password and keys derive from it.
 	Secret seed.Secret
-	// Pins are the blobs of the catalogue's generation.
+	// Pins are the pins of the catalogue's newest generation, by blob.
 	Pins map[string]blobs.Pin
-	// Now is the device's clock, time.Now if it is nil.
+	// Now returns the time. The default is time.Now.
 	Now func() time.Time
 	// Uncached makes every read ask the server.
 	Uncached bool
@@ -64,14 +64,15 @@ type Repository struct {
 	close   func()
 }
 
-// Password returns the password with which a stock kopia opens the repository.
+// Password returns the password with which kopia opens the repository.
 func Password(secret seed.Secret) string {
 	p := secret.Derive("kopia password")
 	return fmt.Sprintf("%x", p[:])
 }
 
-// storageType names the storage in kopia's configuration, which refers to the
-// storage of an open repository by a number and holds no address or token.
+// storageType is the type of the storage in kopia's configuration. The
+// configuration refers to an open storage by its number, so it contains no
+// address or token.
 const storageType = "cpar"
 
 type connection struct {
@@ -142,7 +143,8 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 }
 
 // create initializes the repository if the store has none. All secrets derive
-// from the album's, so two devices that do so at once make the same repository.
+// from the album's secret, so two devices that do this at once create the same
+// repository.
 func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -167,8 +169,8 @@ func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
 	return r.adoptFormat(ctx)
 }
 
-// adoptFormat pins the blobs of the format, which two devices or an interrupted
-// creation may have written.
+// adoptFormat pins the blobs of the format, which another device or an
+// interrupted creation may have written.
 func (r *Repository) adoptFormat(ctx context.Context) error {
 	for _, name := range []string{"kopia.repository", "kopia.blobcfg"} {
 		b, err := r.storage.store.Stat(ctx, name)
@@ -180,7 +182,7 @@ func (r *Repository) adoptFormat(ctx context.Context) error {
 	return nil
 }
 
-// connect opens kopia's repository by a configuration of this process alone.
+// connect opens kopia's repository with a configuration for this process only.
 func (r *Repository) connect(ctx context.Context, o Options, number int) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -228,8 +230,8 @@ func deviceName(folder string) (string, error) {
 	return name, durable.WriteFile(file, []byte(name), 0o600)
 }
 
-// Failed returns an error of kopia with its cause: what the storage noticed
-// takes precedence over what kopia made of it.
+// Failed wraps an error of kopia. If the storage has noticed damage, Failed
+// returns that error instead, because kopia obscures it.
 func (r *Repository) Failed(what string, err error) error {
 	r.storage.mu.Lock()
 	damage := r.storage.damage
@@ -248,7 +250,7 @@ func (r *Repository) Failed(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, cpar.ErrCloud, err)
 }
 
-// Close ends the use of the repository. It does not flush.
+// Close closes the repository without flushing it.
 func (r *Repository) Close(ctx context.Context) error {
 	defer r.close()
 	err := errors.Join(r.writer.Close(ctx), r.rep.Close(ctx))
@@ -272,44 +274,43 @@ func (r *Repository) Put(ctx context.Context, file io.Reader) (id string, size i
 	return o.String(), size, nil
 }
 
-// Flush sends everything that Put has kept back.
+// Flush sends the data that Put has buffered.
 func (r *Repository) Flush(ctx context.Context) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
 	return r.Failed("sending to the album", errors.Join(r.writer.Flush(ctx), r.fatal))
 }
 
-// Sent returns the number of bytes sent since Open.
 func (r *Repository) Sent() int64 {
 	r.storage.mu.Lock()
 	defer r.storage.mu.Unlock()
 	return r.storage.sent
 }
 
-// Changes returns the blobs that the next generation pins, and those that it
-// drops.
+// Changes returns the blobs that the next generation must pin, and those that it
+// must no longer pin.
 func (r *Repository) Changes() (added map[string]blobs.Pin, removed []string) {
 	return r.storage.changes()
 }
 
-// Check returns the pinned blobs that the server has lost or changed by its own
-// account, with what is wrong.
+// Check returns the pinned blobs that the server lists differently or not at all,
+// with the problem of each.
 func (r *Repository) Check(ctx context.Context) (map[string]string, error) {
 	damaged, err := r.storage.check(ctx)
 	return damaged, r.Failed("checking the album", err)
 }
 
-// Since returns when this device first saw a blob that is not pinned.
+// Since returns the time when this device first saw an unpinned blob.
 func (r *Repository) Since(name string) time.Time { return r.storage.strays.since(name) }
 
-// Committed takes over the pins of a committed generation, and deletes the
-// blobs that it has dropped.
+// Committed takes over the pins of a committed generation, and deletes the blobs
+// that the generation no longer pins.
 func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) error {
 	return r.Failed("deleting blobs", r.storage.committed(ctx, pins))
 }
 
-// Packs returns the names of the blobs that hold an object. A blob that no
-// generation has pinned is pinned now, if the server has it in full length.
+// Packs returns the names of the blobs that contain an object. It pins blobs that
+// no generation has pinned, if the server has them in full length.
 func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -336,7 +337,8 @@ func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 	return packs, nil
 }
 
-// adopt pins a blob that a killed run has left behind.
+// adopt pins a blob that a killed run has left behind. It fails if the blob is
+// shorter than length.
 func (r *Repository) adopt(ctx context.Context, name string, length int64) error {
 	p, ok := r.storage.pin(name)
 	if !ok {

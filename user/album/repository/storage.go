@@ -18,9 +18,9 @@ import (
 
 // A storage is kopia's view of a blob store. It does not trust the server:
 //
-//	names and sizes   every pinned blob must be listed, or the server withholds it
+//	names and sizes   the server must list every pinned blob
 //	bytes             a blob that is read whole must have the pinned digest
-//	times             those of the owner's devices, never the server's
+//	times             come from the owner's devices, never from the server
 //
 // kopia decides by times what to compact and delete. A blob that no generation
 // has pinned counts as written when this device first saw it, so that it stays
@@ -29,17 +29,15 @@ import (
 type storage struct {
 	blob.DefaultProviderImplementation
 	store  blobs.Store
-	cache  string // folder of index blobs, "" for none
+	cache  string // folder of cached index blobs, or ""
 	now    func() time.Time
 	strays *strays
 
-	mu sync.Mutex
-	// pins are those of the catalogue's generation.
-	pins map[string]blobs.Pin
-	// added and removed are the changes since.
-	added   map[string]blobs.Pin
-	removed map[string]bool
-	// found are index blobs that no generation has pinned. The next one does.
+	mu      sync.Mutex
+	pins    map[string]blobs.Pin // pins of the catalogue's newest generation
+	added   map[string]blobs.Pin // blobs added since that generation
+	removed map[string]bool      // blobs removed since that generation
+	// found contains index blobs that the next generation will pin.
 	found map[string]blobs.Pin
 	sent  int64
 	// damage is the first failure of the server since Failed was called last. It
@@ -52,14 +50,14 @@ type storage struct {
 	creating bool
 }
 
-// overwritten are the names that kopia replaces.
+// overwritten is the set of names of blobs that kopia replaces.
 var overwritten = map[string]bool{"kopia.repository": true, "kopia.blobcfg": true, schedule: true}
 
-// schedule is kopia's record of its maintenance, which no generation pins,
-// because it changes with every task. kopia takes its time for the present.
+// schedule is the blob of kopia's record of its maintenance. No generation pins
+// it, because it changes with every task. kopia uses its time as the present.
 const schedule = "kopia.maintenance"
 
-// foreign reports whether a blob is the catalogue's, which kopia must not see.
+// foreign reports whether a blob belongs to the catalogue. kopia must not see it.
 func foreign(name string) bool { return strings.HasPrefix(name, "cpar-") }
 
 func (s *storage) fail(err error) error {
@@ -74,7 +72,7 @@ func (s *storage) fail(err error) error {
 	return err
 }
 
-// guard returns a context for an operation, which ends when the server fails.
+// guard returns a context for an operation. It is cancelled if the server fails.
 func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
@@ -90,7 +88,6 @@ func (s *storage) guard(ctx context.Context) (inner context.Context, done func()
 	}
 }
 
-// pin returns the record of a blob, and whether there is one.
 func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +134,7 @@ func digestIs(b []byte, p blobs.Pin) bool {
 	return p.Digest == [16]byte(d[:16])
 }
 
-// metadata returns what kopia may know of a blob.
+// metadata returns a blob's metadata for kopia, with a trusted time.
 func (s *storage) metadata(b blobs.Blob) (blob.Metadata, error) {
 	m := blob.Metadata{BlobID: blob.ID(b.Name), Length: b.Size}
 	p, pinned := s.pin(b.Name)
@@ -223,7 +220,7 @@ func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o bl
 	err := s.store.Put(ctx, name, b)
 	switch {
 	case errors.Is(err, blobs.ErrExists) && s.creating:
-		return nil // another device, or an interrupted creation, made an equivalent one
+		return nil // another device or an interrupted creation wrote an equivalent blob
 	case errors.Is(err, blobs.ErrExists) && overwritten[name]:
 		err = s.replace(ctx, name, b)
 	case errors.Is(err, blobs.ErrExists):
@@ -261,8 +258,8 @@ func (s *storage) replace(ctx context.Context, name string, b []byte) error {
 	}
 }
 
-// DeleteBlob deletes a blob that no generation has pinned. Others wait for a
-// generation without them.
+// DeleteBlob deletes a blob at once if no generation has pinned it, and otherwise
+// after the commit of a generation without it.
 func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
 	name := string(id)
 	s.mu.Lock()
@@ -279,7 +276,6 @@ func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
 	return s.store.Delete(ctx, name)
 }
 
-// changes returns the blobs added and removed since the catalogue's generation.
 func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,8 +287,8 @@ func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
 	return added, removed
 }
 
-// committed takes the pins of a new generation and deletes the blobs that it
-// no longer has.
+// committed takes over the pins of a new generation and deletes the blobs that
+// the generation no longer pins.
 func (s *storage) committed(ctx context.Context, pins map[string]blobs.Pin) error {
 	s.mu.Lock()
 	var drop []string
@@ -320,8 +316,7 @@ func (s *storage) ConnectionInfo() blob.ConnectionInfo {
 
 func (s *storage) DisplayName() string { return "album" }
 
-// check lists all blobs and returns the names of pinned ones that are missing or
-// changed.
+// check lists all blobs and returns the pinned blobs that are missing or changed.
 func (s *storage) check(ctx context.Context) (damaged map[string]string, err error) {
 	s.mu.Lock()
 	pins := maps.Clone(s.pins)

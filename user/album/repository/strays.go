@@ -11,15 +11,15 @@ import (
 	"cpar/internal/durable"
 )
 
-// strays records when this device first saw each blob that no generation has
-// pinned: another device is about to commit it, or a run that wrote it was
-// killed. The file is advice. Without it such blobs stay longer.
+// strays records when this device first saw each unpinned blob. Either another
+// device is about to commit the blob, or the run that wrote it was killed. If the
+// file is lost, such blobs only stay longer.
 type strays struct {
 	mu   sync.Mutex
 	file string
 	now  func() time.Time
 	seen map[string]int64
-	// used are the entries that this process needed, which are the ones kept.
+	// used marks the entries that this process has needed.
 	used map[string]bool
 }
 
@@ -47,7 +47,8 @@ func (s *strays) since(name string) time.Time {
 	return time.Unix(at, 0)
 }
 
-// write keeps the record. whole reports that this process listed all blobs.
+// write stores the record. If this process has listed all blobs, whole is set,
+// and write drops unused entries.
 func (s *strays) write(whole bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
