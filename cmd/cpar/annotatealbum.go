@@ -26,7 +26,7 @@ const albumBatch = 200
 
 // annotatedAlbum is the JSON output of annotate --album.
 type annotatedAlbum struct {
-	Photos   int  `json:"photos"` // without keywords
+	Photos   int  `json:"photos"` // photos without keywords
 	Found    int  `json:"suggested_photos"`
 	Keywords int  `json:"suggested_keywords"`
 	Failed   int  `json:"failed"`

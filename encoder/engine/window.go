@@ -95,7 +95,7 @@ func (w *window) pixels() int { return w.outH * w.outW }
 // them.
 //
 // The runs include pixels between the end of an output row and the next
-// multiple of pitch. These are computed and discarded. At stride 1 these are
+// multiple of `pitch`. These are computed and discarded. At stride 1 these are
 // few, because the padding at the end of a row also serves at the start of the
 // next.
 type layout struct {

@@ -20,7 +20,7 @@ const (
 )
 
 // A filter gives the weight of a source pixel by its distance, in pixels of the
-// smaller image. The weight is 0 at distances beyond reach.
+// smaller image. The weight is 0 at distances beyond `reach`.
 type filter struct {
 	reach  float64
 	weight func(x float64) float64

@@ -10,7 +10,7 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level of kernels in use. Tests vary it.
+// active is the level in use. Tests vary it.
 var active = best()
 
 // A tiling holds the sizes in which a level cuts and packs matrices.

@@ -206,7 +206,7 @@ var spread8 = func() (table [256]uint64) {
 // tally counts the ones in each column of up to 2³¹ rows of bits.
 type tally struct {
 	lanes  []uint64 // one byte per column, eight per word
-	rows   int      // rows counted in lanes, at most 255
+	rows   int      // rows counted in `lanes`, at most 255
 	counts []int32  // counts of earlier rows
 }
 

@@ -27,7 +27,7 @@ func (n *indexedSamples) fourthPowers(votes [][]wordVote) (byFold [][]float64, a
 }
 
 // loudness returns λ of every word from its sum of fourth powers over photos,
-// and the trend.
+// and the trend of log λ over log π.
 func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64, trend [2]float64) {
 	loud = make([]float64, len(fourths))
 	var sw, sx, sy, sxx, sxy float64
