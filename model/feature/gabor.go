@@ -77,7 +77,7 @@ func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 }
 
 // gaborSpectra returns the transfer functions of all scales and orientations,
-// 3.5 MB in all.
+// 3.5 MB.
 var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	f := newFFT()
 	for i, wavelength := range gaborWavelengths {
