@@ -121,7 +121,7 @@ func reductionViews(shape, axes []int) (outer, inner view) {
 }
 
 // reduce combines `start` with the values of view `inner`, for each
-// position of view `outer`. Function `row`, if not nil, sums contiguous values.
+// position of view `outer`. `row`, if not nil, sums contiguous values.
 func reduce[T float32 | int64, S float64 | int64](outer, inner view, out, in []T, start S, row func([]T) S, add func(S, T) S, finish func(S) T) {
 	var index, each [maxRank]int
 	last := len(inner.shape) - 1

@@ -105,7 +105,7 @@ type layout struct {
 	rows    int     // rows of a phase
 	pitch   int     // elements from the start of one row of a phase to the next
 	offsets []int   // for each channel of a group and each tap, the element where its run begins
-	slack   int     // zeros after the last plane, for padding and because package f32 reads whole registers
+	slack   int     // zeros after the last plane, for padding and because f32 reads whole registers
 	direct  bool    // whether the image is read in place, without copying it into a layout
 }
 
