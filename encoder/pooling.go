@@ -16,8 +16,8 @@ type pooling struct {
 	kind string // PoolClass, PoolMean, or "" if the tensor is already a vector
 	size int    // number of values of the embedding
 	what string // description for the user
-	// The shape for count tokens or pixels is 1×size×count if channelsFirst is
-	// set, otherwise 1×count×size.
+	// The shape for `count` tokens or pixels is 1×size×count if channelsFirst
+	// is set, otherwise 1×count×size.
 	count         int
 	channelsFirst bool
 }

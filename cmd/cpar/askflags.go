@@ -134,7 +134,7 @@ func (f *programFlags) annotateOptions() device.AnnotateOptions {
 // likelyFlags determine which keywords count as likely.
 type likelyFlags struct {
 	right string  // value of --right
-	share float64 // the parsed value of right
+	share float64 // the parsed value of `right`
 	least float64 // value of --min-probability
 	set   bool    // whether --min-probability was given
 }

@@ -20,8 +20,8 @@ type built struct {
 	Scheme  string `json:"scheme"`
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Dimensions is the length of a vector. Neighbours is L, the number of
-	// neighbours that the ranker uses.
+	// Dimensions is the length of a vector. Neighbours is the ranker's number
+	// of neighbours.
 	Dimensions int    `json:"dimensions,omitempty"`
 	Neighbours int    `json:"neighbours,omitempty"`
 	Network    string `json:"network,omitempty"`

@@ -28,7 +28,7 @@ type modelFlags struct {
 	encoderflags.Flags
 	cmd    *cobra.Command
 	path   string
-	set    string // name of a set if path is its image half, otherwise ""
+	set    string // name of a set if `path` is its image half, otherwise ""
 	none   bool   // whether --model none was given
 	opened *encoder.Encoder
 }

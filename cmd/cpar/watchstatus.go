@@ -33,7 +33,7 @@ type watchState struct {
 	Problem string    `json:"problem,omitempty"`
 }
 
-// A watchStatus writes the state to its file. It holds a lock that prevents a
+// A watchStatus writes the state to a file. It holds a lock that prevents a
 // second watch of the same folders. A process that is killed loses the lock but
 // leaves the file.
 type watchStatus struct {

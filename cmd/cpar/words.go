@@ -39,7 +39,7 @@ type wordsFlags struct {
 	least            float64
 	write            bool
 
-	asked  []string // the words in list and file, nil for everyday words
+	asked  []string // the words in `list` and `file`, nil for everyday words
 	photos *zeroshot.Annotator
 	// vocabulary is the owner's vocabulary, or nil if there is no index.
 	vocabulary *vocabulary.Vocabulary

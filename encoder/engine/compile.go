@@ -99,15 +99,15 @@ type step struct {
 	scratch int   // length of the kernel's scratch memory, in float32
 	work    int64 // number of multiply-adds
 	// exact computes the same results for constant integers and booleans. It is
-	// nil if the operator does not support them, or if run is exact for all
+	// nil if the operator does not support them, or if `run` is exact for all
 	// float32 values.
 	exact func(out []int64, in [][]int64) error
 	// If in[1] holds indices, sizes holds the lengths of the axes to which the
-	// indices refer. Indices out of range are refused before run or exact is
-	// called, because these functions do not check them.
+	// indices refer. Indices out of range are refused before `run` or `exact`
+	// is called, because these functions do not check them.
 	sizes []int
-	// If pack is not nil, it is called once after fusing. It packs constants,
-	// such as weights, that are not in field in.
+	// pack, if not nil, is called once after fusing. It packs constants, such
+	// as weights, that are not in `in`.
 	pack func() error
 	// These fields are set for steps that fuse.go can combine with others.
 	conv       *conv

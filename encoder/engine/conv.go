@@ -16,7 +16,7 @@ type conv struct {
 	groups    int         // number of groups of channels that are convolved separately
 	m         int         // output channels per group
 	k         int         // weights per output channel
-	by        []float32   // factor for each output channel, applied by pack
+	by        []float32   // factor for each output channel, applied by `pack`
 	bias      []float32   // bias of each output channel
 	lo, hi    float32     // bounds to which results are clipped
 	weights   []*f32.Left // packed weights of each group
@@ -98,8 +98,8 @@ func (v *conv) single() bool {
 	return v.pixels() == 1 && v.groups == 1 && v.inH == v.kh && v.inW == v.kw && v.top+v.left+v.bottom+v.right == 0
 }
 
-// scale folds y·by + plus into the results y of an output channel, before pack
-// is called.
+// scale folds y·by + plus into the results y of an output channel, before
+// `pack` is called.
 func (v *conv) scale(channel int, by, plus float32) {
 	v.by[channel] *= by
 	v.bias[channel] = v.bias[channel]*by + plus

@@ -18,7 +18,7 @@ type linear struct {
 	k, n       int       // lengths of an input row and of an output row
 	alpha      float32   // factor of the matrix
 	bias       []float32 // the constant row of n values, or nil
-	lo, hi     float32   // bounds to which results are clipped if clipped is set
+	lo, hi     float32   // bounds to which results are clipped if `clipped` is set
 	clipped    bool
 	packed     *f32.Right // alpha·w
 }

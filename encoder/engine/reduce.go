@@ -14,10 +14,10 @@ type reduction struct {
 	start      float64                              // result for no values
 	add        func(sum float64, x float32) float64 // adds a value to a result
 	finish     func(sum float64, n int) float64     // converts the result for n values, may be nil
-	exactStart int64                                // like start, for integers
-	exact      func(sum, x int64) int64             // like add, for integers, may be nil
-	// run sums contiguous values quickly. If it is nil, add is called for each
-	// value.
+	exactStart int64                                // like `start`, for integers
+	exact      func(sum, x int64) int64             // like `add`, for integers, may be nil
+	// run sums contiguous values quickly. If it is nil, `add` is called for
+	// each value.
 	run func(x []float32) float64
 	// since is the first opset in which the axes are an input. In earlier
 	// opsets they are an attribute.
@@ -121,7 +121,7 @@ func reductionViews(shape, axes []int) (outer, inner view) {
 }
 
 // reduce combines `start` with the values of view `inner`, for each
-// position of view `outer`. Function `row`, if not nil, sums contiguous values.
+// position of view `outer`. `row`, if not nil, sums contiguous values.
 func reduce[T float32 | int64, S float64 | int64](outer, inner view, out, in []T, start S, row func([]T) S, add func(S, T) S, finish func(S) T) {
 	var index, each [maxRank]int
 	last := len(inner.shape) - 1
@@ -204,8 +204,8 @@ func compileCumSum(c *call) error {
 	return c.setOutput(c.moving(&step{in: []*value{x}}, x.kind, x.shape, accumulate[float32](a), accumulate[int64](a)))
 }
 
-// An accumulation computes running sums. At each position of view outer, it
-// sums n values that lie step elements apart.
+// An accumulation computes running sums. At each position of view `outer`, it
+// sums n values that lie `step` elements apart.
 type accumulation struct {
 	outer              view
 	n, step            int

@@ -130,8 +130,8 @@ func finite(x []float32) bool {
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 // A view reads a tensor in another order. The element with a given index is at
-// offset plus the dot product of index and steps. A step may be negative, or 0
-// to repeat elements.
+// `offset` plus the dot product of index and `steps`. A step may be negative,
+// or 0 to repeat elements.
 type view struct {
 	shape, steps []int
 	offset       int

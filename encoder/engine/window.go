@@ -95,9 +95,9 @@ func (w *window) pixels() int { return w.outH * w.outW }
 // them.
 //
 // The runs include pixels between the end of an output row and the next
-// multiple of pitch. These are computed and discarded. At stride 1 these are
-// few, because the padding at the end of a row also serves at the start of the
-// next.
+// multiple of `pitch`. These pixels are computed and discarded. At stride 1
+// they are few, because the padding at the end of a row also serves at the
+// start of the next.
 type layout struct {
 	window
 	phase   [][]int // phase[a][b] is the number of phase (a, b), or −1 if no tap reads it

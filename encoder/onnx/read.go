@@ -37,9 +37,9 @@ type decoder struct {
 	names    int   // number of names so far
 	tensors  int   // number of tensors so far
 	bytes    int64 // bytes of weights so far
-	// Field `all` holds every node of every graph if outline is set.
+	// Field `all` holds every node of every graph if `outline` is set.
 	all []*Node
-	// Field `empty` holds the names of empty constants if outline is set.
+	// Field `empty` holds the names of empty constants if `outline` is set.
 	empty map[string]bool
 }
 

@@ -79,8 +79,8 @@ type Tensor struct {
 	Dims []int
 
 	raw     []byte // the elements in little-endian order, pointing into a file
-	isRaw   bool   // whether the elements are in raw, otherwise in a typed list of body
-	outside bool   // whether raw points into another file
+	isRaw   bool   // whether the elements are in `raw`, otherwise in a typed list of `body`
+	outside bool   // whether `raw` points into another file
 	body    []byte // the encoded TensorProto, for typed lists and Extract
 }
 

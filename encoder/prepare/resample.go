@@ -20,15 +20,15 @@ const (
 )
 
 // A filter gives the weight of a source pixel by its distance, in pixels of the
-// smaller image. The weight is 0 at distances beyond reach.
+// smaller image. The weight is 0 at distances beyond `reach`.
 type filter struct {
 	reach  float64
 	weight func(x float64) float64
 }
 
-// filters holds Pillow's filters (src/libImaging/Resample.c). They repeat its
-// operations in order, because reordered or fused operations would round
-// differently.
+// filters holds Pillow's filters (src/libImaging/Resample.c). They repeat
+// Pillow's operations in order, because reordered or fused operations would
+// round differently.
 var filters = map[Interpolation]filter{
 	Bilinear: {1, func(x float64) float64 { return max(0, 1-math.Abs(x)) }},
 	Bicubic: {2, func(x float64) float64 {
@@ -91,7 +91,7 @@ const precision = 22
 
 // A window describes the source pixels of one result pixel on an axis. The
 // weights sum to about 2^precision. They are sign-extended to 64 bits so that
-// function horizontal can multiply two channels at once.
+// function `horizontal` can multiply two channels at once.
 type window struct {
 	first   int      // position of the first source pixel
 	weights []uint64 // weights of consecutive source pixels
@@ -128,7 +128,7 @@ func windows(n, full, skip, wanted int, f filter) []window {
 	return out
 }
 
-// resize computes len(columns)×len(rows) pixels from image rgb as Pillow's
+// resize computes len(columns)×len(rows) pixels from image `rgb` as Pillow's
 // Image.resize does. It resamples along rows, rounds to 8 bits, and then
 // resamples along columns.
 func resize(rgb []byte, width int, columns, rows []window) []byte {

@@ -35,7 +35,7 @@ type Tokenizer struct {
 	before, after []int64 // special tokens around each text
 	pad           int64   // token that pads a text
 	length        int     // tokens per text, 0 if the files do not state it
-	defaultLength int     // tokens per text if length is 0
+	defaultLength int     // tokens per text if `length` is 0
 	digest        [sha256.Size]byte
 }
 

@@ -28,8 +28,8 @@
 // on processors without them. Infinities and NaNs propagate as in the
 // mathematical definition.
 //
-// Plain Go (plain.go) defines the kernels. Package gen writes the assembly, which
-// build tag purego leaves out. To change a kernel, edit gen and run go generate.
+// Plain Go (plain.go) defines the kernels. Package gen writes the assembly,
+// which build tag purego leaves out.
 package f32
 
 // An Epilogue is applied to the sums of a product before they are stored.

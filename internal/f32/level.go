@@ -10,14 +10,14 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level of kernels in use. Tests vary it.
+// active is the level in use. Tests vary it.
 var active = best()
 
 // A tiling holds the sizes in which a level cuts and packs matrices.
 type tiling struct {
-	rows  int // maximum per tile
+	rows  int // maximum number of rows per tile
 	lanes int // values per register (a row of a tile has one or two registers)
-	depth int // rows of b in a block: a strip of b, 2·lanes wide, and a strip of a share the first-level cache
+	depth int // rows of b in a block, so that a strip of b, 2·lanes wide, and a strip of a fit in the first-level cache
 	// Tiles of float64 have at most wideRows rows of wideWidth values.
 	wideRows, wideWidth int
 }
@@ -37,7 +37,7 @@ const (
 	blockRows = 144
 )
 
-// strips describes n rows cut into count strips of nearly equal height.
+// strips describes n rows cut into `count` strips of nearly equal height.
 type strips struct{ n, count int }
 
 func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }

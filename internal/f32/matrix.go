@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// A tile describes one kernel call, the product of a strip of packed a (depth
-// k, width rows) and a strip of packed b (depth k, width vectors·lanes).
+// A tile describes one kernel call. It multiplies a strip of packed a, k deep
+// and `rows` wide, by a strip of packed b, k deep and vectors·lanes wide.
 type tile struct {
 	k, rows, vectors int
 	a, b             []float32
 	c                []float32
 	ldc              int
 	from             []float32 // the product is added to these values
-	step             int       // distance between the rows in from, or oneEach for one value per row
+	step             int       // distance between the rows in `from`, or oneEach for one value per row
 	lo, hi           float32
 }
 
@@ -45,11 +45,11 @@ type block struct {
 	start   start
 	bias    []float32
 	lo, hi  float32
-	own     []float32 // memory of one tile
+	own     []float32 // memory for a tile that extends beyond c
 }
 
 // begin returns block number `depth` of a product that is cut along k. Only the
-// first block adds the bias of e, and only the last clips.
+// first block adds the bias of e, and only the last block clips.
 func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {
@@ -106,8 +106,8 @@ func (p *block) inner(t *tile, i, j int) {
 	p.level.tile(t)
 }
 
-// edge computes a tile that extends beyond c in p.own, padded to whole columns,
-// and copies its first columns to c.
+// edge computes a tile that extends beyond c. It uses p.own, padded to whole
+// columns, and copies the first columns to c.
 func (p *block) edge(t *tile, i, j, wide, whole int) {
 	own, c := p.own[:t.rows*whole], p.c[i*p.ldc+j:]
 	t.c, t.ldc = own, whole

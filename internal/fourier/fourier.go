@@ -34,7 +34,7 @@ type pass struct {
 	radix    int
 	done     int          // product of the earlier radices
 	stride   int          // distance between inputs
-	twiddles []complex128 // radix−1 factors for each index below done
+	twiddles []complex128 // radix−1 factors for each index below `done`
 }
 
 // New returns the transform whose length is the product of the radices, each 3 or 4.

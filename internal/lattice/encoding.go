@@ -12,7 +12,7 @@ import (
 // Every header consists of magic, kind, a zero byte, version and index id.
 // Numbers are little-endian. A word is an integer below Q in WordBytes bytes,
 // so that each value has one encoding. Lengths depend only on the parameters
-// and the number of records.
+// (N, B, D, K: doc.go) and the number of records.
 //
 //	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
 //	request  header (24)  number (16)  K·B·D words

@@ -68,9 +68,10 @@ func (p Params) Score(phase uint64) int64 {
 	return int64(p.Ring().round(phase, p.LogT)<<shift) >> shift
 }
 
-// A row has one addend, which is added to its inner product. With several
-// records in a row, each record therefore carries its own addend in two more
-// coordinates, high and low, which a request multiplies by M and 1:
+// A row has one addend, which is added to its inner product. In a row of
+// several records, each record needs its own addend. It carries the addend in
+// two more coordinates, `high` and `low`, which a request multiplies by M and
+// 1:
 //
 //	slot     v ‖ high ‖ low       addend = M·high + low, |low| ≤ M/2
 //	request  u ‖ M ‖ 1            at one slot, and 0 elsewhere
@@ -80,7 +81,8 @@ func (p Params) Score(phase uint64) int64 {
 // grows by much.
 const addendDim = 2
 
-// SlotDim returns the number of coordinates of a slot for vectors of dim.
+// SlotDim returns the number of coordinates of a slot for vectors of `dim`
+// coordinates.
 func SlotDim(dim int) int { return dim + addendDim }
 
 func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }

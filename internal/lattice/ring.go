@@ -26,9 +26,9 @@ type Ring struct {
 }
 
 var (
-	// Fast has short requests and hints (public data that a key needs to read
-	// replies). Its security by the core-SVP estimate is 120 bits, slightly
-	// above Kyber-512 (`cpar-eval security`).
+	// Fast has short requests and hints (public data for reading replies). Its
+	// security by the core-SVP estimate is 120 bits, slightly above Kyber-512
+	// (`cpar-eval security`).
 	Fast = newRing(11, 47, 80<<10)
 	// Careful has 290 bits of security by the same estimate. Requests are twice
 	// as long.

@@ -20,8 +20,7 @@ import (
 //	reply        the same
 type Sections struct {
 	Open Params
-	// Clustered is nil without a clustered section. Records is the number of
-	// the section's records.
+	// Clustered is nil without a clustered section. Records counts its records.
 	Clustered *Params
 	Records   int
 }

@@ -10,7 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that processor and system support.
+// best returns the highest supported level.
 func best() level {
 	x := &cpu.X86
 	switch {

@@ -110,5 +110,5 @@ const (
 	withIFMA
 )
 
-// active is the level of kernels in use. Tests vary it.
+// active is the level in use. Tests vary it.
 var active = best()

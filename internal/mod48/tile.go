@@ -76,7 +76,7 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		}
 	}
 	if ahead == nil {
-		ahead = rows // no more rows follow
+		ahead = rows // prefetch these rows, because none follow
 	}
 	if len(ahead) < len(rows) || len(dst) < len(rows) {
 		panic("mod48: more rows than results")

@@ -42,8 +42,8 @@ func FromSigned(dst []uint64, src []int64) {
 	}
 }
 
-// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst. Both must
-// have the same length.
+// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, which has
+// the same length.
 func ToSigned(dst []int64, src []uint64) {
 	dst = dst[:len(src)]
 	for i, x := range src {
@@ -73,7 +73,7 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level of kernels in use. Tests vary it.
+// active is the level in use. Tests vary it.
 var active = best()
 
 // Kernels names the kernels in use for timing reports: "plain Go", "AVX2" or

@@ -24,9 +24,9 @@ func Short(s string) string {
 	return s[:cut] + "…"
 }
 
-// Lines escapes unprintable characters in a message of several lines. It is the
-// last line of defence. Callers should pass names through Text first, because
-// Text also keeps them on one line.
+// Lines escapes unprintable characters in a message of several lines. Callers
+// should pass names through Text first, because Text also keeps them on one
+// line.
 func Lines(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

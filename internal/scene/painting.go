@@ -22,7 +22,7 @@ type painting struct {
 	mood   mood
 	side   float64             // direction of the light: -1 left, 1 right
 	layers [][]string          // keywords of each layer (0 is the empty canvas)
-	shown  [Width * Height]int // pixel → index into layers
+	shown  [Width * Height]int // pixel → index into `layers`
 
 	// testOnlyWithout names a keyword whose layers are drawn and then undone.
 	testOnlyWithout string

@@ -177,8 +177,8 @@ func (p *Projection) steps(bits []byte, d, first int) {
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
 }
 
-// check validates levels. It also rejects levels that are farther from the
-// baselines than MaxSteps allows.
+// check validates levels, including their distance from the baselines
+// (MaxSteps).
 func (p *Projection) check(x []uint16) error {
 	if err := checkLevels(x, p.m, p.beta); err != nil {
 		return err
@@ -206,7 +206,7 @@ var spread8 = func() (table [256]uint64) {
 // tally counts the ones in each column of up to 2³¹ rows of bits.
 type tally struct {
 	lanes  []uint64 // one byte per column, eight per word
-	rows   int      // rows counted in lanes, at most 255
+	rows   int      // rows counted in `lanes`, at most 255
 	counts []int32  // counts of earlier rows
 }
 

@@ -28,12 +28,12 @@ var spread4 = func() (table [16]uint64) {
 	return table
 }()
 
-// A coordinate holds the levels of all photos in one coordinate, from low to
-// high.
+// A coordinate holds the levels of all photos in one coordinate, from `low` to
+// `high`.
 type coordinate struct {
 	low, high int
-	levels    []uint16 // per photo, relative to low
-	bits      []byte   // the steps low+1 to high
+	levels    []uint16 // per photo, relative to `low`
+	bits      []byte   // the steps `low`+1 to `high`
 }
 
 // EmbedAll embeds a collection on all cores. It returns one slice of m̂ values

@@ -77,7 +77,7 @@ func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 }
 
 // gaborSpectra returns the transfer functions of all scales and orientations,
-// 3.5 MB in all.
+// 3.5 MB.
 var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	f := newFFT()
 	for i, wavelength := range gaborWavelengths {
@@ -91,7 +91,7 @@ var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 type gaborScratch struct {
 	fft        *fft
 	image      []complex128 // fftSide²: the padded image, then its spectrum
-	rows       []complex128 // 128 filtered rows of fftSide pixels, of which method collect uses 128 each
+	rows       []complex128 // 128 filtered rows of fftSide pixels, of which collect uses 128 each
 	mag, phase [GaborDim]float64
 }
 

@@ -81,7 +81,7 @@ type reducer struct {
 	flush   []bool    // flush[y] is set if row y is the last of its run
 	sums    []uint64  // 3 per segment, over the rows since the last flush
 	rgb     []float64 // sums converted to float64
-	grey    []float64 // grey values of rgb
+	grey    []float64 // grey values of `rgb`
 }
 
 func newReducer(w, h int, targets []*target) *reducer {

@@ -13,11 +13,11 @@
 // blocks have equal weight. It then computes regularised canonical correlations
 // with the keywords (Hotelling, "Relations between two sets of variates",
 // Biometrika 1936, with the ridge of Vinod, "Canonical ridge and econometrics
-// of joint production", 1976). In the matrix of keywords, the column of keyword
-// t, which f_t of n photos have, holds log(n/f_t) for these photos and 0 for
-// the others. Let Cxx, Cyy and Cxy be the covariances of the p features, of the
-// v keywords, and between them. Let ρ be Options.Ridge, I an identity matrix
-// and tr the trace. With
+// of joint production", 1976). In the keyword matrix, the column of a keyword t
+// on f_t of n photos holds log(n/f_t) for these photos and 0 for others. Let
+// Cxx, Cyy and Cxy be the covariances of the p features, of the v keywords, and
+// between them. Let ρ be Options.Ridge, I an identity matrix and tr the trace.
+// With
 //
 //	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
 //

@@ -19,7 +19,7 @@ type validation struct {
 	heldOut   [][]int    // photos of each fold
 	trainRows [][]int    // photos outside each fold
 	parts     int        // number of parts in which a fold is measured
-	whole     *moments   // moments of all photos
+	whole     *moments   // moments (sums for covariances) of all photos
 	// held are the moments of each fold. They are nil if each fold is used only
 	// once, because many folds' moments would take much memory.
 	held []*moments

@@ -1,7 +1,7 @@
 // Package pca reduces feature vectors to their principal components.
 //
-//	Fit:     n rows of in numbers ─▶ Basis: mean (in numbers) and components c_i (out × in numbers)
-//	Project: one row x of in numbers ─▶ out numbers, ⟨c_i, x − mean⟩ for each i
+//	Fit:     n rows of `in` numbers ─▶ Basis: mean (`in` numbers) and components c_i (`out` × `in` numbers)
+//	Project: one row x of `in` numbers ─▶ `out` numbers, ⟨c_i, x − mean⟩ for each i
 //
 // Profile "paper" reduces the Haar features haar and haarq from 4096 values
 // each to 4096/X by "PCA-X". The paper's PCA-32 gives 128. Components are
@@ -32,8 +32,9 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Basis consists of a mean and out orthonormal components, each with in values.
-// Components beyond the rank are zero. A Basis is safe for concurrent use.
+// Basis consists of a mean and `out` orthonormal components, each with `in`
+// values. Components beyond the rank are zero. A Basis is safe for concurrent
+// use.
 type Basis struct {
 	in, out    int
 	mean       []float32 // in values

@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// unitsPerLength is the length of z for a vector of length 1. F, the
-	// squared units of z per unit of distance, is therefore a million. Rounding
-	// changes a distance d by about √(2d/3)/1000, less than the schemes' noise.
+	// unitsPerLength is the length of z, the encrypted integers, for a vector
+	// of length 1. F, the squared units of z per unit of distance, is therefore
+	// a million. Rounding changes a distance d by about √(2d/3)/1000, less than
+	// the schemes' noise.
 	unitsPerLength = 1000
 	// minPhotos is the minimum that package learn can divide into folds.
 	minPhotos = 5

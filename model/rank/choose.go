@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// chooseGuessShare chooses the guess's share, and chooses the rarity again.
+// chooseGuessShare chooses the guess's share and again the rarity (see
+// Calibrated).
 func (c *Calibrated) chooseGuessShare(n *indexedSamples, keep int) (best Quality) {
 	choices := guessShareChoices
 	if n.alone {

@@ -95,7 +95,7 @@ func (c *Calibrated) predictions(n *indexedSamples, lists [][]wordVote) (seen pr
 	return seen
 }
 
-// leastOfBest returns the lowest vote among the bestVoted best words.
+// leastOfBest returns the lowest vote among the `bestVoted` best words.
 func leastOfBest(list []wordVote) float64 {
 	if len(list) <= bestVoted {
 		return 0

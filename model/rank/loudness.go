@@ -27,7 +27,7 @@ func (n *indexedSamples) fourthPowers(votes [][]wordVote) (byFold [][]float64, a
 }
 
 // loudness returns λ of every word from its sum of fourth powers over photos,
-// and the trend.
+// and the trend of log λ over log π.
 func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64, trend [2]float64) {
 	loud = make([]float64, len(fourths))
 	var sw, sx, sy, sxx, sxy float64
@@ -38,7 +38,8 @@ func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64
 			sw, sx, sy, sxx, sxy = sw+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		}
 	}
-	// Least squares, or a constant if all words have the same share.
+	// Fit a line by least squares, or a constant if all words have the same
+	// share.
 	if d := sw*sxx - sx*sx; d > 1e-9*sw*sw {
 		trend[1] = (sw*sxy - sx*sy) / d
 	}
@@ -85,7 +86,7 @@ func (c *Calibrated) setLoudness(n *indexedSamples, votes [][]wordVote) {
 	c.trend = trend
 	for w, name := range n.names {
 		known, ok := c.words[name]
-		if !ok { // in a sample's truth but in no photo of the collection
+		if !ok { // the word is in a sample's truth but in no photo of the collection
 			continue
 		}
 		known.loudnessRatio = float32(loud[w] / math.Exp(trend[0]+trend[1]*math.Log(n.share[w])))

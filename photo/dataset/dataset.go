@@ -14,8 +14,8 @@
 //	folder/split.csv (path,split),
 //	  or the published halves         ──▶ Collection.Split, otherwise HeldOut
 //
-// Variable importers lists the formats in the order in which Open tries them.
-// The paper's collection is IAPR TC-12 with the labels of SAIAPR TC-12.
+// Open tries the formats in the order of variable `importers`. The paper's
+// collection is IAPR TC-12 with the labels of SAIAPR TC-12.
 //
 // Package dataset decodes no images. It validates names and keywords, so that
 // the rest of the program can rely on these properties:

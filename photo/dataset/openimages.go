@@ -186,8 +186,7 @@ func (o *openImages) finish() {
 }
 
 // eachRow calls `each` for every row of a table with at least the given number
-// of fields. To keep a field, clone it, because a field keeps its whole row in
-// memory.
+// of fields. To keep a field, clone it, because a field retains its row.
 func (o *openImages) eachRow(file string, fields int, each func(line int, fields []string)) error {
 	f, err := openRegular(o.root, file)
 	if err != nil {

@@ -82,11 +82,11 @@ const (
 )
 
 type huffman struct {
-	counts [16]byte // codes of each length
+	counts [16]byte // number of codes of each length
 	values []byte
 	built  bool
 	lut    [1 << lutBits]uint16 // value<<8 | length, or 0 for a longer code
-	limit  [17]uint32           // first 16-bit prefix beyond the codes of a length
+	limit  [17]uint32           // by length, the first 16-bit prefix beyond the codes
 	offset [17]int32            // by length, the difference between a code's index in values and the code
 
 	// fast maps the next bits to an AC symbol with its coefficient, as

@@ -75,7 +75,7 @@ type jpegScan struct {
 	d           *reducedJPEG
 	parts       []scanComponent
 	first, last int // coefficients of the scan
-	high, low   int // the scan has the bits below high (all bits if 0) down to low
+	high, low   int // the scan has the bits below `high` (all bits if 0) down to `low`
 }
 
 // check validates a scan against earlier scans. Each bit of a coefficient must

@@ -70,7 +70,7 @@ func jpegSegments(data []byte) iter.Seq[jpegSegment] {
 			if marker == 0xda || marker == 0xd9 {
 				return
 			}
-			if marker == 0x01 || marker >= 0xd0 && marker <= 0xd7 { // no length
+			if marker == 0x01 || marker >= 0xd0 && marker <= 0xd7 { // a marker without length
 				i += 2
 				continue
 			}

@@ -71,7 +71,7 @@ func (b *blocks) directory(r io.ReaderAt, size int64, order binary.ByteOrder, at
 	for e := entries[:n]; len(e) >= 12; e = e[12:] {
 		switch order.Uint16(e) {
 		case tagXMP, tagIPTC, tagPhotoshop, tagXPKeywords:
-			continue // large, and read already
+			continue // a large value that is read elsewhere
 		}
 		if order.Uint32(e[4:]) > 1<<10 {
 			continue

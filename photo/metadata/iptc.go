@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// A dataset is a field of IPTC-NAA IIM: 0x1c record number length value.
+// A dataset is a field of IPTC-NAA IIM: 0x1c, record, number, length, value.
 type dataset struct {
 	record, number byte
 	raw, value     []byte
@@ -198,8 +198,8 @@ const (
 	resourceDigest = 0x0425 // MD5 of the IPTC block, by which programs detect that only IPTC was edited
 )
 
-// A resource is a block of Photoshop: "8BIM" id name size data. Name and data
-// are padded to even length.
+// A resource is a block of Photoshop: "8BIM", id, name, size, data. Name and
+// data are padded to even length.
 type resource struct {
 	id        uint16
 	raw, data []byte
@@ -207,7 +207,7 @@ type resource struct {
 
 func newResource(id uint16, data []byte) resource {
 	raw := binary.BigEndian.AppendUint16([]byte("8BIM"), id)
-	raw = append(raw, 0, 0) // no name
+	raw = append(raw, 0, 0) // an empty name
 	raw = binary.BigEndian.AppendUint32(raw, uint32(len(data)))
 	raw = append(raw, data...)
 	if len(data)%2 == 1 {

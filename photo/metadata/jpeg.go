@@ -26,7 +26,7 @@ const (
 	extendedHead            = len(signatureExtended) + 32 + 4 + 4
 )
 
-// A segment is a part of a JPEG file: 0xff… marker length payload.
+// A segment is a part of a JPEG file: 0xff…, marker, length, payload.
 type segment struct {
 	marker  byte
 	fill    int  // extra 0xff bytes before the marker

@@ -8,8 +8,8 @@
 // parameter. They differ in register width, rows per tile and selections, which
 // AVX-512 makes by masks.
 //
-// No kernel calls a function or has a stack frame, and all access only the
-// memory that their comments name.
+// No kernel calls a function or has a stack frame, and all kernels access only
+// the memory that their comments name.
 package main
 
 import (

@@ -71,7 +71,7 @@ func (k kernels) spread(s spreader, p reg.GPVirtual, i int) reg.VecVirtual {
 	return out
 }
 
-// foldFour returns the sums of the lanes of four registers in one.
+// foldFour returns the sums of the lanes of four registers in one register.
 func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 	pair := func(a, b reg.VecVirtual) reg.VecVirtual {
 		even, odd := k.ZMM(), k.ZMM()
@@ -92,13 +92,13 @@ func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 }
 
 // close reduces a sum modulo q, where 2^bits = q + excess. It overwrites the
-// sum's registers. They may have any width. With
+// sum's registers. These may have any width. With
 //
 //	low + 2⁵²·high = l + 2^bits·(h + 2^bits·t)   l and h below 2^bits
 //
 // the result is l + h·excess + t·excess², where h·excess can exceed 2⁵².
 //
-// The scratch register carry is a parameter, because avo counts clearing a
+// The scratch register `carry` is a parameter, because avo counts clearing a
 // register as a use of its previous value and would keep a new register alive
 // for every call.
 func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtual {
@@ -159,7 +159,7 @@ const tileRows = 6
 
 // tileIFMA multiplies six rows by groups of eight interleaved requests. Each
 // lane sums one request, so lanes are never added up. Words of the rows are
-// unpacked sixteen at a time into memory (room) and broadcast one by one.
+// unpacked sixteen at a time into memory (`room`) and broadcast one by one.
 func (k kernels) tileIFMA(name string, groups int) {
 	p := k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
 		fmt.Sprintf("multiplies six rows of blocks·16 words, beginning at byte from, by %d requests.", 8*groups), "c", "room", "rows", "ahead", "x", "blocks", "from")

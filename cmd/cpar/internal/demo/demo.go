@@ -5,8 +5,8 @@
 //
 // The server has a clean environment, no key, and only a folder and the bytes
 // sent over HTTP. The Result holds the keywords found, the keywords that people
-// gave, and a list of the data that the server saw. Method Print writes the
-// Result for a terminal, and WritePage writes it as an HTML page.
+// gave, and the data that the server saw. Method Print writes the Result for a
+// terminal, and WritePage writes it as an HTML page.
 package demo
 
 import (

@@ -83,7 +83,6 @@ func (r *Result) Share() string {
 	return fmt.Sprintf("%d of %d", right, given)
 }
 
-// A Figure is one row of the page's table.
 type Figure struct{ What, Value string }
 
 // Figures returns the sizes and times of the run.
