@@ -27,6 +27,7 @@
 //	branch-17     trust.go     is a long branch a successor?        known: all generations
 //	key-swap      trust.go     is another key taken?                known: the passphrase
 //	traffic-…     traffic.go   did a run find keywords?             known: a run without
+//	blob-…        blobs.go     which photo was added or fetched?    known: k candidates' sizes
 //	key-by-scores keyscores.go S, without a lattice                 known: k records' vectors
 //	nearest-…     lll.go       which records are similar, by LLL    known: nothing, not even a request
 //

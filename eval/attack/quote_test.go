@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// SECURITY.md states how often requests for one photo give away their scale.
-func TestSecurityQuotesSlopes(t *testing.T) {
+// The documents state how often requests for one photo give away their scale,
+// and how often sizes tell which photo was added to an album or fetched.
+func TestDocumentsQuoteAttacks(t *testing.T) {
 	f, err := os.Open("../results/attacks.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -19,21 +20,32 @@ func TestSecurityQuotesSlopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rate := map[string]string{}
+	slopes, blobs := map[string]string{}, map[string][]string{}
 	for _, r := range rows {
-		if r[0] == "scale-slopes" && r[1] == "cpar" && r[2] == "paper" {
-			rate[r[3]] = r[4]
+		switch {
+		case r[0] == "scale-slopes" && r[1] == "cpar" && r[2] == "paper":
+			slopes[r[3]] = r[4]
+		case r[1] == "album" && r[3] == "4999":
+			blobs[r[0]] = r[4:8] // success, its interval and guessing
 		}
 	}
-	page, err := os.ReadFile("../../SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
+	added, fetched := blobs["blob-added"], blobs["blob-fetched"]
+	if slopes["4"] != "100" || added == nil || fetched == nil {
+		t.Fatalf("four requests suffice for %s %% of photos, not for all, or rows of blobs are missing: %v", slopes["4"], blobs)
 	}
-	want := fmt.Sprintf("Several requests for one photo also reveal exactly the secret scale by which each request multiplies distances: three requests suffice for %s %% of photos, and four for all that were tested", rate["3"])
-	if rate["4"] != "100" {
-		t.Errorf("four requests suffice for %s %% of photos, not for all", rate["4"])
-	}
-	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
-		t.Errorf("SECURITY.md lacks %q", want)
+	const security, device = "SECURITY.md", "docs/security/device.md"
+	for _, quote := range []struct{ page, want string }{
+		{security, fmt.Sprintf("Several requests for one photo also reveal exactly the secret scale by which each request multiplies distances: three requests suffice for %s %% of photos, and four for all that were tested", slopes["3"])},
+		{security, fmt.Sprintf("named %s %% of the fetched photos of Corel-5k ([`blob-fetched`](docs/security/device.md#the-album)) and %s %% (at most %s %%) of the added ones (`blob-added`). Guessing is right for %s %%", fetched[0], added[0], added[2], added[3])},
+		{device, fmt.Sprintf("(`blob-added`) | 4,999 | %s %% (%s to %s) | %s %% |", added[0], added[1], added[2], added[3])},
+		{device, fmt.Sprintf("(`blob-fetched`) | 4,999 | %s %% (%s to %s) | %s %% |", fetched[0], fetched[1], fetched[2], fetched[3])},
+	} {
+		page, err := os.ReadFile("../../" + quote.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), quote.want) {
+			t.Errorf("%s lacks %q", quote.page, quote.want)
+		}
 	}
 }

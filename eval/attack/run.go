@@ -10,6 +10,7 @@ import (
 	"image/jpeg"
 	"math"
 	"os"
+	"slices"
 
 	"cpar"
 	"cpar/eval/estimate"
@@ -64,7 +65,7 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 		do   func(context.Context) error
 	}{
 		{"index", r.index}, {"knowledge", r.learn}, {"changed copies", r.change}, {"schemes", r.schemes},
-		{"planes", r.planes}, {"order", r.order}, {"key", r.key}, {"lies", r.tamper}, {"offers", r.offers}, {"traffic", r.traffic}, {"clusters", r.cells}, {"other profiles", r.profiles},
+		{"planes", r.planes}, {"order", r.order}, {"key", r.key}, {"lies", r.tamper}, {"offers", r.offers}, {"traffic", r.traffic}, {"album", r.blobs}, {"clusters", r.cells}, {"other profiles", r.profiles},
 	}
 	defer func() {
 		for _, b := range []*built{r.b, r.sealed} {
@@ -204,8 +205,8 @@ func (r *run) change(ctx context.Context) error {
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
-	// Profile is the index's profile. Results of earlier versions have "" for
-	// profile "paper".
+	// Profile is the index's profile, or "none" for an album. Results of earlier
+	// versions have "" for profile "paper".
 	Profile string `json:"profile,omitempty"`
 	// Known is the amount of prior knowledge or observations, in a unit that
 	// depends on the attack.
@@ -273,6 +274,9 @@ func MeasureAttacks(ctx context.Context, c *measure.Corpus, progress user.Progre
 	collection := &Collection{Train: c.Train, Test: c.Test}
 	if len(c.TestItems) == len(c.Test) {
 		collection.Changed = func(i int) (*feature.Vectors, error) { return changedCopy(c.TestItems[i]) }
+	}
+	if all := slices.Concat(c.TrainItems, c.TestItems); len(all) == len(c.Train)+len(c.Test) {
+		collection.Files = measure.Map(all, func(p dataset.Photo) string { return p.Path })
 	}
 	rows, err := Run(ctx, collection, Options{Progress: progress})
 	if err != nil {

@@ -19,6 +19,9 @@ type Collection struct {
 	// Changed returns test photo i after cropping and recompression. It may be
 	// nil.
 	Changed func(i int) (*feature.Vectors, error)
+	// Files are the paths of the photos in Train and then in Test. Without them
+	// no album is attacked.
+	Files []string
 }
 
 type Owner interface {
