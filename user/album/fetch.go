@@ -258,6 +258,31 @@ func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 	})
 }
 
+// MayMaintain returns an error if another device owns maintenance. It changes
+// nothing.
+func (a *Album) MayMaintain(ctx context.Context, takeOver bool) error {
+	return a.reading(ctx, func(r *repository.Repository) error {
+		if takeOver {
+			return nil
+		}
+		return r.MayMaintain(ctx)
+	})
+}
+
+// reading opens the repository of the newest generation for work that sends
+// nothing.
+func (a *Album) reading(ctx context.Context, work func(*repository.Repository) error) error {
+	if err := a.Sync(ctx); err != nil {
+		return err
+	}
+	r, err := a.repository(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer r.Close(ctx)
+	return work(r)
+}
+
 // withTrees opens the repository of the newest generation, writes its trees as
 // snapshots, and calls work.
 func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository) error) error {
@@ -299,10 +324,15 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 }
 
 // Export writes the repository into a folder that a stock kopia reads. It returns
-// the number of bytes written.
-func (a *Album) Export(ctx context.Context, to string, tell progress.Func) (copied int64, err error) {
-	err = a.withTrees(ctx, func(r *repository.Repository) error {
-		copied, err = r.Export(ctx, to, tell)
+// the number of bytes written. A dry run counts them, without those of the trees
+// that Export makes, and writes nothing.
+func (a *Album) Export(ctx context.Context, to string, dryRun bool, tell progress.Func) (copied int64, err error) {
+	with := a.withTrees
+	if dryRun {
+		with = a.reading
+	}
+	err = with(ctx, func(r *repository.Repository) error {
+		copied, err = r.Export(ctx, to, dryRun, tell)
 		return err
 	})
 	return copied, err
