@@ -34,9 +34,9 @@ type AddOptions struct {
 	// places are left out.
 	PlaceDigits int
 	Exclude     []string
-	// New allows a new album beside those of other keys.
+	// New allows a new album beside the albums of other keys.
 	New bool
-	// Check reads all photos again, even those of unchanged size and time.
+	// Check reads all photos again, even photos of unchanged size and time.
 	Check    bool
 	DryRun   bool
 	Progress progress.Func

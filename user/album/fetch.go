@@ -32,8 +32,8 @@ type Got struct {
 	There int `json:"there"`
 }
 
-// readers is the number of files that Get reads at once, because most of the
-// time of a small file is the way to the server.
+// readers is the number of files that Get reads at once. Reading a small file
+// mostly waits for the server.
 const readers = 4
 
 // A getting is a file to be written by Get.
@@ -324,8 +324,8 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 }
 
 // Export writes the repository into a folder that a stock kopia reads. It returns
-// the number of bytes written. A dry run counts them, without those of the trees
-// that Export makes, and writes nothing.
+// the number of bytes written. A dry run writes nothing. It counts the bytes, but
+// not the trees that an export adds.
 func (a *Album) Export(ctx context.Context, to string, dryRun bool, tell progress.Func) (copied int64, err error) {
 	with := a.withTrees
 	if dryRun {
