@@ -9,6 +9,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/sanitize"
+	"cpar/user/vocabulary"
 )
 
 // A Label is the part of the ledger that distinguishes an index from others of
@@ -43,6 +44,9 @@ func (l Label) Records() int { return l.ledger.live }
 // Generation returns the number of the generation. Numbers start at 1 and
 // increase across Compact.
 func (l Label) Generation() uint64 { return l.ledger.generation }
+
+// Vocabulary returns the owner's vocabulary, which is nil or empty for none.
+func (l Label) Vocabulary() *vocabulary.Vocabulary { return l.ledger.choices.vocabulary }
 
 // Digest returns the digest of the whole ledger, or zero until the generation
 // is written. Two different updates of the same backup have equal generation

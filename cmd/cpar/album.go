@@ -120,7 +120,8 @@ A photo's place in the album is the name of the folder that you name, and its pa
 that folder. --into names another folder. --places rounds the places in the catalogue. The
 photos themselves are kept byte for byte.
 
-Photos that cannot be read are named and left out, and the exit code is 3.`,
+Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
+and left out.`,
 		Example: `  $ cpar album add photos/
   added 5000 photos (212 MB): sent 213 MB
   $ cpar album add photos/
@@ -147,11 +148,7 @@ func (f *albumAddFlags) run(paths []string) error {
 		return err
 	}
 	f.o.PlaceDigits, f.o.Progress = digits, bar.On(f.cmd.ErrOrStderr())
-	f.o.Listed = func(l *photo.Listing) {
-		if text := l.Summary(); text != "" {
-			fmt.Fprintln(f.cmd.ErrOrStderr(), text)
-		}
-	}
+	f.o.Listed = func(l *photo.Listing) { tellListing(f.cmd, l) }
 	sum, err := a.Add(f.cmd.Context(), paths, f.o)
 	printSome(f.cmd, sum.LeftOut, func(l album.LeftOut) string {
 		return fmt.Sprintf("left out %s: %s", sanitize.Text(l.Path), l.Why)
@@ -237,54 +234,7 @@ func printRows(out io.Writer, rows []albumRow) {
 	}
 }
 
-func albumSearch() *cobra.Command {
-	var f struct {
-		albumFlags
-		words string
-		fetch bool
-	}
-	c := f.add(&cobra.Command{
-		Use:   "search QUERY",
-		Short: "search the album on this device",
-		Long: `search prints the photos that a query finds, with their dates and keywords. It searches
-this device's copy of the catalogue, so the cloud sees nothing. --fetch first fetches what
-other devices have added. A keyword followed by a question mark is a suggestion of cpar
-that no person has accepted.
-
-` + queries,
-		Example: `  $ cpar album search 'dog beach 2024 -party'
-  photos/2024/IMG_1704.jpg  2024-07-16  beach, dog, sea`,
-		Args: someArgs("a query"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := vocabularyIn(f.words)
-			if err != nil {
-				return err
-			}
-			_, _, photos, err := f.found(args, f.fetch, false, v)
-			if err != nil {
-				return err
-			}
-			rows := albumRows(photos)
-			return output(cmd, f.asJSON, rows, func() {
-				printRows(cmd.OutOrStdout(), rows)
-				fmt.Fprintln(cmd.ErrOrStderr(), photosOf(len(rows)))
-			})
-		},
-	})
-	c.Flags().BoolVar(&f.fetch, "fetch", false, "fetch what other devices have added before")
-	c.Flags().StringVar(&f.words, "vocabulary", "", "`file` with a vocabulary, whose synonyms and words below others are found too (see cpar words)")
-	return c
-}
-
-// vocabularyIn reads a vocabulary. If file is "", the vocabulary is empty.
-func vocabularyIn(file string) (*vocabulary.Vocabulary, error) {
-	if file == "" {
-		return &vocabulary.Vocabulary{}, nil
-	}
-	return readVocabulary(file)
-}
-
-// An albumFolder summarizes a folder of the album.
+// An albumFolder sums up the photos of a folder of the album.
 type albumFolder struct {
 	Folder string `json:"folder"`
 	Photos int    `json:"photos"`

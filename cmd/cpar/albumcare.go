@@ -196,7 +196,7 @@ func albumDu() *cobra.Command {
 
 func albumMaintain() *cobra.Command {
 	var f albumFlags
-	var takeOver bool
+	var takeOver, dryRun bool
 	c := f.add(&cobra.Command{
 		Use:   "maintain",
 		Short: "compact the album and free the bytes of removed photos",
@@ -208,18 +208,24 @@ work, at first the one that does it first. --take-over makes it this one.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := f.open(true)
-			if err == nil {
+			if err == nil && dryRun {
+				err = a.MayMaintain(cmd.Context(), takeOver)
+			} else if err == nil {
 				err = a.Maintain(cmd.Context(), takeOver)
 			}
 			if err != nil {
 				return err
 			}
 			u := a.Usage()
-			return output(cmd, f.asJSON, u, func() {
-				fmt.Fprintf(cmd.OutOrStdout(), "the album is compact: %s in %s\n", size(uint64(u.Stored)), counted(u.Blobs, "blob"))
+			return output(cmd, f.asJSON, struct {
+				album.Usage
+				DryRun bool `json:"dry_run"`
+			}{u, dryRun}, func() {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s in %s\n", either(dryRun, "would compact the album", "the album is compact"), size(uint64(u.Stored)), counted(u.Blobs, "blob"))
 			})
 		},
 	})
+	dryRunFlag(c, &dryRun)
 	c.Flags().BoolVar(&takeOver, "take-over", false, "make this device the one that maintains the album")
 	return c
 }
@@ -227,6 +233,7 @@ work, at first the one that does it first. --take-over makes it this one.`,
 func albumKopia() *cobra.Command {
 	var f albumFlags
 	var to, password string
+	var dryRun bool
 	c := f.add(&cobra.Command{
 		Use:   "kopia --to FOLDER",
 		Short: "export the album for a stock kopia",
@@ -246,13 +253,13 @@ album, so keep it like the key.`,
 				return usageError(cmd, fmt.Errorf("cpar album kopia needs --to FOLDER"))
 			}
 			a, err := f.open(true)
-			if err == nil && password != "" {
+			if err == nil && password != "" && !dryRun {
 				err = showPassword(cmd, password, a.KopiaPassword())
 			}
 			if err != nil {
 				return err
 			}
-			copied, err := a.Export(cmd.Context(), to, bar.On(cmd.ErrOrStderr()))
+			copied, err := a.Export(cmd.Context(), to, dryRun, bar.On(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -263,8 +270,12 @@ album, so keep it like the key.`,
 			return output(cmd, f.asJSON, struct {
 				Folder string `json:"folder"`
 				Bytes  int64  `json:"bytes"`
-			}{to, copied}, func() {
-				fmt.Fprintf(cmd.OutOrStdout(), "copied %s to %s\n", size(uint64(copied)), sanitize.Text(to))
+				DryRun bool   `json:"dry_run"`
+			}{to, copied, dryRun}, func() {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s to %s\n", either(dryRun, "would copy", "copied"), size(uint64(copied)), sanitize.Text(to))
+				if dryRun {
+					return
+				}
 				from := "PASSWORD-FILE"
 				if password != "" && password != "-" {
 					from = shellWord(password)
@@ -276,6 +287,7 @@ album, so keep it like the key.`,
 	})
 	c.Flags().StringVar(&to, "to", "", "`folder` for the export")
 	c.Flags().StringVar(&password, "password-file", "", "write kopia's password into this new `file`, or - for the terminal")
+	dryRunFlag(c, &dryRun)
 	must(c.MarkFlagDirname("to"))
 	return c
 }

@@ -107,20 +107,26 @@ func (f *updateFlags) addReading(c *cobra.Command) {
 	jsonFlag(c, &f.asJSON)
 }
 
-func (f *updateFlags) openIndex() (*user.Owner, error) {
+func (f *updateFlags) openIndex() (o *user.Owner, err error) {
 	if f.index == "" {
 		return nil, hint.Add(usageOf("no index was named"), "pass --index with the folder or name of an index")
 	}
-	var err error
-	if f.index, err = indexFolder(&f.keys, f.index); err != nil {
-		return nil, err
-	}
-	key, _, err := f.keys.read()
-	if err != nil {
-		return nil, err
-	}
-	o, _, err := device.OpenFolder(key, f.index)
+	o, f.index, err = openIndexOf(&f.keys, f.index)
 	return o, err
+}
+
+// openIndexOf opens the index that --index names, and returns its folder.
+func openIndexOf(keys *keyFlags, index string) (*user.Owner, string, error) {
+	folder, err := indexFolder(keys, index)
+	if err != nil {
+		return nil, "", err
+	}
+	key, _, err := keys.read()
+	if err != nil {
+		return nil, folder, err
+	}
+	o, _, err := device.OpenFolder(key, folder)
+	return o, folder, err
 }
 
 func vocabularySet() *cobra.Command {

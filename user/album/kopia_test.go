@@ -1,15 +1,69 @@
 package album
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"cpar/internal/exitcode"
 	"cpar/internal/testing/oracle"
 )
+
+// A dry run of the export or of maintenance changes nothing at the server, and
+// no folder.
+func TestDryRunsChangeNothing(t *testing.T) {
+	w := newWorld(t)
+	a, export := w.open("one"), filepath.Join(w.root, "export")
+	w.add(a, w.photos("photos", 10, 1))
+	must(t, a.Maintain(t.Context(), false))
+	sent, names := w.store.Sent, w.store.Names("")
+	unchanged := func(what string) {
+		t.Helper()
+		if w.store.Sent != sent || !slices.Equal(names, w.store.Names("")) {
+			t.Errorf("%s sent %d bytes, and left %d blobs of %d", what, w.store.Sent-sent, len(w.store.Names("")), len(names))
+		}
+	}
+	would, err := a.Export(t.Context(), export, true, nil)
+	must(t, err)
+	if _, err := os.Stat(export); would == 0 || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it would copy %d bytes, and the folder: %v", would, err)
+	}
+	unchanged("a dry export")
+	must(t, a.MayMaintain(t.Context(), false))
+	b := w.open("two")
+	if err := b.MayMaintain(t.Context(), false); exitcode.Of(err) != exitcode.Input {
+		t.Errorf("a second device: %v", err)
+	}
+	must(t, b.MayMaintain(t.Context(), true))
+	if err := b.MayMaintain(t.Context(), false); err == nil {
+		t.Error("a dry run moved the maintenance")
+	}
+	unchanged("a dry maintenance")
+	copied, err := a.Export(t.Context(), export, false, nil)
+	must(t, err)
+	if copied != would { // the trees were written by the maintenance
+		t.Errorf("it copied %d bytes, and had said %d", copied, would)
+	}
+	must(t, os.WriteFile(filepath.Join(export, "foreign.f"), nil, 0o600))
+	before := tree(t, export)
+	again, err := a.Export(t.Context(), export, true, nil)
+	must(t, err)
+	if again > copied/10 || !maps.Equal(before, tree(t, export)) {
+		t.Errorf("a second time it would copy %d bytes, and changed the folder", again)
+	}
+	must(t, os.Mkdir(filepath.Join(w.root, "empty"), 0o700))
+	_, err = a.Export(t.Context(), filepath.Join(w.root, "empty"), true, nil)
+	must(t, err)
+	if left := tree(t, filepath.Join(w.root, "empty")); len(left) > 0 {
+		t.Errorf("it wrote %d files", len(left))
+	}
+}
 
 // A stock kopia opens an export, verifies it, and restores every byte.
 func TestStockKopiaRestoresExport(t *testing.T) {
@@ -21,9 +75,9 @@ func TestStockKopiaRestoresExport(t *testing.T) {
 	must(t, err)
 	export, home := filepath.Join(w.root, "export"), filepath.Join(w.root, "home")
 	must(t, os.Mkdir(home, 0o700))
-	copied, err := a.Export(t.Context(), export, nil)
+	copied, err := a.Export(t.Context(), export, false, nil)
 	must(t, err)
-	again, err := a.Export(t.Context(), export, nil)
+	again, err := a.Export(t.Context(), export, false, nil)
 	must(t, err)
 	if again > copied/10 {
 		t.Errorf("a second export copied %d bytes of %d", again, copied)

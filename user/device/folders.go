@@ -12,6 +12,7 @@ import (
 	"cpar/internal/indexdir"
 	"cpar/internal/sanitize"
 	"cpar/user"
+	"cpar/user/vocabulary"
 )
 
 // MadeAny reports whether this device has ever made an index, under any key.
@@ -24,7 +25,7 @@ func (d *Device) MadeAny() bool {
 // index by id or, if the id is zero, by name. It returns ErrInput unless
 // exactly one index matches.
 func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, error) {
-	kept, err := d.labels(key)
+	made, err := d.folders(key)
 	if err != nil {
 		return "", err
 	}
@@ -33,18 +34,13 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 		what = id.String()
 	}
 	var found []string
-	for _, origin := range d.origins(key) {
-		l, ok := kept.get(origin)
-		if !ok || l.Folder == "" {
-			continue
-		}
-		now, err := labelOf(key, l.Folder)
-		if err == nil && now.Origin() == origin && (name != "" && now.Name() == name || name == "" && now.ID() == id) {
-			found = append(found, l.Folder)
+	for folder, l := range made {
+		if name != "" && l.Name() == name || name == "" && l.ID() == id {
+			found = append(found, folder)
 		}
 	}
 	slices.Sort(found)
-	switch found = slices.Compact(found); len(found) {
+	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
@@ -55,8 +51,41 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 		"name one of the folders")
 }
 
-// labelOf reads the label of the index in a folder, because the index may have
-// changed since the folder was remembered.
+// Vocabularies returns the vocabularies, by folder, of the indexes that this
+// device made with a key and that have one.
+func (d *Device) Vocabularies(key *user.Key) (map[string]*vocabulary.Vocabulary, error) {
+	made, err := d.folders(key)
+	all := map[string]*vocabulary.Vocabulary{}
+	for folder, l := range made {
+		if v := l.Vocabulary(); !v.Empty() {
+			all[folder] = v
+		}
+	}
+	return all, err
+}
+
+// folders returns the labels, by folder, of the indexes that this device made
+// with a key. It leaves out an index whose folder has moved.
+func (d *Device) folders(key *user.Key) (map[string]user.Label, error) {
+	kept, err := d.labels(key)
+	if err != nil {
+		return nil, err
+	}
+	made := map[string]user.Label{}
+	for _, origin := range d.origins(key) {
+		l, ok := kept.get(origin)
+		if !ok || l.Folder == "" {
+			continue
+		}
+		if now, err := labelOf(key, l.Folder); err == nil && now.Origin() == origin {
+			made[l.Folder] = now
+		}
+	}
+	return made, nil
+}
+
+// labelOf reads the label of the index in a folder. The index may have changed
+// since the folder was remembered.
 func labelOf(key *user.Key, folder string) (user.Label, error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {

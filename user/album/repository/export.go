@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -48,25 +49,38 @@ func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 	return b, nil
 }
 
-// Export copies the blobs of the repository into a folder in the layout of
-// kopia's own storage, and removes other blobs there. It skips blobs that the
-// folder already has. It returns the number of bytes copied.
-func (r *Repository) Export(ctx context.Context, folder string, tell progress.Func) (copied int64, err error) {
-	folder, err = filepath.Abs(folder)
-	if err == nil {
+// exported opens a folder in the layout of kopia's own storage, and lists its
+// blobs. If it is only looked at, it may be missing, and to is nil.
+func exported(ctx context.Context, folder string, look bool) (to blob.Storage, have map[blob.ID]blob.Metadata, err error) {
+	if folder, err = filepath.Abs(folder); err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(folder); look && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if !look {
 		err = os.MkdirAll(folder, 0o700)
 	}
+	if err == nil {
+		to, err = filesystem.New(ctx, &filesystem.Options{Path: folder}, !look)
+	}
+	if err == nil {
+		have, err = blob.ReadBlobMap(ctx, to)
+	}
+	return to, have, err
+}
+
+// Export copies the blobs of the repository into a folder in the layout of
+// kopia's own storage, and removes others there. Blobs that the folder has are
+// not copied again. It returns the number of bytes copied. A dry run counts
+// them.
+func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tell progress.Func) (copied int64, err error) {
+	to, have, err := exported(ctx, folder, dryRun)
 	if err != nil {
 		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
 	}
-	to, err := filesystem.New(ctx, &filesystem.Options{Path: folder}, true)
-	if err != nil {
-		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
-	}
-	defer to.Close(ctx)
-	have, err := blob.ReadBlobMap(ctx, to)
-	if err != nil {
-		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
+	if to != nil {
+		defer to.Close(ctx)
 	}
 	all, err := blob.ReadBlobMap(ctx, r.storage)
 	if err != nil {
@@ -83,6 +97,10 @@ func (r *Repository) Export(ctx context.Context, folder string, tell progress.Fu
 		if h, ok := have[id]; ok && h.Length == m.Length && string(id) != schedule {
 			continue
 		}
+		if dryRun {
+			copied += m.Length
+			continue
+		}
 		b, err := r.storage.read(ctx, string(id))
 		if err != nil {
 			return copied, r.Failed("exporting the album", err)
@@ -93,7 +111,7 @@ func (r *Repository) Export(ctx context.Context, folder string, tell progress.Fu
 		copied += int64(len(b))
 	}
 	for id := range have {
-		if _, still := all[id]; still {
+		if _, still := all[id]; still || dryRun {
 			continue
 		}
 		if err := to.DeleteBlob(ctx, id); err != nil {

@@ -114,11 +114,30 @@ func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
 		return snapshotmaintenance.Run(ctx, w, maintenance.ModeFull, false, maintenance.SafetyFull)
 	})
 	if other := (maintenance.NotOwnedError{}); errors.As(err, &other) {
-		return hint.Add(fmt.Errorf("maintaining the album: %w: another device (%s) owns its maintenance", cpar.ErrInput, strings.TrimPrefix(other.Owner, "cpar@")),
-			"run it there, or pass --take-over if that device is gone")
+		return notOwned(other.Owner)
 	}
 	if err == nil {
 		err = r.rep.Refresh(ctx)
 	}
 	return r.Failed("maintaining the album", errors.Join(err, r.storage.strays.write(true)))
+}
+
+// MayMaintain returns an error if another device owns maintenance.
+func (r *Repository) MayMaintain(ctx context.Context) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	has, err := maintenance.HasParams(ctx, r.writer)
+	if err != nil || !has {
+		return r.Failed("maintaining the album", err)
+	}
+	p, err := maintenance.GetParams(ctx, r.writer)
+	if err == nil && p.Owner != r.rep.ClientOptions().UsernameAtHost() {
+		return notOwned(p.Owner)
+	}
+	return r.Failed("maintaining the album", err)
+}
+
+func notOwned(owner string) error {
+	return hint.Add(fmt.Errorf("maintaining the album: %w: another device (%s) owns its maintenance", cpar.ErrInput, strings.TrimPrefix(owner, "cpar@")),
+		"run it there, or pass --take-over if that device is gone")
 }
