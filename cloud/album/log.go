@@ -182,6 +182,13 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 	return fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy)
 }
 
+// age returns the time since the last check for a next entry. It takes the
+// longer time of two clocks, because the monotonic clock stops while the machine
+// is suspended, and the wall clock may be set back.
+func (l *tenantLog) age() time.Duration {
+	return max(time.Since(l.checked), l.now().Round(0).Sub(l.checked))
+}
+
 func (l *tenantLog) apply(e *event) {
 	l.view.Lock()
 	defer l.view.Unlock()
@@ -193,7 +200,7 @@ func (l *tenantLog) apply(e *event) {
 // refresh applies new entries of other processes to the state. The caller holds
 // turn.
 func (l *tenantLog) refresh(ctx context.Context) error {
-	if l.state == nil || time.Since(l.checked) > trusted {
+	if l.state == nil || l.age() > trusted {
 		return l.load(ctx)
 	}
 	for {
