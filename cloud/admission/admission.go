@@ -129,6 +129,13 @@ func (g *Gate) AcquirePart(ctx context.Context, tenant string, n int64) (release
 	return g.bodies.take(ctx, tenant, Heavy, n)
 }
 
+// AcquireState takes n bytes of request memory to read or write a description of
+// a tenant's albums. It takes at most a quarter of this memory, because a tenant
+// with many blobs must not be locked out.
+func (g *Gate) AcquireState(ctx context.Context, tenant string, n int64) (release func(), err error) {
+	return g.bodies.take(ctx, tenant, sizeClass(n), min(n, g.bodies.size/4))
+}
+
 func (g *Gate) AcquireReply(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.replies.take(ctx, tenant, sizeClass(n), n)
 }

@@ -438,3 +438,17 @@ func TestRememberedTenantsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestLargeAlbumsAreAdmitted(t *testing.T) {
+	g := New(Limits{Memory: 96 << 20})
+	for range 2 {
+		release, err := g.AcquireState(t.Context(), "anna", 1<<40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+	}
+	if used := g.bodies.stats().Used; used != 33<<20 {
+		t.Errorf("it holds %d bytes", used)
+	}
+}

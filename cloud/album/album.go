@@ -126,6 +126,9 @@ type Options struct {
 	// Besides returns the number of bytes of the same quota that the tenant's
 	// indexes use.
 	Besides func(ctx context.Context, tenant string) (int64, error)
+	// Memory reserves n bytes of memory while the log of a tenant's albums is
+	// read or written. If Memory is nil, there is no limit.
+	Memory func(ctx context.Context, tenant string, n int64) (release func(), err error)
 }
 
 // A Store keeps the albums of all tenants. It is safe for concurrent use.

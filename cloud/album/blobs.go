@@ -171,7 +171,7 @@ func (s *Store) lookup(ctx context.Context, r Ref) (*version, error) {
 	}
 	if !slices.Contains(Replaceable, r.Name) {
 		l.view.RLock()
-		if time.Since(l.checked) < fresh {
+		if l.age() < fresh {
 			_ = look(l.state)
 		}
 		l.view.RUnlock()

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"syscall"
 
 	"cpar"
 )
 
-// A Fault describes a blob, deleted or not, whose bytes are damaged or missing.
+// A Fault describes a blob, deleted or not, whose bytes are damaged, missing or
+// on a bad part of the disk.
 type Fault struct {
 	Ref
 	Err error
@@ -35,7 +37,7 @@ func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(c
 	}
 	for _, x := range list {
 		fault := s.verify(ctx, x.Ref, &x.version, pace)
-		if fault != nil && !errors.Is(fault, cpar.ErrCorrupt) {
+		if fault != nil && !errors.Is(fault, cpar.ErrCorrupt) && !errors.Is(fault, syscall.EIO) {
 			return fmt.Errorf("%v: %w", x.Ref, fault)
 		}
 		if fault == nil && !(mark && x.Bad) {

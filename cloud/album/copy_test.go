@@ -3,10 +3,14 @@ package album_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"cpar"
@@ -173,5 +177,53 @@ func TestCopyIntoACollectedStorage(t *testing.T) {
 	}
 	if got, want := all(t, other, anna, one), all(t, s, anna, one); !maps.Equal(got, want) {
 		t.Errorf("it has %v, want %v", got, want)
+	}
+}
+
+// unreadable fails to read objects whose name contains bad, as from a broken
+// sector.
+type unreadable struct {
+	album.Objects
+	bad string
+}
+
+func (u unreadable) Get(ctx context.Context, tenant, name string, offset, length int64) (io.ReadCloser, error) {
+	r, err := u.Objects.Get(ctx, tenant, name, offset, length)
+	if err == nil && tenant == anna && strings.Contains(name, u.bad) {
+		r.Close()
+		return io.NopCloser(iotest.ErrReader(syscall.EIO)), nil
+	}
+	return r, err
+}
+
+type brokenDisk struct {
+	store.Backend
+	albums album.Objects
+}
+
+func (b brokenDisk) Albums() album.Objects { return b.albums }
+
+// A sector that cannot be read is damage of its album, and the other albums are
+// still checked.
+func TestUnreadableSectorIsDamage(t *testing.T) {
+	_, f := openData(t)
+	s := album.New(f.Albums(), album.Options{})
+	for _, r := range []album.Ref{{Tenant: anna, Album: one, Name: "a"}, {Tenant: anna, Album: two, Name: "b"}, {Tenant: berta, Album: one, Name: "c"}} {
+		if _, err := put(t.Context(), s, r, []byte("bytes"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for bad, want := range map[string]string{
+		one + "/a": "00aa 111 true, 00aa 222 false, 00bb 111 false, ",
+		"log/":     "00aa log true, 00bb 111 false, ",
+	} {
+		got := ""
+		disk := brokenDisk{f, unreadable{f.Albums(), bad}}
+		err := store.Check(t.Context(), disk, func(x store.Info) {
+			got += fmt.Sprintf("%s %.3s %v, ", x.Tenant[12:], x.Album, errors.Is(x.Err, syscall.EIO))
+		}, nil)
+		if err != nil || got != want {
+			t.Errorf("%s: %s, %v", bad, got, err)
+		}
 	}
 }

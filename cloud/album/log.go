@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +34,8 @@ const (
 	trusted = 30 * time.Minute
 	// maxEntry bounds the bytes of an entry, which may contain a state.
 	maxEntry = 128 << 20
+	// reservedEntry is the minimum size of an entry for which memory is reserved.
+	reservedEntry = 64 << 10
 	// races is the number of attempts to commit while other processes commit.
 	races = 50
 )
@@ -52,24 +53,41 @@ const entryVersion = 1
 func entryName(seq uint64) string { return fmt.Sprintf("%s%020d", logFolder, seq) }
 
 // encode returns a line with the entry and a line with its digest, because the
-// storage may damage the entry.
+// storage may damage the entry. It encodes blob by blob, because json.Marshal
+// copies a state several times.
 func (e *entry) encode() ([]byte, error) {
-	b, err := json.Marshal(e)
+	var b bytes.Buffer
+	b.Grow(e.size())
+	brief, event := *e, *e.Event
+	brief.State, brief.Event, event.Restore = e.State.withoutAlbums(), &event, e.Event.Restore.withoutAlbums()
+	text, err := json.Marshal(brief)
+	for _, st := range []*state{e.State, e.Event.Restore} {
+		if st != nil && err == nil {
+			var before []byte
+			before, text, _ = bytes.Cut(text, []byte(`"albums":null`))
+			b.Write(before)
+			err = st.encodeAlbums(&b)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("writing the log: %w", err)
 	}
-	return signed(b), nil
+	b.Write(text)
+	return append(b.Bytes(), signature(b.Bytes())...), nil
 }
 
-// signed appends a line with the SHA-256 digest of the text.
-func signed(text []byte) []byte {
-	sum := sha256.Sum256(text)
-	return append(append(text, '\n'), hex.EncodeToString(sum[:])+"\n"...)
+// size returns an upper bound of the bytes of the encoded states, with room for
+// the other fields of most entries.
+func (e *entry) size() int { return 1024 + e.State.size() + e.Event.Restore.size() }
+
+// signature ends the line of a text and adds a line with its SHA-256 digest.
+func signature(text []byte) string {
+	return fmt.Sprintf("\n%x\n", sha256.Sum256(text))
 }
 
 func decodeEntry(b []byte) (*entry, error) {
 	text, _, _ := bytes.Cut(b, []byte("\n"))
-	if !bytes.Equal(b, signed(bytes.Clone(text))) {
+	if string(b[len(text):]) != signature(text) {
 		return nil, fmt.Errorf("%w: %w: an entry of the log has other bytes than were written", cpar.ErrCorrupt, ErrDamaged)
 	}
 	e := new(entry)
@@ -158,19 +176,16 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 		if (l.state.seq+1)%snapshotEvery == 0 {
 			next.State = l.state
 		}
-		b, err := next.encode()
-		if err != nil {
-			return err
-		}
-		err = l.objects.PutNew(ctx, tenant, entryName(l.state.seq+1), b)
+		err = l.write(ctx, l.state.seq+1, next)
 		if errors.Is(err, ErrTaken) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("writing the log: %w", err)
+			return err
 		}
 		// Apply a copy, because the state and e would share memory otherwise.
 		next.State = nil
+		var b []byte
 		if b, err = next.encode(); err == nil {
 			next, err = decodeEntry(b)
 		}
@@ -180,6 +195,38 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 		return err
 	}
 	return fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy)
+}
+
+func (l *tenantLog) write(ctx context.Context, seq uint64, e *entry) error {
+	release, err := l.reserve(ctx, e.size())
+	if err != nil {
+		return err
+	}
+	defer release()
+	b, err := e.encode()
+	if err != nil {
+		return err
+	}
+	if err := l.objects.PutNew(ctx, l.tenant, entryName(seq), b); err != nil {
+		return fmt.Errorf("writing the log: %w", err)
+	}
+	return nil
+}
+
+// reserve takes memory for an encoded entry of at most n bytes. Small entries
+// need no reservation.
+func (l *tenantLog) reserve(ctx context.Context, n int) (release func(), err error) {
+	if l.o.Memory == nil || n < reservedEntry {
+		return func() {}, nil
+	}
+	return l.o.Memory(ctx, l.tenant, int64(n))
+}
+
+// age returns the time since the last check for a next entry. It takes the
+// longer time of two clocks, because the monotonic clock stops while the machine
+// is suspended, and the wall clock may be set back.
+func (l *tenantLog) age() time.Duration {
+	return max(time.Since(l.checked), l.now().Round(0).Sub(l.checked))
 }
 
 func (l *tenantLog) apply(e *event) {
@@ -193,11 +240,15 @@ func (l *tenantLog) apply(e *event) {
 // refresh applies new entries of other processes to the state. The caller holds
 // turn.
 func (l *tenantLog) refresh(ctx context.Context) error {
-	if l.state == nil || time.Since(l.checked) > trusted {
+	if l.state == nil || l.age() > trusted {
 		return l.load(ctx)
 	}
 	for {
-		e, err := l.entry(ctx, l.state.seq+1)
+		size := 0
+		if (l.state.seq+1)%snapshotEvery == 0 {
+			size = l.state.size()
+		}
+		e, err := l.entry(ctx, l.state.seq+1, size)
 		if errors.Is(err, ErrNotFound) {
 			l.checked = time.Now()
 			return nil
@@ -209,17 +260,24 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 	}
 }
 
-func (l *tenantLog) entry(ctx context.Context, seq uint64) (*entry, error) {
+// entry reads an entry, whose expected size determines the memory to reserve.
+func (l *tenantLog) entry(ctx context.Context, seq uint64, size int) (*entry, error) {
 	r, err := l.objects.Get(ctx, l.tenant, entryName(seq), 0, -1)
 	if err != nil {
 		return nil, fmt.Errorf("reading the log: %w", err)
 	}
 	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, maxEntry))
+	release, err := l.reserve(ctx, size)
 	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var b bytes.Buffer
+	b.Grow(size + bytes.MinRead) // otherwise ReadFrom doubles the buffer at the end
+	if _, err := b.ReadFrom(io.LimitReader(r, maxEntry)); err != nil {
 		return nil, fmt.Errorf("reading the log: %w: %w", cpar.ErrStorage, err)
 	}
-	e, err := decodeEntry(b)
+	e, err := decodeEntry(b.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("entry %d: %w", seq, err)
 	}
@@ -256,12 +314,17 @@ func (l *tenantLog) load(ctx context.Context) error {
 		lowest, _ := entrySeq(list[0].Name)
 		first = max(first, lowest)
 	}
-	found := make([]*entry, last+1-first)
+	found, sizes := make([]*entry, last+1-first), make([]int, last+1-first)
+	for _, o := range list {
+		if n, _ := entrySeq(o.Name); n >= first {
+			sizes[n-first] = int(min(o.Bytes, maxEntry))
+		}
+	}
 	group, each := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i := range found {
 		group.Go(func() (err error) {
-			found[i], err = l.entry(each, first+uint64(i))
+			found[i], err = l.entry(each, first+uint64(i), sizes[i])
 			if errors.Is(err, ErrNotFound) {
 				err = fmt.Errorf("%w: %w: entry %d of the log is missing", cpar.ErrCorrupt, ErrDamaged, first+uint64(i))
 			}

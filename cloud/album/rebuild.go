@@ -36,10 +36,7 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 				return Usage{}, err
 			}
 		}
-		b, err := (&entry{Version: entryVersion, Event: e}).encode()
-		if err == nil {
-			err = s.objects.PutNew(ctx, tenant, entryName(n), b)
-		}
+		err := l.write(ctx, n, &entry{Version: entryVersion, Event: e})
 		switch {
 		case errors.Is(err, ErrTaken): // by another commit, so compute the state again
 		case err != nil:

@@ -1,7 +1,10 @@
 package album
 
 import (
+	"bytes"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -164,6 +167,47 @@ func (s *state) count() bool {
 	}
 	s.all(func(_ string, _ *blob, v *version) { s.add(v, 1) })
 	return s.Albums != nil
+}
+
+// size returns an upper bound of the bytes of the encoded albums.
+func (s *state) size() (n int) {
+	if s != nil {
+		s.all(func(_ string, b *blob, v *version) { n += 260 + len(b.Name) + 80*len(v.Live) })
+	}
+	return n
+}
+
+func (s *state) withoutAlbums() *state {
+	if s == nil {
+		return nil
+	}
+	brief := *s
+	brief.Albums = nil
+	return &brief
+}
+
+// encodeAlbums appends "albums" and its value, as json.Marshal does.
+func (s *state) encodeAlbums(w *bytes.Buffer) error {
+	var err error
+	one := json.NewEncoder(w)
+	add := func(before string, v any) {
+		w.WriteString(before)
+		err = errors.Join(err, one.Encode(v))
+		w.Truncate(w.Len() - 1) // the newline
+	}
+	w.WriteString(`"albums":{`)
+	comma := ""
+	for _, album := range slices.Sorted(maps.Keys(s.Albums)) {
+		add(comma, album)
+		comma = ":["
+		for _, b := range s.Albums[album] {
+			add(comma, b)
+			comma = ","
+		}
+		w.WriteByte(']')
+	}
+	w.WriteByte('}')
+	return err
 }
 
 func (s *state) add(v *version, sign int64) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"cpar"
 	"cpar/cloud/album"
@@ -89,7 +90,7 @@ func checkAlbums(ctx context.Context, b Backend, mark bool, pace func(context.Co
 				first[f.Album] = fmt.Errorf("%w: blob %s: %w", cpar.ErrCorrupt, f.Name, f.Err)
 			}
 		})
-		if errors.Is(err, album.ErrDamaged) {
+		if errors.Is(err, album.ErrDamaged) || errors.Is(err, syscall.EIO) {
 			report(Info{Tenant: tenant, Album: "log", Err: err})
 			continue
 		}

@@ -18,6 +18,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,6 +81,8 @@ type Options struct {
 	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
 	// Quota is nil, there are no limits.
 	Quota func(tenant string) int64
+	// AlbumMemory is Memory of package album's Options.
+	AlbumMemory func(ctx context.Context, tenant string, n int64) (release func(), err error)
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory
 	// MaxLoaded bounds the number of indexes in memory. The default is 64.
@@ -148,7 +151,7 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.ScrubEvery = cmp.Or(o.ScrubEvery, time.Hour)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
-	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Besides: s.indexBytes})
+	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Besides: s.indexBytes, Memory: o.AlbumMemory})
 	return s
 }
 

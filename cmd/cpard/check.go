@@ -180,29 +180,34 @@ func stopped(c *cobra.Command, err error) error {
 
 func newGC() *cobra.Command {
 	var o options
-	var grace time.Duration
+	var grace, keep time.Duration
 	var dry, asJSON bool
 	c := &cobra.Command{
 		Use:   "gc --data DIR",
 		Short: "remove data that no index and no album needs",
 		Long: `gc removes segments that no active index names, uploads that were never activated, and the
-remains of interrupted writes and deletions, unless they are younger than --grace. It also
-removes blobs of albums that were deleted or replaced longer than --keep-deleted ago. The
-folder may be served meanwhile. cpard serve does the same once an hour.`,
+remains of interrupted writes and deletions, unless they are younger than --grace. If
+--keep-deleted is set, it also removes blobs of albums that were deleted or replaced longer
+than this ago. The folder may be served meanwhile. cpard serve does the same once an hour.`,
 		Example: "  $ cpard gc --data ~/cpar-cloud --dry-run\n  would remove 12 segments of 2 indexes, 1 of them never activated, and 3 remains of interrupted writes: 4.1 MB",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if grace < 0 {
-				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", grace))
+			if grace < 0 || keep < 0 {
+				return exitcode.UsageError(fmt.Errorf("--grace %v, --keep-deleted %v; they must not be negative", grace, keep))
 			}
-			before := store.Before{Deleted: time.Now().Add(-o.Store.KeepDeleted), Unnamed: time.Now().Add(-grace), Broken: time.Now().Add(-grace)}
+			before := store.Before{Unnamed: time.Now().Add(-grace), Broken: time.Now().Add(-grace)}
+			if keep > 0 {
+				before.Deleted = time.Now().Add(-keep)
+			}
 			return o.withBackend(func(b store.Backend) error {
 				done, err := store.Collect(c.Context(), b, before, dry, indexBar(c, "looking at indexes"))
 				return stopped(c, cmp.Or(err, printCollection(c.OutOrStdout(), done, dry, asJSON)))
 			})
 		},
 	}
-	addFlags(c, &o, "data", "store", "store-credentials", "keep-deleted")
+	addFlags(c, &o, "data", "store", "store-credentials")
+	// The default purges nothing, because the server may keep blobs for longer.
+	c.Flags().DurationVar(&keep, "keep-deleted", 0, "remove blobs of albums for good if they were deleted longer ago than this (0: keep all)")
 	c.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep data younger than this, because uploads may be resumed")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
