@@ -99,37 +99,43 @@ func (e PutBlobParamsIfNoneMatch) Valid() bool {
 
 // AlbumInfo defines model for AlbumInfo.
 type AlbumInfo struct {
-	// Album 32 lower-case hexadecimal digits
+	// Album The id of the album, with 32 lower-case hexadecimal digits
 	Album string `json:"album"`
-	Blobs int64  `json:"blobs"`
 
-	// Bytes The size of its blobs
+	// Blobs The number of blobs in the album
+	Blobs int64 `json:"blobs"`
+
+	// Bytes The total size of these blobs, in bytes
 	Bytes int64 `json:"bytes"`
 }
 
 // AlbumList defines model for AlbumList.
 type AlbumList struct {
+	// Albums The albums that contain blobs, ordered by id
 	Albums []AlbumInfo `json:"albums"`
 }
 
 // BlobInfo defines model for BlobInfo.
 type BlobInfo struct {
+	// Bytes The size of the blob, in bytes
 	Bytes int64 `json:"bytes"`
 
-	// Modified When it was stored, in UTC
+	// Modified The time when the blob was stored, in UTC
 	Modified time.Time `json:"modified"`
-	Name     string    `json:"name"`
 
-	// Sha256 64 lower-case hexadecimal digits
+	// Name The name of the blob
+	Name string `json:"name"`
+
+	// Sha256 The SHA-256 of the blob, with 64 lower-case hexadecimal digits
 	Sha256 string `json:"sha256"`
 }
 
 // BlobList defines model for BlobList.
 type BlobList struct {
-	// Blobs In the order of their names
+	// Blobs The blobs, ordered by name
 	Blobs []BlobInfo `json:"blobs"`
 
-	// Next The value of after for the next page; empty on the last
+	// Next The value of the parameter after for the next page. It is empty on the last page.
 	Next string `json:"next"`
 }
 
@@ -213,13 +219,13 @@ type UsageInfo struct {
 	// Blobs The number of blobs in all albums
 	Blobs int64 `json:"blobs"`
 
-	// Burst The most at once after a pause; 0 if there is no limit
+	// Burst The maximum number of requests at once after a pause. It is 0 if there is no limit.
 	Burst int64 `json:"burst"`
 
 	// Bytes The total size of the segments of active indexes, in bytes
 	Bytes int64 `json:"bytes"`
 
-	// Concurrent The most that are worked on at the same time; 0 if there is no limit
+	// Concurrent The maximum number of requests that the cloud works on at the same time. It is 0 if there is no limit.
 	Concurrent int64 `json:"concurrent"`
 
 	// DeletedBytes The total size of deleted blobs that are still recoverable, in bytes. It counts towards the quota.
@@ -231,40 +237,40 @@ type UsageInfo struct {
 	// PendingBytes The total size of segments outside active indexes, in bytes. It includes uploads in progress.
 	PendingBytes int64 `json:"pending_bytes"`
 
-	// RequestsPerSecond The most on average; 0 if there is no limit
+	// RequestsPerSecond The maximum average number of requests per second. It is 0 if there is no limit.
 	RequestsPerSecond float64 `json:"requests_per_second"`
 
-	// StorageBytes The most that may be stored, pending bytes included; 0 if there is no limit
+	// StorageBytes The storage quota in bytes. It covers active segments, pending segments, blobs and deleted blobs. It is 0 if there is no limit.
 	StorageBytes int64 `json:"storage_bytes"`
 }
 
 // ListBlobsParams defines parameters for ListBlobs.
 type ListBlobsParams struct {
-	// Prefix Only blobs whose names begin with it
+	// Prefix List only blobs whose names begin with this prefix
 	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
 
-	// After Only blobs with later names
+	// After List only blobs whose names come after this name in the order of bytes
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit The most to list
+	// Limit The maximum number of blobs to list
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // GetBlobParams defines parameters for GetBlob.
 type GetBlobParams struct {
-	// Range One range of bytes. Others are ignored
+	// Range One range of bytes, such as bytes=0-99. A header with several ranges is ignored.
 	Range *string `json:"Range,omitempty"`
 }
 
 // PutBlobParams defines parameters for PutBlob.
 type PutBlobParams struct {
-	// CparSha256 The digest of the body: 64 lower-case hexadecimal digits
+	// CparSha256 The SHA-256 of the body, with 64 lower-case hexadecimal digits
 	CparSha256 string `json:"Cpar-Sha256"`
 
-	// IfNoneMatch Store the blob unless another has its name. This or If-Match is needed
+	// IfNoneMatch Store the blob unless another blob has its name. A request needs exactly one of If-None-Match and If-Match.
 	IfNoneMatch *PutBlobParamsIfNoneMatch `json:"If-None-Match,omitempty"`
 
-	// IfMatch Replace the blob with this ETag, for the few blobs that may be replaced
+	// IfMatch Replace the blob that has this ETag. Only the blobs kopia.repository, kopia.blobcfg and kopia.maintenance can be replaced.
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
@@ -370,7 +376,7 @@ type ClientInterface interface {
 	// Corresponds with HEAD /v1/albums/{album}/blobs/{name} (the `HasBlob` operationId).
 	HasBlob(ctx context.Context, album string, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutBlobWithBody Store a blob: 201 if it is new, 200 if it is there already
+	// PutBlobWithBody Store a blob. The status is 201 if it is new and 200 if it is stored already
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -528,7 +534,7 @@ func (c *Client) HasBlob(ctx context.Context, album string, name string, reqEdit
 	return c.Client.Do(req)
 }
 
-// PutBlobWithBody Store a blob: 201 if it is new, 200 if it is there already
+// PutBlobWithBody Store a blob. The status is 201 if it is new and 200 if it is stored already
 //
 // Takes any type of body and a specified content type.
 //
@@ -1602,7 +1608,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with HEAD /v1/albums/{album}/blobs/{name} (the `HasBlob` operationId).
 	HasBlobWithResponse(ctx context.Context, album string, name string, reqEditors ...RequestEditorFn) (*HasBlobResponse, error)
 
-	// PutBlobWithBodyWithResponse Store a blob: 201 if it is new, 200 if it is there already
+	// PutBlobWithBodyWithResponse Store a blob. The status is 201 if it is new and 200 if it is stored already
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3831,7 +3837,7 @@ func (c *ClientWithResponses) HasBlobWithResponse(ctx context.Context, album str
 	return ParseHasBlobResponse(rsp)
 }
 
-// PutBlobWithBodyWithResponse Store a blob: 201 if it is new, 200 if it is there already
+// PutBlobWithBodyWithResponse Store a blob. The status is 201 if it is new and 200 if it is stored already
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
