@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -188,7 +189,11 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 			if folder == "." {
 				folder = ""
 			}
-			items = append(items, &item{folder: folder, name: path.Base(at), files: filesOf(p), words: words[filepath.ToSlash(rel)]})
+			i := &item{folder: folder, name: path.Base(at), files: filesOf(p), words: words[filepath.ToSlash(rel)]}
+			if !utf8.ValidString(at) || slices.ContainsFunc(i.files, func(f string) bool { return !utf8.ValidString(filepath.Base(f)) }) {
+				i.err = fmt.Errorf("reading the photo: %w: the name of a file or folder is not UTF-8", cpar.ErrInput)
+			}
+			items = append(items, i)
 		}
 	}
 	return items, nil

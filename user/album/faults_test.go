@@ -83,6 +83,27 @@ func TestUnreadablePhotosAreLeftOut(t *testing.T) {
 	}
 }
 
+// A name that is not UTF-8 costs its photo only, not the album.
+func TestNamesThatAreNotUTF8AreLeftOut(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 4, 1)
+	odd := filepath.Join(dir, "caf\xe9")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Skip("this file system refuses names that are not UTF-8: ", err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "2021", "IMG_0001.jpg"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(odd, "a.jpg"), b, 0o600))
+	sum := w.add(w.open("one"), dir)
+	if sum.Photos != 4 || len(sum.LeftOut) != 1 || !strings.Contains(sum.LeftOut[0].Why, "UTF-8") {
+		t.Errorf("added %+v", sum)
+	}
+	must(t, os.RemoveAll(odd))
+	two := w.open("two")
+	must(t, two.Sync(t.Context()))
+	w.same(two, dir)
+}
+
 func TestGetOverwritesNothing(t *testing.T) {
 	w := newWorld(t)
 	a, dir, to := w.open("one"), w.photos("photos", 2, 1), t.TempDir()

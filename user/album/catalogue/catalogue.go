@@ -316,6 +316,13 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	plain := g.appendBinary(nil)
 	g.digest = digestOf(plain)
 	sealedGeneration := c.cipher.seal(plain, g.binding())
+	// An unreadable generation would lock all devices out of the album.
+	if _, err := c.cipher.openSegment(sealed, l.name()); err != nil {
+		return err
+	}
+	if _, err := c.openGeneration(g.number, sealedGeneration); err != nil {
+		return err
+	}
 	if err := c.Store.Put(ctx, l.name(), sealed); err != nil {
 		return err
 	}
