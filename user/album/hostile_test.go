@@ -160,3 +160,22 @@ func TestShiftedClockCostsNoPhoto(t *testing.T) {
 		must(t, err)
 	}
 }
+
+// A marker of an epoch is a plain name. If kopia believed one, it would allocate
+// memory for each epoch up to its number.
+func TestForeignMarkersAreIgnored(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("a", 4, 1)
+	w.add(a, dir)
+	for _, name := range []string{"xe90000", "xw99999999999"} {
+		must(t, w.store.Put(t.Context(), name, []byte("epoch-marker")))
+	}
+	w.add(a, w.photos("b", 4, 2))
+	must(t, a.Maintain(t.Context(), false))
+	for name := range a.catalogue.State().Pins {
+		if strings.HasPrefix(name, "xe9") || strings.HasPrefix(name, "xw9") || strings.HasPrefix(name, "xn9") {
+			t.Errorf("the album pins %s", name)
+		}
+	}
+	w.same(a, dir)
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cparhttp"
 )
 
 // A Blob describes a stored blob as the server reports it.
@@ -46,6 +47,9 @@ type Store interface {
 	// Delete deletes a blob, if it exists.
 	Delete(ctx context.Context, name string) error
 }
+
+// ValidName reports whether a blob may have the name.
+func ValidName(name string) bool { return cparhttp.ValidBlobName(name) }
 
 // Damage returns the error for a blob that the server has lost, swapped or cut
 // off. It wraps cpar.ErrCloud.

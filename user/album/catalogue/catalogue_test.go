@@ -213,6 +213,16 @@ func TestUnreadableRowIsNotCommitted(t *testing.T) {
 	}
 }
 
+// Names of blobs become names of files in an export.
+func TestPinWithInvalidNameIsRefused(t *testing.T) {
+	for _, name := range []string{"../p1", "/p1", "", "p/1", "p1\n"} {
+		s := segment{pins: map[string]blobs.Pin{name: {}}}
+		if _, err := readSegment(s.appendBinary(nil)); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // The figures of docs/album.md.
 func TestSizes(t *testing.T) {
 	rows := corel(t, 100_000)

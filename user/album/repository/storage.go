@@ -97,16 +97,20 @@ func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
 	return p, ok
 }
 
-func (s *storage) gone(name string) bool {
+// hidden reports whether kopia must not see a blob, because kopia has deleted it,
+// or because it is an unpinned marker of kopia's epochs. A marker is a name without
+// a secret, so the server could make kopia allocate memory for a billion epochs.
+func (s *storage) hidden(name string) bool {
+	_, pinned := s.pin(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.removed[name]
+	return s.removed[name] || !pinned && (strings.HasPrefix(name, "xe") || strings.HasPrefix(name, "xw"))
 }
 
 func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64, output blob.OutputBuffer) error {
 	name := string(id)
 	output.Reset()
-	if s.creating && overwritten[name] || s.gone(name) {
+	if s.creating && overwritten[name] || s.hidden(name) {
 		return blob.ErrBlobNotFound
 	}
 	p, pinned := s.pin(name)
@@ -157,7 +161,7 @@ func (s *storage) metadata(b blobs.Blob) (blob.Metadata, error) {
 }
 
 func (s *storage) GetMetadata(ctx context.Context, id blob.ID) (blob.Metadata, error) {
-	if s.gone(string(id)) {
+	if s.hidden(string(id)) {
 		return blob.Metadata{}, blob.ErrBlobNotFound
 	}
 	b, err := s.store.Stat(ctx, string(id))
@@ -186,7 +190,7 @@ func (s *storage) ListBlobs(ctx context.Context, prefix blob.ID, yield func(blob
 	s.mu.Unlock()
 	err := s.store.List(ctx, string(prefix), func(b blobs.Blob) error {
 		delete(missing, b.Name)
-		if foreign(b.Name) || s.gone(b.Name) {
+		if foreign(b.Name) || s.hidden(b.Name) {
 			return nil
 		}
 		m, err := s.metadata(b)
