@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,24 @@ func TestGetOverwritesNothing(t *testing.T) {
 	if b, _ := os.ReadFile(mine); exitcode.Of(err) != exitcode.Input || string(b) != "mine" || len(tree(t, to)) != 1 {
 		t.Errorf("get: %v, and the folder has %d files", err, len(tree(t, to)))
 	}
+}
+
+// An export deletes only blobs of its own album.
+func TestExportSparesOtherRepository(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	to := t.TempDir()
+	for _, x := range []*world{w, other} {
+		x.add(x.open("one"), x.photos("photos", 3, 1))
+	}
+	_, err := w.open("one").Export(t.Context(), to, nil)
+	must(t, err)
+	before := tree(t, to)
+	_, err = other.open("one").Export(t.Context(), to, nil)
+	if exitcode.Of(err) != exitcode.Input || !maps.Equal(before, tree(t, to)) {
+		t.Errorf("exporting into another album's folder: %v, %d files are left of %d", err, len(tree(t, to)), len(before))
+	}
+	_, err = w.open("one").Export(t.Context(), to, nil)
+	must(t, err)
 }
 
 // One small photo costs little more than its bytes, and its size shows to 4 KiB.

@@ -11,8 +11,10 @@ import (
 
 	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/blob/filesystem"
+	"github.com/kopia/kopia/repo/format"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/internal/progress"
 	"cpar/user/album/blobs"
 )
@@ -48,6 +50,27 @@ func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 	return b, nil
 }
 
+// An output is a buffer in the form that kopia's storages accept.
+type output struct{ bytes.Buffer }
+
+func (o *output) Length() int { return o.Len() }
+
+// owns returns an error if a folder has blobs of another repository, which Export
+// would delete.
+func (r *Repository) owns(ctx context.Context, to blob.Storage, have map[blob.ID]blob.Metadata) error {
+	if len(have) == 0 {
+		return nil
+	}
+	var b output
+	if err := to.GetBlob(ctx, "kopia.repository", 0, -1, &b); err != nil && !errors.Is(err, blob.ErrBlobNotFound) {
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	if f, err := format.ParseKopiaRepositoryJSON(b.Bytes()); err != nil || !bytes.Equal(f.UniqueID, r.rep.UniqueID()) {
+		return hint.Add(fmt.Errorf("%w: the folder contains another kopia repository", cpar.ErrInput), "name another folder with --to")
+	}
+	return nil
+}
+
 // Export copies the blobs of the repository into a folder in the layout of
 // kopia's own storage, and removes other blobs there. It skips blobs that the
 // folder already has. It returns the number of bytes copied.
@@ -67,6 +90,9 @@ func (r *Repository) Export(ctx context.Context, folder string, tell progress.Fu
 	have, err := blob.ReadBlobMap(ctx, to)
 	if err != nil {
 		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
+	}
+	if err := r.owns(ctx, to, have); err != nil {
+		return 0, fmt.Errorf("exporting the album: %w", err)
 	}
 	all, err := blob.ReadBlobMap(ctx, r.storage)
 	if err != nil {
