@@ -4,6 +4,7 @@ package blobs
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -68,9 +69,10 @@ type Pin struct {
 	Time int64
 }
 
-// PinOf returns the pin of blob b, which the server reports, with time now.
-func PinOf(b Blob, now time.Time) Pin {
-	return Pin{b.Size, [16]byte(b.Digest[:16]), now.Unix()}
+// PinOf returns the pin of a blob with bytes b that was written at a time.
+func PinOf(b []byte, at time.Time) Pin {
+	d := sha256.Sum256(b)
+	return Pin{int64(len(b)), [16]byte(d[:16]), at.Unix()}
 }
 
 // Matches reports whether b in the server's list has the pinned size and digest.

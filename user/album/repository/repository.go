@@ -173,7 +173,7 @@ func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
 // interrupted creation may have written.
 func (r *Repository) adoptFormat(ctx context.Context) error {
 	for _, name := range []string{"kopia.repository", "kopia.blobcfg"} {
-		b, err := r.storage.store.Stat(ctx, name)
+		b, err := r.storage.store.Get(ctx, name, 0, -1)
 		if err != nil {
 			return err
 		}
@@ -342,7 +342,7 @@ func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 func (r *Repository) adopt(ctx context.Context, name string, length int64) error {
 	p, ok := r.storage.pin(name)
 	if !ok {
-		b, err := r.storage.store.Stat(ctx, name)
+		b, err := r.storage.store.Get(ctx, name, 0, -1)
 		if errors.Is(err, blobs.ErrNotFound) {
 			return r.storage.fail(blobs.Damage(name, "is missing"))
 		}

@@ -37,7 +37,8 @@ type storage struct {
 	pins    map[string]blobs.Pin // pins of the catalogue's newest generation
 	added   map[string]blobs.Pin // blobs added since that generation
 	removed map[string]bool      // blobs removed since that generation
-	// found contains index blobs that the next generation will pin.
+	// found contains index blobs that kopia has read and the next generation will
+	// pin. Listed blobs do not suffice, because another device may be deleting them.
 	found map[string]blobs.Pin
 	sent  int64
 	// damage is the first failure of the server since Failed was called last. It
@@ -126,6 +127,10 @@ func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64,
 		return s.fail(blobs.Damage(name, "is not the one that was stored"))
 	case pinned && length >= 0 && offset+length <= p.Size && int64(len(b)) != length:
 		return s.fail(blobs.Damage(name, "is cut off"))
+	case !pinned && length < 0 && offset == 0 && strings.HasPrefix(name, "x"):
+		s.mu.Lock()
+		s.found[name] = blobs.PinOf(b, s.strays.since(name))
+		s.mu.Unlock()
 	}
 	if _, err := output.Write(b); err != nil {
 		return err
@@ -147,11 +152,6 @@ func (s *storage) metadata(b blobs.Blob) (blob.Metadata, error) {
 		m.Timestamp = s.now()
 	case !pinned:
 		m.Timestamp = s.strays.since(b.Name)
-		if strings.HasPrefix(b.Name, "x") {
-			s.mu.Lock()
-			s.found[b.Name] = blobs.PinOf(b, m.Timestamp)
-			s.mu.Unlock()
-		}
 	case !p.Matches(b):
 		return m, s.fail(blobs.Damage(b.Name, "is not the one that was stored"))
 	default:
@@ -220,7 +220,6 @@ func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o bl
 		return err
 	}
 	name, b := string(id), buffer.Bytes()
-	digest := sha256.Sum256(b)
 	err := s.store.Put(ctx, name, b)
 	switch {
 	case errors.Is(err, blobs.ErrExists) && s.creating:
@@ -243,7 +242,7 @@ func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o bl
 	if name == schedule {
 		return nil
 	}
-	s.added[name] = blobs.Pin{Size: int64(len(b)), Digest: [16]byte(digest[:16]), Time: now.Unix()}
+	s.added[name] = blobs.PinOf(b, now)
 	delete(s.removed, name)
 	return nil
 }
@@ -262,19 +261,22 @@ func (s *storage) replace(ctx context.Context, name string, b []byte) error {
 	}
 }
 
-// DeleteBlob deletes a blob at once if no generation has pinned it, and otherwise
-// after the commit of a generation without it.
+// DeleteBlob deletes a blob that this process has added at once. It deletes other
+// blobs after the commit of a generation without them, because another device may
+// have pinned them meanwhile.
 func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
 	name := string(id)
 	s.mu.Lock()
+	_, own := s.added[name]
 	_, pinned := s.pins[name]
 	delete(s.added, name)
 	delete(s.found, name)
-	if pinned {
+	deferred := pinned || !own
+	if deferred {
 		s.removed[name] = true
 	}
 	s.mu.Unlock()
-	if pinned {
+	if deferred {
 		return nil
 	}
 	return s.store.Delete(ctx, name)
@@ -284,7 +286,9 @@ func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.removed {
-		removed = append(removed, name)
+		if _, pinned := s.pins[name]; pinned {
+			removed = append(removed, name)
+		}
 	}
 	added = maps.Clone(s.found)
 	maps.Copy(added, s.added)
