@@ -235,7 +235,6 @@ func deviceName(folder string) (string, error) {
 func (r *Repository) Failed(what string, err error) error {
 	r.storage.mu.Lock()
 	damage := r.storage.damage
-	r.storage.damage = nil
 	r.storage.mu.Unlock()
 	switch {
 	case err == nil:

@@ -41,9 +41,9 @@ type storage struct {
 	// pin. Listed blobs do not suffice, because another device may be deleting them.
 	found map[string]blobs.Pin
 	sent  int64
-	// damage is the first failure of the server since Failed was called last. It
-	// cancels the operations in progress, because kopia repeats a failed listing
-	// of its indexes for ever.
+	// damage is the first failure of the server during the operations in progress.
+	// It cancels them, because kopia repeats a failed listing of its indexes for
+	// ever. All of them report it.
 	damage  error
 	cancels map[int]context.CancelCauseFunc
 	last    int
@@ -78,6 +78,9 @@ func (s *storage) guard(ctx context.Context) (inner context.Context, done func()
 	inner, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.cancels) == 0 {
+		s.damage = nil
+	}
 	s.last++
 	number := s.last
 	s.cancels[number] = cancel

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopia/kopia/repo/blob"
 
+	"cpar"
 	"cpar/internal/seed"
 	"cpar/internal/testing/blobtest"
 	"cpar/user/album/blobs"
@@ -99,5 +100,26 @@ func TestPinsAreOfBytesThatWereRead(t *testing.T) {
 		if err != nil || !digestIs(b, added[name]) {
 			t.Errorf("the pin of %s is of other bytes: %v", name, err)
 		}
+	}
+}
+
+// All operations that a failure of the server ends report its reason.
+func TestConcurrentFailuresKeepTheReason(t *testing.T) {
+	r := openedOver(t, blobtest.NewMemory(), nil)
+	quota := fmt.Errorf("%w: the quota is used up", cpar.ErrStorage)
+	first, done := r.storage.guard(t.Context())
+	second, doneToo := r.storage.guard(t.Context())
+	r.storage.fail(quota)
+	for _, ctx := range []context.Context{first, second} {
+		if err := r.Failed("storing a file", ctx.Err()); !errors.Is(err, quota) {
+			t.Errorf("got %v", err)
+		}
+	}
+	done()
+	doneToo()
+	_, done = r.storage.guard(t.Context())
+	defer done()
+	if err := r.Failed("storing a file", cpar.ErrInput); errors.Is(err, quota) {
+		t.Errorf("a later operation: %v", err)
 	}
 }
