@@ -122,8 +122,14 @@ func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repo
 }
 
 // commit commits the change that create returns. If r is not nil, the change
-// includes the blobs that r has added and removed.
+// includes the blobs that r has added and removed, and those that an interrupted
+// run has left to kopia's indexes.
 func (a *Album) commit(ctx context.Context, r *repository.Repository, create func(*catalogue.State) (*catalogue.Change, error)) error {
+	if r != nil {
+		if err := r.Adopt(ctx); err != nil {
+			return err
+		}
+	}
 	err := a.catalogue.Commit(ctx, func(s *catalogue.State) (*catalogue.Change, error) {
 		c, err := create(s)
 		if err != nil || r == nil {

@@ -3,6 +3,7 @@ package album
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +179,39 @@ func TestForeignMarkersAreIgnored(t *testing.T) {
 		}
 	}
 	w.same(a, dir)
+}
+
+// Maintenance that is interrupted before its generation leaves packs and an index
+// of them. The next generation pins both or neither.
+func TestPacksOfInterruptedMaintenanceArePinned(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 4, 1)
+	w.add(a, dir)
+	for i := range 4 {
+		w.add(a, w.photos("gone"+string(rune('a'+i)), 2, uint64(i+2)))
+	}
+	_, err := a.Remove(t.Context(), parse(t, "not folder:photos"))
+	must(t, err)
+	_, err = a.Empty(t.Context(), parse(t, ""))
+	must(t, err)
+	for range 6 {
+		w.now = w.now.Add(30 * time.Hour)
+		r, err := a.repository(t.Context(), false)
+		must(t, err)
+		must(t, r.Maintain(t.Context(), false))
+		must(t, r.Close(t.Context())) // without a generation
+		b := w.open("two")
+		_, err = b.Export(t.Context(), filepath.Join(w.root, "export"), nil)
+		must(t, err)
+		s := w.store.Snapshot()
+		for _, name := range w.store.Names("p") {
+			if _, pinned := b.catalogue.State().Pins[name]; !pinned {
+				must(t, w.store.Delete(t.Context(), name))
+			}
+		}
+		_, err = w.open("three").Verify(t.Context(), 100, nil)
+		must(t, err)
+		w.store.Restore(s)
+		must(t, a.Sync(t.Context()))
+	}
 }

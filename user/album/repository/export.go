@@ -118,6 +118,15 @@ func (r *Repository) Export(ctx context.Context, folder string, tell progress.Fu
 		}
 		copied += int64(len(b))
 	}
+	err = r.packs(ctx, func(name string) error {
+		if _, copied := all[blob.ID(name)]; !copied {
+			return blobs.Damage(name, "is in an index, but not in the catalogue")
+		}
+		return nil
+	})
+	if err != nil {
+		return copied, r.Failed("exporting the album", err)
+	}
 	for id := range have {
 		if _, still := all[id]; still {
 			continue

@@ -28,6 +28,7 @@ import (
 
 	"github.com/kopia/kopia/repo"
 	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/content"
 	"github.com/kopia/kopia/repo/format"
 	"github.com/kopia/kopia/repo/object"
 
@@ -334,6 +335,33 @@ func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 		packs = append(packs, name)
 	}
 	return packs, nil
+}
+
+// Adopt pins all packs to which kopia's indexes refer. An interrupted run may have
+// written both, and the next generation will pin the indexes.
+func (r *Repository) Adopt(ctx context.Context) error {
+	adopt := func(refresh bool) error {
+		ctx, done := r.storage.guard(ctx)
+		defer done()
+		if refresh {
+			if err := r.rep.Refresh(ctx); err != nil {
+				return r.Failed("reading the indexes", err)
+			}
+		}
+		return r.Failed("reading the indexes", r.packs(ctx, func(name string) error { return r.adopt(ctx, name, 0) }))
+	}
+	err := adopt(false)
+	if errors.Is(err, cpar.ErrCloud) { // maintenance by another device may have replaced the pack
+		err = adopt(true)
+	}
+	return err
+}
+
+// packs calls yield for each pack to which kopia's indexes refer.
+func (r *Repository) packs(ctx context.Context, yield func(name string) error) error {
+	return r.writer.ContentReader().IteratePacks(ctx, content.IteratePackOptions{}, func(p content.PackInfo) error {
+		return yield(string(p.PackID))
+	})
 }
 
 // adopt pins a blob that a killed run has left behind. It fails if the blob is
