@@ -62,6 +62,7 @@ type Repository struct {
 	writer  repo.DirectRepositoryWriter
 	config  string
 	fatal   error
+	whole   bool // this process has listed all blobs
 	close   func()
 }
 
@@ -254,7 +255,7 @@ func (r *Repository) Failed(what string, err error) error {
 func (r *Repository) Close(ctx context.Context) error {
 	defer r.close()
 	err := errors.Join(r.writer.Close(ctx), r.rep.Close(ctx))
-	return errors.Join(err, r.storage.strays.write(false))
+	return errors.Join(err, r.storage.strays.write(r.whole))
 }
 
 // Put stores a file and returns its object. Contents that the repository has
