@@ -323,7 +323,7 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 			for _, pack := range i.packs {
 				_, has := s.Pins[pack]
 				if _, new := added[pack]; !has && !new {
-					return nil, hint.Add(fmt.Errorf("adding photos: %w: %w", cpar.ErrStorage, errBusy), "run the same command again")
+					return nil, hint.Add(fmt.Errorf("adding photos: %w: %w", cpar.ErrStorage, repository.ErrBusy), "run the same command again")
 				}
 			}
 			old := s.Photo(i.row.Path())

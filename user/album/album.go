@@ -12,7 +12,6 @@ package album
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -118,7 +117,20 @@ func (a *Album) lock() (release func(), err error) {
 
 func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repository, error) {
 	return repository.Open(ctx, repository.Options{Uncached: uncached, Store: a.o.Store, Folder: filepath.Join(a.folder, "kopia"),
-		Secret: a.secret, Pins: a.catalogue.State().Pins, Now: a.o.Now})
+		Secret: a.secret, Pins: a.catalogue.State().Pins, Newest: a.newestPins, Now: a.o.Now})
+}
+
+// newestPins returns the pins of the newest generation. It does not change the
+// state that the caller works on.
+func (a *Album) newestPins(ctx context.Context) (map[string]blobs.Pin, error) {
+	c, err := catalogue.Open(ctx, a.catalogue.Options)
+	if err == nil {
+		_, err = c.Sync(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.State().Pins, nil
 }
 
 // commit commits the change that create returns. If r is not nil, the change
@@ -284,7 +296,3 @@ func (a *Album) Usage() (u Usage) {
 	u.Blobs, u.Catalogue = len(s.Pins), a.catalogue.Bytes()
 	return u
 }
-
-// errBusy means that maintenance by another device has removed a blob that new
-// rows need.
-var errBusy = errors.New("maintenance has removed what this run relied on")

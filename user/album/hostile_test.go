@@ -3,6 +3,7 @@ package album
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,9 +11,12 @@ import (
 
 	"cpar"
 	"cpar/internal/exitcode"
+	"cpar/internal/hint"
 	"cpar/internal/testing/blobtest"
 	"cpar/user"
 	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/repository"
 )
 
 // noticed fails the test unless err has the exit code of a failing server.
@@ -213,5 +217,33 @@ func TestPacksOfInterruptedMaintenanceArePinned(t *testing.T) {
 		must(t, err)
 		w.store.Restore(s)
 		must(t, a.Sync(t.Context()))
+	}
+}
+
+// Maintenance by one device takes a pack away on which another device relies. That
+// is no fault of the server.
+func TestMaintenanceElsewhereIsNoDamage(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 4, 1)
+	w.add(a, dir)
+	b := w.open("two")
+	must(t, b.Sync(t.Context()))
+	r, err := b.repository(t.Context(), false)
+	must(t, err)
+	defer r.Close(t.Context())
+	pack := w.store.Names("p")[0]
+	s := a.catalogue.State()
+	must(t, a.catalogue.Commit(t.Context(), func(*catalogue.State) (*catalogue.Change, error) {
+		return &catalogue.Change{Unpinned: []string{pack}}, nil
+	}))
+	must(t, w.store.Delete(t.Context(), pack))
+	f, err := r.Open(t.Context(), s.Photos()[0].Files[0].Object)
+	if err == nil {
+		_, err = io.Copy(io.Discard, f)
+		err = r.Failed("reading", err)
+		f.Close()
+	}
+	if exitcode.Of(err) != exitcode.Storage || !errors.Is(err, repository.ErrBusy) || hint.Of(err) == "" {
+		t.Errorf("exit code %d, %v", exitcode.Of(err), err)
 	}
 }

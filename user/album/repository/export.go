@@ -43,7 +43,7 @@ func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 	case err != nil && !errors.Is(err, blobs.ErrNotFound):
 		return nil, err
 	case err != nil:
-		return nil, s.fail(blobs.Damage(name, "is missing"))
+		return nil, s.missing(ctx, name)
 	case pinned && !digestIs(b, p):
 		return nil, s.fail(blobs.Damage(name, "is not the one that was stored"))
 	}

@@ -48,6 +48,9 @@ type Options struct {
 	Secret seed.Secret
 	// Pins are the pins of the catalogue's newest generation, by blob.
 	Pins map[string]blobs.Pin
+	// Newest, if not nil, returns the pins of the newest generation at the server. A
+	// pinned blob is missing without damage if another device has unpinned it.
+	Newest func(context.Context) (map[string]blobs.Pin, error)
 	// Now returns the time. The default is time.Now.
 	Now func() time.Time
 	// Uncached makes every read ask the server.
@@ -114,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	if o.Pins == nil {
 		o.Pins = map[string]blobs.Pin{}
 	}
-	s := &storage{store: o.Store, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
+	s := &storage{store: o.Store, newest: o.Newest, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
 	if !o.Uncached {
 		s.cache = filepath.Join(o.Folder, "cache")
 		if err := s.openCache(); err != nil {
@@ -352,7 +355,7 @@ func (r *Repository) Adopt(ctx context.Context) error {
 		return r.Failed("reading the indexes", r.packs(ctx, func(name string) error { return r.adopt(ctx, name, 0) }))
 	}
 	err := adopt(false)
-	if errors.Is(err, cpar.ErrCloud) { // maintenance by another device may have replaced the pack
+	if errors.Is(err, ErrBusy) { // maintenance by another device may have replaced the pack
 		err = adopt(true)
 	}
 	return err
@@ -372,7 +375,7 @@ func (r *Repository) adopt(ctx context.Context, name string, length int64) error
 	if !ok {
 		b, err := r.storage.store.Get(ctx, name, 0, -1)
 		if errors.Is(err, blobs.ErrNotFound) {
-			return r.storage.fail(blobs.Damage(name, "is missing"))
+			return r.storage.missing(ctx, name)
 		}
 		if err != nil {
 			return err

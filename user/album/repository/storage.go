@@ -13,6 +13,8 @@ import (
 
 	"github.com/kopia/kopia/repo/blob"
 
+	"cpar"
+	"cpar/internal/hint"
 	"cpar/user/album/blobs"
 )
 
@@ -47,9 +49,16 @@ type storage struct {
 	damage  error
 	cancels map[int]context.CancelCauseFunc
 	last    int
+	// newest returns the pins of the newest generation at the server.
+	newest func(context.Context) (map[string]blobs.Pin, error)
+	asking sync.Mutex // held while newest runs
 	// creating hides the parts of a repository whose creation was interrupted.
 	creating bool
 }
+
+// ErrBusy means that maintenance by another device has removed a blob on which
+// this run relied.
+var ErrBusy = errors.New("maintenance by another device has removed a blob on which this run relied")
 
 // overwritten is the set of names of blobs that kopia replaces.
 var overwritten = map[string]bool{"kopia.repository": true, "kopia.blobcfg": true, schedule: true}
@@ -71,6 +80,25 @@ func (s *storage) fail(err error) error {
 		cancel(err)
 	}
 	return err
+}
+
+// missing returns the error for a pinned blob that the server does not have: damage
+// if the newest generation still pins it, and otherwise ErrBusy.
+func (s *storage) missing(ctx context.Context, name string) error {
+	damage := blobs.Damage(name, "is missing")
+	if s.newest == nil {
+		return s.fail(damage)
+	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	pins, err := s.newest(ctx)
+	if err != nil {
+		return s.fail(err)
+	}
+	if _, still := pins[name]; still {
+		return s.fail(damage)
+	}
+	return s.fail(hint.Add(fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy), "run the same command again"))
 }
 
 // guard returns a context for an operation. It is cancelled if the server fails.
@@ -121,7 +149,7 @@ func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64,
 	b, err := s.get(ctx, name, p, pinned, offset, length)
 	switch {
 	case errors.Is(err, blobs.ErrNotFound) && pinned:
-		return s.fail(blobs.Damage(name, "is missing"))
+		return s.missing(ctx, name)
 	case errors.Is(err, blobs.ErrNotFound):
 		return blob.ErrBlobNotFound
 	case err != nil:
@@ -170,7 +198,7 @@ func (s *storage) GetMetadata(ctx context.Context, id blob.ID) (blob.Metadata, e
 	b, err := s.store.Stat(ctx, string(id))
 	if errors.Is(err, blobs.ErrNotFound) {
 		if _, pinned := s.pin(string(id)); pinned {
-			return blob.Metadata{}, s.fail(blobs.Damage(string(id), "is missing"))
+			return blob.Metadata{}, s.missing(ctx, string(id))
 		}
 		return blob.Metadata{}, blob.ErrBlobNotFound
 	}
@@ -207,7 +235,7 @@ func (s *storage) ListBlobs(ctx context.Context, prefix blob.ID, yield func(blob
 	}
 	for name := range missing {
 		if _, still := s.pin(name); still { // kopia may delete while it lists
-			return s.fail(blobs.Damage(name, "is missing"))
+			return s.missing(ctx, name)
 		}
 	}
 	return nil
