@@ -153,6 +153,9 @@ func (f *albumAddFlags) run(paths []string) error {
 		}
 	}
 	sum, err := a.Add(f.cmd.Context(), paths, f.o)
+	for _, w := range sum.Warnings {
+		fmt.Fprintf(f.cmd.ErrOrStderr(), "warning: %s\n", sanitize.Text(w.Error()))
+	}
 	printSome(f.cmd, sum.LeftOut, func(l album.LeftOut) string {
 		return fmt.Sprintf("left out %s: %s", sanitize.Text(l.Path), l.Why)
 	})

@@ -53,6 +53,8 @@ type Added struct {
 	Bytes     int64     `json:"bytes"`     // size of new and changed photos
 	Sent      int64     `json:"sent_bytes"`
 	LeftOut   []LeftOut `json:"left_out"`
+	// Warnings are failures after photos were safe, such as to delete old blobs.
+	Warnings []error `json:"-"`
 }
 
 // LeftOut describes a photo that could not be read.
@@ -347,7 +349,9 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 		}
 		return c, nil
 	})
-	if err != nil {
+	if errors.Is(err, catalogue.ErrCommitted) {
+		sum.Warnings = append(sum.Warnings, err)
+	} else if err != nil {
 		return err
 	}
 	sum.Photos, sum.Versions, sum.Unchanged, sum.Bytes = sum.Photos+photos, sum.Versions+versions, sum.Unchanged+unchanged, sum.Bytes+bytes

@@ -12,6 +12,7 @@ package album
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -161,8 +162,10 @@ func (a *Album) commit(ctx context.Context, r *repository.Repository, create fun
 		}
 		return c, nil
 	})
-	if err == nil && r != nil {
-		err = r.Committed(ctx, a.catalogue.State().Pins)
+	if r != nil && (err == nil || errors.Is(err, catalogue.ErrCommitted)) {
+		if after := r.Committed(ctx, a.catalogue.State().Pins); after != nil {
+			err = errors.Join(err, fmt.Errorf("%w: %w", catalogue.ErrCommitted, after))
+		}
 	}
 	return err
 }

@@ -136,6 +136,38 @@ func TestExportSparesOtherRepository(t *testing.T) {
 	must(t, err)
 }
 
+// A hooked store calls a function after it has stored a generation.
+type hooked struct {
+	blobs.Store
+	committed func()
+}
+
+func (h hooked) Put(ctx context.Context, name string, b []byte) error {
+	err := h.Store.Put(ctx, name, b)
+	if err == nil && strings.HasPrefix(name, "cpar-gen-") {
+		h.committed()
+	}
+	return err
+}
+
+// A failure after the commit leaves nothing to repeat.
+func TestFailureAfterCommitIsWarning(t *testing.T) {
+	w := newWorld(t)
+	var a *Album
+	a = w.over("one", hooked{w.store, func() {
+		folder := filepath.Join(a.folder, "catalogue")
+		must(t, os.RemoveAll(folder))
+		must(t, os.WriteFile(folder, nil, 0o600))
+	}})
+	dir := w.photos("photos", 3, 1)
+	if sum := w.add(a, dir); sum.Photos != 3 || len(sum.Warnings) != 1 {
+		t.Errorf("added %+v", sum)
+	}
+	two := w.open("two")
+	must(t, two.Sync(t.Context()))
+	w.same(two, dir)
+}
+
 // One small photo costs little more than its bytes, and its size shows to 4 KiB.
 func TestOnePhotoCostsLittleMore(t *testing.T) {
 	w := newWorld(t)
