@@ -148,6 +148,9 @@ func (a *Album) commit(ctx context.Context, r *repository.Repository, create fun
 		if err != nil || r == nil {
 			return c, err
 		}
+		if err := r.Fresh(); err != nil {
+			return nil, fmt.Errorf("committing to the album: %w", err)
+		}
 		var removed []string
 		c.Pins, removed = r.Changes()
 		for name, p := range c.Pins {

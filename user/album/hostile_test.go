@@ -247,3 +247,36 @@ func TestMaintenanceElsewhereIsNoDamage(t *testing.T) {
 		t.Errorf("exit code %d, %v", exitcode.Of(err), err)
 	}
 }
+
+// A pausing store lets days pass after it has stored a pack.
+type pausing struct {
+	blobs.Store
+	pass func()
+}
+
+func (p pausing) Put(ctx context.Context, name string, b []byte) error {
+	err := p.Store.Put(ctx, name, b)
+	if strings.HasPrefix(name, "p") {
+		p.pass()
+	}
+	return err
+}
+
+// A computer that sleeps for days between sending packs and committing them finds
+// that another device may have deleted them.
+func TestPacksOfSleepingDeviceAreSentAgain(t *testing.T) {
+	w := newWorld(t)
+	asleep := false
+	a := w.over("one", pausing{w.store, func() {
+		if !asleep {
+			w.now, asleep = w.now.Add(48*time.Hour), true
+		}
+	}})
+	dir := w.photos("photos", 3, 1)
+	_, err := a.Add(t.Context(), []string{dir}, AddOptions{})
+	if !errors.Is(err, repository.ErrBusy) || len(w.store.Names("cpar-gen-")) > 0 {
+		t.Fatalf("got %v, and %v", err, w.store.Names("cpar-gen-"))
+	}
+	w.add(a, dir)
+	w.same(a, dir)
+}

@@ -297,6 +297,23 @@ func (r *Repository) Changes() (added map[string]blobs.Pin, removed []string) {
 	return r.storage.changes()
 }
 
+// maxUnpinned is the longest time between writing and pinning a blob. Maintenance by
+// another device deletes unpinned blobs that it has seen for a day.
+const maxUnpinned = 20 * time.Hour
+
+// Fresh returns ErrBusy if this process wrote an unpinned blob so long ago that
+// another device may have deleted it, for example before the computer slept.
+func (r *Repository) Fresh() error {
+	r.storage.mu.Lock()
+	defer r.storage.mu.Unlock()
+	for _, p := range r.storage.added {
+		if r.storage.now().Sub(time.Unix(p.Time, 0)) > maxUnpinned {
+			return errBusy()
+		}
+	}
+	return nil
+}
+
 // Check returns the pinned blobs that the server lists differently or not at all,
 // with the problem of each.
 func (r *Repository) Check(ctx context.Context) (map[string]string, error) {

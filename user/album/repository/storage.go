@@ -57,8 +57,12 @@ type storage struct {
 }
 
 // ErrBusy means that maintenance by another device has removed a blob on which
-// this run relied.
-var ErrBusy = errors.New("maintenance by another device has removed a blob on which this run relied")
+// this run relied, or may have.
+var ErrBusy = errors.New("maintenance by another device may have removed a blob on which this run relied")
+
+func errBusy() error {
+	return hint.Add(fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy), "run the same command again")
+}
 
 // overwritten is the set of names of blobs that kopia replaces.
 var overwritten = map[string]bool{"kopia.repository": true, "kopia.blobcfg": true, schedule: true}
@@ -98,7 +102,7 @@ func (s *storage) missing(ctx context.Context, name string) error {
 	if _, still := pins[name]; still {
 		return s.fail(damage)
 	}
-	return s.fail(hint.Add(fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy), "run the same command again"))
+	return s.fail(errBusy())
 }
 
 // guard returns a context for an operation. It is cancelled if the server fails.
