@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,12 @@ const (
 	// HeaderSHA256 is the header with the digest of an uploaded blob.
 	HeaderSHA256 = "Cpar-Sha256"
 )
+
+var blobName = regexp.MustCompile(`^[a-z0-9_-][a-z0-9._-]{0,127}$`)
+
+// ValidBlobName reports whether a blob may have the name. Such a name contains no
+// slash, so it is safe as the name of a file.
+func ValidBlobName(name string) bool { return blobName.MatchString(name) }
 
 // AlbumInfo describes an album in an AlbumList.
 type AlbumInfo struct {
@@ -154,13 +161,19 @@ func (c *Client) ListBlobs(ctx context.Context, album, prefix, after string) (li
 	if err := c.json(ctx, k, &page); err != nil {
 		return nil, "", fmt.Errorf("listing blobs: %w", err)
 	}
+	if len(page.Blobs) > MaxBlobPage {
+		return nil, "", fmt.Errorf("listing blobs: cloud at %s: %w: its page has %d blobs", c.base, cpar.ErrCloud, len(page.Blobs))
+	}
 	for _, b := range page.Blobs {
+		if !ValidBlobName(b.Name) {
+			return nil, "", fmt.Errorf("listing blobs: cloud at %s: %w: it lists a blob with an invalid name", c.base, cpar.ErrCloud)
+		}
 		if !strings.HasPrefix(b.Name, prefix) || b.Name <= after || b.Bytes < 0 {
 			return nil, "", fmt.Errorf("listing blobs: cloud at %s: %w: it lists other blobs, or in another order", c.base, cpar.ErrCloud)
 		}
 		after = b.Name
 	}
-	if page.Next != "" && page.Next != after {
+	if page.Next != "" && (page.Next != after || len(page.Blobs) == 0) {
 		return nil, "", fmt.Errorf("listing blobs: cloud at %s: %w: its pages have a gap", c.base, cpar.ErrCloud)
 	}
 	return page.Blobs, page.Next, nil

@@ -3,6 +3,7 @@ package cparhttp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -436,6 +437,38 @@ func TestOtherAnswersAreChecked(t *testing.T) {
 	}
 	if _, err := client(t, answers(TypeJSON, []byte(`{"indexes":[{"id":"x"}]}`))).List(t.Context()); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("a list with an invalid id: %v", err)
+	}
+}
+
+func TestListsOfBlobsAreChecked(t *testing.T) {
+	var many []string
+	for i := range MaxBlobPage + 1 {
+		many = append(many, fmt.Sprintf("p1%04d", i))
+	}
+	for _, c := range []struct {
+		names []string
+		next  string
+	}{
+		{names: []string{"p../../x"}},
+		{names: []string{"p\n"}},
+		{names: []string{"p" + strings.Repeat("x", 128)}},
+		{names: []string{"q1"}},
+		{names: []string{"p2", "p1"}},
+		{names: []string{"p2"}, next: "p3"},
+		{next: "p0"}, // an empty page that would be repeated for ever
+		{names: many},
+	} {
+		page := BlobList{Blobs: []BlobInfo{}, Next: c.next}
+		for _, name := range c.names {
+			page.Blobs = append(page.Blobs, BlobInfo{Name: name})
+		}
+		b, err := json.Marshal(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := client(t, answers(TypeJSON, b)).ListBlobs(t.Context(), "a", "p", "p0"); !errors.Is(err, cpar.ErrCloud) {
+			t.Errorf("%d blobs, next %q: %v", len(c.names), c.next, err)
+		}
 	}
 }
 

@@ -150,6 +150,9 @@ func (f *albumAddFlags) run(paths []string) error {
 	f.o.PlaceDigits, f.o.Progress = digits, bar.On(f.cmd.ErrOrStderr())
 	f.o.Listed = func(l *photo.Listing) { tellListing(f.cmd, l) }
 	sum, err := a.Add(f.cmd.Context(), paths, f.o)
+	for _, w := range sum.Warnings {
+		fmt.Fprintf(f.cmd.ErrOrStderr(), "warning: %s\n", sanitize.Text(w.Error()))
+	}
 	printSome(f.cmd, sum.LeftOut, func(l album.LeftOut) string {
 		return fmt.Sprintf("left out %s: %s", sanitize.Text(l.Path), l.Why)
 	})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -52,6 +53,8 @@ type Added struct {
 	Bytes     int64     `json:"bytes"`     // size of new and changed photos
 	Sent      int64     `json:"sent_bytes"`
 	LeftOut   []LeftOut `json:"left_out"`
+	// Warnings are failures after photos were safe, such as to delete old blobs.
+	Warnings []error `json:"-"`
 }
 
 // LeftOut describes a photo that could not be read.
@@ -191,7 +194,11 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 			if folder == "." {
 				folder = ""
 			}
-			items = append(items, &item{folder: folder, name: path.Base(at), files: filesOf(p), words: words[filepath.ToSlash(rel)]})
+			i := &item{folder: folder, name: path.Base(at), files: filesOf(p), words: words[filepath.ToSlash(rel)]}
+			if !utf8.ValidString(at) || slices.ContainsFunc(i.files, func(f string) bool { return !utf8.ValidString(filepath.Base(f)) }) {
+				i.err = fmt.Errorf("reading the photo: %w: the name of a file or folder is not UTF-8", cpar.ErrInput)
+			}
+			items = append(items, i)
 		}
 	}
 	return items, nil
@@ -321,7 +328,7 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 			for _, pack := range i.packs {
 				_, has := s.Pins[pack]
 				if _, new := added[pack]; !has && !new {
-					return nil, hint.Add(fmt.Errorf("adding photos: %w: %w", cpar.ErrStorage, errBusy), "run the same command again")
+					return nil, hint.Add(fmt.Errorf("adding photos: %w: %w", cpar.ErrStorage, repository.ErrBusy), "run the same command again")
 				}
 			}
 			old := s.Photo(i.row.Path())
@@ -345,7 +352,9 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 		}
 		return c, nil
 	})
-	if err != nil {
+	if errors.Is(err, catalogue.ErrCommitted) {
+		sum.Warnings = append(sum.Warnings, err)
+	} else if err != nil {
 		return err
 	}
 	sum.Photos, sum.Versions, sum.Unchanged, sum.Bytes = sum.Photos+photos, sum.Versions+versions, sum.Unchanged+unchanged, sum.Bytes+bytes

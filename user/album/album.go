@@ -118,16 +118,38 @@ func (a *Album) lock() (release func(), err error) {
 
 func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repository, error) {
 	return repository.Open(ctx, repository.Options{Uncached: uncached, Store: a.o.Store, Folder: filepath.Join(a.folder, "kopia"),
-		Secret: a.secret, Pins: a.catalogue.State().Pins, Now: a.o.Now})
+		Secret: a.secret, Pins: a.catalogue.State().Pins, Newest: a.newestPins, Now: a.o.Now})
+}
+
+// newestPins returns the pins of the newest generation. It does not change the
+// state that the caller works on.
+func (a *Album) newestPins(ctx context.Context) (map[string]blobs.Pin, error) {
+	c, err := catalogue.Open(ctx, a.catalogue.Options)
+	if err == nil {
+		_, err = c.Sync(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.State().Pins, nil
 }
 
 // commit commits the change that create returns. If r is not nil, the change
-// includes the blobs that r has added and removed.
+// includes the blobs that r has added and removed, and those that an interrupted
+// run has left to kopia's indexes.
 func (a *Album) commit(ctx context.Context, r *repository.Repository, create func(*catalogue.State) (*catalogue.Change, error)) error {
+	if r != nil {
+		if err := r.Adopt(ctx); err != nil {
+			return err
+		}
+	}
 	err := a.catalogue.Commit(ctx, func(s *catalogue.State) (*catalogue.Change, error) {
 		c, err := create(s)
 		if err != nil || r == nil {
 			return c, err
+		}
+		if err := r.Fresh(); err != nil {
+			return nil, fmt.Errorf("committing to the album: %w", err)
 		}
 		var removed []string
 		c.Pins, removed = r.Changes()
@@ -143,8 +165,10 @@ func (a *Album) commit(ctx context.Context, r *repository.Repository, create fun
 		}
 		return c, nil
 	})
-	if err == nil && r != nil {
-		err = r.Committed(ctx, a.catalogue.State().Pins)
+	if r != nil && (err == nil || errors.Is(err, catalogue.ErrCommitted)) {
+		if after := r.Committed(ctx, a.catalogue.State().Pins); after != nil {
+			err = errors.Join(err, fmt.Errorf("%w: %w", catalogue.ErrCommitted, after))
+		}
 	}
 	return err
 }
@@ -278,7 +302,3 @@ func (a *Album) Usage() (u Usage) {
 	u.Blobs, u.Catalogue = len(s.Pins), a.catalogue.Bytes()
 	return u
 }
-
-// errBusy means that maintenance by another device has removed a blob that new
-// rows need.
-var errBusy = errors.New("maintenance has removed what this run relied on")

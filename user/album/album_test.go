@@ -1,8 +1,10 @@
 package album
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -174,5 +176,23 @@ func TestChangedSidecarSendsNoPhoto(t *testing.T) {
 	now := w.open("one").catalogue.State().Photo("photos/2020/IMG_0000.jpg")
 	if now.Files[0] != old.Files[0] || now.Files[1].Object == old.Files[1].Object {
 		t.Errorf("now %+v, before %+v", now.Files, old.Files)
+	}
+}
+
+func TestMaintainDeletesSupersededSegments(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	for i := range 3 {
+		w.add(a, w.photos(fmt.Sprint("photos", i), 2, uint64(i)))
+	}
+	must(t, a.Maintain(t.Context(), false))
+	old := w.store.Names("cpar-seg-")
+	for range 2 {
+		w.now = w.now.Add(30 * time.Hour)
+		must(t, a.Maintain(t.Context(), false))
+	}
+	left := slices.DeleteFunc(w.store.Names("cpar-seg-"), func(name string) bool { return !slices.Contains(old, name) })
+	if len(old) < 3 || len(left) > 1 {
+		t.Errorf("of %d old segments %d are left", len(old), len(left))
 	}
 }

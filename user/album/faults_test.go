@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +84,27 @@ func TestUnreadablePhotosAreLeftOut(t *testing.T) {
 	}
 }
 
+// A name that is not UTF-8 costs its photo only, not the album.
+func TestNamesThatAreNotUTF8AreLeftOut(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 4, 1)
+	odd := filepath.Join(dir, "caf\xe9")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Skip("this file system refuses names that are not UTF-8: ", err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "2021", "IMG_0001.jpg"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(odd, "a.jpg"), b, 0o600))
+	sum := w.add(w.open("one"), dir)
+	if sum.Photos != 4 || len(sum.LeftOut) != 1 || !strings.Contains(sum.LeftOut[0].Why, "UTF-8") {
+		t.Errorf("added %+v", sum)
+	}
+	must(t, os.RemoveAll(odd))
+	two := w.open("two")
+	must(t, two.Sync(t.Context()))
+	w.same(two, dir)
+}
+
 func TestGetOverwritesNothing(t *testing.T) {
 	w := newWorld(t)
 	a, dir, to := w.open("one"), w.photos("photos", 2, 1), t.TempDir()
@@ -94,6 +116,56 @@ func TestGetOverwritesNothing(t *testing.T) {
 	if b, _ := os.ReadFile(mine); exitcode.Of(err) != exitcode.Input || string(b) != "mine" || len(tree(t, to)) != 1 {
 		t.Errorf("get: %v, and the folder has %d files", err, len(tree(t, to)))
 	}
+}
+
+// An export deletes only blobs of its own album.
+func TestExportSparesOtherRepository(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	to := t.TempDir()
+	for _, x := range []*world{w, other} {
+		x.add(x.open("one"), x.photos("photos", 3, 1))
+	}
+	_, err := w.open("one").Export(t.Context(), to, nil)
+	must(t, err)
+	before := tree(t, to)
+	_, err = other.open("one").Export(t.Context(), to, nil)
+	if exitcode.Of(err) != exitcode.Input || !maps.Equal(before, tree(t, to)) {
+		t.Errorf("exporting into another album's folder: %v, %d files are left of %d", err, len(tree(t, to)), len(before))
+	}
+	_, err = w.open("one").Export(t.Context(), to, nil)
+	must(t, err)
+}
+
+// A hooked store calls a function after it has stored a generation.
+type hooked struct {
+	blobs.Store
+	committed func()
+}
+
+func (h hooked) Put(ctx context.Context, name string, b []byte) error {
+	err := h.Store.Put(ctx, name, b)
+	if err == nil && strings.HasPrefix(name, "cpar-gen-") {
+		h.committed()
+	}
+	return err
+}
+
+// A failure after the commit leaves nothing to repeat.
+func TestFailureAfterCommitIsWarning(t *testing.T) {
+	w := newWorld(t)
+	var a *Album
+	a = w.over("one", hooked{w.store, func() {
+		folder := filepath.Join(a.folder, "catalogue")
+		must(t, os.RemoveAll(folder))
+		must(t, os.WriteFile(folder, nil, 0o600))
+	}})
+	dir := w.photos("photos", 3, 1)
+	if sum := w.add(a, dir); sum.Photos != 3 || len(sum.Warnings) != 1 {
+		t.Errorf("added %+v", sum)
+	}
+	two := w.open("two")
+	must(t, two.Sync(t.Context()))
+	w.same(two, dir)
 }
 
 // One small photo costs little more than its bytes, and its size shows to 4 KiB.

@@ -204,7 +204,7 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 		if len(v.Affected) > 0 {
 			what += fmt.Sprintf("; the first: %s", sanitize.Text(v.Affected[0]))
 		}
-		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", cpar.ErrCloud, what), "cpard album undelete brings back deleted blobs; or add the photos again")
+		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", cpar.ErrCloud, what), "cpard album undelete brings back deleted blobs")
 	}
 	return v, nil
 }

@@ -3,15 +3,20 @@ package album
 import (
 	"context"
 	"errors"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"cpar"
 	"cpar/internal/exitcode"
+	"cpar/internal/hint"
 	"cpar/internal/testing/blobtest"
 	"cpar/user"
 	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/repository"
 )
 
 // noticed fails the test unless err has the exit code of a failing server.
@@ -159,4 +164,119 @@ func TestShiftedClockCostsNoPhoto(t *testing.T) {
 		_, err = w.open("three").Verify(t.Context(), 100, nil)
 		must(t, err)
 	}
+}
+
+// A marker of an epoch is a plain name. If kopia believed one, it would allocate
+// memory for each epoch up to its number.
+func TestForeignMarkersAreIgnored(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("a", 4, 1)
+	w.add(a, dir)
+	for _, name := range []string{"xe90000", "xw99999999999"} {
+		must(t, w.store.Put(t.Context(), name, []byte("epoch-marker")))
+	}
+	w.add(a, w.photos("b", 4, 2))
+	must(t, a.Maintain(t.Context(), false))
+	for name := range a.catalogue.State().Pins {
+		if strings.HasPrefix(name, "xe9") || strings.HasPrefix(name, "xw9") || strings.HasPrefix(name, "xn9") {
+			t.Errorf("the album pins %s", name)
+		}
+	}
+	w.same(a, dir)
+}
+
+// Maintenance that is interrupted before its generation leaves packs and an index
+// of them. The next generation pins both or neither.
+func TestPacksOfInterruptedMaintenanceArePinned(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 4, 1)
+	w.add(a, dir)
+	for i := range 4 {
+		w.add(a, w.photos("gone"+string(rune('a'+i)), 2, uint64(i+2)))
+	}
+	_, err := a.Remove(t.Context(), parse(t, "not folder:photos"))
+	must(t, err)
+	_, err = a.Empty(t.Context(), parse(t, ""))
+	must(t, err)
+	for range 6 {
+		w.now = w.now.Add(30 * time.Hour)
+		r, err := a.repository(t.Context(), false)
+		must(t, err)
+		must(t, r.Maintain(t.Context(), false))
+		must(t, r.Close(t.Context())) // without a generation
+		b := w.open("two")
+		_, err = b.Export(t.Context(), filepath.Join(w.root, "export"), nil)
+		must(t, err)
+		s := w.store.Snapshot()
+		for _, name := range w.store.Names("p") {
+			if _, pinned := b.catalogue.State().Pins[name]; !pinned {
+				must(t, w.store.Delete(t.Context(), name))
+			}
+		}
+		_, err = w.open("three").Verify(t.Context(), 100, nil)
+		must(t, err)
+		w.store.Restore(s)
+		must(t, a.Sync(t.Context()))
+	}
+}
+
+// Maintenance by one device takes a pack away on which another device relies. That
+// is no fault of the server.
+func TestMaintenanceElsewhereIsNoDamage(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 4, 1)
+	w.add(a, dir)
+	b := w.open("two")
+	must(t, b.Sync(t.Context()))
+	r, err := b.repository(t.Context(), false)
+	must(t, err)
+	defer r.Close(t.Context())
+	pack := w.store.Names("p")[0]
+	s := a.catalogue.State()
+	must(t, a.catalogue.Commit(t.Context(), func(*catalogue.State) (*catalogue.Change, error) {
+		return &catalogue.Change{Unpinned: []string{pack}}, nil
+	}))
+	must(t, w.store.Delete(t.Context(), pack))
+	f, err := r.Open(t.Context(), s.Photos()[0].Files[0].Object)
+	if err == nil {
+		_, err = io.Copy(io.Discard, f)
+		err = r.Failed("reading", err)
+		f.Close()
+	}
+	if exitcode.Of(err) != exitcode.Storage || !errors.Is(err, repository.ErrBusy) || hint.Of(err) == "" {
+		t.Errorf("exit code %d, %v", exitcode.Of(err), err)
+	}
+}
+
+// A pausing store lets days pass after it has stored a pack.
+type pausing struct {
+	blobs.Store
+	pass func()
+}
+
+func (p pausing) Put(ctx context.Context, name string, b []byte) error {
+	err := p.Store.Put(ctx, name, b)
+	if strings.HasPrefix(name, "p") {
+		p.pass()
+	}
+	return err
+}
+
+// A computer that sleeps for days between sending packs and committing them finds
+// that another device may have deleted them.
+func TestPacksOfSleepingDeviceAreSentAgain(t *testing.T) {
+	w := newWorld(t)
+	asleep := false
+	a := w.over("one", pausing{w.store, func() {
+		if !asleep {
+			w.now, asleep = w.now.Add(48*time.Hour), true
+		}
+	}})
+	dir := w.photos("photos", 3, 1)
+	_, err := a.Add(t.Context(), []string{dir}, AddOptions{})
+	if !errors.Is(err, repository.ErrBusy) || len(w.store.Names("cpar-gen-")) > 0 {
+		t.Fatalf("got %v, and %v", err, w.store.Names("cpar-gen-"))
+	}
+	w.add(a, dir)
+	w.same(a, dir)
 }

@@ -4,11 +4,13 @@ package blobs
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
 
 	"cpar"
+	"cpar/cparhttp"
 )
 
 // A Blob describes a stored blob as the server reports it.
@@ -47,6 +49,9 @@ type Store interface {
 	Delete(ctx context.Context, name string) error
 }
 
+// ValidName reports whether a blob may have the name.
+func ValidName(name string) bool { return cparhttp.ValidBlobName(name) }
+
 // Damage returns the error for a blob that the server has lost, swapped or cut
 // off. It wraps cpar.ErrCloud.
 func Damage(name, what string) error {
@@ -64,9 +69,10 @@ type Pin struct {
 	Time int64
 }
 
-// PinOf returns the pin of blob b, which the server reports, with time now.
-func PinOf(b Blob, now time.Time) Pin {
-	return Pin{b.Size, [16]byte(b.Digest[:16]), now.Unix()}
+// PinOf returns the pin of a blob with bytes b that was written at a time.
+func PinOf(b []byte, at time.Time) Pin {
+	d := sha256.Sum256(b)
+	return Pin{int64(len(b)), [16]byte(d[:16]), at.Unix()}
 }
 
 // Matches reports whether b in the server's list has the pinned size and digest.

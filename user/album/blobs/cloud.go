@@ -64,7 +64,12 @@ func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
 	return blob(i), kind(err)
 }
 
+// maxBlobs bounds a listing, so that a hostile server cannot fill the memory. At
+// 20 MB per pack, it allows albums of 80 TB.
+const maxBlobs = 4 << 20
+
 func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) error {
+	listed := 0
 	for after := ""; ; {
 		page, next, err := c.Client.ListBlobs(ctx, c.Album.String(), prefix, after)
 		for _, i := range page {
@@ -74,6 +79,9 @@ func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) 
 		}
 		if err != nil || next == "" {
 			return kind(err)
+		}
+		if listed += len(page); listed > maxBlobs {
+			return fmt.Errorf("listing blobs: %w: the server lists more than %d blobs", cpar.ErrCloud, maxBlobs)
 		}
 		after = next
 	}

@@ -253,6 +253,9 @@ type Change struct {
 	Compact bool
 }
 
+// ErrCommitted marks an error that occurred after the server stored the generation.
+var ErrCommitted = errors.New("the change is in the album, but a later step failed")
+
 // Commit commits a generation with the change that create returns for the newest
 // state. If another device was faster, Commit calls create again. If the change
 // is empty, Commit does nothing.
@@ -316,6 +319,13 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	plain := g.appendBinary(nil)
 	g.digest = digestOf(plain)
 	sealedGeneration := c.cipher.seal(plain, g.binding())
+	// An unreadable generation would lock all devices out of the album.
+	if _, err := c.cipher.openSegment(sealed, l.name()); err != nil {
+		return err
+	}
+	if _, err := c.openGeneration(g.number, sealedGeneration); err != nil {
+		return err
+	}
 	if err := c.Store.Put(ctx, l.name(), sealed); err != nil {
 		return err
 	}
@@ -328,17 +338,15 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	c.sent += int64(len(sealed) + len(sealedGeneration))
 	c.segments = append(slices.Clone(c.segments[:kept]), s)
 	c.now, c.state = g, newState(g.number, c.segments)
-	if err := c.See(g.number, g.digest, c.state.history()); err != nil {
-		return err
-	}
-	if err := c.keep(l.name(), sealed); err != nil {
-		return err
-	}
 	if g.number > keptGenerations {
 		// If this fails, Tidy deletes the blob.
 		_ = c.Store.Delete(ctx, generationName(g.number-keptGenerations))
 	}
-	return c.settle(sealedGeneration)
+	err := errors.Join(c.See(g.number, g.digest, c.state.history()), c.keep(l.name(), sealed), c.settle(sealedGeneration))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCommitted, err)
+	}
+	return nil
 }
 
 // Tidy deletes segments and generations that are no longer needed. Function old

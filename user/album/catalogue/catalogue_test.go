@@ -202,6 +202,27 @@ func TestHiddenGenerationIsNoticed(t *testing.T) {
 	}
 }
 
+// A row that no device could read back is refused before anything is sent.
+func TestUnreadableRowIsNotCommitted(t *testing.T) {
+	store := blobtest.NewMemory()
+	c := opened(t, store)
+	rows := made(1, func(*mrand.Rand) []string { return []string{"caf\xe9"} })
+	err := c.Commit(t.Context(), func(*State) (*Change, error) { return &Change{Put: rows}, nil })
+	if !errors.Is(err, cpar.ErrCorrupt) || len(store.Names("")) > 0 {
+		t.Errorf("got %v, and the store has %v", err, store.Names(""))
+	}
+}
+
+// Names of blobs become names of files in an export.
+func TestPinWithInvalidNameIsRefused(t *testing.T) {
+	for _, name := range []string{"../p1", "/p1", "", "p/1", "p1\n"} {
+		s := segment{pins: map[string]blobs.Pin{name: {}}}
+		if _, err := readSegment(s.appendBinary(nil)); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // The figures of docs/album.md.
 func TestSizes(t *testing.T) {
 	rows := corel(t, 100_000)

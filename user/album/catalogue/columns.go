@@ -332,6 +332,9 @@ func readSegment(b []byte) (*segment, error) {
 	r.name, r.last.time = "", 0
 	for range pins {
 		name := r.shared(colPins)
+		if !blobs.ValidName(name) {
+			r.fail("a blob has an invalid name")
+		}
 		s.pins[name] = blobs.Pin{Size: r.int(colPins), Time: r.sum(&r.last.time, colPins), Digest: [16]byte(r.bytes(colPinDigests, 16))}
 	}
 	r.name = ""

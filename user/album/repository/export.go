@@ -12,8 +12,10 @@ import (
 
 	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/blob/filesystem"
+	"github.com/kopia/kopia/repo/format"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/internal/progress"
 	"cpar/user/album/blobs"
 )
@@ -42,11 +44,32 @@ func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 	case err != nil && !errors.Is(err, blobs.ErrNotFound):
 		return nil, err
 	case err != nil:
-		return nil, s.fail(blobs.Damage(name, "is missing"))
+		return nil, s.missing(ctx, name)
 	case pinned && !digestIs(b, p):
 		return nil, s.fail(blobs.Damage(name, "is not the one that was stored"))
 	}
 	return b, nil
+}
+
+// An output is a buffer in the form that kopia's storages accept.
+type output struct{ bytes.Buffer }
+
+func (o *output) Length() int { return o.Len() }
+
+// owns returns an error if a folder has blobs of another repository, which Export
+// would delete.
+func (r *Repository) owns(ctx context.Context, to blob.Storage, have map[blob.ID]blob.Metadata) error {
+	if len(have) == 0 {
+		return nil
+	}
+	var b output
+	if err := to.GetBlob(ctx, "kopia.repository", 0, -1, &b); err != nil && !errors.Is(err, blob.ErrBlobNotFound) {
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	if f, err := format.ParseKopiaRepositoryJSON(b.Bytes()); err != nil || !bytes.Equal(f.UniqueID, r.rep.UniqueID()) {
+		return hint.Add(fmt.Errorf("%w: the folder contains another kopia repository", cpar.ErrInput), "name another folder with --to")
+	}
+	return nil
 }
 
 // exported opens a folder in the layout of kopia's own storage, and lists its
@@ -82,6 +105,9 @@ func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tel
 	if to != nil {
 		defer to.Close(ctx)
 	}
+	if err := r.owns(ctx, to, have); err != nil {
+		return 0, fmt.Errorf("exporting the album: %w", err)
+	}
 	all, err := blob.ReadBlobMap(ctx, r.storage)
 	if err != nil {
 		return 0, r.Failed("exporting the album", err)
@@ -109,6 +135,15 @@ func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tel
 			return copied, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
 		}
 		copied += int64(len(b))
+	}
+	err = r.packs(ctx, func(name string) error {
+		if _, copied := all[blob.ID(name)]; !copied {
+			return blobs.Damage(name, "is in an index, but not in the catalogue")
+		}
+		return nil
+	})
+	if err != nil {
+		return copied, r.Failed("exporting the album", err)
 	}
 	for id := range have {
 		if _, still := all[id]; still || dryRun {

@@ -119,7 +119,8 @@ func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
 	if err == nil {
 		err = r.rep.Refresh(ctx)
 	}
-	return r.Failed("maintaining the album", errors.Join(err, r.storage.strays.write(true)))
+	r.whole = err == nil
+	return r.Failed("maintaining the album", err)
 }
 
 // MayMaintain returns an error if another device owns maintenance.

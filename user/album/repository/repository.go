@@ -28,6 +28,7 @@ import (
 
 	"github.com/kopia/kopia/repo"
 	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/content"
 	"github.com/kopia/kopia/repo/format"
 	"github.com/kopia/kopia/repo/object"
 
@@ -47,6 +48,9 @@ type Options struct {
 	Secret seed.Secret
 	// Pins are the pins of the catalogue's newest generation, by blob.
 	Pins map[string]blobs.Pin
+	// Newest, if not nil, returns the pins of the newest generation at the server. A
+	// pinned blob is missing without damage if another device has unpinned it.
+	Newest func(context.Context) (map[string]blobs.Pin, error)
 	// Now returns the time. The default is time.Now.
 	Now func() time.Time
 	// Uncached makes every read ask the server.
@@ -61,6 +65,7 @@ type Repository struct {
 	writer  repo.DirectRepositoryWriter
 	config  string
 	fatal   error
+	whole   bool // this process has listed all blobs
 	close   func()
 }
 
@@ -112,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	if o.Pins == nil {
 		o.Pins = map[string]blobs.Pin{}
 	}
-	s := &storage{store: o.Store, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
+	s := &storage{store: o.Store, newest: o.Newest, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
 	if !o.Uncached {
 		s.cache = filepath.Join(o.Folder, "cache")
 		if err := s.openCache(); err != nil {
@@ -173,7 +178,7 @@ func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
 // interrupted creation may have written.
 func (r *Repository) adoptFormat(ctx context.Context) error {
 	for _, name := range []string{"kopia.repository", "kopia.blobcfg"} {
-		b, err := r.storage.store.Stat(ctx, name)
+		b, err := r.storage.store.Get(ctx, name, 0, -1)
 		if err != nil {
 			return err
 		}
@@ -235,7 +240,6 @@ func deviceName(folder string) (string, error) {
 func (r *Repository) Failed(what string, err error) error {
 	r.storage.mu.Lock()
 	damage := r.storage.damage
-	r.storage.damage = nil
 	r.storage.mu.Unlock()
 	switch {
 	case err == nil:
@@ -254,7 +258,7 @@ func (r *Repository) Failed(what string, err error) error {
 func (r *Repository) Close(ctx context.Context) error {
 	defer r.close()
 	err := errors.Join(r.writer.Close(ctx), r.rep.Close(ctx))
-	return errors.Join(err, r.storage.strays.write(false))
+	return errors.Join(err, r.storage.strays.write(r.whole))
 }
 
 // Put stores a file and returns its object. Contents that the repository has
@@ -291,6 +295,23 @@ func (r *Repository) Sent() int64 {
 // must no longer pin.
 func (r *Repository) Changes() (added map[string]blobs.Pin, removed []string) {
 	return r.storage.changes()
+}
+
+// maxUnpinned is the longest time between writing and pinning a blob. Maintenance by
+// another device deletes unpinned blobs that it has seen for a day.
+const maxUnpinned = 20 * time.Hour
+
+// Fresh returns ErrBusy if this process wrote an unpinned blob so long ago that
+// another device may have deleted it, for example before the computer slept.
+func (r *Repository) Fresh() error {
+	r.storage.mu.Lock()
+	defer r.storage.mu.Unlock()
+	for _, p := range r.storage.added {
+		if r.storage.now().Sub(time.Unix(p.Time, 0)) > maxUnpinned {
+			return errBusy()
+		}
+	}
+	return nil
 }
 
 // Check returns the pinned blobs that the server lists differently or not at all,
@@ -337,14 +358,41 @@ func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 	return packs, nil
 }
 
+// Adopt pins all packs to which kopia's indexes refer. An interrupted run may have
+// written both, and the next generation will pin the indexes.
+func (r *Repository) Adopt(ctx context.Context) error {
+	adopt := func(refresh bool) error {
+		ctx, done := r.storage.guard(ctx)
+		defer done()
+		if refresh {
+			if err := r.rep.Refresh(ctx); err != nil {
+				return r.Failed("reading the indexes", err)
+			}
+		}
+		return r.Failed("reading the indexes", r.packs(ctx, func(name string) error { return r.adopt(ctx, name, 0) }))
+	}
+	err := adopt(false)
+	if errors.Is(err, ErrBusy) { // maintenance by another device may have replaced the pack
+		err = adopt(true)
+	}
+	return err
+}
+
+// packs calls yield for each pack to which kopia's indexes refer.
+func (r *Repository) packs(ctx context.Context, yield func(name string) error) error {
+	return r.writer.ContentReader().IteratePacks(ctx, content.IteratePackOptions{}, func(p content.PackInfo) error {
+		return yield(string(p.PackID))
+	})
+}
+
 // adopt pins a blob that a killed run has left behind. It fails if the blob is
 // shorter than length.
 func (r *Repository) adopt(ctx context.Context, name string, length int64) error {
 	p, ok := r.storage.pin(name)
 	if !ok {
-		b, err := r.storage.store.Stat(ctx, name)
+		b, err := r.storage.store.Get(ctx, name, 0, -1)
 		if errors.Is(err, blobs.ErrNotFound) {
-			return r.storage.fail(blobs.Damage(name, "is missing"))
+			return r.storage.missing(ctx, name)
 		}
 		if err != nil {
 			return err

@@ -13,6 +13,8 @@ import (
 
 	"github.com/kopia/kopia/repo/blob"
 
+	"cpar"
+	"cpar/internal/hint"
 	"cpar/user/album/blobs"
 )
 
@@ -37,17 +39,29 @@ type storage struct {
 	pins    map[string]blobs.Pin // pins of the catalogue's newest generation
 	added   map[string]blobs.Pin // blobs added since that generation
 	removed map[string]bool      // blobs removed since that generation
-	// found contains index blobs that the next generation will pin.
+	// found contains index blobs that kopia has read and the next generation will
+	// pin. Listed blobs do not suffice, because another device may be deleting them.
 	found map[string]blobs.Pin
 	sent  int64
-	// damage is the first failure of the server since Failed was called last. It
-	// cancels the operations in progress, because kopia repeats a failed listing
-	// of its indexes for ever.
+	// damage is the first failure of the server during the operations in progress.
+	// It cancels them, because kopia repeats a failed listing of its indexes for
+	// ever. All of them report it.
 	damage  error
 	cancels map[int]context.CancelCauseFunc
 	last    int
+	// newest returns the pins of the newest generation at the server.
+	newest func(context.Context) (map[string]blobs.Pin, error)
+	asking sync.Mutex // held while newest runs
 	// creating hides the parts of a repository whose creation was interrupted.
 	creating bool
+}
+
+// ErrBusy means that maintenance by another device has removed a blob on which
+// this run relied, or may have.
+var ErrBusy = errors.New("maintenance by another device may have removed a blob on which this run relied")
+
+func errBusy() error {
+	return hint.Add(fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy), "run the same command again")
 }
 
 // overwritten is the set of names of blobs that kopia replaces.
@@ -72,11 +86,33 @@ func (s *storage) fail(err error) error {
 	return err
 }
 
+// missing returns the error for a pinned blob that the server does not have: damage
+// if the newest generation still pins it, and otherwise ErrBusy.
+func (s *storage) missing(ctx context.Context, name string) error {
+	damage := blobs.Damage(name, "is missing")
+	if s.newest == nil {
+		return s.fail(damage)
+	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	pins, err := s.newest(ctx)
+	if err != nil {
+		return s.fail(err)
+	}
+	if _, still := pins[name]; still {
+		return s.fail(damage)
+	}
+	return s.fail(errBusy())
+}
+
 // guard returns a context for an operation. It is cancelled if the server fails.
 func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.cancels) == 0 {
+		s.damage = nil
+	}
 	s.last++
 	number := s.last
 	s.cancels[number] = cancel
@@ -97,23 +133,27 @@ func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
 	return p, ok
 }
 
-func (s *storage) gone(name string) bool {
+// hidden reports whether kopia must not see a blob, because kopia has deleted it,
+// or because it is an unpinned marker of kopia's epochs. A marker is a name without
+// a secret, so the server could make kopia allocate memory for a billion epochs.
+func (s *storage) hidden(name string) bool {
+	_, pinned := s.pin(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.removed[name]
+	return s.removed[name] || !pinned && (strings.HasPrefix(name, "xe") || strings.HasPrefix(name, "xw"))
 }
 
 func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64, output blob.OutputBuffer) error {
 	name := string(id)
 	output.Reset()
-	if s.creating && overwritten[name] || s.gone(name) {
+	if s.creating && overwritten[name] || s.hidden(name) {
 		return blob.ErrBlobNotFound
 	}
 	p, pinned := s.pin(name)
 	b, err := s.get(ctx, name, p, pinned, offset, length)
 	switch {
 	case errors.Is(err, blobs.ErrNotFound) && pinned:
-		return s.fail(blobs.Damage(name, "is missing"))
+		return s.missing(ctx, name)
 	case errors.Is(err, blobs.ErrNotFound):
 		return blob.ErrBlobNotFound
 	case err != nil:
@@ -122,6 +162,10 @@ func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64,
 		return s.fail(blobs.Damage(name, "is not the one that was stored"))
 	case pinned && length >= 0 && offset+length <= p.Size && int64(len(b)) != length:
 		return s.fail(blobs.Damage(name, "is cut off"))
+	case !pinned && length < 0 && offset == 0 && strings.HasPrefix(name, "x"):
+		s.mu.Lock()
+		s.found[name] = blobs.PinOf(b, s.strays.since(name))
+		s.mu.Unlock()
 	}
 	if _, err := output.Write(b); err != nil {
 		return err
@@ -143,11 +187,6 @@ func (s *storage) metadata(b blobs.Blob) (blob.Metadata, error) {
 		m.Timestamp = s.now()
 	case !pinned:
 		m.Timestamp = s.strays.since(b.Name)
-		if strings.HasPrefix(b.Name, "x") {
-			s.mu.Lock()
-			s.found[b.Name] = blobs.PinOf(b, m.Timestamp)
-			s.mu.Unlock()
-		}
 	case !p.Matches(b):
 		return m, s.fail(blobs.Damage(b.Name, "is not the one that was stored"))
 	default:
@@ -157,13 +196,13 @@ func (s *storage) metadata(b blobs.Blob) (blob.Metadata, error) {
 }
 
 func (s *storage) GetMetadata(ctx context.Context, id blob.ID) (blob.Metadata, error) {
-	if s.gone(string(id)) {
+	if s.hidden(string(id)) {
 		return blob.Metadata{}, blob.ErrBlobNotFound
 	}
 	b, err := s.store.Stat(ctx, string(id))
 	if errors.Is(err, blobs.ErrNotFound) {
 		if _, pinned := s.pin(string(id)); pinned {
-			return blob.Metadata{}, s.fail(blobs.Damage(string(id), "is missing"))
+			return blob.Metadata{}, s.missing(ctx, string(id))
 		}
 		return blob.Metadata{}, blob.ErrBlobNotFound
 	}
@@ -186,7 +225,7 @@ func (s *storage) ListBlobs(ctx context.Context, prefix blob.ID, yield func(blob
 	s.mu.Unlock()
 	err := s.store.List(ctx, string(prefix), func(b blobs.Blob) error {
 		delete(missing, b.Name)
-		if foreign(b.Name) || s.gone(b.Name) {
+		if foreign(b.Name) || s.hidden(b.Name) {
 			return nil
 		}
 		m, err := s.metadata(b)
@@ -200,7 +239,7 @@ func (s *storage) ListBlobs(ctx context.Context, prefix blob.ID, yield func(blob
 	}
 	for name := range missing {
 		if _, still := s.pin(name); still { // kopia may delete while it lists
-			return s.fail(blobs.Damage(name, "is missing"))
+			return s.missing(ctx, name)
 		}
 	}
 	return nil
@@ -216,7 +255,6 @@ func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o bl
 		return err
 	}
 	name, b := string(id), buffer.Bytes()
-	digest := sha256.Sum256(b)
 	err := s.store.Put(ctx, name, b)
 	switch {
 	case errors.Is(err, blobs.ErrExists) && s.creating:
@@ -239,7 +277,7 @@ func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o bl
 	if name == schedule {
 		return nil
 	}
-	s.added[name] = blobs.Pin{Size: int64(len(b)), Digest: [16]byte(digest[:16]), Time: now.Unix()}
+	s.added[name] = blobs.PinOf(b, now)
 	delete(s.removed, name)
 	return nil
 }
@@ -258,19 +296,22 @@ func (s *storage) replace(ctx context.Context, name string, b []byte) error {
 	}
 }
 
-// DeleteBlob deletes a blob at once if no generation has pinned it, and otherwise
-// after the commit of a generation without it.
+// DeleteBlob deletes a blob that this process has added at once. It deletes other
+// blobs after the commit of a generation without them, because another device may
+// have pinned them meanwhile.
 func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
 	name := string(id)
 	s.mu.Lock()
+	_, own := s.added[name]
 	_, pinned := s.pins[name]
 	delete(s.added, name)
 	delete(s.found, name)
-	if pinned {
+	deferred := pinned || !own
+	if deferred {
 		s.removed[name] = true
 	}
 	s.mu.Unlock()
-	if pinned {
+	if deferred {
 		return nil
 	}
 	return s.store.Delete(ctx, name)
@@ -280,7 +321,9 @@ func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.removed {
-		removed = append(removed, name)
+		if _, pinned := s.pins[name]; pinned {
+			removed = append(removed, name)
+		}
 	}
 	added = maps.Clone(s.found)
 	maps.Copy(added, s.added)

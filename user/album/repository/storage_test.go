@@ -1,0 +1,125 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kopia/kopia/repo/blob"
+
+	"cpar"
+	"cpar/internal/seed"
+	"cpar/internal/testing/blobtest"
+	"cpar/user/album/blobs"
+)
+
+// openedOver returns the repository of a store with the given pins.
+func openedOver(t *testing.T, s blobs.Store, pins map[string]blobs.Pin) *Repository {
+	t.Helper()
+	r, err := Open(t.Context(), Options{Store: s, Folder: filepath.Join(t.TempDir(), "kopia"), Secret: seed.Secret{1}, Pins: pins})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(context.Background()) })
+	return r
+}
+
+// A blob that another device is deleting is listed but cannot be read. A pin of it
+// would make the album unreadable.
+func TestOnlyReadIndexBlobsArePinned(t *testing.T) {
+	store := blobtest.NewMemory()
+	r := openedOver(t, store, nil)
+	if err := store.Put(t.Context(), "xn0_listed", []byte("index")); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Put(t.Context(), "xn0_read", []byte("index")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.storage.ListBlobs(t.Context(), "x", func(blob.Metadata) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	var b output
+	if err := r.storage.GetBlob(t.Context(), "xn0_read", 0, -1, &b); err != nil {
+		t.Fatal(err)
+	}
+	added, _ := r.Changes()
+	if _, has := added["xn0_listed"]; has {
+		t.Error("a blob is pinned that was only listed")
+	}
+	if p, has := added["xn0_read"]; !has || !digestIs([]byte("index"), p) {
+		t.Errorf("a blob that was read is pinned as %v", p)
+	}
+}
+
+// Deleting a blob of another device waits for the commit, and does not happen if
+// that device has pinned the blob.
+func TestPinnedMeanwhileIsNotDeleted(t *testing.T) {
+	store := blobtest.NewMemory()
+	r := openedOver(t, store, nil)
+	for _, name := range []string{"xn0_theirs", "xn0_left"} {
+		if err := errors.Join(store.Put(t.Context(), name, []byte(name)), r.storage.DeleteBlob(t.Context(), blob.ID(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pins := map[string]blobs.Pin{"xn0_theirs": blobs.PinOf([]byte("xn0_theirs"), time.Now())}
+	if _, removed := r.Changes(); len(removed) > 0 {
+		t.Errorf("it unpins %v", removed)
+	}
+	if err := r.Committed(t.Context(), pins); err != nil {
+		t.Fatal(err)
+	}
+	if left := fmt.Sprint(store.Names("x")); left != "[xn0_theirs]" {
+		t.Errorf("left is %s", left)
+	}
+}
+
+// A lying store reports digests of other bytes.
+type lying struct{ blobs.Store }
+
+func (l lying) Stat(ctx context.Context, name string) (blobs.Blob, error) {
+	b, err := l.Store.Stat(ctx, name)
+	b.Digest[0] ^= 1
+	return b, err
+}
+
+func TestPinsAreOfBytesThatWereRead(t *testing.T) {
+	store := blobtest.NewMemory()
+	if err := store.Put(t.Context(), "p1", []byte("pack")); err != nil {
+		t.Fatal(err)
+	}
+	r := openedOver(t, lying{store}, nil)
+	if err := r.adopt(t.Context(), "p1", 4); err != nil {
+		t.Fatal(err)
+	}
+	added, _ := r.Changes()
+	for _, name := range []string{"p1", "kopia.repository", "kopia.blobcfg"} {
+		b, err := store.Get(t.Context(), name, 0, -1)
+		if err != nil || !digestIs(b, added[name]) {
+			t.Errorf("the pin of %s is of other bytes: %v", name, err)
+		}
+	}
+}
+
+// All operations that a failure of the server ends report its reason.
+func TestConcurrentFailuresKeepTheReason(t *testing.T) {
+	r := openedOver(t, blobtest.NewMemory(), nil)
+	quota := fmt.Errorf("%w: the quota is used up", cpar.ErrStorage)
+	first, done := r.storage.guard(t.Context())
+	second, doneToo := r.storage.guard(t.Context())
+	r.storage.fail(quota)
+	for _, ctx := range []context.Context{first, second} {
+		if err := r.Failed("storing a file", ctx.Err()); !errors.Is(err, quota) {
+			t.Errorf("got %v", err)
+		}
+	}
+	done()
+	doneToo()
+	_, done = r.storage.guard(t.Context())
+	defer done()
+	if err := r.Failed("storing a file", cpar.ErrInput); errors.Is(err, quota) {
+		t.Errorf("a later operation: %v", err)
+	}
+}
