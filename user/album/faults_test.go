@@ -125,7 +125,7 @@ func TestExportSparesOtherRepository(t *testing.T) {
 	for _, x := range []*world{w, other} {
 		x.add(x.open("one"), x.photos("photos", 3, 1))
 	}
-	_, err := w.open("one").Export(t.Context(), to, nil)
+	_, err := w.open("one").Export(t.Context(), to, false, nil)
 	must(t, err)
 	before := tree(t, to)
 	_, err = other.open("one").Export(t.Context(), to, nil)
