@@ -31,6 +31,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := s.answers[0]
 	s.answers = s.answers[1:]
+	a.Request = r
 	return &a, nil
 }
 
@@ -102,4 +103,48 @@ func TestCancelEndsBusyWait(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
+}
+
+// An answer to HEAD has no body, so its problem follows from its status.
+func TestAnswersToHeadAreTold(t *testing.T) {
+	head := func(status int, header ...string) http.Response {
+		a := says(status, "", "")
+		a.Body = http.NoBody
+		for i := 0; i < len(header); i += 2 {
+			a.Header.Set(header[i], header[i+1])
+		}
+		return a
+	}
+	for name, k := range map[string]struct {
+		answer http.Response
+		want   error
+		took   time.Duration
+	}{
+		"missing":         {head(404), ErrNotFound, 0},
+		"without a token": {head(401, "WWW-Authenticate", "Bearer"), ErrToken, 0},
+		"without a scope": {head(403, "WWW-Authenticate", `Bearer error="insufficient_scope"`), ErrToken, 0},
+		"forbidden":       {head(403), cpar.ErrCloud, 0},
+		"damaged":         {head(503), cpar.ErrCloud, 0},
+		"full disk":       {head(507), cpar.ErrStorage, 0},
+		"a bug":           {head(500), cpar.ErrCloud, 0},
+		"busy":            {head(503, "Retry-After", "3"), nil, 3 * time.Second},
+		"not cpard":       {head(404, "Content-Type", "text/html"), cpar.ErrCloud, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			there := head(200, "Content-Length", "5", "Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat), "ETag", `"`+cpar.Digest{}.String()+`"`)
+			s := &script{answers: []http.Response{k.answer, there}}
+			c, err := New("http://localhost:1", &http.Client{Transport: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			info, err := c.StatBlob(t.Context(), "a", "p1")
+			if !errors.Is(err, k.want) || time.Since(began) != k.took || (err == nil) != (info.Bytes == 5) {
+				t.Errorf("%s: %+v, %v after %v", name, info, err, time.Since(began))
+			}
+			if strings.Contains(hint.Of(err), "cpard, and not") != (name == "not cpard") {
+				t.Errorf("%s: hint %q", name, hint.Of(err))
+			}
+		})
+	}
 }

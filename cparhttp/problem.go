@@ -130,7 +130,7 @@ func statusError(r *http.Response, body []byte, token bearer.Token) error {
 		return fmt.Errorf("%w: it redirects to %q; redirects are not followed", cpar.ErrCloud, sanitize.Short(r.Header.Get("Location")))
 	}
 	var p Problem
-	if contentType(r) == TypeProblem && json.Unmarshal(body, &p) == nil && p.Code != "" {
+	if contentType(r) == TypeProblem && (json.Unmarshal(body, &p) == nil && p.Code != "" || p.unsent(r)) {
 		p.Status, p.Detail = r.StatusCode, token.Redact(p.Detail)
 		seconds, err := strconv.ParseUint(r.Header.Get("Retry-After"), 10, 16)
 		if err == nil && (p.Code == CodeBusy || p.Code == CodeAway) {
@@ -139,6 +139,26 @@ func statusError(r *http.Response, body []byte, token bearer.Token) error {
 		return p.err()
 	}
 	return notCpard(fmt.Errorf("%w: it answered with status %d", cpar.ErrCloud, r.StatusCode))
+}
+
+// unsent fills in the problem of an answer to HEAD, which has no body, from the
+// status and the header. It returns false for other requests.
+func (p *Problem) unsent(r *http.Response) bool {
+	if r.Request == nil || r.Request.Method != http.MethodHead {
+		return false
+	}
+	codes := map[int]string{http.StatusNotFound: CodeNotFound, http.StatusUnauthorized: CodeUnauthorized,
+		http.StatusForbidden: CodeForbidden, http.StatusUnprocessableEntity: CodeInput, http.StatusInsufficientStorage: CodeStorage}
+	p.Code, p.Detail = codes[r.StatusCode], http.StatusText(r.StatusCode)
+	switch {
+	case r.Header.Get("WWW-Authenticate") != "" && p.Code == CodeForbidden:
+		p.Code = CodeScope
+	case r.Header.Get("Retry-After") != "" && p.Code == "":
+		p.Code = CodeBusy
+	case p.Code == "":
+		p.Code = CodeInternal
+	}
+	return true
 }
 
 func notCpard(err error) error {

@@ -148,8 +148,8 @@ func TestBlobClient(t *testing.T) {
 	if err := c.DeleteBlob(ctx, ourAlbum, "p24"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.StatBlob(ctx, ourAlbum, "p24"); err == nil {
-		t.Error("a deleted blob is there")
+	if _, err := c.StatBlob(ctx, ourAlbum, "p24"); !errors.Is(err, cparhttp.ErrNotFound) {
+		t.Errorf("a deleted blob: %v", err)
 	}
 	list, next, err := c.ListBlobs(ctx, ourAlbum, "p1", "p14")
 	if err != nil || next != "" || len(list) != 5 || list[0].Name != "p15" {

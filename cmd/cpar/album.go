@@ -120,7 +120,8 @@ A photo's place in the album is the name of the folder that you name, and its pa
 that folder. --into names another folder. --places rounds the places in the catalogue. The
 photos themselves are kept byte for byte.
 
-Photos that cannot be read are named and left out, and the exit code is 3.`,
+Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
+and left out.`,
 		Example: `  $ cpar album add photos/
   added 5000 photos (212 MB): sent 213 MB
   $ cpar album add photos/
@@ -147,11 +148,7 @@ func (f *albumAddFlags) run(paths []string) error {
 		return err
 	}
 	f.o.PlaceDigits, f.o.Progress = digits, bar.On(f.cmd.ErrOrStderr())
-	f.o.Listed = func(l *photo.Listing) {
-		if text := l.Summary(); text != "" {
-			fmt.Fprintln(f.cmd.ErrOrStderr(), text)
-		}
-	}
+	f.o.Listed = func(l *photo.Listing) { tellListing(f.cmd, l) }
 	sum, err := a.Add(f.cmd.Context(), paths, f.o)
 	printSome(f.cmd, sum.LeftOut, func(l album.LeftOut) string {
 		return fmt.Sprintf("left out %s: %s", sanitize.Text(l.Path), l.Why)

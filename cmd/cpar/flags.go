@@ -90,6 +90,13 @@ func listPhotos(cmd *cobra.Command, paths []string, o photo.Options) (*photo.Lis
 	if l == nil {
 		return nil, err
 	}
+	tellListing(cmd, l)
+	return l, err
+}
+
+// tellListing prints the number of files left out by reason and, with --verbose,
+// their names.
+func tellListing(cmd *cobra.Command, l *photo.Listing) {
 	if verbose(cmd) {
 		for _, s := range l.Skipped {
 			fmt.Fprintln(cmd.ErrOrStderr(), "left out", s)
@@ -98,5 +105,4 @@ func listPhotos(cmd *cobra.Command, paths []string, o photo.Options) (*photo.Lis
 	if text := l.Summary(); text != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), text)
 	}
-	return l, err
 }

@@ -39,7 +39,7 @@ type AddOptions struct {
 	Check    bool
 	DryRun   bool
 	Progress progress.Func
-	// Listed is called with the listing of each folder.
+	// Listed is called with the listing of all folders.
 	Listed func(*photo.Listing)
 	// Committed is called with the paths of photos that are now safe.
 	Committed func(paths []string)
@@ -149,26 +149,29 @@ func continues(err error) string {
 
 // list returns the photos in files and folders, with their places in the album.
 func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err error) {
-	seen := map[string]bool{}
+	seen, all := map[string]bool{}, &photo.Listing{}
+	if o.Listed != nil {
+		defer func() { o.Listed(all) }()
+	}
 	for _, root := range roots {
-		whole, err := filepath.Abs(root)
-		if err != nil {
-			return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
-		}
-		l, err := photo.List(ctx, []string{whole}, photo.Options{Exclude: o.Exclude})
-		if l != nil && o.Listed != nil {
-			o.Listed(l)
+		l, err := photo.List(ctx, []string{root}, photo.Options{Exclude: o.Exclude})
+		if l != nil {
+			all.Photos, all.Skipped = append(all.Photos, l.Photos...), append(all.Skipped, l.Skipped...)
 		}
 		if err != nil {
 			return nil, err
 		}
-		base := whole
-		if info, err := os.Stat(whole); err == nil && !info.IsDir() {
-			base = filepath.Dir(whole)
+		base := root
+		if info, err := os.Stat(root); err == nil && !info.IsDir() {
+			base = filepath.Dir(root)
+		}
+		whole, err := filepath.Abs(base) // the base of . has no name
+		if err != nil {
+			return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
 		}
 		into := o.Into
 		if into == "" {
-			into = filepath.Base(base)
+			into = filepath.Base(whole)
 		}
 		words, err := manifest(ctx, base)
 		if err != nil {

@@ -130,3 +130,49 @@ func TestMaintainKeepsPhotos(t *testing.T) {
 	must(t, b.Maintain(t.Context(), true))
 	w.same(b, keep)
 }
+
+// New keywords in a sidecar send the sidecar and a row, and not the photo again.
+// The older version shares the photo's bytes.
+func TestChangedSidecarSendsNoPhoto(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 4, 1)
+	big := filepath.Join(dir, "2020", "IMG_0000.jpg")
+	f, err := os.OpenFile(big, os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	noise := make([]byte, 3<<20)
+	for i, x := 0, uint32(1); i < len(noise); i++ {
+		x = x*1664525 + 1013904223
+		noise[i] = byte(x >> 24)
+	}
+	_, err = f.Write(noise)
+	must(t, err)
+	must(t, f.Close())
+	w.add(w.open("one"), dir)
+	old := w.open("one").catalogue.State().Photo("photos/2020/IMG_0000.jpg")
+
+	must(t, os.WriteFile(big+".xmp", sidecar("dog", "all", "new"), 0o644))
+	w.now = w.now.Add(time.Minute)
+	for _, device := range []string{"one", "two"} {
+		sent := w.store.Sent
+		a := w.open(device)
+		sum := w.add(a, dir)
+		t.Logf("device %s sent %d bytes beside a photo of %d", device, w.store.Sent-sent, old.Files[0].Size)
+		if w.store.Sent-sent > 64<<10 || sum.Sent != w.store.Sent-sent {
+			t.Errorf("device %s sent %d bytes, %+v", device, w.store.Sent-sent, sum)
+		}
+		if device == "one" && (sum.Versions != 1 || sum.Unchanged != 3) {
+			t.Errorf("added %+v", sum)
+		}
+		if device == "two" && sum.Unchanged != 4 {
+			t.Errorf("the second device added %+v", sum)
+		}
+		if got := w.find(a, "new"); len(got) != 1 {
+			t.Errorf("found %v", got)
+		}
+		w.same(a, dir)
+	}
+	now := w.open("one").catalogue.State().Photo("photos/2020/IMG_0000.jpg")
+	if now.Files[0] != old.Files[0] || now.Files[1].Object == old.Files[1].Object {
+		t.Errorf("now %+v, before %+v", now.Files, old.Files)
+	}
+}

@@ -10,11 +10,13 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"cpar"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
 	"cpar/user/album/catalogue"
@@ -29,34 +31,25 @@ type Got struct {
 	There int `json:"there"`
 }
 
+// readers is the number of files that Get reads at once, because most of the
+// time of a small file is the way to the server.
+const readers = 4
+
+// A getting is a file to be written by Get.
+type getting struct {
+	file catalogue.File
+	path string
+}
+
 // Get writes photos with their sidecars below a folder, by their paths in the
 // album. It keeps files that exist with the same size and time. If a different
 // file has the name, Get fails before it writes anything.
 func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, tell progress.Func) (sum Got, err error) {
-	type job struct {
-		file catalogue.File
-		path string
+	todo, there, err := missing(photos, to)
+	if err != nil {
+		return sum, err
 	}
-	var todo []job
-	for _, p := range photos {
-		for _, f := range p.Files {
-			at := path.Join(p.Folder, f.Name)
-			if !filepath.IsLocal(filepath.FromSlash(at)) {
-				return sum, fmt.Errorf("getting photos: %w: the album has a file named %s", cpar.ErrCorrupt, sanitize.Text(at))
-			}
-			at = filepath.Join(to, filepath.FromSlash(at))
-			info, err := os.Lstat(at)
-			switch {
-			case err == nil && info.Mode().IsRegular() && info.Size() == f.Size && info.ModTime().UnixNano() == f.Modified:
-				sum.There++
-			case err == nil:
-				return sum, hint.Add(fmt.Errorf("getting photos: %w: there is another file %s", cpar.ErrInput, sanitize.Text(at)), "name another folder with --to")
-			default:
-				todo = append(todo, job{f, at})
-			}
-		}
-	}
-	sum.Photos = len(photos)
+	sum.Photos, sum.There = len(photos), there
 	if len(todo) == 0 {
 		return sum, nil
 	}
@@ -65,19 +58,68 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 		return sum, err
 	}
 	defer r.Close(ctx)
-	for i, j := range todo {
-		if ctx.Err() != nil {
-			return sum, context.Cause(ctx)
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex
+	begun := 0
+	next := func() (j getting, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if begun == len(todo) || inner.Err() != nil {
+			return j, false
 		}
-		tell.Report("getting", i, len(todo))
-		if err := write(ctx, r, j.file, j.path); err != nil {
-			return sum, fmt.Errorf("getting %s: %w", sanitize.Text(j.path), err)
+		tell.Report("getting", begun, len(todo))
+		begun++
+		return todo[begun-1], true
+	}
+	_ = parallel.Runs(min(readers, len(todo)), len(todo), 1, func(int, int, int) error {
+		for j, ok := next(); ok; j, ok = next() {
+			if err := write(inner, r, j.file, j.path); err != nil {
+				stop(fmt.Errorf("getting %s: %w", sanitize.Text(j.path), err)) // only the first call counts
+				return nil
+			}
+			mu.Lock()
+			sum.Files++
+			sum.Bytes += j.file.Size
+			mu.Unlock()
 		}
-		sum.Files++
-		sum.Bytes += j.file.Size
+		return nil
+	})
+	if inner.Err() != nil {
+		return sum, context.Cause(inner)
 	}
 	tell.Report("getting", len(todo), len(todo))
 	return sum, nil
+}
+
+// missing returns the files of photos that a folder lacks, in order, and the
+// number of those that it has.
+func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, err error) {
+	listed := map[string]int{} // a sidecar may belong to two photos
+	for _, p := range photos {
+		for _, f := range p.Files {
+			at := path.Join(p.Folder, f.Name)
+			if !filepath.IsLocal(filepath.FromSlash(at)) {
+				return nil, 0, fmt.Errorf("getting photos: %w: the album has a file named %s", cpar.ErrCorrupt, sanitize.Text(at))
+			}
+			at = filepath.Join(to, filepath.FromSlash(at))
+			if i, twice := listed[at]; twice {
+				todo[i].file = f
+				continue
+			}
+			info, err := os.Lstat(at)
+			switch {
+			case err == nil && info.Mode().IsRegular() && info.Size() == f.Size && info.ModTime().UnixNano() == f.Modified:
+				there++
+			case err == nil:
+				return nil, 0, hint.Add(fmt.Errorf("getting photos: %w: there is another file %s", cpar.ErrInput, sanitize.Text(at)), "name another folder with --to")
+			default:
+				listed[at] = len(todo)
+				todo = append(todo, getting{f, at})
+			}
+		}
+	}
+	return todo, there, nil
 }
 
 // write writes a file of the album atomically, with its modification time.

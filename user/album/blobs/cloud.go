@@ -56,18 +56,9 @@ func (c Cloud) Get(ctx context.Context, name string, offset, length int64) ([]by
 	return b, kind(err)
 }
 
-// Stat describes a blob. It lists blobs instead of sending HEAD, because a
-// response without a body does not distinguish a missing blob from a wrong
-// address.
 func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
-	page, _, err := c.Client.ListBlobs(ctx, c.Album.String(), name, "")
-	switch {
-	case err != nil:
-		return Blob{}, kind(err)
-	case len(page) == 0 || page[0].Name != name:
-		return Blob{}, ErrNotFound
-	}
-	return blob(page[0]), nil
+	i, err := c.Client.StatBlob(ctx, c.Album.String(), name)
+	return blob(i), kind(err)
 }
 
 func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) error {

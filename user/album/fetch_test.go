@@ -1,0 +1,111 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cpar/user/album/blobs"
+)
+
+// A gated store calls a function before it reads from a pack.
+type gated struct {
+	blobs.Store
+	before func(ctx context.Context) error
+}
+
+func (g gated) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
+	if strings.HasPrefix(name, "p") {
+		if err := g.before(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return g.Store.Get(ctx, name, offset, length)
+}
+
+// Get reads several files at once: no read returns before all readers wait.
+func TestGetReadsAhead(t *testing.T) {
+	w := newWorld(t)
+	dir, to := w.photos("photos", readers, 1), t.TempDir()
+	w.add(w.open("one"), dir)
+	var waiting atomic.Int32
+	all := make(chan struct{})
+	a := w.over("one", gated{w.store, func(ctx context.Context) error {
+		if waiting.Add(1) == readers {
+			close(all)
+		}
+		select {
+		case <-all:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a failing Get
+	defer cancel()
+	got, err := a.Get(ctx, a.Find(parse(t, ""), false), to, nil)
+	must(t, err)
+	if want := tree(t, dir); got.Files != len(want) || !maps.Equal(want, tree(t, filepath.Join(to, "photos"))) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// An interrupted Get leaves whole files alone, and continues.
+func TestInterruptedGetContinues(t *testing.T) {
+	w := newWorld(t)
+	dir, to := w.photos("photos", 20, 2), t.TempDir()
+	w.add(w.open("one"), dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	var reads atomic.Int32
+	a := w.over("one", gated{w.store, func(ctx context.Context) error {
+		if reads.Add(1) > 10 {
+			cancel()
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}})
+	photos := a.Find(parse(t, ""), false)
+	first, err := a.Get(ctx, photos, to, nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("it was interrupted, and says %v", err)
+	}
+	want, got := tree(t, dir), tree(t, filepath.Join(to, "photos"))
+	for name, b := range got {
+		if want[name] != b {
+			t.Errorf("%s is left behind", name)
+		}
+	}
+	if len(got) != first.Files || len(got) == 0 || len(got) == len(want) {
+		t.Errorf("%d files were written, it says %d", len(got), first.Files)
+	}
+	a = w.open("one")
+	second, err := a.Get(t.Context(), photos, to, nil)
+	must(t, err)
+	if second.There != first.Files || !maps.Equal(want, tree(t, filepath.Join(to, "photos"))) {
+		t.Errorf("the second time it got %+v", second)
+	}
+}
+
+// A sidecar that two photos share is written once.
+func TestGetWritesSharedSidecarOnce(t *testing.T) {
+	w := newWorld(t)
+	dir, to := w.photos("photos", 2, 3), t.TempDir()
+	file := filepath.Join(dir, "2021", "IMG_0001")
+	b, err := os.ReadFile(file + ".jpg")
+	must(t, err)
+	must(t, os.WriteFile(file+".jpeg", b, 0o600))
+	must(t, os.WriteFile(file+".xmp", sidecar("dog"), 0o600))
+	a := w.open("one")
+	w.add(a, dir)
+	got, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
+	must(t, err)
+	if want := tree(t, dir); got.Files != len(want) || got.Photos != 3 || !maps.Equal(want, tree(t, filepath.Join(to, "photos"))) {
+		t.Errorf("got %+v of %d files", got, len(want))
+	}
+}
