@@ -12,6 +12,7 @@ import (
 	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/photo/metadata"
 	"cpar/user/album/blobs"
 )
 
@@ -93,6 +94,39 @@ func TestGetOverwritesNothing(t *testing.T) {
 	_, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
 	if b, _ := os.ReadFile(mine); exitcode.Of(err) != exitcode.Input || string(b) != "mine" || len(tree(t, to)) != 1 {
 		t.Errorf("get: %v, and the folder has %d files", err, len(tree(t, to)))
+	}
+}
+
+// A file that appears under the name while Get reads stays. On a file system that
+// ignores case it may be another file of the same album.
+func TestGetOverwritesNoFileThatAppears(t *testing.T) {
+	w := newWorld(t)
+	dir, to := w.photos("photos", 1, 1), t.TempDir()
+	w.add(w.open("one"), dir)
+	mine := filepath.Join(to, "photos", "2020", "IMG_0000.jpg")
+	a := w.over("one", gated{w.store, func(context.Context) error {
+		return errors.Join(os.MkdirAll(filepath.Dir(mine), 0o700), os.WriteFile(mine, []byte("mine"), 0o600))
+	}})
+	_, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
+	if b, _ := os.ReadFile(mine); exitcode.Of(err) != exitcode.Input || string(b) != "mine" {
+		t.Errorf("get: %v, and the file has %d bytes", err, len(b))
+	}
+}
+
+// A sidecar with two names, as a file system that ignores case shows it, is
+// stored once.
+func TestSidecarWithTwoNamesIsStoredOnce(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 1, 1)
+	file := filepath.Join(dir, "2020", "IMG_0000.jpg")
+	for _, s := range metadata.Sidecars(file) {
+		if _, err := os.Stat(s); err != nil {
+			must(t, os.Link(file+".xmp", s))
+		}
+	}
+	w.add(a, dir)
+	if p := a.catalogue.State().Photo("photos/2020/IMG_0000.jpg"); len(p.Files) != 2 {
+		t.Errorf("stored %+v", p.Files)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -93,9 +94,11 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 }
 
 // missing returns the files of photos that a folder lacks, in order, and the
-// number of those that it has.
+// number of those that it has. Of a sidecar that photos share in several
+// versions, it takes the newest.
 func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, err error) {
-	listed := map[string]int{} // a sidecar may belong to two photos
+	var all []getting
+	listed := map[string]int{}
 	for _, p := range photos {
 		for _, f := range p.Files {
 			at := path.Join(p.Folder, f.Name)
@@ -103,26 +106,35 @@ func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, e
 				return nil, 0, fmt.Errorf("getting photos: %w: the album has a file named %s", cpar.ErrCorrupt, sanitize.Text(at))
 			}
 			at = filepath.Join(to, filepath.FromSlash(at))
-			if i, twice := listed[at]; twice {
-				todo[i].file = f
-				continue
+			if i, twice := listed[at]; !twice {
+				listed[at] = len(all)
+				all = append(all, getting{f, at})
+			} else if f.Modified > all[i].file.Modified {
+				all[i].file = f
 			}
-			info, err := os.Lstat(at)
-			switch {
-			case err == nil && info.Mode().IsRegular() && info.Size() == f.Size && info.ModTime().UnixNano() == f.Modified:
-				there++
-			case err == nil:
-				return nil, 0, hint.Add(fmt.Errorf("getting photos: %w: there is another file %s", cpar.ErrInput, sanitize.Text(at)), "name another folder with --to")
-			default:
-				listed[at] = len(todo)
-				todo = append(todo, getting{f, at})
-			}
+		}
+	}
+	for _, g := range all {
+		info, err := os.Lstat(g.path)
+		switch {
+		case err == nil && info.Mode().IsRegular() && info.Size() == g.file.Size && info.ModTime().UnixNano() == g.file.Modified:
+			there++
+		case err == nil:
+			return nil, 0, fmt.Errorf("getting photos: %w", another(g.path))
+		default:
+			todo = append(todo, g)
 		}
 	}
 	return todo, there, nil
 }
 
-// write writes a file of the album atomically, with its modification time.
+func another(file string) error {
+	return hint.Add(fmt.Errorf("%w: there is another file %s", cpar.ErrInput, sanitize.Text(file)), "name another folder with --to")
+}
+
+// write writes a new file of the album atomically, with its modification time.
+// It fails if the name is used, because a file system that ignores case may give
+// two files one name.
 func write(ctx context.Context, r *repository.Repository, f catalogue.File, to string) error {
 	from, err := r.Open(ctx, f.Object)
 	if err != nil {
@@ -150,7 +162,10 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	if err := os.Chtimes(w.Temp(), time.Time{}, time.Unix(0, f.Modified)); err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
 	}
-	return w.Commit(filepath.Base(to))
+	if err := w.CommitNew(filepath.Base(to)); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return another(to)
 }
 
 type Verified struct {

@@ -109,3 +109,29 @@ func TestGetWritesSharedSidecarOnce(t *testing.T) {
 		t.Errorf("got %+v of %d files", got, len(want))
 	}
 }
+
+// Photos that were added at different times may share a sidecar in two versions.
+// Get writes the newer one, and finds it there the next time.
+func TestGetWritesNewerSharedSidecar(t *testing.T) {
+	w := newWorld(t)
+	dir, to := w.photos("photos", 2, 3), t.TempDir()
+	file := filepath.Join(dir, "2021", "IMG_0001")
+	b, err := os.ReadFile(file + ".jpg")
+	must(t, err)
+	must(t, os.WriteFile(file+".jpeg", b, 0o600))
+	must(t, os.WriteFile(file+".xmp", sidecar("dog"), 0o600))
+	a := w.open("one")
+	w.add(a, dir)
+	must(t, os.WriteFile(file+".xmp", sidecar("dog", "newer"), 0o600))
+	later := time.Now().Add(time.Hour)
+	must(t, os.Chtimes(file+".xmp", later, later))
+	_, err = a.Add(t.Context(), []string{file + ".jpeg"}, AddOptions{Into: "photos/2021"})
+	must(t, err)
+	for _, there := range []int{0, len(tree(t, dir))} {
+		got, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
+		must(t, err)
+		if got.There != there || !maps.Equal(tree(t, dir), tree(t, filepath.Join(to, "photos"))) {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
