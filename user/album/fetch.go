@@ -168,6 +168,51 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	return another(to)
 }
 
+// fetched is the folder of Fetch below the album's folder. A lock protects it.
+const fetched = "fetched"
+
+// Fetch writes photos into a private folder of this device, and remove removes
+// it. If the process is killed before, Open removes it.
+func (a *Album) Fetch(ctx context.Context, photos []*catalogue.Photo) (folder string, remove func(), err error) {
+	release, err := a.lockFile(fetched+".lock", "fetching photos from it")
+	if err != nil {
+		return "", nil, err
+	}
+	folder = filepath.Join(a.folder, fetched)
+	remove = func() {
+		os.RemoveAll(folder) // if this fails, Open removes it
+		release()
+	}
+	os.RemoveAll(folder)
+	if err = os.Mkdir(folder, 0o700); err != nil {
+		err = fmt.Errorf("fetching photos: %w: %w", cpar.ErrStorage, err)
+	} else {
+		_, err = a.Get(ctx, photos, folder, nil)
+	}
+	if err != nil {
+		remove()
+		return "", nil, err
+	}
+	return folder, remove, nil
+}
+
+// tidy removes photos that a killed process has left behind.
+func (a *Album) tidy() error {
+	folder := filepath.Join(a.folder, fetched)
+	if _, err := os.Stat(folder); err != nil {
+		return nil
+	}
+	release, err := a.lockFile(fetched+".lock", "")
+	if err != nil { // they are in use
+		return nil
+	}
+	defer release()
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("removing fetched photos: %w: %w", cpar.ErrStorage, err)
+	}
+	return nil
+}
+
 type Verified struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
