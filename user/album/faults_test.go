@@ -59,6 +59,18 @@ func TestUnreachableServerEndsCommands(t *testing.T) {
 	}
 }
 
+// A server that fails while Verify reads is not a damaged photo.
+func TestUnreachableServerDamagesNoPhoto(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.open("one"), w.photos("one", 3, 1))
+	broken := fmt.Errorf("%w: connection refused", cpar.ErrCloud)
+	a := w.over("one", gated{w.store, func(context.Context) error { return broken }})
+	v, err := a.Verify(t.Context(), 100, nil)
+	if !errors.Is(err, broken) || len(v.Affected) > 0 {
+		t.Errorf("verify: %v, %d photos affected", err, len(v.Affected))
+	}
+}
+
 // A failing store lists nothing.
 type failing struct {
 	blobs.Store

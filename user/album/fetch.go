@@ -20,6 +20,7 @@ import (
 	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
+	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
 )
@@ -249,8 +250,8 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 		for _, f := range p.Files {
 			v.Files++
 			err := a.verifyFile(ctx, r, f, percent, &v)
-			if errors.Is(err, context.Canceled) {
-				return v, err
+			if err != nil && !errors.Is(err, blobs.ErrDamaged) {
+				return v, fmt.Errorf("verifying the album: %w", err)
 			}
 			if err != nil {
 				v.Affected = append(v.Affected, path.Join(p.Folder, f.Name))
@@ -276,7 +277,7 @@ func (a *Album) verifyFile(ctx context.Context, r *repository.Repository, f cata
 	}
 	for _, p := range packs {
 		if what, damaged := v.Blobs[p]; damaged {
-			return errors.New(what)
+			return blobs.Damage(p, what)
 		}
 	}
 	if rand.Float64()*100 >= percent {

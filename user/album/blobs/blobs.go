@@ -26,9 +26,11 @@ var (
 	ErrExists = errors.New("there is another blob of this name")
 	// ErrChanged reports that the blob to replace is no longer the expected one.
 	ErrChanged = errors.New("the blob has changed meanwhile")
+	// ErrDamaged reports that the server has lost or changed what was stored.
+	ErrDamaged = fmt.Errorf("%w", cpar.ErrCloud)
 )
 
-// A Store keeps named blobs. Its errors other than the three above wrap
+// A Store keeps named blobs. Its errors other than these wrap
 // cpar.ErrCloud or cpar.ErrStorage.
 type Store interface {
 	// Put stores a blob. If the name is used, Put succeeds if the bytes are equal
@@ -48,9 +50,9 @@ type Store interface {
 }
 
 // Damage returns the error for a blob that the server has lost, swapped or cut
-// off. It wraps cpar.ErrCloud.
+// off. It wraps ErrDamaged.
 func Damage(name, what string) error {
-	return fmt.Errorf("%w: blob %s of the album %s", cpar.ErrCloud, name, what)
+	return fmt.Errorf("%w: blob %s of the album %s", ErrDamaged, name, what)
 }
 
 // A Pin is the owner's own record of a blob. It is needed because the server's

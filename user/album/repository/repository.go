@@ -247,7 +247,7 @@ func (r *Repository) Failed(what string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, cpar.ErrCloud), errors.Is(err, cpar.ErrStorage), errors.Is(err, cpar.ErrInput):
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return fmt.Errorf("%s: %w: %w", what, cpar.ErrCloud, err)
+	return fmt.Errorf("%s: %w: %w", what, blobs.ErrDamaged, err) // kopia cannot decrypt or find something
 }
 
 // Close closes the repository without flushing it.
