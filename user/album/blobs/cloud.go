@@ -26,9 +26,11 @@ func (c Cloud) Others(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// kind translates errors of the client into errors of this package.
-func kind(err error) error {
+// kind translates errors of the client about a blob into errors of this package.
+func kind(name string, err error) error {
 	switch {
+	case errors.Is(err, cpar.ErrCorrupt): // its hint is for indexes
+		return Damage(name, "is damaged at the server")
 	case errors.Is(err, cparhttp.ErrNotFound):
 		return fmt.Errorf("%w: %w", cpar.ErrCloud, ErrNotFound)
 	case errors.Is(err, cparhttp.ErrExists):
@@ -44,21 +46,21 @@ func blob(i cparhttp.BlobInfo) Blob {
 }
 
 func (c Cloud) Put(ctx context.Context, name string, b []byte) error {
-	return kind(c.Client.PutBlob(ctx, c.Album.String(), name, b, nil))
+	return kind(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, nil))
 }
 
 func (c Cloud) Replace(ctx context.Context, name string, b []byte, old [32]byte) error {
-	return kind(c.Client.PutBlob(ctx, c.Album.String(), name, b, (*cpar.Digest)(&old)))
+	return kind(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, (*cpar.Digest)(&old)))
 }
 
 func (c Cloud) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
 	b, err := c.Client.GetBlob(ctx, c.Album.String(), name, offset, length)
-	return b, kind(err)
+	return b, kind(name, err)
 }
 
 func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
 	i, err := c.Client.StatBlob(ctx, c.Album.String(), name)
-	return blob(i), kind(err)
+	return blob(i), kind(name, err)
 }
 
 func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) error {
@@ -70,12 +72,12 @@ func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) 
 			}
 		}
 		if err != nil || next == "" {
-			return kind(err)
+			return kind(prefix+"*", err)
 		}
 		after = next
 	}
 }
 
 func (c Cloud) Delete(ctx context.Context, name string) error {
-	return kind(c.Client.DeleteBlob(ctx, c.Album.String(), name))
+	return kind(name, c.Client.DeleteBlob(ctx, c.Album.String(), name))
 }
