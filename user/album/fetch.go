@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -227,18 +228,31 @@ type Verified struct {
 
 // Verify compares the server's list of blobs with the owner's record, and reads
 // the given percentage of the files. If anything is missing, the error wraps
-// cpar.ErrCloud.
+// cpar.ErrCloud. If the catalogue or the repository cannot be opened, all photos
+// in this device's copy of the catalogue are affected.
 func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (v Verified, err error) {
-	if err := a.Sync(ctx); err != nil {
-		return v, err
+	broken := a.Sync(ctx)
+	if broken != nil && !errors.Is(broken, blobs.ErrDamaged) {
+		return v, broken
 	}
-	r, err := a.repository(ctx, true)
-	if err != nil {
-		return v, err
+	segments := a.catalogue.Pins()
+	pins := maps.Clone(segments)
+	maps.Copy(pins, a.catalogue.State().Pins)
+	if v.Blobs, err = blobs.Check(ctx, a.o.Store, pins); err != nil {
+		return v, fmt.Errorf("verifying the album: %w", err)
 	}
-	defer r.Close(ctx)
-	if v.Blobs, err = r.Check(ctx); err != nil {
-		return v, err
+	for name := range segments {
+		if what, damaged := v.Blobs[name]; damaged && broken == nil {
+			broken = blobs.Damage(name, what)
+		}
+	}
+	var r *repository.Repository
+	if broken == nil {
+		if r, broken = a.repository(ctx, true); broken == nil {
+			defer r.Close(ctx)
+		} else if !errors.Is(broken, blobs.ErrDamaged) {
+			return v, broken
+		}
 	}
 	photos := a.catalogue.State().Photos()
 	for i, p := range photos {
@@ -249,7 +263,10 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 		v.Photos++
 		for _, f := range p.Files {
 			v.Files++
-			err := a.verifyFile(ctx, r, f, percent, &v)
+			err := broken
+			if err == nil {
+				err = a.verifyFile(ctx, r, f, percent, &v)
+			}
 			if err != nil && !errors.Is(err, blobs.ErrDamaged) {
 				return v, fmt.Errorf("verifying the album: %w", err)
 			}
@@ -260,12 +277,15 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 	}
 	tell.Report("verifying", len(photos), len(photos))
 	v.Affected = slices.Compact(v.Affected)
-	if len(v.Blobs)+len(v.Affected) > 0 {
+	if broken != nil || len(v.Blobs)+len(v.Affected) > 0 {
 		what := fmt.Sprintf("%d of its blobs are missing or changed, and %d files are affected", len(v.Blobs), len(v.Affected))
 		if len(v.Affected) > 0 {
 			what += fmt.Sprintf("; the first: %s", sanitize.Text(v.Affected[0]))
 		}
-		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", cpar.ErrCloud, what), "cpard album undelete brings back deleted blobs; or add the photos again")
+		if broken == nil {
+			broken = cpar.ErrCloud
+		}
+		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", broken, what), "cpard album undelete brings back deleted blobs; or add the photos again")
 	}
 	return v, nil
 }

@@ -73,3 +73,20 @@ func PinOf(b Blob, now time.Time) Pin {
 
 // Matches reports whether b in the server's list has the pinned size and digest.
 func (p Pin) Matches(b Blob) bool { return p.Size == b.Size && p.Digest == [16]byte(b.Digest[:16]) }
+
+// Check lists the blobs of a store and returns the pinned blobs that are missing
+// or changed, with the problem of each. It empties pins.
+func Check(ctx context.Context, s Store, pins map[string]Pin) (damaged map[string]string, err error) {
+	damaged = map[string]string{}
+	err = s.List(ctx, "", func(b Blob) error {
+		if p, ok := pins[b.Name]; ok && !p.Matches(b) {
+			damaged[b.Name] = "is not the one that was stored"
+		}
+		delete(pins, b.Name)
+		return nil
+	})
+	for name := range pins {
+		damaged[name] = "is missing"
+	}
+	return damaged, err
+}

@@ -293,13 +293,6 @@ func (r *Repository) Changes() (added map[string]blobs.Pin, removed []string) {
 	return r.storage.changes()
 }
 
-// Check returns the pinned blobs that the server lists differently or not at all,
-// with the problem of each.
-func (r *Repository) Check(ctx context.Context) (map[string]string, error) {
-	damaged, err := r.storage.check(ctx)
-	return damaged, r.Failed("checking the album", err)
-}
-
 // Since returns the time when this device first saw an unpinned blob.
 func (r *Repository) Since(name string) time.Time { return r.storage.strays.since(name) }
 
