@@ -129,12 +129,12 @@ func albumVerify() *cobra.Command {
 		Use:   "verify",
 		Short: "check that the cloud has the whole album",
 		Long: `verify compares the cloud's blobs with the owner's record of them, checks that every photo
-can be found in them, and reads a part of the photos (--read-data, in percent). A cloud
-that has lost, swapped or cut off anything, or shows an old state, is named with the
-photos affected, and the exit code is 7.
+can be found in them, and reads a part of the photos (--read-data, in percent). If the
+cloud has lost, swapped or cut off anything, the affected photos are named. The exit code
+is then 7, as it is if the cloud shows an old state.
 
 --force believes the state that the cloud shows now, even an older one, after its operator
-has restored a backup.`,
+has restored a backup. This device's copy of the newer catalogue is then deleted.`,
 		Example: `  $ cpar album verify --read-data 10
   5000 photos are complete: read 21 MB`,
 		Args: noArgs,
@@ -172,7 +172,9 @@ func albumDu() *cobra.Command {
 	return f.add(&cobra.Command{
 		Use:   "du",
 		Short: "show what the album takes",
-		Long:  "du fetches the catalogue and shows the photos of the album, those in its trash, and what both take at the cloud.",
+		Long: `du fetches the catalogue and shows the photos of the album, those in its trash, and what the
+newest state takes at the cloud. Superseded and deleted blobs, which the cloud keeps for
+some time, are not counted.`,
 		Example: `  $ cpar album du
   5000 photos      212 MB
   17 in the trash  1 MB

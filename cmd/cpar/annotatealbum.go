@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"cpar"
 	"cpar/internal/progress/bar"
 	"cpar/internal/sanitize"
 	"cpar/photo"
@@ -110,14 +108,11 @@ func (f *annotateFlags) annotateAlbum(cmd *cobra.Command, words []string) error 
 // askForAlbum fetches photos of the album, asks about them, and returns the
 // keywords found, by path, and the first failure of a photo.
 func askForAlbum(ctx context.Context, a *album.Album, photos []*catalogue.Photo, ask func(context.Context, []photo.Photo, func(library.Result)) error) (found map[string][]catalogue.Keyword, first, err error) {
-	dir, err := os.MkdirTemp("", "cpar-album-") // mode 0700
+	dir, remove, err := a.Fetch(ctx, photos)
 	if err != nil {
-		return nil, nil, fmt.Errorf("fetching photos: %w: %w", cpar.ErrStorage, err)
-	}
-	defer os.RemoveAll(dir)
-	if _, err := a.Get(ctx, photos, dir, nil); err != nil {
 		return nil, nil, err
 	}
+	defer remove()
 	list := make([]photo.Photo, len(photos))
 	path := map[string]string{}
 	for i, p := range photos {

@@ -40,7 +40,7 @@ type AddOptions struct {
 	Check    bool
 	DryRun   bool
 	Progress progress.Func
-	// Listed is called with the listing of each folder.
+	// Listed is called with the listing of all folders.
 	Listed func(*photo.Listing)
 	// Committed is called with the paths of photos that are now safe.
 	Committed func(paths []string)
@@ -222,8 +222,10 @@ func manifest(ctx context.Context, folder string) (map[string][]string, error) {
 }
 
 // filesOf returns the files of one exposure: the photo, others such as a raw
-// file, and existing sidecars.
+// file, and existing sidecars. A file system that ignores case finds one sidecar
+// under several names.
 func filesOf(p photo.Photo) (files []string) {
+	var sidecars []os.FileInfo
 	for _, f := range append([]string{p.Path}, p.Also...) {
 		if filepath.Dir(f) == filepath.Dir(p.Path) && !slices.Contains(files, f) {
 			files = append(files, f)
@@ -231,8 +233,9 @@ func filesOf(p photo.Photo) (files []string) {
 	}
 	for _, f := range slices.Clone(files) {
 		for _, s := range metadata.Sidecars(f) {
-			if info, err := os.Stat(s); err == nil && info.Mode().IsRegular() && !slices.Contains(files, s) {
-				files = append(files, s)
+			info, err := os.Stat(s)
+			if err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(sidecars, func(o os.FileInfo) bool { return os.SameFile(o, info) }) {
+				files, sidecars = append(files, s), append(sidecars, info)
 			}
 		}
 	}

@@ -72,7 +72,10 @@ func Open(ctx context.Context, o Options) (*Album, error) {
 			return o.Device.SeeAlbum(o.Key, device.IndexGeneration{Origin: ID(o.Key), ID: ID(o.Key), Generation: number, Digest: digest}, h)
 		},
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	return a, a.tidy()
 }
 
 // Known reports whether this device has a copy of the catalogue.
@@ -101,17 +104,21 @@ func (a *Album) Trust(ctx context.Context) (*Album, error) {
 }
 
 // lock keeps other processes of this device from writing to the album.
-func (a *Album) lock() (release func(), err error) {
+func (a *Album) lock() (release func(), err error) { return a.lockFile("lock", "writing to it") }
+
+// lockFile locks a file below the album's folder. If another process has locked
+// it, the error states what that process is doing.
+func (a *Album) lockFile(name, doing string) (release func(), err error) {
 	if err := os.MkdirAll(a.folder, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the album: %w: %w", cpar.ErrStorage, err)
 	}
-	l := flock.New(filepath.Join(a.folder, "lock"), flock.SetPermissions(0o600))
+	l := flock.New(filepath.Join(a.folder, name), flock.SetPermissions(0o600))
 	ok, err := l.TryLock()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("locking the album: %w: %w", cpar.ErrStorage, err)
 	case !ok:
-		return nil, hint.Add(fmt.Errorf("locking the album: %w: another cpar is writing to it", cpar.ErrStorage), "wait until it has ended")
+		return nil, hint.Add(fmt.Errorf("locking the album: %w: another cpar is %s", cpar.ErrStorage, doing), "wait until it has ended")
 	}
 	return func() { l.Close() }, nil
 }

@@ -13,6 +13,7 @@ import (
 	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/photo/metadata"
 	"cpar/user/album/blobs"
 )
 
@@ -56,6 +57,18 @@ func TestUnreachableServerEndsCommands(t *testing.T) {
 	}
 	if err := a.Maintain(t.Context(), false); !errors.Is(err, broken) {
 		t.Errorf("maintain: %v", err)
+	}
+}
+
+// A server that fails while Verify reads is not a damaged photo.
+func TestUnreachableServerDamagesNoPhoto(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.open("one"), w.photos("one", 3, 1))
+	broken := fmt.Errorf("%w: connection refused", cpar.ErrCloud)
+	a := w.over("one", gated{w.store, func(context.Context) error { return broken }})
+	v, err := a.Verify(t.Context(), 100, nil)
+	if !errors.Is(err, broken) || len(v.Affected) > 0 {
+		t.Errorf("verify: %v, %d photos affected", err, len(v.Affected))
 	}
 }
 
@@ -128,11 +141,11 @@ func TestExportSparesOtherRepository(t *testing.T) {
 	_, err := w.open("one").Export(t.Context(), to, false, nil)
 	must(t, err)
 	before := tree(t, to)
-	_, err = other.open("one").Export(t.Context(), to, nil)
+	_, err = other.open("one").Export(t.Context(), to, false, nil)
 	if exitcode.Of(err) != exitcode.Input || !maps.Equal(before, tree(t, to)) {
 		t.Errorf("exporting into another album's folder: %v, %d files are left of %d", err, len(tree(t, to)), len(before))
 	}
-	_, err = w.open("one").Export(t.Context(), to, nil)
+	_, err = w.open("one").Export(t.Context(), to, false, nil)
 	must(t, err)
 }
 
@@ -166,6 +179,39 @@ func TestFailureAfterCommitIsWarning(t *testing.T) {
 	two := w.open("two")
 	must(t, two.Sync(t.Context()))
 	w.same(two, dir)
+}
+
+// A file that appears under the name while Get reads stays. On a file system that
+// ignores case it may be another file of the same album.
+func TestGetOverwritesNoFileThatAppears(t *testing.T) {
+	w := newWorld(t)
+	dir, to := w.photos("photos", 1, 1), t.TempDir()
+	w.add(w.open("one"), dir)
+	mine := filepath.Join(to, "photos", "2020", "IMG_0000.jpg")
+	a := w.over("one", gated{w.store, func(context.Context) error {
+		return errors.Join(os.MkdirAll(filepath.Dir(mine), 0o700), os.WriteFile(mine, []byte("mine"), 0o600))
+	}})
+	_, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
+	if b, _ := os.ReadFile(mine); exitcode.Of(err) != exitcode.Input || string(b) != "mine" {
+		t.Errorf("get: %v, and the file has %d bytes", err, len(b))
+	}
+}
+
+// A sidecar with two names, as a file system that ignores case shows it, is
+// stored once.
+func TestSidecarWithTwoNamesIsStoredOnce(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 1, 1)
+	file := filepath.Join(dir, "2020", "IMG_0000.jpg")
+	for _, s := range metadata.Sidecars(file) {
+		if _, err := os.Stat(s); err != nil {
+			must(t, os.Link(file+".xmp", s))
+		}
+	}
+	w.add(a, dir)
+	if p := a.catalogue.State().Photo("photos/2020/IMG_0000.jpg"); len(p.Files) != 2 {
+		t.Errorf("stored %+v", p.Files)
+	}
 }
 
 // One small photo costs little more than its bytes, and its size shows to 4 KiB.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -19,6 +21,7 @@ import (
 	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
+	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
 )
@@ -93,9 +96,11 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 }
 
 // missing returns the files of photos that a folder lacks, in order, and the
-// number of those that it has.
+// number of those that it has. Of a sidecar that photos share in several
+// versions, it takes the newest.
 func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, err error) {
-	listed := map[string]int{} // a sidecar may belong to two photos
+	var all []getting
+	listed := map[string]int{}
 	for _, p := range photos {
 		for _, f := range p.Files {
 			at := path.Join(p.Folder, f.Name)
@@ -103,26 +108,35 @@ func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, e
 				return nil, 0, fmt.Errorf("getting photos: %w: the album has a file named %s", cpar.ErrCorrupt, sanitize.Text(at))
 			}
 			at = filepath.Join(to, filepath.FromSlash(at))
-			if i, twice := listed[at]; twice {
-				todo[i].file = f
-				continue
+			if i, twice := listed[at]; !twice {
+				listed[at] = len(all)
+				all = append(all, getting{f, at})
+			} else if f.Modified > all[i].file.Modified {
+				all[i].file = f
 			}
-			info, err := os.Lstat(at)
-			switch {
-			case err == nil && info.Mode().IsRegular() && info.Size() == f.Size && info.ModTime().UnixNano() == f.Modified:
-				there++
-			case err == nil:
-				return nil, 0, hint.Add(fmt.Errorf("getting photos: %w: there is another file %s", cpar.ErrInput, sanitize.Text(at)), "name another folder with --to")
-			default:
-				listed[at] = len(todo)
-				todo = append(todo, getting{f, at})
-			}
+		}
+	}
+	for _, g := range all {
+		info, err := os.Lstat(g.path)
+		switch {
+		case err == nil && info.Mode().IsRegular() && info.Size() == g.file.Size && info.ModTime().UnixNano() == g.file.Modified:
+			there++
+		case err == nil:
+			return nil, 0, fmt.Errorf("getting photos: %w", another(g.path))
+		default:
+			todo = append(todo, g)
 		}
 	}
 	return todo, there, nil
 }
 
-// write writes a file of the album atomically, with its time.
+func another(file string) error {
+	return hint.Add(fmt.Errorf("%w: there is another file %s", cpar.ErrInput, sanitize.Text(file)), "name another folder with --to")
+}
+
+// write writes a new file of the album atomically, with its modification time.
+// It fails if the name is used, because a file system that ignores case may give
+// two files one name.
 func write(ctx context.Context, r *repository.Repository, f catalogue.File, to string) error {
 	from, err := r.Open(ctx, f.Object)
 	if err != nil {
@@ -150,7 +164,55 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	if err := os.Chtimes(w.Temp(), time.Time{}, time.Unix(0, f.Modified)); err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
 	}
-	return w.Commit(filepath.Base(to))
+	if err := w.CommitNew(filepath.Base(to)); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return another(to)
+}
+
+// fetched is the folder of Fetch below the album's folder. A lock protects it.
+const fetched = "fetched"
+
+// Fetch writes photos into a private folder of this device, and remove removes
+// it. If the process is killed before, Open removes it.
+func (a *Album) Fetch(ctx context.Context, photos []*catalogue.Photo) (folder string, remove func(), err error) {
+	release, err := a.lockFile(fetched+".lock", "fetching photos from it")
+	if err != nil {
+		return "", nil, err
+	}
+	folder = filepath.Join(a.folder, fetched)
+	remove = func() {
+		os.RemoveAll(folder) // if this fails, Open removes it
+		release()
+	}
+	os.RemoveAll(folder)
+	if err = os.Mkdir(folder, 0o700); err != nil {
+		err = fmt.Errorf("fetching photos: %w: %w", cpar.ErrStorage, err)
+	} else {
+		_, err = a.Get(ctx, photos, folder, nil)
+	}
+	if err != nil {
+		remove()
+		return "", nil, err
+	}
+	return folder, remove, nil
+}
+
+// tidy removes photos that a killed process has left behind.
+func (a *Album) tidy() error {
+	folder := filepath.Join(a.folder, fetched)
+	if _, err := os.Stat(folder); err != nil {
+		return nil
+	}
+	release, err := a.lockFile(fetched+".lock", "")
+	if err != nil { // they are in use
+		return nil
+	}
+	defer release()
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("removing fetched photos: %w: %w", cpar.ErrStorage, err)
+	}
+	return nil
 }
 
 type Verified struct {
@@ -166,18 +228,31 @@ type Verified struct {
 
 // Verify compares the server's list of blobs with the owner's record, and reads
 // the given percentage of the files. If anything is missing, the error wraps
-// cpar.ErrCloud.
+// cpar.ErrCloud. If the catalogue or the repository cannot be opened, all photos
+// in this device's copy of the catalogue are affected.
 func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (v Verified, err error) {
-	if err := a.Sync(ctx); err != nil {
-		return v, err
+	broken := a.Sync(ctx)
+	if broken != nil && !errors.Is(broken, blobs.ErrDamaged) {
+		return v, broken
 	}
-	r, err := a.repository(ctx, true)
-	if err != nil {
-		return v, err
+	segments := a.catalogue.Pins()
+	pins := maps.Clone(segments)
+	maps.Copy(pins, a.catalogue.State().Pins)
+	if v.Blobs, err = blobs.Check(ctx, a.o.Store, pins); err != nil {
+		return v, fmt.Errorf("verifying the album: %w", err)
 	}
-	defer r.Close(ctx)
-	if v.Blobs, err = r.Check(ctx); err != nil {
-		return v, err
+	for name := range segments {
+		if what, damaged := v.Blobs[name]; damaged && broken == nil {
+			broken = blobs.Damage(name, what)
+		}
+	}
+	var r *repository.Repository
+	if broken == nil {
+		if r, broken = a.repository(ctx, true); broken == nil {
+			defer r.Close(ctx)
+		} else if !errors.Is(broken, blobs.ErrDamaged) {
+			return v, broken
+		}
 	}
 	photos := a.catalogue.State().Photos()
 	for i, p := range photos {
@@ -188,9 +263,12 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 		v.Photos++
 		for _, f := range p.Files {
 			v.Files++
-			err := a.verifyFile(ctx, r, f, percent, &v)
-			if errors.Is(err, context.Canceled) {
-				return v, err
+			err := broken
+			if err == nil {
+				err = a.verifyFile(ctx, r, f, percent, &v)
+			}
+			if err != nil && !errors.Is(err, blobs.ErrDamaged) {
+				return v, fmt.Errorf("verifying the album: %w", err)
 			}
 			if err != nil {
 				v.Affected = append(v.Affected, path.Join(p.Folder, f.Name))
@@ -199,12 +277,15 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 	}
 	tell.Report("verifying", len(photos), len(photos))
 	v.Affected = slices.Compact(v.Affected)
-	if len(v.Blobs)+len(v.Affected) > 0 {
+	if broken != nil || len(v.Blobs)+len(v.Affected) > 0 {
 		what := fmt.Sprintf("%d of its blobs are missing or changed, and %d files are affected", len(v.Blobs), len(v.Affected))
 		if len(v.Affected) > 0 {
 			what += fmt.Sprintf("; the first: %s", sanitize.Text(v.Affected[0]))
 		}
-		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", cpar.ErrCloud, what), "cpard album undelete brings back deleted blobs")
+		if broken == nil {
+			broken = cpar.ErrCloud
+		}
+		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", broken, what), "cpard album undelete brings back deleted blobs")
 	}
 	return v, nil
 }
@@ -216,7 +297,7 @@ func (a *Album) verifyFile(ctx context.Context, r *repository.Repository, f cata
 	}
 	for _, p := range packs {
 		if what, damaged := v.Blobs[p]; damaged {
-			return errors.New(what)
+			return blobs.Damage(p, what)
 		}
 	}
 	if rand.Float64()*100 >= percent {

@@ -6,11 +6,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"cpar"
 	"cpar/user/album/blobs"
 )
 
@@ -107,5 +109,61 @@ func TestGetWritesSharedSidecarOnce(t *testing.T) {
 	must(t, err)
 	if want := tree(t, dir); got.Files != len(want) || got.Photos != 3 || !maps.Equal(want, tree(t, filepath.Join(to, "photos"))) {
 		t.Errorf("got %+v of %d files", got, len(want))
+	}
+}
+
+// Photos that were added at different times may share a sidecar in two versions.
+// Get writes the newer one, and finds it there the next time.
+func TestGetWritesNewerSharedSidecar(t *testing.T) {
+	w := newWorld(t)
+	dir, to := w.photos("photos", 2, 3), t.TempDir()
+	file := filepath.Join(dir, "2021", "IMG_0001")
+	b, err := os.ReadFile(file + ".jpg")
+	must(t, err)
+	must(t, os.WriteFile(file+".jpeg", b, 0o600))
+	must(t, os.WriteFile(file+".xmp", sidecar("dog"), 0o600))
+	a := w.open("one")
+	w.add(a, dir)
+	must(t, os.WriteFile(file+".xmp", sidecar("dog", "newer"), 0o600))
+	later := time.Now().Add(time.Hour)
+	must(t, os.Chtimes(file+".xmp", later, later))
+	_, err = a.Add(t.Context(), []string{file + ".jpeg"}, AddOptions{Into: "photos/2021"})
+	must(t, err)
+	for _, there := range []int{0, len(tree(t, dir))} {
+		got, err := a.Get(t.Context(), a.Find(parse(t, ""), false), to, nil)
+		must(t, err)
+		if got.There != there || !maps.Equal(tree(t, dir), tree(t, filepath.Join(to, "photos"))) {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+// Fetched photos are private and go when they have been read, or when the album
+// is opened after a kill. Another process does not remove them before.
+func TestFetchedPhotosAreRemoved(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 3, 1)
+	w.add(a, dir)
+	folder, remove, err := a.Fetch(t.Context(), a.Find(parse(t, ""), false))
+	must(t, err)
+	w.open("one")
+	if info, err := os.Stat(folder); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 || !maps.Equal(tree(t, dir), tree(t, filepath.Join(folder, "photos"))) {
+		t.Errorf("fetched into %s: %v", folder, err)
+	}
+	if rel, err := filepath.Rel(filepath.Join(w.root, "device one"), folder); err != nil || !filepath.IsLocal(rel) {
+		t.Errorf("they are in %s", folder)
+	}
+	if _, _, err := a.Fetch(t.Context(), nil); !errors.Is(err, cpar.ErrStorage) {
+		t.Errorf("a second time: %v", err)
+	}
+	remove()
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("they stay after they have been read")
+	}
+	must(t, os.Mkdir(folder, 0o700)) // as a killed process leaves it
+	must(t, os.WriteFile(filepath.Join(folder, "a.jpg"), []byte("a"), 0o600))
+	w.open("one")
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("they stay after a kill")
 	}
 }

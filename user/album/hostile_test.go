@@ -96,6 +96,11 @@ func TestDamagedBlobsAreNoticed(t *testing.T) {
 			if strings.HasPrefix(c.name, "withheld pack") && len(v.Affected) == 0 {
 				t.Error("verify names no photo")
 			}
+			v, err = w.open("one").Verify(t.Context(), 0, nil) // it has a copy of the catalogue
+			noticed(t, "verify with a copy", err)
+			if len(v.Affected) != 6 {
+				t.Errorf("with a copy of the catalogue, verify names %d files", len(v.Affected))
+			}
 			b := w.open("three")
 			if err = b.Sync(t.Context()); err == nil {
 				_, err = b.Get(t.Context(), b.Find(parse(t, ""), false), t.TempDir(), nil)
@@ -205,7 +210,7 @@ func TestPacksOfInterruptedMaintenanceArePinned(t *testing.T) {
 		must(t, r.Maintain(t.Context(), false))
 		must(t, r.Close(t.Context())) // without a generation
 		b := w.open("two")
-		_, err = b.Export(t.Context(), filepath.Join(w.root, "export"), nil)
+		_, err = b.Export(t.Context(), filepath.Join(w.root, "export"), false, nil)
 		must(t, err)
 		s := w.store.Snapshot()
 		for _, name := range w.store.Names("p") {

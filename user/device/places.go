@@ -37,7 +37,7 @@ func (d *Device) Places() ([]Place, error) {
 	}
 	out := []Place{
 		{Name: "cache", What: "features, ledgers and segments of indexes, which cpar computes or fetches again"},
-		{Name: "album", What: "copies of the album's catalogue and indexes, which cpar album fetches again", Paths: state(albumsFolder)},
+		{Name: "album", What: "copies of the album's catalogue, indexes and photos, which cpar album fetches again", Paths: state(albumsFolder)},
 		{Name: keyringPlace, What: "entries of the system's keyring that open key files", Paths: state("remembered")},
 		{Name: "journals", What: "answers, and the data that undo needs", Paths: state(journalsFolder)},
 		{Name: "memory", What: "names of indexes, and the generations by which old indexes are refused", Paths: state("keys", "keyfiles", "made", "indexes")},

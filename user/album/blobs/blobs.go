@@ -28,9 +28,11 @@ var (
 	ErrExists = errors.New("there is another blob of this name")
 	// ErrChanged reports that the blob to replace is no longer the expected one.
 	ErrChanged = errors.New("the blob has changed meanwhile")
+	// ErrDamaged reports that the server has lost or changed what was stored.
+	ErrDamaged = fmt.Errorf("%w", cpar.ErrCloud)
 )
 
-// A Store keeps named blobs. Its errors other than the three above wrap
+// A Store keeps named blobs. Its errors other than these wrap
 // cpar.ErrCloud or cpar.ErrStorage.
 type Store interface {
 	// Put stores a blob. If the name is used, Put succeeds if the bytes are equal
@@ -53,9 +55,9 @@ type Store interface {
 func ValidName(name string) bool { return cparhttp.ValidBlobName(name) }
 
 // Damage returns the error for a blob that the server has lost, swapped or cut
-// off. It wraps cpar.ErrCloud.
+// off. It wraps ErrDamaged.
 func Damage(name, what string) error {
-	return fmt.Errorf("%w: blob %s of the album %s", cpar.ErrCloud, name, what)
+	return fmt.Errorf("%w: blob %s of the album %s", ErrDamaged, name, what)
 }
 
 // A Pin is the owner's own record of a blob. It is needed because the server's
@@ -77,3 +79,20 @@ func PinOf(b []byte, at time.Time) Pin {
 
 // Matches reports whether b in the server's list has the pinned size and digest.
 func (p Pin) Matches(b Blob) bool { return p.Size == b.Size && p.Digest == [16]byte(b.Digest[:16]) }
+
+// Check lists the blobs of a store and returns the pinned blobs that are missing
+// or changed, with the problem of each. It empties pins.
+func Check(ctx context.Context, s Store, pins map[string]Pin) (damaged map[string]string, err error) {
+	damaged = map[string]string{}
+	err = s.List(ctx, "", func(b Blob) error {
+		if p, ok := pins[b.Name]; ok && !p.Matches(b) {
+			damaged[b.Name] = "is not the one that was stored"
+		}
+		delete(pins, b.Name)
+		return nil
+	})
+	for name := range pins {
+		damaged[name] = "is missing"
+	}
+	return damaged, err
+}

@@ -26,9 +26,11 @@ func (c Cloud) Others(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// kind translates errors of the client into errors of this package.
-func kind(err error) error {
+// kind translates errors of the client about a blob into errors of this package.
+func kind(name string, err error) error {
 	switch {
+	case errors.Is(err, cpar.ErrCorrupt): // its hint is for indexes
+		return Damage(name, "is damaged at the server")
 	case errors.Is(err, cparhttp.ErrNotFound):
 		return fmt.Errorf("%w: %w", cpar.ErrCloud, ErrNotFound)
 	case errors.Is(err, cparhttp.ErrExists):
@@ -44,24 +46,21 @@ func blob(i cparhttp.BlobInfo) Blob {
 }
 
 func (c Cloud) Put(ctx context.Context, name string, b []byte) error {
-	return kind(c.Client.PutBlob(ctx, c.Album.String(), name, b, nil))
+	return kind(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, nil))
 }
 
 func (c Cloud) Replace(ctx context.Context, name string, b []byte, old [32]byte) error {
-	return kind(c.Client.PutBlob(ctx, c.Album.String(), name, b, (*cpar.Digest)(&old)))
+	return kind(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, (*cpar.Digest)(&old)))
 }
 
 func (c Cloud) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
 	b, err := c.Client.GetBlob(ctx, c.Album.String(), name, offset, length)
-	return b, kind(err)
+	return b, kind(name, err)
 }
 
-// Stat describes a blob. It lists blobs instead of sending HEAD, because a
-// response without a body does not distinguish a missing blob from a wrong
-// address.
 func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
 	i, err := c.Client.StatBlob(ctx, c.Album.String(), name)
-	return blob(i), kind(err)
+	return blob(i), kind(name, err)
 }
 
 // maxBlobs bounds a listing, so that a hostile server cannot fill the memory. At
@@ -78,7 +77,7 @@ func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) 
 			}
 		}
 		if err != nil || next == "" {
-			return kind(err)
+			return kind(prefix+"*", err)
 		}
 		if listed += len(page); listed > maxBlobs {
 			return fmt.Errorf("listing blobs: %w: the server lists more than %d blobs", cpar.ErrCloud, maxBlobs)
@@ -88,5 +87,5 @@ func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) 
 }
 
 func (c Cloud) Delete(ctx context.Context, name string) error {
-	return kind(c.Client.DeleteBlob(ctx, c.Album.String(), name))
+	return kind(name, c.Client.DeleteBlob(ctx, c.Album.String(), name))
 }

@@ -89,11 +89,22 @@ func (c *Catalogue) Bytes() (n int64) {
 	return n
 }
 
+// Pins returns the pins of all segments. Their times are zero.
+func (c *Catalogue) Pins() map[string]blobs.Pin {
+	pins := map[string]blobs.Pin{}
+	if c.now != nil {
+		for _, l := range c.now.segments {
+			pins[l.name()] = blobs.Pin{Size: int64(l.bytes), Digest: [16]byte(l.digest[:16])}
+		}
+	}
+	return pins
+}
+
 func (c *Catalogue) openGeneration(number uint64, b []byte) (*generation, error) {
 	g := &generation{album: c.Album, number: number}
 	plain, err := c.cipher.open(b, g.binding())
 	if err != nil {
-		return nil, fmt.Errorf("%w: generation %d of the album: %w", cpar.ErrCloud, number, err)
+		return nil, fmt.Errorf("%w: generation %d of the album: %w", blobs.ErrDamaged, number, err)
 	}
 	got, err := readGeneration(plain)
 	if err == nil && (got.number != number || got.album != c.Album) {

@@ -251,7 +251,7 @@ func (r *Repository) Failed(what string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, cpar.ErrCloud), errors.Is(err, cpar.ErrStorage), errors.Is(err, cpar.ErrInput):
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return fmt.Errorf("%s: %w: %w", what, cpar.ErrCloud, err)
+	return fmt.Errorf("%s: %w: %w", what, blobs.ErrDamaged, err) // kopia cannot decrypt or find something
 }
 
 // Close closes the repository without flushing it.
@@ -312,13 +312,6 @@ func (r *Repository) Fresh() error {
 		}
 	}
 	return nil
-}
-
-// Check returns the pinned blobs that the server lists differently or not at all,
-// with the problem of each.
-func (r *Repository) Check(ctx context.Context) (map[string]string, error) {
-	damaged, err := r.storage.check(ctx)
-	return damaged, r.Failed("checking the album", err)
 }
 
 // Since returns the time when this device first saw an unpinned blob.

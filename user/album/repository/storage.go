@@ -358,22 +358,3 @@ func (s *storage) ConnectionInfo() blob.ConnectionInfo {
 }
 
 func (s *storage) DisplayName() string { return "album" }
-
-// check lists all blobs and returns the pinned blobs that are missing or changed.
-func (s *storage) check(ctx context.Context) (damaged map[string]string, err error) {
-	s.mu.Lock()
-	pins := maps.Clone(s.pins)
-	s.mu.Unlock()
-	damaged = map[string]string{}
-	err = s.store.List(ctx, "", func(b blobs.Blob) error {
-		if p, ok := pins[b.Name]; ok && !p.Matches(b) {
-			damaged[b.Name] = "is not the one that was stored"
-		}
-		delete(pins, b.Name)
-		return nil
-	})
-	for name := range pins {
-		damaged[name] = "is missing"
-	}
-	return damaged, err
-}
