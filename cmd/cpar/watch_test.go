@@ -49,7 +49,9 @@ func TestWatchAnnotatesEachPhotoOnce(t *testing.T) {
 		_ = w.Wait()
 	}
 	<-arrived
-	h.cpar(0, "undo", "--last", "--dry-run") // settles what the last kill left
+	if len(h.sidecars()) > 0 { // otherwise every process was killed before its first run
+		h.cpar(0, "undo", "--last", "--dry-run") // settles what the last kill left
+	}
 	t.Logf("%d of %d photos have a sidecar after %d kills", len(h.sidecars()), photos, kills)
 	before, _ := h.contents()
 	w := h.start(args...)
