@@ -35,7 +35,7 @@ func TestDocumentsQuoteAttacks(t *testing.T) {
 	}
 	const security, device = "SECURITY.md", "docs/security/device.md"
 	for _, quote := range []struct{ page, want string }{
-		{security, fmt.Sprintf("Several requests for one photo also reveal exactly the secret scale by which each request multiplies distances: three requests suffice for %s %% of photos, and four for all that were tested", slopes["3"])},
+		{security, fmt.Sprintf("Several requests for one photo reveal this scale exactly: three requests suffice for %s %% of photos, and four for all that were tested", slopes["3"])},
 		{security, fmt.Sprintf("named %s %% of the fetched photos of Corel-5k ([`blob-fetched`](docs/security/device.md#the-album)) and %s %% (at most %s %%) of the added ones (`blob-added`). Guessing is right for %s %%", fetched[0], added[0], added[2], added[3])},
 		{device, fmt.Sprintf("(`blob-added`) | 4,999 | %s %% (%s to %s) | %s %% |", added[0], added[1], added[2], added[3])},
 		{device, fmt.Sprintf("(`blob-fetched`) | 4,999 | %s %% (%s to %s) | %s %% |", fetched[0], fetched[1], fetched[2], fetched[3])},
