@@ -17,8 +17,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) (err error) {
-	out, err := f.create(k, d, size)
+func (f *Folder) Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) (err error) {
+	out, err := f.create(ctx, k, d, size)
 	if err != nil {
 		return err
 	}
@@ -49,14 +49,21 @@ func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r
 	return err
 }
 
-func (f *Folder) create(k IndexRef, d cpar.Digest, size int64) (*indexdir.SegmentWriter, error) {
+// create creates the file of an upload. It holds the gate, because Remove in
+// another process could otherwise remove the new folders while they are empty.
+func (f *Folder) create(ctx context.Context, k IndexRef, d cpar.Digest, size int64) (*indexdir.SegmentWriter, error) {
+	release, err := f.gate(ctx, false)
+	if err != nil {
+		return nil, fmt.Errorf("receiving segment %v: %w", d, err)
+	}
+	defer release()
 	for attempt := 0; ; attempt++ {
 		w, err := indexdir.Attach(f.folder(k), f.fsys)
 		var out *indexdir.SegmentWriter
 		if err == nil {
 			out, err = w.AddUpload(d, size)
 		}
-		// Try again, because removeEmpty may have removed the folders.
+		// Try again, because a failed Put or a Delete may have removed the folders.
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || attempt == 10 {
 			return out, err
 		}
