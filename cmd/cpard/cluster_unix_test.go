@@ -126,10 +126,9 @@ const tail = 2 * time.Second
 func (c *testCluster) begin(askers int, requests []*cpar.Request, want [][]byte, routers ...int) *load {
 	ctx, stop := context.WithCancel(c.t.Context())
 	l := &load{t: c.t, request: requests, want: want, stop: stop}
-	for _, r := range routers {
-		client := c.machines[r].client()
-		client.Busy = 0
-		l.clients = append(l.clients, client)
+	l.clients = make([]*cparhttp.Client, len(routers))
+	for i, r := range routers {
+		l.use(i, c.machines[r].client())
 	}
 	for i := range askers {
 		l.running.Go(func() {
@@ -151,11 +150,24 @@ func (c *testCluster) begin(askers int, requests []*cpar.Request, want [][]byte,
 	return l
 }
 
+// use sends the requests of router number i through `client`.
+func (l *load) use(i int, client *cparhttp.Client) {
+	client.Busy = 0
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clients[i] = client
+}
+
+func (l *load) client(try int) *cparhttp.Client {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clients[try%len(l.clients)]
+}
+
 func (l *load) ask(ctx context.Context, at int) {
 	start, i := time.Now(), at%len(l.request)
 	for try := at; ; try++ {
-		c := l.clients[try%len(l.clients)]
-		reply, _, err := c.Annotate(ctx, l.request[i])
+		reply, _, err := l.client(try).Annotate(ctx, l.request[i])
 		if ctx.Err() != nil {
 			return
 		}
@@ -232,7 +244,7 @@ func TestClusterAnswersDuringFailures(t *testing.T) {
 	c.machines[0].kill()
 	l.during("a router is killed", 2*time.Second)
 	c.start(0, "--role", "router")
-	l.clients[0] = c.machines[0].client()
+	l.use(0, c.machines[0].client())
 	for what, p := range map[string]*os.Process{"a node": c.machines[3].cmd.Process, "a broker": c.nats.Process(1)} {
 		p.Signal(syscall.SIGSTOP)
 		l.during(what+" stands still", 8*time.Second)
