@@ -193,11 +193,11 @@ func (c *copying) object(ctx context.Context, r Ref, object string, v *version) 
 		c.Blobs++
 		c.Bytes += v.Bytes
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, ErrNotFound):
-		named, e := New(c.from.objects, Options{}).named(ctx, r.Tenant)
+		gone, e := New(c.from.objects, Options{}).unnamed(ctx, r.Tenant, []Object{{Name: object}})
 		if e != nil {
 			return e
 		}
-		if !named[object] {
+		if len(gone) > 0 {
 			return errPurged
 		}
 		c.Damaged = append(c.Damaged, Fault{r, err})

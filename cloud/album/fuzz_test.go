@@ -22,7 +22,7 @@ func FuzzEntry(f *testing.F) {
 		f.Add(b[:len(b)-66])
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		e, err := decodeEntry(append(text, signature(text)...))
+		e, err := decodeEntry(append(text, signature(text)...), true)
 		if err != nil {
 			return
 		}
@@ -36,7 +36,7 @@ func FuzzEntry(f *testing.F) {
 		if err != nil {
 			return // a time that JSON cannot express
 		}
-		if _, err := decodeEntry(b); err != nil {
+		if _, err := decodeEntry(b, true); err != nil {
 			t.Errorf("an applied state does not decode: %v", err)
 		}
 	})

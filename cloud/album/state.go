@@ -136,6 +136,16 @@ func (s *state) live(album, name string) *version {
 	return nil
 }
 
+// names reports whether a version has an object of this name.
+func (s *state) names(object string) bool {
+	m := objectForm.FindStringSubmatch(object)
+	if m == nil {
+		return false
+	}
+	b := s.find(m[1], m[2])
+	return b != nil && slices.ContainsFunc(b.Versions, func(v *version) bool { return v.object(m[1], m[2]) == object })
+}
+
 func (s *state) insert(album, name string) *blob {
 	i, found := slices.BinarySearchFunc(s.Albums[album], name, byName)
 	if !found {

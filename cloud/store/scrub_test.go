@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -13,11 +14,14 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/cloud/store"
+	"cpar/internal/durable"
 	"cpar/internal/indexdir"
 )
 
@@ -121,6 +125,40 @@ func (l *lines) Write(p []byte) (int, error) {
 func (l *lines) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.Builder.String() }
 
 var scrubbing = store.Options{ScrubRate: 1 << 40, ScrubEvery: time.Millisecond}
+
+// Scrubs and collections take memory for the log of an album from the same limit
+// as requests, and leave no state in memory.
+func TestMaintenanceTakesMemoryForAlbums(t *testing.T) {
+	data, opt := t.TempDir(), scrubbing
+	opt.FS = hasty{durable.OS}
+	s := open(t, data, opt)
+	name := strings.Repeat("x", 100)
+	for i := range 256 {
+		r := album.Ref{Tenant: "00000000000000aa", Album: strings.Repeat("1", 32), Name: fmt.Sprint(name, i)}
+		if _, err := s.Albums().Put(t.Context(), r, 0, sha256.Sum256(nil), nil, bytes.NewReader(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	for times, rate := range map[int64]int64{1: -1, 2: 1 << 40} { // a collection, and a scrub beside it
+		var asked, held atomic.Int64
+		opt.AlbumMemory = func(context.Context, string, int64) (func(), error) {
+			asked.Add(1)
+			held.Add(1)
+			return func() { held.Add(-1) }, nil
+		}
+		opt.ScrubRate, opt.ScrubEvery = rate, time.Hour
+		s = open(t, data, opt)
+		stop := s.Maintain(t.Context())
+		for limit := time.Now().Add(30 * time.Second); asked.Load() < times && time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		}
+		stop()
+		if n := len(s.Albums().Known()); asked.Load() < times || held.Load() != 0 || n > 0 {
+			t.Errorf("%d of %d tasks asked for memory, %d bytes are held, and %d states are left", asked.Load(), times, held.Load(), n)
+		}
+		s.Close()
+	}
+}
 
 // The index reports damage until it is pushed once, and never gives a wrong
 // reply.
