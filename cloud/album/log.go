@@ -130,6 +130,7 @@ type tenantLog struct {
 
 	used     time.Time    // time of the last use, guarded by Store.mu
 	reserved atomic.Int64 // bytes that running uploads of this process will charge
+	counted  atomic.Bool  // whether state.Indexes has been compared with the storage
 	memory   atomic.Int64 // upper bound of the bytes of the state in memory
 }
 

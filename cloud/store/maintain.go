@@ -64,6 +64,7 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 // recount counts stored bytes again, because other processes may change the
 // storage.
 func (s *Store[T]) recount(ctx context.Context) {
+	s.albums.Recount()
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)
 	s.mu.Unlock()

@@ -153,7 +153,7 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.ScrubEvery = cmp.Or(o.ScrubEvery, time.Hour)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
-	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Besides: s.indexBytes, Memory: o.AlbumMemory, States: o.AlbumStates})
+	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Indexes: s.indexBytes, Memory: o.AlbumMemory, States: o.AlbumStates})
 	return s
 }
 
