@@ -25,6 +25,7 @@ func bigState(n int) *state {
 func TestStateTakesLittleMemory(t *testing.T) {
 	const blobs = 20000
 	st := bigState(blobs)
+	st.Indexes = new(int64)
 	for i, e := range []*entry{
 		{Version: entryVersion, Event: &event{At: st.Last, Album: "<", Name: "n", Delete: true}},
 		{Version: entryVersion, Event: &event{At: st.Last, Restore: st}},
