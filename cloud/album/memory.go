@@ -19,9 +19,8 @@ const (
 	eventBytes = 512
 	// reservedEntry is the minimum size of an entry for which memory is reserved.
 	reservedEntry = 64 << 10
-	// maxWait ends the wait for memory for a state. The whole wait is about twice
-	// as long.
-	maxWait = 5 * time.Second
+	// maxWait is the longest wait for memory for a state.
+	maxWait = 10 * time.Second
 )
 
 // Unload drops from memory the state of each tenant without a request since a
@@ -64,8 +63,9 @@ func (l *tenantLog) drop() {
 
 // admit waits until the states in memory have room for another state of n bytes.
 func (l *tenantLog) admit(ctx context.Context, n int64) error {
-	for wait := time.Millisecond; !l.makeRoom(n); wait *= 2 {
-		if wait > maxWait {
+	waited := time.Duration(0)
+	for wait := time.Millisecond; !l.makeRoom(n); wait = min(2*wait, 100*time.Millisecond) {
+		if waited += wait; waited > maxWait {
 			return fmt.Errorf("reading the log: %w: %w: too many albums are in use at once", cpar.ErrStorage, ErrBusy)
 		}
 		if err := parallel.Sleep(ctx, wait); err != nil {
