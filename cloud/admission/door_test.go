@@ -3,8 +3,8 @@ package admission
 import (
 	"fmt"
 	"net/netip"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -34,18 +34,18 @@ func TestCrowdMakesWay(t *testing.T) {
 }
 
 func TestStrangersMustShowTokens(t *testing.T) {
-	d := newDoor(1 << 20)
-	d.patience = time.Millisecond
-	var closed atomic.Int64
-	known := d.Enter(network(1), func() { closed.Add(1) })
-	known.Leave()
-	d.Enter(network(1), func() { closed.Add(1) })
-	for closed.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	if s, _ := d.stats(); s.Used != 0 || s.Expired != 1 || len(d.strangers) != 0 {
-		t.Errorf("%+v", s)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(1 << 20)
+		closed := 0
+		known := d.Enter(network(1), func() { closed++ })
+		known.Leave()
+		d.Enter(network(1), func() { closed++ })
+		time.Sleep(tokenTime + time.Second)
+		synctest.Wait()
+		if s, _ := d.stats(); closed != 1 || s.Used != 0 || s.Expired != 1 || len(d.strangers) != 0 {
+			t.Errorf("%d closed, %+v", closed, s)
+		}
+	})
 }
 
 func TestAnswersToStrangersAreBounded(t *testing.T) {

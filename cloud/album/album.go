@@ -17,6 +17,7 @@
 package album
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -123,12 +124,15 @@ type Options struct {
 	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
 	// Quota is nil, there are no limits.
 	Quota func(tenant string) int64
-	// Besides returns the number of bytes of the same quota that the tenant's
-	// indexes use.
-	Besides func(ctx context.Context, tenant string) (int64, error)
+	// Indexes counts the bytes of the same quota that the tenant's stored indexes
+	// use. If Indexes is nil, there are no indexes.
+	Indexes func(ctx context.Context, tenant string) (int64, error)
 	// Memory reserves n bytes of memory while the log of a tenant's albums is
 	// read or written. If Memory is nil, there is no limit.
 	Memory func(ctx context.Context, tenant string, n int64) (release func(), err error)
+	// States bounds the bytes of all tenants' states in memory, unless a single
+	// state is larger. The default is 64 MiB.
+	States int64
 }
 
 // A Store keeps the albums of all tenants. It is safe for concurrent use.
@@ -143,6 +147,7 @@ type Store struct {
 
 // New returns a store of albums without reading any objects.
 func New(objects Objects, o Options) *Store {
+	o.States = cmp.Or(o.States, 64<<20)
 	return &Store{objects: objects, o: o, now: time.Now, logs: map[string]*tenantLog{}}
 }
 

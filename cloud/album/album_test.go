@@ -291,7 +291,7 @@ func TestQuotaIsExact(t *testing.T) {
 	const limit = 20 * (1000 + 4096)
 	for name, open := range storages(t) {
 		t.Run(name, func(t *testing.T) {
-			o := album.Options{Quota: func(string) int64 { return limit }, Besides: func(context.Context, string) (int64, error) { return 0, nil }}
+			o := album.Options{Quota: func(string) int64 { return limit }, Indexes: func(context.Context, string) (int64, error) { return 0, nil }}
 			stores := []*album.Store{album.New(open(), o), album.New(open(), o)}
 			var group sync.WaitGroup
 			for i := range 32 {

@@ -8,11 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"cpar"
-	"cpar/internal/hint"
 )
 
 // Replaceable lists the only blobs that may be replaced, because kopia (the
@@ -31,8 +29,12 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		return false, r.fail("%w: only a few blobs may be replaced, and this is none of them", cpar.ErrInput)
 	}
 	v := &version{SHA256: sum, Bytes: size}
-	end, there, err := s.begin(ctx, r, v, old)
-	if err != nil || there {
+	var end func()
+	var there bool
+	if err := s.within(ctx, r.Tenant, func(bool) (err error) {
+		end, there, err = s.begin(ctx, r, v, old)
+		return err
+	}); err != nil || there {
 		return false, err
 	}
 	defer end()
@@ -41,7 +43,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		return false, err
 	}
 	refused := false
-	err = s.commit(ctx, r.Tenant, func(st *state) (*event, error) {
+	commit := func(st *state) (*event, error) {
 		refused = true
 		n, _ := began(object)
 		if there, err = st.may(r, v, old); there || err != nil {
@@ -53,13 +55,14 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		if n < st.Swept {
 			return nil, fmt.Errorf("%w: %w: a collection overtook the upload", cpar.ErrStorage, ErrBusy)
 		}
-		if err := s.fits(ctx, r, st, v, 0); err != nil {
+		if err := s.fits(r, st, v, 0); err != nil {
 			return nil, err
 		}
 		refused = false
 		end() // the state counts the blob once the entry is written
 		return &event{Album: r.Album, Name: r.Name, Put: v}, nil
-	})
+	}
+	err = s.within(ctx, r.Tenant, func(bool) error { return s.commit(ctx, r.Tenant, commit) })
 	if refused {
 		// After any other failure, keep the object, because the entry that names
 		// it may have been written.
@@ -81,12 +84,11 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 	if there, err = l.state.may(r, v, old); there || err != nil {
 		return nil, there, err
 	}
-	if err := s.fits(ctx, r, l.state, v, l.reserved.Load()); err != nil {
+	if err := s.fits(r, l.state, v, l.reserved.Load()); err != nil {
 		return nil, false, err
 	}
 	v.Key = newKey(l.state.seq)
-	l.reserved.Add(v.Bytes + blobBytes)
-	return sync.OnceFunc(func() { l.reserved.Add(-v.Bytes - blobBytes) }), false, nil
+	return l.promise(v.Bytes + blobBytes), false, nil
 }
 
 // may checks the condition of Put on the blob with the same name. Result there
@@ -102,51 +104,6 @@ func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error
 		return false, r.fail("%w: %w", cpar.ErrInput, ErrChanged)
 	}
 	return false, nil
-}
-
-// fits fails if the quota has no room for a version besides the reserved bytes
-// of running uploads. Storing a damaged blob again always fits, because the new
-// object replaces the damaged one.
-func (s *Store) fits(ctx context.Context, r Ref, st *state, v *version, reserved int64) error {
-	if now := st.live(r.Album, r.Name); now != nil && now.SHA256 == v.SHA256 {
-		return nil
-	}
-	const advice = "delete what is no longer needed, and ask the cloud's operator: deleted blobs count until they are purged"
-	if st.versions >= maxVersions {
-		return hint.Add(r.fail("%w: %w: %d blobs are stored, deleted ones included", cpar.ErrInput, ErrQuota, st.versions), advice)
-	}
-	limit := int64(0)
-	if s.o.Quota != nil {
-		limit = s.o.Quota(r.Tenant)
-	}
-	if limit == 0 {
-		return nil
-	}
-	taken := st.charged + reserved
-	if s.o.Besides != nil {
-		besides, err := s.o.Besides(ctx, r.Tenant)
-		if err != nil {
-			return err
-		}
-		taken += besides
-	}
-	if more := v.Bytes + blobBytes; more > limit-taken {
-		return hint.Add(r.fail("%w: %w: %d more bytes do not fit; %d of %d are taken", cpar.ErrInput, ErrQuota, more, taken, limit), advice)
-	}
-	return nil
-}
-
-// Charge calls f with the number of bytes that the quota counts for a tenant's
-// albums, including running uploads. No upload of this process begins before f
-// returns.
-func (s *Store) Charge(ctx context.Context, tenant string, f func(bytes int64) error) error {
-	l := s.log(tenant)
-	l.turn.Lock()
-	defer l.turn.Unlock()
-	if err := l.refresh(ctx); err != nil {
-		return err
-	}
-	return f(l.state.charged + l.reserved.Load())
 }
 
 // fresh is the time for which lookup trusts the state in memory. Reads may miss

@@ -24,40 +24,65 @@ type Fault struct {
 // until the blob is put again or a later Check finds it intact. Check calls
 // pace, if it is not nil, before each read with the maximum length of the read.
 func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
-	type item struct {
-		Ref
-		version
-	}
-	var list []item
-	if err := s.read(ctx, tenant, func(st *state) error {
-		st.all(func(album string, b *blob, v *version) { list = append(list, item{Ref{tenant, album, b.Name}, *v}) })
-		return nil
-	}); err != nil {
-		return err
-	}
-	for _, x := range list {
-		fault := s.verify(ctx, x.Ref, &x.version, pace)
-		if fault != nil && !errors.Is(fault, cpar.ErrCorrupt) && !errors.Is(fault, syscall.EIO) {
-			return fmt.Errorf("%v: %w", x.Ref, fault)
-		}
-		if fault == nil && !(mark && x.Bad) {
-			continue
-		}
-		here := false // stays false if the version was removed meanwhile
-		if err := s.commit(ctx, tenant, func(st *state) (*event, error) {
-			here = st.has(x.Ref, &x.version)
-			if !here || !mark || x.Bad == (fault != nil) {
-				return nil, nil
-			}
-			return &event{Mark: x.object(x.Album, x.Name), Bad: fault != nil}, nil
-		}); err != nil {
+	s.log(tenant).forget() // to read the log again, which may be damaged too
+	for after := (Ref{}); ; {
+		list, err := s.page(ctx, tenant, after)
+		if err != nil || len(list) == 0 {
 			return err
 		}
-		if here && fault != nil {
-			report(Fault{x.Ref, fault})
+		for _, x := range list {
+			if err := s.check(ctx, x, mark, pace, report); err != nil {
+				return err
+			}
+			after = x.Ref
 		}
 	}
-	return nil
+}
+
+// pageSize bounds the number of names that a background task copies from a
+// state, because a copy of all names takes much memory.
+var pageSize = 1000
+
+type checked struct {
+	Ref
+	version
+}
+
+// page returns the versions of about pageSize blobs after a blob, ordered by
+// album and blob.
+func (s *Store) page(ctx context.Context, tenant string, after Ref) (list []checked, err error) {
+	err = s.read(ctx, tenant, func(st *state) error {
+		st.all(func(album string, b *blob, v *version) {
+			later := album > after.Album || album == after.Album && b.Name > after.Name
+			if n := len(list); later && (n < pageSize || list[n-1].Album == album && list[n-1].Name == b.Name) {
+				list = append(list, checked{Ref{tenant, album, b.Name}, *v})
+			}
+		})
+		return nil
+	})
+	return list, err
+}
+
+func (s *Store) check(ctx context.Context, x checked, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
+	fault := s.verify(ctx, x.Ref, &x.version, pace)
+	if fault != nil && !errors.Is(fault, cpar.ErrCorrupt) && !errors.Is(fault, syscall.EIO) {
+		return fmt.Errorf("%v: %w", x.Ref, fault)
+	}
+	if fault == nil && !(mark && x.Bad) {
+		return nil
+	}
+	here := false // stays false if the version was removed meanwhile
+	err := s.commit(ctx, x.Tenant, func(st *state) (*event, error) {
+		here = st.has(x.Ref, &x.version)
+		if !here || !mark || x.Bad == (fault != nil) {
+			return nil, nil
+		}
+		return &event{Mark: x.object(x.Album, x.Name), Bad: fault != nil}, nil
+	})
+	if err == nil && here && fault != nil {
+		report(Fault{x.Ref, fault})
+	}
+	return err
 }
 
 func (s *state) has(r Ref, v *version) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -18,12 +19,7 @@ type Collection struct {
 // never committed. With dry it only counts. It joins the errors of removals.
 func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed time.Time, dry bool) (Collection, error) {
 	c := Collection{}
-	purged, err := s.purge(ctx, tenant, deleted, dry, &c)
-	for _, o := range purged {
-		// No later entry names o again. If its removal fails, a later sweep
-		// removes it.
-		err = errors.Join(err, s.objects.Delete(ctx, tenant, o))
-	}
+	err := s.purge(ctx, tenant, deleted, dry, &c)
 	if err == nil {
 		err = s.sweep(ctx, tenant, unnamed, dry, &c)
 	}
@@ -33,27 +29,41 @@ func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed tim
 	return c, err
 }
 
-// purge removes from the state the blobs that were deleted before a time, and
-// returns the names of their objects.
-func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry bool, c *Collection) (old []string, err error) {
-	err = s.commit(ctx, tenant, func(st *state) (*event, error) {
-		*c, old = Collection{}, nil
-		st.all(func(album string, b *blob, v *version) {
-			if !v.live() && v.deleted().Before(deleted) {
-				old = append(old, v.object(album, b.Name))
-				c.Blobs++
-				c.Bytes += v.Bytes
+// purge removes blobs that were deleted before a time, pageSize at a time. It
+// removes them from the state first. If the removal of an object fails, a later
+// sweep repeats it, because no later entry names the object again.
+func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry bool, c *Collection) (err error) {
+	for {
+		var old []string
+		var some Collection
+		e := s.commit(ctx, tenant, func(st *state) (*event, error) {
+			old, some = nil, Collection{}
+			st.all(func(album string, b *blob, v *version) {
+				if v.live() || !v.deleted().Before(deleted) || len(old) == pageSize {
+					return
+				}
+				if some.Blobs++; !dry {
+					old = append(old, v.object(album, b.Name))
+				}
+				some.Bytes += v.Bytes
+			})
+			if len(old) == 0 {
+				return nil, nil
 			}
+			return &event{Purge: old}, nil
 		})
-		if dry || old == nil {
-			return nil, nil
+		if e != nil {
+			return errors.Join(err, e)
 		}
-		return &event{Purge: old}, nil
-	})
-	if err != nil || dry {
-		return nil, err
+		c.Blobs += some.Blobs
+		c.Bytes += some.Bytes
+		for _, o := range old {
+			err = errors.Join(err, s.objects.Delete(ctx, tenant, o))
+		}
+		if len(old) == 0 {
+			return err
+		}
 	}
-	return old, nil
 }
 
 // sweep removes objects of interrupted uploads. It first adds an entry that
@@ -61,21 +71,24 @@ func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry
 // these. If a wrong clock makes a running upload look old, the client must
 // therefore repeat the upload, but no committed blob is lost.
 func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry bool, c *Collection) error {
-	named, err := s.named(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	var old []Object
+	var old, page []Object
 	for o, err := range s.objects.List(ctx, tenant, "") {
 		if err != nil {
 			return fmt.Errorf("listing blobs: %w", err)
 		}
-		if _, ok := began(o.Name); ok && !named[o.Name] && o.Modified.Before(unnamed) {
-			old = append(old, o)
+		if _, ok := began(o.Name); ok && o.Modified.Before(unnamed) {
+			page = append(page, o)
+		}
+		if len(page) == pageSize {
+			if page, err = s.unnamed(ctx, tenant, page); err != nil {
+				return err
+			}
+			old, page = append(old, page...), nil
 		}
 	}
-	if len(old) == 0 {
-		return nil
+	page, err := s.unnamed(ctx, tenant, page)
+	if old = append(old, page...); err != nil || len(old) == 0 {
+		return err
 	}
 	if !dry {
 		if err = s.commit(ctx, tenant, func(st *state) (*event, error) {
@@ -95,14 +108,11 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 			return err
 		}
 		// Uploads may have been committed since the first call.
-		if named, err = s.named(ctx, tenant); err != nil {
+		if old, err = s.unnamed(ctx, tenant, old); err != nil {
 			return err
 		}
 	}
 	for _, o := range old {
-		if named[o.Name] {
-			continue
-		}
 		if !dry {
 			if err := s.objects.Delete(ctx, tenant, o.Name); err != nil {
 				return err
@@ -114,14 +124,16 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 	return nil
 }
 
-// named returns the names of a tenant's committed objects.
-func (s *Store) named(ctx context.Context, tenant string) (map[string]bool, error) {
-	named := map[string]bool{}
+// unnamed returns those of a tenant's objects that are not committed.
+func (s *Store) unnamed(ctx context.Context, tenant string, list []Object) ([]Object, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
 	err := s.read(ctx, tenant, func(st *state) error {
-		st.all(func(album string, b *blob, v *version) { named[v.object(album, b.Name)] = true })
+		list = slices.DeleteFunc(list, func(o Object) bool { return st.names(o.Name) })
 		return nil
 	})
-	return named, err
+	return list, err
 }
 
 // trim removes entries that are older than keptFor and more than keptEntries

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"cpar"
 )
@@ -48,7 +49,7 @@ func Copy(ctx context.Context, from, to Objects, tenant string, o CopyOptions) (
 	err := errPurged
 	for try := 0; errors.Is(err, errPurged) && try < races; try++ {
 		c.Copied = Copied{}
-		if err = c.from.refresh(ctx); err == nil {
+		if err = Unreadable(c.from.refresh(ctx)); err == nil {
 			err = c.copy(ctx)
 		}
 	}
@@ -152,12 +153,38 @@ func (c *copying) objects(ctx context.Context) (err error) {
 	return err
 }
 
+// A Source reads stored bytes for a copy until its context is done. If the disk
+// cannot read them, the error wraps cpar.ErrCorrupt, unlike an error of the
+// destination.
+type Source struct {
+	Context context.Context
+	io.Reader
+}
+
+func (s Source) Read(p []byte) (int, error) {
+	if err := s.Context.Err(); err != nil {
+		return 0, err
+	}
+	n, err := s.Reader.Read(p)
+	return n, Unreadable(err)
+}
+
+// Unreadable adds cpar.ErrCorrupt to an error of a source that reports a bad
+// part of the disk.
+func Unreadable(err error) error {
+	if errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)
+	}
+	return err
+}
+
 func (c *copying) object(ctx context.Context, r Ref, object string, v *version) error {
 	var err error
 	if !c.DryRun {
 		var body io.ReadCloser
-		if body, err = c.from.objects.Get(ctx, r.Tenant, object, 0, -1); err == nil {
-			err = c.to.objects.Put(ctx, r.Tenant, object, v.Bytes, v.SHA256, body)
+		body, err = c.from.objects.Get(ctx, r.Tenant, object, 0, -1)
+		if err = Unreadable(err); err == nil {
+			err = c.to.objects.Put(ctx, r.Tenant, object, v.Bytes, v.SHA256, Source{ctx, body})
 			body.Close()
 		}
 	}
@@ -166,11 +193,11 @@ func (c *copying) object(ctx context.Context, r Ref, object string, v *version) 
 		c.Blobs++
 		c.Bytes += v.Bytes
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, ErrNotFound):
-		named, e := New(c.from.objects, Options{}).named(ctx, r.Tenant)
+		gone, e := New(c.from.objects, Options{}).unnamed(ctx, r.Tenant, []Object{{Name: object}})
 		if e != nil {
 			return e
 		}
-		if !named[object] {
+		if len(gone) > 0 {
 			return errPurged
 		}
 		c.Damaged = append(c.Damaged, Fault{r, err})

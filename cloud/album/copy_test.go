@@ -227,3 +227,35 @@ func TestUnreadableSectorIsDamage(t *testing.T) {
 		}
 	}
 }
+
+// A backup names the blobs, logs and segments that the disk cannot read, and
+// copies everything else. An unwritable destination still stops it.
+func TestBackupOfAnUnreadableSector(t *testing.T) {
+	data, f := openData(t)
+	s := album.New(f.Albums(), album.Options{})
+	mustPut(t, s, "a", "b")
+	if _, err := put(t.Context(), s, album.Ref{Tenant: berta, Album: one, Name: "c"}, []byte("bytes"), nil); err != nil {
+		t.Fatal(err)
+	}
+	for bad, want := range map[string]struct {
+		blobs int
+		named string
+	}{
+		one + "/a": {2, "blob a: "},
+		"log/":     {1, "reading the log"},
+	} {
+		disk := brokenDisk{f, unreadable{f.Albums(), bad}}
+		done, err := backup.Backup(t.Context(), disk, data, filepath.Join(t.TempDir(), "backup"), store.CopyOptions{})
+		if err != nil || done.Blobs != want.blobs || len(done.Damaged) != 1 {
+			t.Fatalf("%s: %+v, %v", bad, done, err)
+		}
+		if d := done.Damaged[0]; d.Tenant != anna || !errors.Is(d.Err, syscall.EIO) || !strings.Contains(d.Err.Error(), want.named) {
+			t.Errorf("%s: %+v", bad, d)
+		}
+	}
+	left := 1
+	to := openBucket(t, (&buckettest.Memory{}).Serve(t))
+	if _, err := album.Copy(t.Context(), f.Albums(), &failing{to.Albums(), &left, syscall.EIO}, anna, album.CopyOptions{}); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a destination that cannot be written: %v", err)
+	}
+}

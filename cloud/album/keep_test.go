@@ -416,52 +416,6 @@ func TestPushReadsNothingStored(t *testing.T) {
 	}
 }
 
-// Writing and reading a state waits for memory, and fails if there is none.
-func TestStateWaitsForMemory(t *testing.T) {
-	_, f := openData(t)
-	var asked []int64
-	held, full := 0, error(nil)
-	o := album.Options{Memory: func(_ context.Context, tenant string, n int64) (func(), error) {
-		if asked = append(asked, n); tenant != anna || full != nil {
-			return nil, full
-		}
-		held++
-		return func() { held-- }, nil
-	}}
-	s := album.New(f.Albums(), o)
-	name := func(i int) string { return fmt.Sprintf("%s-%04d", strings.Repeat("x", 100), i) }
-	for i := range album.SnapshotEvery - 1 {
-		mustPut(t, s, name(i))
-	}
-	if len(asked) > 0 {
-		t.Errorf("small entries took %d", asked)
-	}
-	full = cpar.ErrStorage
-	if _, err := put(t.Context(), s, ref("last"), nil, nil); !errors.Is(err, full) {
-		t.Errorf("without memory: %v", err)
-	}
-	full = nil
-	mustPut(t, s, "last")
-	fresh := album.New(f.Albums(), o)
-	if got := all(t, fresh, anna, one); len(got) != album.SnapshotEvery {
-		t.Errorf("it has %d blobs", len(got))
-	}
-	var state int64
-	for o, err := range f.Albums().List(t.Context(), anna, "log/") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		state = max(state, o.Bytes)
-	}
-	if len(asked) != 3 || asked[1] < state || asked[2] != state || held != 0 {
-		t.Errorf("asked for %d bytes of %d, and %d are held", asked, state, held)
-	}
-	full = cpar.ErrStorage
-	if _, err := album.New(f.Albums(), o).Stat(t.Context(), ref("last")); !errors.Is(err, full) {
-		t.Errorf("without memory: %v", err)
-	}
-}
-
 // Old entries are removed, and processes that know an older state continue.
 func TestOldEntriesAreRemoved(t *testing.T) {
 	bucket := &buckettest.Memory{}

@@ -34,8 +34,6 @@ const (
 	trusted = 30 * time.Minute
 	// maxEntry bounds the bytes of an entry, which may contain a state.
 	maxEntry = 128 << 20
-	// reservedEntry is the minimum size of an entry for which memory is reserved.
-	reservedEntry = 64 << 10
 	// races is the number of attempts to commit while other processes commit.
 	races = 50
 )
@@ -85,13 +83,27 @@ func signature(text []byte) string {
 	return fmt.Sprintf("\n%x\n", sha256.Sum256(text))
 }
 
-func decodeEntry(b []byte) (*entry, error) {
+// skipped discards a JSON value.
+type skipped struct{}
+
+func (skipped) UnmarshalJSON([]byte) error { return nil }
+
+// decodeEntry decodes an entry, with its state only if `whole` is set, because a
+// state takes much memory.
+func decodeEntry(b []byte, whole bool) (*entry, error) {
 	text, _, _ := bytes.Cut(b, []byte("\n"))
 	if string(b[len(text):]) != signature(text) {
 		return nil, fmt.Errorf("%w: %w: an entry of the log has other bytes than were written", cpar.ErrCorrupt, ErrDamaged)
 	}
 	e := new(entry)
-	if err := json.Unmarshal(text, e); err != nil || e.Event == nil {
+	into := any(e)
+	if !whole {
+		into = &struct {
+			*entry
+			State skipped `json:"state"` // instead of the field of entry
+		}{entry: e}
+	}
+	if err := json.Unmarshal(text, into); err != nil || e.Event == nil {
 		return nil, fmt.Errorf("%w: %w: an entry of the log cannot be read", cpar.ErrCorrupt, ErrDamaged)
 	}
 	if e.Version != entryVersion {
@@ -118,6 +130,8 @@ type tenantLog struct {
 
 	used     time.Time    // time of the last use, guarded by Store.mu
 	reserved atomic.Int64 // bytes that running uploads of this process will charge
+	counted  atomic.Bool  // whether state.Indexes has been compared with the storage
+	memory   atomic.Int64 // upper bound of the bytes of the state in memory
 }
 
 func (s *Store) log(tenant string) *tenantLog {
@@ -130,18 +144,6 @@ func (s *Store) log(tenant string) *tenantLog {
 	}
 	l.used = time.Now()
 	return l
-}
-
-// Unload drops from memory the state of each tenant without a request since a
-// time.
-func (s *Store) Unload(since time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for tenant, l := range s.logs {
-		if l.used.Before(since) && l.reserved.Load() == 0 {
-			delete(s.logs, tenant)
-		}
-	}
 }
 
 // read calls f with the current state, which f must not keep or change. Function
@@ -187,7 +189,7 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 		next.State = nil
 		var b []byte
 		if b, err = next.encode(); err == nil {
-			next, err = decodeEntry(b)
+			next, err = decodeEntry(b, false)
 		}
 		if err == nil {
 			l.apply(next.Event)
@@ -213,15 +215,6 @@ func (l *tenantLog) write(ctx context.Context, seq uint64, e *entry) error {
 	return nil
 }
 
-// reserve takes memory for an encoded entry of at most n bytes. Small entries
-// need no reservation.
-func (l *tenantLog) reserve(ctx context.Context, n int) (release func(), err error) {
-	if l.o.Memory == nil || n < reservedEntry {
-		return func() {}, nil
-	}
-	return l.o.Memory(ctx, l.tenant, int64(n))
-}
-
 // age returns the time since the last check for a next entry. It takes the
 // longer time of two clocks, because the monotonic clock stops while the machine
 // is suspended, and the wall clock may be set back.
@@ -235,6 +228,9 @@ func (l *tenantLog) apply(e *event) {
 	l.state.apply(e)
 	l.state.seq++
 	l.checked = time.Now()
+	if l.memory.Add(eventBytes); e.Restore != nil || l.state.seq%snapshotEvery == 0 {
+		l.memory.Store(int64(l.state.size()))
+	}
 }
 
 // refresh applies new entries of other processes to the state. The caller holds
@@ -248,7 +244,7 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 		if (l.state.seq+1)%snapshotEvery == 0 {
 			size = l.state.size()
 		}
-		e, err := l.entry(ctx, l.state.seq+1, size)
+		e, err := l.entry(ctx, l.state.seq+1, size, false)
 		if errors.Is(err, ErrNotFound) {
 			l.checked = time.Now()
 			return nil
@@ -260,8 +256,9 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 	}
 }
 
-// entry reads an entry, whose expected size determines the memory to reserve.
-func (l *tenantLog) entry(ctx context.Context, seq uint64, size int) (*entry, error) {
+// entry reads an entry, whose expected size determines the memory to reserve, as
+// decodeEntry does.
+func (l *tenantLog) entry(ctx context.Context, seq uint64, size int, whole bool) (*entry, error) {
 	r, err := l.objects.Get(ctx, l.tenant, entryName(seq), 0, -1)
 	if err != nil {
 		return nil, fmt.Errorf("reading the log: %w", err)
@@ -277,7 +274,7 @@ func (l *tenantLog) entry(ctx context.Context, seq uint64, size int) (*entry, er
 	if _, err := b.ReadFrom(io.LimitReader(r, maxEntry)); err != nil {
 		return nil, fmt.Errorf("reading the log: %w: %w", cpar.ErrStorage, err)
 	}
-	e, err := decodeEntry(b.Bytes())
+	e, err := decodeEntry(b.Bytes(), whole)
 	if err != nil {
 		return nil, fmt.Errorf("entry %d: %w", seq, err)
 	}
@@ -304,7 +301,13 @@ func entrySeq(name string) (uint64, bool) {
 }
 
 // load replays the log from its newest state. The caller holds turn.
-func (l *tenantLog) load(ctx context.Context) error {
+func (l *tenantLog) load(ctx context.Context) (err error) {
+	l.drop()
+	defer func() {
+		if err != nil {
+			l.drop()
+		}
+	}()
 	list, last, err := l.entries(ctx)
 	if err != nil {
 		return err
@@ -314,17 +317,22 @@ func (l *tenantLog) load(ctx context.Context) error {
 		lowest, _ := entrySeq(list[0].Name)
 		first = max(first, lowest)
 	}
-	found, sizes := make([]*entry, last+1-first), make([]int, last+1-first)
+	found, sizes, sum := make([]*entry, last+1-first), make([]int, last+1-first), int64(0)
 	for _, o := range list {
 		if n, _ := entrySeq(o.Name); n >= first {
 			sizes[n-first] = int(min(o.Bytes, maxEntry))
+			sum += int64(sizes[n-first])
 		}
+	}
+	// A state takes at most half as much again in memory as in the log.
+	if err := l.admit(ctx, sum+sum/2+1); err != nil {
+		return err
 	}
 	group, each := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i := range found {
 		group.Go(func() (err error) {
-			found[i], err = l.entry(each, first+uint64(i), sizes[i])
+			found[i], err = l.entry(each, first+uint64(i), sizes[i], true)
 			if errors.Is(err, ErrNotFound) {
 				err = fmt.Errorf("%w: %w: entry %d of the log is missing", cpar.ErrCorrupt, ErrDamaged, first+uint64(i))
 			}
@@ -347,5 +355,6 @@ func (l *tenantLog) load(ctx context.Context) error {
 	defer l.view.Unlock()
 	st.seq = last
 	l.state, l.checked = st, time.Now()
+	l.memory.Store(int64(st.size()) + 1)
 	return nil
 }

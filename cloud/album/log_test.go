@@ -25,6 +25,7 @@ func bigState(n int) *state {
 func TestStateTakesLittleMemory(t *testing.T) {
 	const blobs = 20000
 	st := bigState(blobs)
+	st.Indexes = new(int64)
 	for i, e := range []*entry{
 		{Version: entryVersion, Event: &event{At: st.Last, Album: "<", Name: "n", Delete: true}},
 		{Version: entryVersion, Event: &event{At: st.Last, Restore: st}},
@@ -40,10 +41,36 @@ func TestStateTakesLittleMemory(t *testing.T) {
 		if len(b) > e.size() || took > 3*len(b)+1<<20 {
 			t.Errorf("entry %d of %d bytes, estimated as %d, took %d", i, len(b), e.size(), took)
 		}
-		if took := allocated(func() { _, err = decodeEntry(b) }); err != nil || took > 700*blobs {
+		if took := allocated(func() { _, err = decodeEntry(b, true) }); err != nil || took > 700*blobs {
 			t.Errorf("decoding entry %d of %d bytes took %d, %v", i, len(b), took, err)
 		}
 	}
+}
+
+// The memory of a state is less than size returns and than load expects from the
+// bytes of the log.
+func TestSizeBoundsTheMemoryOfAState(t *testing.T) {
+	const blobs = 20000
+	b, err := (&entry{Version: entryVersion, Event: &event{}, State: bigState(blobs)}).encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	e, err := decodeEntry(b, true)
+	held := heap() - before
+	if err != nil || held > e.State.size() || held > len(b)*3/2 {
+		t.Errorf("a state takes %d bytes; size is %d, and the log has %d, %v", held, e.State.size(), len(b), err)
+	}
+	if took := allocated(func() { _, err = decodeEntry(b, false) }); err != nil || took > 1<<20 {
+		t.Errorf("decoding without the state took %d bytes, %v", took, err)
+	}
+	runtime.KeepAlive(b)
 }
 
 func allocated(f func()) int {

@@ -26,6 +26,9 @@ type state struct {
 	// restore the albums of that time or of earlier times.
 	Purged time.Time `json:"purged,omitzero"`
 	Last   time.Time `json:"last"` // time of the last event
+	// Indexes is the number of bytes of the tenant's indexes that the quota
+	// counts. It is nil before the first recount, and too large after a removal.
+	Indexes *int64 `json:"indexes,omitempty"`
 
 	seq      uint64 // number of the last entry
 	charged  int64  // bytes that the quota counts
@@ -67,6 +70,7 @@ type event struct {
 	Restore  *state    `json:"restore,omitempty"` // replaces the whole state
 	Purge    []string  `json:"purge,omitempty"`   // names of purged objects
 	Sweep    uint64    `json:"sweep,omitempty"`   // new value of state.Swept
+	Indexes  *int64    `json:"indexes,omitempty"` // new value of state.Indexes
 	Mark     string    `json:"mark,omitempty"`    // name of the object that Bad describes
 	Bad      bool      `json:"bad,omitempty"`
 }
@@ -134,6 +138,16 @@ func (s *state) live(album, name string) *version {
 		return b.live()
 	}
 	return nil
+}
+
+// names reports whether a version has an object of this name.
+func (s *state) names(object string) bool {
+	m := objectForm.FindStringSubmatch(object)
+	if m == nil {
+		return false
+	}
+	b := s.find(m[1], m[2])
+	return b != nil && slices.ContainsFunc(b.Versions, func(v *version) bool { return v.object(m[1], m[2]) == object })
 }
 
 func (s *state) insert(album, name string) *blob {
@@ -241,9 +255,9 @@ func (s *state) apply(e *event) {
 	s.Last = e.At
 	switch {
 	case e.Restore != nil:
-		seq, swept := s.seq, s.Swept
+		old := *s
 		*s = *e.Restore
-		s.seq, s.Last, s.Swept = seq, e.At, swept
+		s.seq, s.Last, s.Swept, s.Indexes = old.seq, e.At, old.Swept, old.Indexes
 	case e.Put != nil:
 		s.put(e)
 	case e.Delete:
@@ -277,6 +291,8 @@ func (s *state) apply(e *event) {
 		})
 	case e.Sweep > 0:
 		s.Swept = max(s.Swept, e.Sweep)
+	case e.Indexes != nil:
+		s.Indexes = e.Indexes
 	case e.Mark != "":
 		s.all(func(album string, b *blob, v *version) {
 			if v.object(album, b.Name) == e.Mark {

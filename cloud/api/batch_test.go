@@ -73,7 +73,7 @@ func TestSealedBodiesFitLimits(t *testing.T) {
 }
 
 func TestBatchProblems(t *testing.T) {
-	c := start(t, api.Options{AnnotateTimeout: 50 * time.Millisecond})
+	c := start(t, api.Options{})
 	folder, m := build(t, 1, 1)
 	if _, err := c.Push(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)
@@ -104,16 +104,17 @@ func TestBatchProblems(t *testing.T) {
 		if q.Params.L == 2 {
 			return nil, fmt.Errorf("%w: two is too much", cpar.ErrInput)
 		}
-		if q.Params.L == 3 {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
 		return &cpar.Reply{Index: q.Index}, nil
 	}
 	if _, _, err := c.AnnotateBatch(t.Context(), []*cpar.Request{request(m.ID, 1), request(m.ID, 2)}); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "request 2 of 2") {
 		t.Errorf("a request that cannot be answered: %v", err)
 	}
-	if _, _, err := c.AnnotateBatch(t.Context(), []*cpar.Request{request(m.ID, 1), request(m.ID, 3)}); !errors.Is(err, cpar.ErrCloud) {
+	slow := start(t, api.Options{AnnotateTimeout: 50 * time.Millisecond})
+	slow.fake.do = func(ctx context.Context, _ cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if _, _, err := slow.AnnotateBatch(t.Context(), []*cpar.Request{request(m.ID, 1), request(m.ID, 3)}); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("one that takes too long: %v", err)
 	}
 }

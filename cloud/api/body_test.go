@@ -5,12 +5,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cpar"
@@ -30,6 +33,51 @@ func (c *cloud) raw(t *testing.T, format string, args ...any) (net.Conn, *bufio.
 	conn.SetDeadline(time.Now().Add(30 * time.Second))
 	fmt.Fprintf(conn, format, args...)
 	return conn, bufio.NewReader(conn)
+}
+
+// A pipes is a listener for connections in memory.
+type pipes struct {
+	dialled chan net.Conn
+	close   func()
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c := <-p.dialled; c != nil {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (p pipes) Close() error { p.close(); return nil }
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// addressed adds addresses to errors, as TCP does.
+type addressed struct{ net.Conn }
+
+func (a addressed) Read(p []byte) (int, error) {
+	n, err := a.Conn.Read(p)
+	if e := (*net.OpError)(nil); errors.As(err, &e) {
+		e.Source = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	}
+	return n, err
+}
+
+// controlled calls f with a function that connects to the cloud. Time passes
+// only while every goroutine waits, however busy the machine is.
+func (c *cloud) controlled(t *testing.T, f func(t *testing.T, dial func() net.Conn)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pipes{dialled: make(chan net.Conn)}
+		p.close = sync.OnceFunc(func() { close(p.dialled) })
+		srv := &http.Server{Handler: c.handler}
+		go srv.Serve(p)
+		defer srv.Close()
+		f(t, func() net.Conn {
+			here, there := net.Pipe()
+			p.dialled <- addressed{there}
+			t.Cleanup(func() { here.Close() })
+			here.SetReadDeadline(time.Now().Add(time.Hour))
+			return here
+		})
+	})
 }
 
 func annotateHead(id cpar.IndexID, more string) string {
@@ -80,7 +128,7 @@ func TestMemoryIsAcquiredBeforeBodies(t *testing.T) {
 
 func TestSlowBodiesAreClosed(t *testing.T) {
 	gate := admission.New(admission.Limits{})
-	c := start(t, api.Options{Gate: gate, StallTimeout: 200 * time.Millisecond})
+	c := start(t, api.Options{Gate: gate})
 	for _, k := range []struct {
 		path, length string
 		before       int
@@ -95,24 +143,27 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 		if strings.HasPrefix(k.path, "segments") {
 			method = "PUT"
 		}
-		conn, r := c.raw(t, "%s /v1/indexes/%v/%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", method, cpar.IndexID{1}, k.path, k.length)
-		conn.Write(make([]byte, k.before))
-		cut := make(chan struct{})
-		go func() {
-			defer close(cut)
-			for {
-				// Single bytes, often enough not to count as a stall.
-				if _, err := conn.Write([]byte("1\r\n1\r\n")[:1+5*(strings.Count(k.length, "chunked"))]); err != nil {
-					return
+		c.controlled(t, func(t *testing.T, dial func() net.Conn) {
+			conn := dial()
+			cut := make(chan struct{})
+			go func() {
+				defer close(cut)
+				fmt.Fprintf(conn, "%s /v1/indexes/%v/%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", method, cpar.IndexID{1}, k.path, k.length)
+				conn.Write(make([]byte, k.before))
+				for {
+					// Single bytes, often enough not to count as a stall.
+					if _, err := conn.Write([]byte("1\r\n1\r\n")[:1+5*(strings.Count(k.length, "chunked"))]); err != nil {
+						return
+					}
+					time.Sleep(2 * time.Second)
 				}
-				time.Sleep(20 * time.Millisecond)
+			}()
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || resp.StatusCode != 400 {
+				t.Errorf("%s with %s: %+v, %v", k.path, k.length, resp, err)
 			}
-		}()
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil || resp.StatusCode != 400 {
-			t.Errorf("%s with %s: %+v, %v", k.path, k.length, resp, err)
-		}
-		<-cut
+			<-cut
+		})
 	}
 	eventually(t, gate, "cut")
 }

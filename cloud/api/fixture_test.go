@@ -59,11 +59,12 @@ func (f *fake) ReplyBytes(context.Context, store.IndexRef, []*cpar.Request) (int
 func load(*cpar.Manifest, shard.Range, [][]byte) (bool, error) { return true, nil }
 
 type cloud struct {
-	url   string
-	data  string
-	store *store.Store[bool]
-	fake  *fake
-	log   *lockedBuffer
+	url     string
+	handler http.Handler
+	data    string
+	store   *store.Store[bool]
+	fake    *fake
+	log     *lockedBuffer
 	*cparhttp.Client
 }
 
@@ -107,7 +108,7 @@ func startWith(t testing.TB, data string, load store.Loader[bool], o api.Options
 	}
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	c.url = srv.URL
+	c.url, c.handler = srv.URL, h
 	if c.Client, err = cparhttp.New(srv.URL, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"cpar"
 	"cpar/cloud/backup"
@@ -191,6 +194,34 @@ func TestBackupAndRestore(t *testing.T) {
 	do("a damaged backup", backup.Restore, copy, bad, store.CopyOptions{}, store.Copied{Damaged: make([]store.Info, 1)})
 	if _, err := store.Open(bad, load, store.Options{}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a restore that lacks an index is served: %v", err)
+	}
+}
+
+// brokenDisk cannot read a segment of one tenant.
+type brokenDisk struct{ store.Backend }
+
+func (b brokenDisk) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
+	r, size, err := b.Backend.Read(ctx, k, d)
+	if err == nil && k.Tenant == anna {
+		r.Close()
+		r = io.NopCloser(iotest.ErrReader(syscall.EIO))
+	}
+	return r, size, err
+}
+
+func TestBackupOfAnUnreadableSector(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data)
+	if err := errors.Join(built(t, 1, 1).push(s, anna), built(t, 2, 2).push(s, "00000000000000bb")); err != nil {
+		t.Fatal(err)
+	}
+	from, err := store.OpenBeside(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := backup.Backup(t.Context(), brokenDisk{from}, data, filepath.Join(t.TempDir(), "backup"), store.CopyOptions{})
+	if err != nil || done.Indexes != 1 || len(done.Damaged) != 1 || done.Damaged[0].Tenant != anna || !errors.Is(done.Damaged[0].Err, syscall.EIO) {
+		t.Errorf("%+v, %v", done, err)
 	}
 }
 

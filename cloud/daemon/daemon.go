@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) error {
 		defer operator.Close()
 	}
 	o.Store.Memory, o.Store.Log, o.Store.Quota = o.Memory, o.Log, tenants.Storage
-	o.Store.AlbumMemory = gate.AcquireState
+	o.Store.AlbumMemory, o.Store.AlbumStates = gate.AcquireState, gate.Limits().Memory/4
 	c, checks, err := o.open(metrics)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,37 +71,40 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 			report(*f)
 		}
 	}
-	return checkAlbums(ctx, b, false, nil, report)
+	return checkAlbums(ctx, b, album.New(b.Albums(), album.Options{}), false, nil, report)
 }
 
 // checkAlbums reads the albums of all tenants and reports each album, with its
 // first fault if it has one.
-func checkAlbums(ctx context.Context, b Backend, mark bool, pace func(context.Context, int) error, report func(Info)) error {
+func checkAlbums(ctx context.Context, b Backend, albums *album.Store, mark bool, pace func(context.Context, int) error, report func(Info)) error {
 	tenants, err := b.Tenants(ctx)
-	if err != nil {
-		return err
-	}
 	for _, tenant := range tenants {
-		s := album.New(b.Albums(), album.Options{})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		leave := albums.Visit(tenant)
 		first := map[string]error{}
-		err := s.Check(ctx, tenant, mark, pace, func(f album.Fault) {
+		e := albums.Check(ctx, tenant, mark, pace, func(f album.Fault) {
 			if first[f.Album] == nil {
 				first[f.Album] = fmt.Errorf("%w: blob %s: %w", cpar.ErrCorrupt, f.Name, f.Err)
 			}
 		})
-		if errors.Is(err, album.ErrDamaged) || errors.Is(err, syscall.EIO) {
-			report(Info{Tenant: tenant, Album: "log", Err: err})
-			continue
+		var list []album.Info
+		if e == nil {
+			list, e = albums.Albums(ctx, tenant)
 		}
-		list, e := s.Albums(ctx, tenant)
-		if err := cmp.Or(err, e); err != nil {
-			return fmt.Errorf("checking albums: %w", err)
+		leave()
+		switch {
+		case errors.Is(e, album.ErrDamaged), errors.Is(e, syscall.EIO):
+			report(Info{Tenant: tenant, Album: "log", Err: e})
+		case e != nil:
+			err = errors.Join(err, fmt.Errorf("checking albums: %w", e))
 		}
 		for _, x := range list {
 			report(Info{Tenant: tenant, Album: x.Album, Records: uint32(x.Blobs), Bytes: uint64(x.Bytes + x.DeletedBytes), Err: first[x.Album]})
 		}
 	}
-	return nil
+	return err
 }
 
 func checkOne(ctx context.Context, b Backend, k IndexRef) (*Info, error) {

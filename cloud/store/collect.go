@@ -32,10 +32,14 @@ type Before struct {
 // albums, interrupted uploads of blobs, and remains of interrupted writes. With
 // dry it only counts. The backend may be in use. Collect joins errors.
 func Collect(ctx context.Context, b Backend, before Before, dry bool, progress func(done, total int)) (Collection, error) {
+	return collect(ctx, b, album.New(b.Albums(), album.Options{}), before, dry, progress)
+}
+
+func collect(ctx context.Context, b Backend, albums *album.Store, before Before, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, before.Broken, dry)
 	c.Remains = remains
-	faults := []error{err, c.albums(ctx, b, before, dry)}
+	faults := []error{err, c.albums(ctx, b, albums, before, dry)}
 	keys, err := AllKeys(ctx, b)
 	faults = append(faults, err)
 	for i, k := range keys {
@@ -53,12 +57,12 @@ func Collect(ctx context.Context, b Backend, before Before, dry bool, progress f
 	return c, errors.Join(faults...)
 }
 
-func (c *Collection) albums(ctx context.Context, b Backend, before Before, dry bool) error {
+func (c *Collection) albums(ctx context.Context, b Backend, albums *album.Store, before Before, dry bool) error {
 	tenants, err := b.Tenants(ctx)
 	for _, tenant := range tenants {
-		// A temporary album store does not keep the states of idle tenants in
-		// memory.
-		done, e := album.New(b.Albums(), album.Options{}).Collect(ctx, tenant, before.Deleted, before.Unnamed, dry)
+		leave := albums.Visit(tenant)
+		done, e := albums.Collect(ctx, tenant, before.Deleted, before.Unnamed, dry)
+		leave()
 		if errors.Is(e, cpar.ErrCorrupt) {
 			continue // a check reports the damage
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"cpar"
@@ -69,7 +68,7 @@ func (c *copying) albums(ctx context.Context) error {
 	}
 	for _, tenant := range tenants {
 		done, err := album.Copy(ctx, c.from.Albums(), to, tenant, c.CopyOptions)
-		if errors.Is(err, album.ErrDamaged) {
+		if errors.Is(err, cpar.ErrCorrupt) {
 			c.Damaged = append(c.Damaged, Info{Tenant: tenant, Album: "log", Err: err})
 			continue
 		}
@@ -110,7 +109,7 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 		if errors.Is(err, ErrNotFound) {
 			return nil // never activated, or deleted meanwhile
 		}
-		if err == nil {
+		if err = album.Unreadable(err); err == nil {
 			err = c.state(ctx, k)
 		}
 		if err == nil {
@@ -136,7 +135,7 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 func (c *copying) state(ctx context.Context, k IndexRef) error {
 	m, err := readManifest(ctx, c.from, k)
 	if err != nil {
-		return err
+		return album.Unreadable(err)
 	}
 	there := map[cpar.Digest]int64{}
 	var active *cpar.Manifest
@@ -184,10 +183,10 @@ func (c *copying) segment(ctx context.Context, k IndexRef, seg cpar.Segment) err
 	}
 	r, _, err := c.from.Read(ctx, k, seg.Digest)
 	if err != nil {
-		return err
+		return album.Unreadable(err)
 	}
 	defer r.Close()
-	return c.to.Put(ctx, k, seg.Digest, int64(seg.Bytes), &stopping{ctx, r})
+	return c.to.Put(ctx, k, seg.Digest, int64(seg.Bytes), album.Source{Context: ctx, Reader: r})
 }
 
 func (c *copying) prune(ctx context.Context) error {
@@ -207,16 +206,4 @@ func (c *copying) prune(ctx context.Context) error {
 		c.Pruned++
 	}
 	return nil
-}
-
-type stopping struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (s *stopping) Read(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return s.r.Read(p)
 }

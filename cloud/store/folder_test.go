@@ -28,44 +28,6 @@ func (u *unsynced) SyncDir(path string) error {
 	return u.FS.SyncDir(path)
 }
 
-// collecting is a file system beside a process that removes empty indexes
-// whenever a folder is synced.
-type collecting struct {
-	durable.FS
-	remove func()
-}
-
-func (c *collecting) SyncDir(path string) error {
-	if c.remove != nil {
-		c.remove()
-	}
-	return c.FS.SyncDir(path)
-}
-
-func TestUploadsKeepTheirNewFolders(t *testing.T) {
-	data := t.TempDir()
-	fsys := &collecting{FS: durable.OS}
-	s := open(t, data, store.Options{FS: fsys})
-	a := built(t, 1, 1)
-	other, err := store.OpenBeside(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tried := 0
-	fsys.remove = func() {
-		tried++
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		_ = other.Remove(ctx, store.IndexRef{Index: a.m.ID})
-	}
-	if err := a.push(s); err != nil {
-		t.Error(err)
-	}
-	if tried == 0 {
-		t.Error("no folder was synced")
-	}
-}
-
 // After a failed last step the manifest may be in place. The next activation
 // must not assume that it is served or durable.
 func TestActivationAfterAFailedSync(t *testing.T) {

@@ -80,7 +80,13 @@ func (f folderAlbums) prepare(folder string) error {
 	return nil
 }
 
+// removeEmptyAlbum removes an empty folder, unless another process may serve the
+// data folder. That process could be about to write to the folder, and would not
+// sync its name again.
 func (f folderAlbums) removeEmptyAlbum(folder string) {
+	if f.lock == nil {
+		return
+	}
 	if f.fsys.Remove(folder) == nil {
 		f.synced.Delete(folder)
 	}

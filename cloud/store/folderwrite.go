@@ -20,16 +20,14 @@ import (
 func (f *Folder) Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) (err error) {
 	out, err := f.create(ctx, k, d, size)
 	if err != nil {
-		return err
+		return deletedDuring("upload", k, err)
 	}
 	defer func() {
 		if err != nil {
 			out.Abort()
 			f.removeEmpty(k)
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = hint.Add(fmt.Errorf("index %v: %w: %w: it was deleted during the upload", k.Index, cpar.ErrInput, ErrIncomplete), "push the index again")
-		}
+		err = deletedDuring("upload", k, err)
 	}()
 	n, err := io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{r}, make([]byte, 64<<10))
 	switch {
@@ -46,6 +44,15 @@ func (f *Folder) Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64,
 		}
 	}
 	_, err = out.Close()
+	return err
+}
+
+// deletedDuring converts an error for a missing file into ErrIncomplete, because
+// another process has deleted the index.
+func deletedDuring(what string, k IndexRef, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return hint.Add(fmt.Errorf("index %v: %w: %w: it was deleted during the %s", k.Index, cpar.ErrInput, ErrIncomplete, what), "push the index again")
+	}
 	return err
 }
 
@@ -78,12 +85,13 @@ func (f *Folder) removeEmpty(k IndexRef) {
 	}
 }
 
-func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error {
+func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) (err error) {
 	release, err := f.gate(ctx, false)
 	if err != nil {
 		return fmt.Errorf("activating index %v: %w", k.Index, err)
 	}
 	defer release()
+	defer func() { err = deletedDuring("activation", k, err) }()
 	w, err := indexdir.Attach(f.folder(k), f.fsys)
 	if err != nil {
 		return err

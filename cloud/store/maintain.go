@@ -43,7 +43,7 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 }
 
 func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
-	c, err := Collect(ctx, s.backend, Before{Deleted: time.Now().Add(-s.o.KeepDeleted), Unnamed: time.Now().Add(-s.o.KeepPending), Broken: broken}, false, nil)
+	c, err := collect(ctx, s.backend, s.albums, Before{Deleted: time.Now().Add(-s.o.KeepDeleted), Unnamed: time.Now().Add(-s.o.KeepPending), Broken: broken}, false, nil)
 	if err != nil && ctx.Err() == nil {
 		s.o.Log.Warn("collecting unneeded data", "error", err)
 	}
@@ -64,6 +64,7 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 // recount counts stored bytes again, because other processes may change the
 // storage.
 func (s *Store[T]) recount(ctx context.Context) {
+	s.albums.Recount()
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)
 	s.mu.Unlock()

@@ -55,7 +55,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 		}
 	}
 	damaged := 0
-	err = errors.Join(err, checkAlbums(ctx, s.backend, true, pace, func(x Info) {
+	err = errors.Join(err, checkAlbums(ctx, s.backend, s.albums, true, pace, func(x Info) {
 		if x.Err != nil {
 			damaged++
 			s.o.Log.Error("an album is damaged; copy the blob from a backup", "tenant", x.Tenant, "album", x.Album, "fault", x.Err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/cloud/store"
+	"cpar/internal/durable"
 	"cpar/internal/indexdir"
 )
 
@@ -121,6 +124,35 @@ func (l *lines) Write(p []byte) (int, error) {
 func (l *lines) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.Builder.String() }
 
 var scrubbing = store.Options{ScrubRate: 1 << 40, ScrubEvery: time.Millisecond}
+
+// Scrubs and collections take memory for the log of an album from the same limit
+// as requests, and leave no state in memory.
+func TestMaintenanceTakesMemoryForAlbums(t *testing.T) {
+	data, opt := t.TempDir(), store.Options{FS: hasty{durable.OS}}
+	s := open(t, data, opt)
+	name := strings.Repeat("x", 100)
+	for i := range 256 {
+		r := album.Ref{Tenant: "00000000000000aa", Album: strings.Repeat("1", 32), Name: fmt.Sprint(name, i)}
+		if _, err := s.Albums().Put(t.Context(), r, 0, sha256.Sum256(nil), nil, bytes.NewReader(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	for what, task := range map[string]func(*testStore, context.Context){"a scrub": (*testStore).ScrubNow, "a collection": (*testStore).CollectNow} {
+		asked, held := 0, 0
+		opt.AlbumMemory = func(context.Context, string, int64) (func(), error) {
+			asked++
+			held++
+			return func() { held-- }, nil
+		}
+		s = open(t, data, opt)
+		task(s, t.Context())
+		if n := len(s.Albums().Known()); asked == 0 || held != 0 || n > 0 {
+			t.Errorf("%s asked for memory %d times, %d are held, and %d states are left", what, asked, held, n)
+		}
+		s.Close()
+	}
+}
 
 // The index reports damage until it is pushed once, and never gives a wrong
 // reply.

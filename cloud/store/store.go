@@ -83,6 +83,8 @@ type Options struct {
 	Quota func(tenant string) int64
 	// AlbumMemory is Memory of package album's Options.
 	AlbumMemory func(ctx context.Context, tenant string, n int64) (release func(), err error)
+	// AlbumStates is States of package album's Options.
+	AlbumStates int64
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory
 	// MaxLoaded bounds the number of indexes in memory. The default is 64.
@@ -151,7 +153,7 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	o.ScrubEvery = cmp.Or(o.ScrubEvery, time.Hour)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
-	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Besides: s.indexBytes, Memory: o.AlbumMemory})
+	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Indexes: s.indexBytes, Memory: o.AlbumMemory, States: o.AlbumStates})
 	return s
 }
 

@@ -114,11 +114,11 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	if size >= 0 {
 		limit = size
 	}
-	files, room := 1, limit
+	room := limit
 	if before == spoilt {
-		files, room = 0, 0 // the damaged file is already counted, so a tenant at its quota can repair an index
+		room = 0 // the damaged file is already counted, so a tenant at its quota can repair an index
 	}
-	end, err := s.reserve(ctx, k, files, room)
+	end, err := s.reserve(ctx, k, room)
 	if err != nil {
 		return err
 	}
@@ -131,17 +131,34 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 		}
 	}
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
-	err = s.backend.Put(ctx, k, d, size, bounded)
-	switch {
-	case bounded.N == 0 && size < 0:
-		return tooLarge(d, limit)
-	case err != nil:
-		return err
-	case before == spoilt:
-		return s.account(k.Tenant).recount(ctx, s.backend, k) // the sizes of the files may differ
+	put := func() (int64, error) {
+		err := s.backend.Put(ctx, k, d, size, bounded)
+		if bounded.N == 0 && size < 0 {
+			err = tooLarge(d, limit)
+		}
+		if err != nil {
+			return 0, err
+		}
+		written, added = 1, limit+1-bounded.N
+		return added + fileBytes, nil
 	}
-	written, added = 1, limit+1-bounded.N
-	return nil
+	if before == spoilt {
+		if _, err = put(); err == nil {
+			written, added = 0, 0
+			s.albums.Recount()
+			err = s.account(k.Tenant).recount(ctx, s.backend, k) // the sizes of the files may differ
+		}
+		return err
+	}
+	err = s.albums.Charge(ctx, k.Tenant, room+fileBytes, put)
+	if err != nil && written > 0 {
+		_ = s.backend.Remove(context.WithoutCancel(ctx), k, d)
+		written, added = 0, 0
+	}
+	if errors.Is(err, ErrQuota) {
+		return hint.Add(fmt.Errorf("index %v: %w", k.Index, err), "delete an index that is no longer needed; a push needs room for the old segments and the new")
+	}
+	return err
 }
 
 func tooLarge(d cpar.Digest, limit int64) error {

@@ -37,17 +37,11 @@ type account struct {
 	ended   uint64 // number of uploads that have ended
 	indexes map[cpar.IndexID]*use
 	sum     Usage
-	files   int // files of indexes and running uploads
 }
 
 // fileBytes is the number of bytes that the quota adds per file, because a disk
 // can run out of files.
 const fileBytes = 4096
-
-// taken returns the bytes that count towards the quota. The caller holds mu.
-func (a *account) taken() int64 {
-	return a.sum.Active + a.sum.Pending + a.sum.Reserved + fileBytes*int64(a.files)
-}
 
 type use struct {
 	active       bool
@@ -57,7 +51,6 @@ type use struct {
 
 	uploads       int
 	arrived       map[cpar.Digest]bool // segments stored since field uploads was last 0
-	reservedFiles int
 	reservedBytes int64
 }
 
@@ -85,15 +78,20 @@ func (s *Store[T]) Usage(ctx context.Context, tenant string) (Usage, error) {
 	return u, err
 }
 
-// indexBytes returns the number of bytes that the quota counts for indexes.
-func (s *Store[T]) indexBytes(ctx context.Context, tenant string) (int64, error) {
-	a := s.account(tenant)
-	if err := a.count(ctx, s.backend, tenant, false); err != nil {
-		return 0, err
+// indexBytes counts the bytes of a tenant's stored segments for the quota.
+func (s *Store[T]) indexBytes(ctx context.Context, tenant string) (n int64, err error) {
+	keys, err := s.backend.Keys(ctx, tenant)
+	for _, k := range keys {
+		list, e := s.backend.Segments(ctx, k)
+		err = errors.Join(err, e)
+		for _, x := range list {
+			n += x.Bytes + fileBytes
+		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.taken(), nil
+	if err != nil {
+		return 0, fmt.Errorf("counting stored data: %w", err)
+	}
+	return n, nil
 }
 
 func (s *Store[T]) quota(tenant string) int64 {
@@ -156,7 +154,7 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.change(k.Index, func(u *use) {
-		n.uploads, n.arrived, n.reservedFiles, n.reservedBytes = u.uploads, u.arrived, u.reservedFiles, u.reservedBytes
+		n.uploads, n.arrived, n.reservedBytes = u.uploads, u.arrived, u.reservedBytes
 		*u = n
 	})
 	return nil
@@ -171,14 +169,12 @@ func (a *account) change(id cpar.IndexID, f func(u *use)) {
 		a.indexes[id] = u
 	}
 	a.sum.add(u, -1)
-	a.files -= u.files + u.reservedFiles
 	f(u)
 	if u.files == 0 && u.uploads == 0 && !u.active {
 		delete(a.indexes, id)
 		return
 	}
 	a.sum.add(u, 1)
-	a.files += u.files + u.reservedFiles
 }
 
 func (sum *Usage) add(u *use, sign int64) {
@@ -199,10 +195,10 @@ func (a *account) uploadsEnded() uint64 {
 	return a.ended
 }
 
-// reserve reserves space for an upload of at most n bytes in a number of files.
-// The caller calls end with the numbers of files and bytes added. Concurrent
-// uploads of the same segment count once.
-func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
+// reserve makes an upload of at most n bytes part of the usage. The caller calls
+// end with the numbers of files and bytes added. Concurrent uploads of the same
+// segment count once.
+func (s *Store[T]) reserve(ctx context.Context, k IndexRef, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
 	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
 		return nil, err
@@ -219,16 +215,15 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	if err := s.makeRoom(ctx, a, k); err != nil {
 		return nil, err
 	}
-	if err := s.fits(ctx, a, k, files, n); err != nil {
-		return nil, err
-	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.change(k.Index, func(u *use) { u.uploads++; u.reservedBytes += n })
 	return func(d cpar.Digest, written int, added int64) {
 		s.release(e)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.ended++
 		a.change(k.Index, func(u *use) {
-			u.reservedFiles -= files
 			u.reservedBytes -= n
 			u.lastUpload = time.Now()
 			if written > 0 && !u.arrived[d] {
@@ -244,27 +239,6 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 			}
 		})
 	}, nil
-}
-
-// fits reserves space for an upload, or fails if the quota, which covers indexes
-// and blobs of albums, has no room.
-func (s *Store[T]) fits(ctx context.Context, a *account, k IndexRef, files int, n int64) error {
-	limit := s.quota(k.Tenant)
-	take := func(blobs int64) error {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if taken, more := a.taken()+blobs, n+fileBytes*int64(files); limit > 0 && more > limit-taken {
-			err := fmt.Errorf("index %v: %w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra",
-				k.Index, cpar.ErrInput, ErrQuota, more, taken, limit, fileBytes)
-			return hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
-		}
-		a.change(k.Index, func(u *use) { u.uploads++; u.reservedFiles += files; u.reservedBytes += n })
-		return nil
-	}
-	if limit == 0 {
-		return take(0)
-	}
-	return s.albums.Charge(ctx, k.Tenant, take)
 }
 
 // evictions bounds the removals by one upload.

@@ -1,0 +1,155 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// One quota covers a tenant's blobs and indexes. The log orders the additions of
+// all processes, so that their sum is exact:
+//
+//	blob ─▶ stored ─▶ an entry names it
+//	segment of an index ─▶ stored ─▶ an entry adds its bytes to state.Indexes
+//
+// No entry subtracts the bytes of removed segments. A recount of the storage
+// corrects the sum, at the latest before the quota refuses an upload.
+
+// Charge calls put to store at most n bytes of an index. Function put returns
+// the number of bytes that it added, which an entry of the log then records. If
+// this fails, the caller removes what put has stored.
+func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (added int64, err error)) error {
+	if s.limit(tenant) == 0 {
+		_, err := put()
+		return err
+	}
+	end := func() {}
+	if err := s.within(ctx, tenant, func(bool) error {
+		return s.read(ctx, tenant, func(st *state) error {
+			l := s.log(tenant)
+			err := s.room(tenant, st, n, l.reserved.Load())
+			if err == nil {
+				end = l.promise(n)
+			}
+			return err
+		})
+	}); err != nil {
+		return err
+	}
+	defer end()
+	added, err := put()
+	if err != nil {
+		// The storage may have kept the bytes all the same. If this recount fails
+		// too, the next upload repeats it.
+		_ = s.recount(context.WithoutCancel(ctx), tenant)
+		return err
+	}
+	return s.within(ctx, tenant, func(recounted bool) error {
+		if recounted {
+			added = 0 // the recount has found the bytes
+		}
+		return s.commit(ctx, tenant, func(st *state) (*event, error) {
+			if err := s.room(tenant, st, added, 0); err != nil {
+				return nil, err
+			}
+			end()
+			total := *st.Indexes + added
+			return &event{Indexes: &total}, nil
+		})
+	})
+}
+
+// promise reserves n bytes of the quota in this process until the caller calls
+// end.
+func (l *tenantLog) promise(n int64) (end func()) {
+	l.reserved.Add(n)
+	return sync.OnceFunc(func() { l.reserved.Add(-n) })
+}
+
+func (s *Store) limit(tenant string) int64 {
+	if s.o.Quota == nil {
+		return 0
+	}
+	return s.o.Quota(tenant)
+}
+
+// within calls f, which fails with ErrQuota if the quota has no room. Before f
+// may fail so, within counts the stored indexes.
+func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool) error) error {
+	if s.limit(tenant) == 0 || s.o.Indexes == nil {
+		return f(false)
+	}
+	if s.log(tenant).counted.Load() {
+		if err := f(false); !errors.Is(err, ErrQuota) {
+			return err
+		}
+	}
+	if err := s.recount(ctx, tenant); err != nil {
+		return err
+	}
+	return f(true)
+}
+
+// recount counts the stored indexes of a tenant and records the sum. The entry
+// is written only if no other process has added an entry meanwhile.
+func (s *Store) recount(ctx context.Context, tenant string) error {
+	l := s.log(tenant)
+	l.counted.Store(false)
+	err := s.commit(ctx, tenant, func(st *state) (*event, error) {
+		n, err := s.o.Indexes(ctx, tenant)
+		if err != nil || st.Indexes != nil && *st.Indexes == n {
+			return nil, err
+		}
+		return &event{Indexes: &n}, nil
+	})
+	l.counted.Store(err == nil)
+	return err
+}
+
+// Recount makes the next upload of each tenant count the stored indexes again,
+// because a process may have been killed before it recorded a segment.
+func (s *Store) Recount() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.logs {
+		l.counted.Store(false)
+	}
+}
+
+// fits fails if the quota has no room for a version besides the reserved bytes
+// of running uploads. Storing a damaged blob again always fits, because the new
+// object replaces the damaged one.
+func (s *Store) fits(r Ref, st *state, v *version, reserved int64) error {
+	if now := st.live(r.Album, r.Name); now != nil && now.SHA256 == v.SHA256 {
+		return nil
+	}
+	var err error
+	if st.versions >= maxVersions {
+		err = fmt.Errorf("%w: %w: %d blobs are stored, deleted ones included", cpar.ErrInput, ErrQuota, st.versions)
+	} else if err = s.room(r.Tenant, st, v.Bytes+blobBytes, reserved); err == nil {
+		return nil
+	}
+	return hint.Add(r.fail("%w", err), "delete what is no longer needed, and ask the cloud's operator: deleted blobs count until they are purged")
+}
+
+// room fails if the quota has no room for n more bytes.
+func (s *Store) room(tenant string, st *state, n, reserved int64) error {
+	limit, taken := s.limit(tenant), st.charged+reserved
+	switch {
+	case limit == 0:
+		return nil
+	case st.Indexes != nil:
+		taken += *st.Indexes
+	case s.o.Indexes != nil: // another process has replaced the log
+		s.log(tenant).counted.Store(false)
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy)
+	}
+	if n > limit-taken {
+		return fmt.Errorf("%w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra", cpar.ErrInput, ErrQuota, n, taken, limit, blobBytes)
+	}
+	return nil
+}
