@@ -145,7 +145,7 @@ func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
 	return &inTheClear{user: u, memory: m, vc: vc, hc: hc, kc: kc}, err
 }
 
-// FarthestPlane returns the greatest distances Dis(H_i, V_s) of a request from
+// FarthestPlane returns the largest distances Dis(H_i, V_s) of a request from
 // hyperplanes of c that split a level (l1) and a bin (kl), as shares of its
 // distance from the lth nearest image. Line 25 skips a side at a share above 1.
 func (u *User) FarthestPlane(c *Cloud, m *Memory, l int) (l1, kl float64, err error) {
