@@ -177,7 +177,7 @@ func TestErratumFewRequestsInflateRecall(t *testing.T) {
 // scales are averaged, and four orientations of 64 blocks make 256.
 func TestErratumTwelveGaborResponsesAreNot256(t *testing.T) {
 	const responses, orientations = 3 * 4, 4
-	if feature.GaborDim%responses == 0 || feature.GaborDim%orientations != 0 || 240%responses != 0 || 2*64+2*240+2*128 != vector.Dimension(128) {
+	if feature.GaborDim%responses == 0 || feature.GaborDim%orientations != 0 || 240%responses != 0 || vector.Dimension(128) != 2*64+2*240+2*128 {
 		t.Errorf("%d values", feature.GaborDim)
 	}
 }
