@@ -7,9 +7,8 @@ package kdforest
 //
 //	printed                               here
 //	return when Node_k is not null        return when it is
-//	Node_k ← the child's return value     Node_k stays; its child is another step
-//	backtrack to Path's first element,    the node just reached leaves Path when
-//	the node just reached, for ever       it is visited; its parent is the next
+//	a node enters Path after its child's  it enters before; otherwise Path would
+//	search, when Node_k is the leaf       hold the leaf once per level
 //	no stop at the root                   an empty Path ends the walk
 //	a sibling's subtree ends it           Path goes on where it was left
 //	prune against an unfilled Queue       prune when Queue holds L hits

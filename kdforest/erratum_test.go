@@ -66,15 +66,14 @@ func TestErratumReturnsAtNull(t *testing.T) {
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 1, L: 1}), 2)
 }
 
-// Printed: Node_k is overwritten with the result of searching its child. The
-// way back would only contain the leaf.
+// Printed: Path gets Node_k after Node_k was overwritten with the result of
+// searching its child. The way back would only contain the leaf.
 func TestErratumChildDoesNotReplaceNode(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 4, L: 1}), 2, 1, 0, 3)
 }
 
-// Printed: backtracking goes to Path's first element, the node just reached,
-// and would never leave it.
+// Printed: Path holds only the leaf, so backtracking never reaches its parent.
 func TestErratumBacktracksToParent(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 2, L: 1}), 2, 1)

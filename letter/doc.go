@@ -4,7 +4,7 @@
 //
 //	Setup      images ─▶ User, Cloud     System Setup, RKDF Encryption
 //	Request    image  ─▶ Request, Memory Secure Annotation Request
-//	Annotate   Request ─▶ Reply          Algorithm 1, line by line
+//	Annotate   Request ─▶ Reply          Algorithm 1, line by line, in the order of Sec. IV-A
 //	Select     Reply, Memory ─▶ keywords Final Keyword Selection
 //
 //	ive        integer vector encryption, Eq. 1 and 2

@@ -12,15 +12,15 @@ import (
 // distance from a third, using ciphertexts.
 func ExamplePL1C() {
 	user := letter.NewPL1C(3, [32]byte{1}, nil) // vectors of three elements, already approximated
-	a, err := user.Vector([]float64{0.1, 0.5, 0.2})
+	a, err := user.Vector([]float64{0.1, 0.5, 0.2}, 0.01)
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := user.Vector([]float64{0.9, 0.1, 0.4})
+	b, err := user.Vector([]float64{0.9, 0.1, 0.4}, -0.02)
 	if err != nil {
 		log.Fatal(err)
 	}
-	plane, err := user.Plane([]float64{0.9, 0.1, 0.4}, 0) // the hyperplane v_1 = 0.9
+	plane, err := user.Plane([]float64{0.9, 0.1, 0.4}, 0, 0.02) // the hyperplane v_1 = 0.9
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,11 +39,11 @@ func ExamplePL1C() {
 
 func ExamplePKLC() {
 	user := letter.NewPKLC(3, [32]byte{1}, nil)
-	a, err := user.Vector([]float64{0.2, 0.5, 0.3})
+	a, err := user.Vector([]float64{0.2, 0.5, 0.3}, 0.01)
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := user.Vector([]float64{0.8, 0.1, 0.1})
+	b, err := user.Vector([]float64{0.8, 0.1, 0.1}, -0.02)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -60,6 +60,17 @@ type Node struct {
 
 const none = -1
 
+func (n *Node) leaf() bool { return n.Left == none && n.Right == none }
+
+// sibling returns the child of n other than k. If k is none, n lacks the child
+// on the request's side.
+func (n *Node) sibling(k int) int {
+	if k == n.Left {
+		return n.Right
+	}
+	return n.Left
+}
+
 type Cloud struct {
 	Trees       [][]Node
 	Images      int
@@ -87,7 +98,7 @@ type User struct {
 
 type Prepared struct {
 	L1, KL []float64 // V̂_L1 with m̂ elements, and V_KL
-	point  []uint16  // V_i as levels, on which the trees split
+	point  []uint16  // V_i = [V_L1, V_KL] in steps of 2/β, on which the trees split
 }
 
 // Setup performs System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It calls
@@ -101,7 +112,10 @@ func Setup(ctx context.Context, images []Image, o Options, report progress.Func)
 	for i := range images {
 		points[i] = u.images[i].point
 	}
-	forest, planes, err := kdforest.Build(points, kdforest.BuildOptions{Trees: trees, Seed: derive(o.Secret, "forest")})
+	// The usual trees, because the paper only refers to [muja2014scalable]: a
+	// node splits at the median of one of its five most variable fields.
+	forest, planes, err := kdforest.Build(points, kdforest.BuildOptions{Trees: trees, Top: 5,
+		Draw: kdforest.DrawEvenly, Split: kdforest.SplitMedian, Seed: derive(o.Secret, "forest")})
 	if err != nil {
 		return nil, nil, fmt.Errorf("setting up: %w: %w", cpar.ErrInput, err)
 	}
@@ -176,7 +190,7 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 	}
 	point := slices.Clone(image.Levels)
 	for _, x := range image.KL {
-		point = append(point, uint16(math.Round(x*beta)))
+		point = append(point, uint16(math.Round(x*beta/2)))
 	}
 	return Prepared{L1: v, KL: image.KL, point: point}, nil
 }
@@ -198,11 +212,13 @@ func (u *User) fields(s int) (l1, kl int) {
 
 func (u *User) encrypt(ctx context.Context, c *Cloud, images []Image, f *kdforest.Forest, planes []kdforest.Plane[uint16], report progress.Func) error {
 	leaves := make([]Node, len(images))
+	random, primes := generator(u.opt.Secret, "noise"), make([]float64, len(images)) // ε′_i
 	for i := range images {
 		var err error
-		if leaves[i], err = u.leaf(i, images[i].Keywords); err != nil {
+		if leaves[i], err = u.leaf(i, epsilon(random), images[i].Keywords); err != nil {
 			return fmt.Errorf("encrypting image %d: %w", i, err)
 		}
+		primes[i] = epsilon(random)
 	}
 	total, done := len(f.Trees)*len(images), 0
 	for _, tree := range f.Trees {
@@ -214,7 +230,7 @@ func (u *User) encrypt(ctx context.Context, c *Cloud, images []Image, f *kdfores
 			nodes[k] = leaves[n.Record]
 			nodes[k].Left, nodes[k].Right, nodes[k].Field = child(n.Left), child(n.Right), none
 			if n.Plane != kdforest.None {
-				if err := u.split(&nodes[k], planes[n.Plane]); err != nil {
+				if err := u.split(&nodes[k], planes[n.Plane], primes[n.Record]); err != nil {
 					return fmt.Errorf("encrypting the hyperplane of image %d: %w", n.Record, err)
 				}
 			}
@@ -234,29 +250,30 @@ func child(k uint32) int {
 }
 
 // leaf returns a node of image i with the struct fields that inner nodes and
-// leaves have in common.
-func (u *User) leaf(i int, keywords []string) (n Node, err error) {
+// leaves have in common. Both tools add the same ε_i, as Eq. 4 and 5 require.
+func (u *User) leaf(i int, epsilon float64, keywords []string) (n Node, err error) {
 	n.Image = i
-	if n.CV1, err = u.L1.Vector(u.images[i].L1); err != nil {
+	if n.CV1, err = u.L1.Vector(u.images[i].L1, epsilon); err != nil {
 		return n, err
 	}
-	if n.CVKL, err = u.KL.Vector(u.images[i].KL); err != nil {
+	if n.CVKL, err = u.KL.Vector(u.images[i].KL, epsilon); err != nil {
 		return n, err
 	}
 	n.Keywords = u.aes.Seal(nil, nil, []byte(strings.Join(keywords, "\n")), nil)
 	return n, nil
 }
 
-// split sets the struct fields that only inner nodes have.
-func (u *User) split(n *Node, plane kdforest.Plane[uint16]) (err error) {
+// split sets the struct fields that only inner nodes have. Noise ε′_i is the
+// same in both tools and at all nodes of an image (Sec. IV-D2).
+func (u *User) split(n *Node, plane kdforest.Plane[uint16], epsilonPrime float64) (err error) {
 	l1, kl := u.fields(plane.Dim)
-	if n.CH1, err = u.L1.Plane(u.images[n.Image].L1, l1); err != nil {
+	if n.CH1, err = u.L1.Plane(u.images[n.Image].L1, l1, epsilonPrime); err != nil {
 		return err
 	}
-	if n.CHKL, err = u.KL.Plane(u.images[n.Image].KL, kl); err != nil {
+	if n.CHKL, err = u.KL.Plane(u.images[n.Image].KL, kl, epsilonPrime); err != nil {
 		return err
 	}
 	n.Field, _ = slices.BinarySearch(u.Fields, plane.Dim)
-	n.OPE, err = u.ope.Encrypt(plane.Dim, int(plane.Value))
+	n.OPE, err = u.order(int(plane.Value))
 	return err
 }

@@ -3,7 +3,6 @@ package letter
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"cpar"
 )
@@ -25,7 +24,6 @@ type PKLC struct {
 	R       float64
 	Vectors *Key // S, for vectors and hyperplanes
 	Own     *Key // S_c, for requests
-	random  *rand.Rand
 	key     func(m int) *Key
 }
 
@@ -33,7 +31,7 @@ type PKLC struct {
 // same as in PL1C-RF.
 func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 	key := keyMaker(secret, "PKLC-RF", count)
-	p := &PKLC{M: m, R: offset(secret), Vectors: key(2*m + 2), random: generator(secret, "PKLC-RF noise"), key: key}
+	p := &PKLC{M: m, R: offset(secret), Vectors: key(2*m + 2), key: key}
 	p.Renew()
 	return p
 }
@@ -41,9 +39,10 @@ func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 // Renew draws a new key S_c for the next request, as in the box.
 func (p *PKLC) Renew() { p.Own = p.key(2*p.M + 2) }
 
-// Vector performs Data Encryption of a histogram and returns C(V_i).
-func (p *PKLC) Vector(v []float64) ([]uint64, error) {
-	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
+// Vector performs Data Encryption of a histogram and returns C(V_i). The caller
+// draws ε_i.
+func (p *PKLC) Vector(v []float64, epsilon float64) ([]uint64, error) {
+	return p.Vectors.seal(p.vector(v, epsilon))
 }
 
 func (p *PKLC) vector(v []float64, epsilon float64) ([]float64, error) {
@@ -58,9 +57,9 @@ func (p *PKLC) vector(v []float64, epsilon float64) ([]float64, error) {
 }
 
 // Plane performs Data Encryption of the hyperplane of bin s and returns C(H_i).
-// Bins are counted from 0.
-func (p *PKLC) Plane(v []float64, s int) ([]uint64, error) {
-	return p.Vectors.seal(p.plane(v, s, epsilon(p.random)))
+// Bins are counted from 0. The noise is ε′_i.
+func (p *PKLC) Plane(v []float64, s int, epsilon float64) ([]uint64, error) {
+	return p.Vectors.seal(p.plane(v, s, epsilon))
 }
 
 // plane returns H_i. If s < 0, there is no bin, and plane sets only r and ε′.

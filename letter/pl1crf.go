@@ -2,7 +2,6 @@ package letter
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"cpar"
 )
@@ -27,14 +26,13 @@ type PL1C struct {
 	// requests are S_c and S′_c.
 	Vectors, Planes       *Key
 	OwnVectors, OwnPlanes *Key
-	random                *rand.Rand
 	key                   func(m int) *Key
 }
 
 // NewPL1C draws r and the four keys for vectors of m elements.
 func NewPL1C(m int, secret [32]byte, count *Dots) *PL1C {
 	key := keyMaker(secret, "PL1C-RF", count)
-	p := &PL1C{M: m, R: offset(secret), Vectors: key(m + 3), Planes: key(2*m + 2), random: generator(secret, "PL1C-RF noise"), key: key}
+	p := &PL1C{M: m, R: offset(secret), Vectors: key(m + 3), Planes: key(2*m + 2), key: key}
 	p.Renew()
 	return p
 }
@@ -42,9 +40,10 @@ func NewPL1C(m int, secret [32]byte, count *Dots) *PL1C {
 // Renew draws new keys S_c and S′_c for the next request, as in the box.
 func (p *PL1C) Renew() { p.OwnVectors, p.OwnPlanes = p.key(p.M+3), p.key(2*p.M+2) }
 
-// Vector performs steps 1 and 3 of Data Encryption and returns C(V̂_i).
-func (p *PL1C) Vector(v []float64) ([]uint64, error) {
-	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
+// Vector performs steps 1 and 3 of Data Encryption and returns C(V̂_i). The
+// caller draws ε_i.
+func (p *PL1C) Vector(v []float64, epsilon float64) ([]uint64, error) {
+	return p.Vectors.seal(p.vector(v, epsilon))
 }
 
 func (p *PL1C) vector(v []float64, epsilon float64) ([]float64, error) {
@@ -55,9 +54,10 @@ func (p *PL1C) vector(v []float64, epsilon float64) ([]float64, error) {
 }
 
 // Plane performs steps 2 and 3 of Data Encryption. It returns C(Ĥ_i) for an
-// image at a node that splits field s (an element of V̂, counted from 0).
-func (p *PL1C) Plane(v []float64, s int) ([]uint64, error) {
-	return p.Planes.seal(p.plane(v, s, epsilon(p.random)))
+// image at a node that splits field s (an element of V̂, counted from 0), with
+// noise ε′_i.
+func (p *PL1C) Plane(v []float64, s int, epsilon float64) ([]uint64, error) {
+	return p.Planes.seal(p.plane(v, s, epsilon))
 }
 
 // plane returns Ĥ_i. If s < 0, the node splits no field, and plane sets only r

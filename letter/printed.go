@@ -7,17 +7,16 @@ type Printed struct {
 	// ReturnIfNotNull restores line 4, "if Node_k is not null then return". The
 	// search then ends at the root and visits nothing.
 	ReturnIfNotNull bool
+	// LeavesHaveChildren restores lines 7 to 10 for leaves as far as they go
+	// without a split field. Line 5 then returns nothing at the missing child,
+	// lines 8 and 10 assign it to Node_k, and lines 12 and 13 push it.
+	LeavesHaveChildren bool
 	// SplitAtLeaves restores line 7, which compares the split field of every
 	// node. Leaves have no split field.
 	SplitAtLeaves bool
-	// ChildReplacesNode restores lines 8 and 10, where Node_k becomes the
-	// result of its child's search. If line 14 is also as printed, backtracking
-	// finds the leaf in place of every node.
-	ChildReplacesNode bool
 	// PushAfterChild restores line 14, where a node enters Path after the
-	// search of its child. Line 20, Path.pop(), then returns the root first
-	// instead of the parent, so the sides farthest from the request are
-	// searched first.
+	// search of its child. Node_k is then the leaf (lines 8 and 10), so that
+	// Path holds the leaf once per level, and no node above it.
 	PushAfterChild bool
 	// EndlessRoot restores line 19, where an empty Path leaves `parent`
 	// unchanged, so that only the number of visits ends the search. This
@@ -26,9 +25,6 @@ type Printed struct {
 	// UnfilledPrunes restores line 25, where V_qL is the last element of Queue
 	// even if Queue is not full.
 	UnfilledPrunes bool
-	// SiblingOfNode restores line 28, which takes the sibling of the
-	// traversal's result. That result is the root, which has no sibling.
-	SiblingOfNode bool
 	// SiblingEnds restores line 28, where the search of a sibling ends
 	// backtracking.
 	SiblingEnds bool
@@ -40,6 +36,9 @@ type Printed struct {
 	// tree". In the corrected system, Vis on line 17 counts the visits of all
 	// trees together.
 	APOfTree bool
+	// LeavesPastAP restores line 17, which is asked only when backtracking
+	// starts. A tree that is on its way down then still visits its leaf.
+	LeavesPastAP bool
 	// OneField restores the s_i of Sec. IV-D, a single number that selects both
 	// a coordinate of V_L1 and a bin of V_KL.
 	OneField bool

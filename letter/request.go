@@ -65,8 +65,12 @@ func (u *User) Request(image Image) (*Request, *Memory, error) {
 
 // Order returns OPE(V[sf_j]), the order-preserving encryption of a split field.
 func (u *User) Order(x Prepared, j int) (uint64, error) {
-	return u.ope.Encrypt(u.Fields[j], int(x.point[u.Fields[j]]))
+	return u.order(int(x.point[u.Fields[j]]))
 }
+
+// order returns OPE(level). All fields have one key, because the paper names no
+// other.
+func (u *User) order(level int) (uint64, error) { return u.ope.Encrypt(0, level) }
 
 // A Reply holds the contents of Queue, nearest image first: image numbers,
 // Comp_i and encrypted keywords.
@@ -139,6 +143,35 @@ func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
 	}
 	kc, err := u.KL.request(m.image.KL, m.Scale)
 	return &inTheClear{user: u, memory: m, vc: vc, hc: hc, kc: kc}, err
+}
+
+// FarthestPlane returns the largest distances Dis(H_i, V_s) of a request from
+// hyperplanes of c that split a level (l1) and a bin (kl), as shares of its
+// distance from the lth nearest image. Line 25 skips a side at a share above 1.
+func (u *User) FarthestPlane(c *Cloud, m *Memory, l int) (l1, kl float64, err error) {
+	twin, err := u.Twin(c, m)
+	if err != nil {
+		return 0, 0, err
+	}
+	distances := make([]float64, len(u.images))
+	for i := range distances {
+		distances[i] = u.Dis(twin.comp(&Node{Image: i}), m)
+	}
+	slices.Sort(distances)
+	lth := distances[min(l, len(distances))-1]
+	for _, nodes := range c.Trees {
+		for k := range nodes {
+			n := &nodes[k]
+			switch {
+			case n.Field == none:
+			case u.Fields[n.Field] < u.mL1:
+				l1 = max(l1, u.Dis(twin.compPlane(n), m)/lth)
+			default:
+				kl = max(kl, u.Dis(twin.compPlane(n), m)/lth)
+			}
+		}
+	}
+	return l1, kl, nil
 }
 
 type inTheClear struct {

@@ -31,7 +31,7 @@ var ErrStuck = errors.New("the search cannot go on as printed")
 type Stats struct {
 	Visited        int   // number of images in Vis (of nodes if Printed.VisHoldsNodes is set)
 	Planes, Pruned int   // number of type-2 comparisons with a full Queue, and number of sides skipped
-	Dead           int   // number of visits made by lines 21 to 23
+	Parents        int   // number of visits made by lines 21 to 23
 	Order          []int // images in the order in which they entered Vis
 }
 
@@ -136,8 +136,6 @@ type walk struct {
 	*search
 	tree   int
 	nodes  []Node
-	path   []int // Path
-	parent int
 	visits int
 	steps  int
 	pause  func() // called after each visit
@@ -145,149 +143,130 @@ type walk struct {
 }
 
 func (w *walk) run(pause func()) {
-	w.pause, w.parent = pause, none
-	w.backTraceSearch(w.topDownTraversal(0))
+	w.pause = pause
+	w.searchBelow(0)
 }
 
-// topDownTraversal runs lines 3 to 15 from node k, which is Node_k.
-func (w *walk) topDownTraversal(k int) int {
-	if w.err != nil {
-		return none
-	}
-	if (k == none) != w.printed.ReturnIfNotNull { // 4
-		return k // 5
+// searchBelow applies both functions of Algorithm 1 to the subtree at node k,
+// with a Path of its own: to the tree (line 2), and to a sibling (line 28).
+func (w *walk) searchBelow(k int) {
+	var path []int // Path
+	k = w.topDownTraversal(k, &path)
+	w.backTraceSearch(k, &path)
+}
+
+// topDownTraversal runs lines 3 to 15 from node k, which is Node_k. It returns
+// the leaf that it reaches, or none if a node lacks the child on the request's
+// side.
+func (w *walk) topDownTraversal(k int, path *[]int) int {
+	if w.err != nil || (k == none) != w.printed.ReturnIfNotNull { // 4
+		return none // 5
 	}
 	node := &w.nodes[k] // 6
-	if !w.printed.PushAfterChild {
-		w.path = append(w.path, k) // 14, but before the child's search
-	}
-	child, err := w.near(node) // 7, 9
-	if err != nil {
-		w.err = err
-		return none
-	}
-	if child != none || w.printed.ChildReplacesNode {
-		found := w.topDownTraversal(child) // 8, 10
-		if w.printed.ChildReplacesNode && found != none {
-			k, node = found, &w.nodes[found]
+	if !node.leaf() || w.printed.SplitAtLeaves || w.printed.LeavesHaveChildren {
+		if !w.printed.PushAfterChild {
+			*path = append(*path, k) // 14, but before the child's search
 		}
+		k = w.topDownTraversal(w.near(node), path) // 7 to 10
 	}
-	w.visit(node) // 11 to 13
-	if w.printed.PushAfterChild {
-		w.path = append(w.path, k) // 14
+	w.visit(k) // 11 to 13
+	if w.printed.PushAfterChild && k != none {
+		*path = append(*path, k) // 14
 	}
 	return k // 15
 }
 
-// near returns the child on the request's side (lines 7 and 9). For a request
-// on the hyperplane, it returns the left child.
-func (w *walk) near(n *Node) (int, error) {
+// near returns the child on the request's side (line 7). For a request on the
+// hyperplane, it returns the left child.
+func (w *walk) near(n *Node) int {
 	switch {
-	case n.CH1 != nil && w.compare.left(n):
-		return n.Left, nil
-	case n.CH1 != nil:
-		return n.Right, nil
+	case n.CH1 != nil && w.compare.left(n): // 7
+		return n.Left // 8
+	case n.CH1 != nil: // 9
+		return n.Right // 10
 	case w.printed.SplitAtLeaves:
-		return none, fmt.Errorf("%w: line 7 compares OPE(V_i[s_i]) of a leaf, which has none", ErrStuck)
+		w.err = fmt.Errorf("%w: line 7 compares OPE(V_i[s_i]) of a leaf, which has none", ErrStuck)
 	case n.Left != none: // the images below are identical and were divided into halves
-		return n.Left, nil
+		return n.Left
 	}
-	return n.Right, nil
+	return n.Right
 }
 
-func (w *walk) far(n *Node) int {
-	if near, _ := w.near(n); near == n.Left {
-		return n.Right
+// visit runs lines 11 to 13, or 21 to 23, and reports whether node k was new to
+// Vis. Once line 17 holds, it adds nothing, so that a tree that is on its way
+// down then stops like the others.
+func (w *walk) visit(k int) bool {
+	if k == none {
+		if w.printed.LeavesHaveChildren && w.err == nil {
+			w.err = fmt.Errorf("%w: lines 12 and 13 push what line 5 returned, which is nothing", ErrStuck)
+		}
+		return false
 	}
-	return n.Left
-}
-
-// visit runs lines 11 to 13, and reports whether the node was new to Vis.
-func (w *walk) visit(n *Node) bool {
+	n := &w.nodes[k]
 	key := n.Image
 	if w.printed.VisHoldsNodes {
 		key += w.tree * w.images
 	}
 	w.mu.Lock()
-	seen := w.vis[key]
-	if !seen {
+	fresh := !w.vis[key] && (w.printed.LeavesPastAP || !w.spent())
+	if fresh {
 		w.vis[key] = true
 		w.visits++
 		w.stats.Visited++
 		w.stats.Order = append(w.stats.Order, n.Image)
 	}
 	w.mu.Unlock()
-	if seen {
-		return false
+	if fresh {
+		w.push(n)
+		w.pause()
 	}
-	w.push(n)
-	w.pause()
-	return true
+	return fresh
 }
 
-// backTraceSearch runs lines 16 to 29.
-func (w *walk) backTraceSearch(k int) {
+// backTraceSearch runs lines 16 to 29. Node k is Node_k, from which the search
+// returns to its parent, the last node of Path.
+func (w *walk) backTraceSearch(k int, path *[]int) {
 	if w.steps++; w.steps > 4*len(w.nodes)+4 && w.err == nil {
 		w.err = fmt.Errorf("%w: nothing ends backtracking at the root", ErrStuck)
 	}
-	if w.err != nil || w.spent() { // 17
+	w.mu.Lock()
+	spent := w.spent() // 17
+	w.mu.Unlock()
+	if w.err != nil || spent {
 		return // 18
 	}
+	parent := k
 	switch {
-	case len(w.path) > 0: // 19
-		last := len(w.path) - 1
-		w.parent, w.path = w.path[last], w.path[:last] // 20
-	case !w.printed.EndlessRoot:
+	case len(*path) > 0: // 19
+		last := len(*path) - 1
+		parent, *path = (*path)[last], (*path)[:last] // 20
+	case !w.printed.EndlessRoot || k == none:
 		return
 	}
-	if w.parent == none {
-		return // no node was reached
-	}
-	parent := &w.nodes[w.parent]
 	if w.visit(parent) { // 21 to 23
 		w.mu.Lock()
-		w.stats.Dead++
+		w.stats.Parents++
 		w.mu.Unlock()
 	}
-	if w.prunes(parent) { // 24, 25
-		w.backTraceSearch(w.parent) // 26
-		return
-	}
-	sibling := w.far(parent) // 28
-	if w.printed.SiblingOfNode {
-		sibling = w.sibling(k)
-	}
-	if sibling != none {
-		w.topDownTraversal(sibling)
+	if !w.prunes(&w.nodes[parent]) { // 24, 25, 27
+		sibling := w.nodes[parent].sibling(k)
 		if w.printed.SiblingEnds {
-			return
+			w.topDownTraversal(sibling, path) // 28
+			return                            // 29
 		}
+		w.searchBelow(sibling) // 28
 	}
-	w.backTraceSearch(w.parent)
+	w.backTraceSearch(parent, path) // 26
 }
 
-// spent evaluates line 17: Vis.length() > AP-X × Nodes Number.
+// spent evaluates line 17: Vis.length() > AP-X × Nodes Number. The caller holds
+// the lock.
 func (w *walk) spent() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	visits := len(w.vis)
 	if w.printed.APOfTree {
 		visits = w.visits
 	}
 	return float64(visits) > w.AP*float64(w.images)
-}
-
-func (w *walk) sibling(k int) int {
-	for _, n := range w.nodes {
-		switch {
-		case k == none:
-		case n.Left == k:
-			return n.Right
-		case n.Right == k:
-			return n.Left
-		}
-	}
-	return none
 }
 
 // prunes evaluates line 25, Dis(V_qL, V_s) < Dis(H_parent, V_s), by the sign of

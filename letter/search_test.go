@@ -16,9 +16,9 @@ func TestEncryptedSearchEqualsPlainSearch(t *testing.T) {
 			if !slices.Equal(got.Stats.Order, want.Stats.Order) {
 				t.Fatalf("AP %g visits %v, in the clear %v", ap, got.Stats.Order, want.Stats.Order)
 			}
-			// Line 17 stops after the first path that exceeds AP-X.
-			if n := float64(got.Stats.Visited); ap < 1 && (n <= ap*smallN || n > ap*smallN+smallN/4) {
-				t.Errorf("AP %g visits %g of %d", ap, n, smallN)
+			// Line 17 stops at the first image beyond AP-X.
+			if n := min(smallN, int(ap*smallN)+1); got.Stats.Visited != n {
+				t.Errorf("AP %g visits %d of %d, want %d", ap, got.Stats.Visited, smallN, n)
 			}
 			for i, x := range got.Images {
 				places++

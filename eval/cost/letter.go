@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"cpar/eval/measure"
 	"cpar/internal/paper"
 	"cpar/letter"
+	"cpar/model/vector"
 	"cpar/user"
 	"cpar/user/scorevector"
 )
@@ -36,6 +38,15 @@ type Letter struct {
 	// Planes is the number of comparisons with hyperplanes (the paper's type-2)
 	// while Queue is full.
 	Planes int `json:"planes"`
+	// Farthest holds the largest distances of all test images from hyperplanes
+	// of the index, as shares of the distance of the tenth neighbour.
+	Farthest FarthestPlane `json:"farthest_plane"`
+}
+
+// A FarthestPlane holds shares for planes that split a level and a bin.
+type FarthestPlane struct {
+	L1 float64 `json:"l1"`
+	KL float64 `json:"kl"`
 }
 
 // A LetterBox is the cost of one operation of a box (a figure of the paper with
@@ -66,10 +77,6 @@ func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (mea
 func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
 	few := *c
 	few.Train = c.Train[:min(n, len(c.Train))]
-	few.Test = nil
-	for k := range min(letterRequests, len(c.Test)) {
-		few.Test = append(few.Test, c.Test[measure.SampleAt(k, min(letterRequests, len(c.Test)), len(c.Test))])
-	}
 	train, test, err := measure.PlainVectors(&few, letterPCA)
 	if err != nil {
 		return nil, err
@@ -82,8 +89,15 @@ func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64,
 	}
 	l := new(Letter)
 	x := &letterCosts{ctx: ctx, user: u, cloud: cloud, images: images, out: l}
-	requests := letterImages(test, few.Test)
+	all := letterImages(test, few.Test)
+	var requests []letter.Image
+	for k := range min(letterRequests, len(all)) {
+		requests = append(requests, all[measure.SampleAt(k, min(letterRequests, len(all)), len(all))])
+	}
 	if err := x.search(requests, progress); err != nil {
+		return nil, err
+	}
+	if err := x.farthestPlane(all, progress); err != nil {
 		return nil, err
 	}
 	if err := x.boxes(requests[0]); err != nil {
@@ -92,10 +106,12 @@ func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64,
 	return l, x.product()
 }
 
+// letterImages returns the vectors of images in the paper's form: histograms
+// have empty bins, which the product raises.
 func letterImages(vectors []measure.Unquantized, images []user.Photo) []letter.Image {
 	out := make([]letter.Image, len(vectors))
 	for i, v := range vectors {
-		out[i] = letter.Image{Levels: v.Levels, KL: v.KL, Keywords: images[i].Keywords}
+		out[i] = letter.Image{Levels: v.Levels, KL: vector.NormaliseL1(measure.ToFloat64s(images[i].Vectors.Lab)), Keywords: images[i].Keywords}
 	}
 	return out
 }
@@ -166,6 +182,28 @@ func (x *letterCosts) search(requests []letter.Image, progress user.Progress) er
 	return nil
 }
 
+func (x *letterCosts) farthestPlane(requests []letter.Image, progress user.Progress) error {
+	memories := make([]*letter.Memory, len(requests))
+	for i, image := range requests {
+		var err error
+		if _, memories[i], err = x.user.Request(image); err != nil {
+			return err
+		}
+	}
+	var mu sync.Mutex
+	done := 0
+	return measure.Each(x.ctx, len(memories), func(i int) error {
+		l1, kl, err := x.user.FarthestPlane(x.cloud, memories[i], letterL)
+		mu.Lock()
+		defer mu.Unlock()
+		x.out.Farthest.L1 = measure.RoundTo(max(x.out.Farthest.L1, l1), 4)
+		x.out.Farthest.KL = measure.RoundTo(max(x.out.Farthest.KL, kl), 4)
+		done++
+		progress.Report("compare hyperplanes", done, len(memories))
+		return err
+	})
+}
+
 func (x *letterCosts) box(name string, elements int, formula int64, stated string, f func(i int) error) error {
 	times := 7
 	if elements > 1<<20 { // boxes that produce matrices are slow
@@ -213,10 +251,10 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	one := func(what func(i int) (any, error)) func(int) error {
 		return func(i int) error { _, err := what(i); return err }
 	}
-	l1 := one(func(int) (any, error) { return u.L1.Vector(plain.L1) })
-	l1Plane := one(func(i int) (any, error) { return u.L1.Plane(plain.L1, i) })
-	divergence := one(func(int) (any, error) { return u.KL.Vector(plain.KL) })
-	divergencePlane := one(func(i int) (any, error) { return u.KL.Plane(plain.KL, i) })
+	l1 := one(func(int) (any, error) { return u.L1.Vector(plain.L1, 0) })
+	l1Plane := one(func(i int) (any, error) { return u.L1.Plane(plain.L1, i, 0) })
+	divergence := one(func(int) (any, error) { return u.KL.Vector(plain.KL, 0) })
+	divergencePlane := one(func(i int) (any, error) { return u.KL.Plane(plain.KL, i, 0) })
 	for _, b := range []struct {
 		name     string
 		elements int64
@@ -300,6 +338,8 @@ func (l *Letter) Tables() []measure.Table {
 		boxes.Rows = append(boxes.Rows, []string{b.Box, measure.FormatInt(b.Elements), measure.FormatInt(b.Bytes), measure.FormatInt(b.Dot), formula, measure.FormatSignificant(b.MS), stated})
 	}
 	found := measure.Table{Name: "letter-found", Title: "The literal system beside its search in the clear", Columns: []string{"what", "value"}, Rows: [][]string{
-		{"places alike", measure.FormatDecimal(l.Place, 4)}, {"type-2 comparisons", measure.FormatInt(l.Planes)}, {"of these, sides pruned", measure.FormatInt(l.Pruned)}}}
+		{"places alike", measure.FormatDecimal(l.Place, 4)}, {"type-2 comparisons", measure.FormatInt(l.Planes)}, {"of these, sides pruned", measure.FormatInt(l.Pruned)},
+		{"farthest plane of a level, of the tenth neighbour's distance", measure.FormatDecimal(l.Farthest.L1, 4)},
+		{"farthest plane of a bin, of the tenth neighbour's distance", measure.FormatDecimal(l.Farthest.KL, 4)}}}
 	return []measure.Table{boxes, found}
 }

@@ -1,92 +1,11 @@
 package cost
 
 import (
-	"math"
-	"slices"
 	"strings"
 	"testing"
 
-	"cpar/eval/measure"
 	"cpar/eval/measure/measuretest"
-	"cpar/internal/testing/oracle"
-	"cpar/kdforest"
-	"cpar/model/embed"
-	"cpar/model/vector"
-	"cpar/photo/dataset"
-	"cpar/user"
 )
-
-// The paper prunes a side whose hyperplane is farther than the last record in
-// Queue. For photos, no hyperplane is as far as even the true tenth neighbour,
-// because it bounds one of 1,296 coordinates. Nothing is ever pruned.
-func TestErratumNoHyperplaneIsBeyondTheTenth(t *testing.T) {
-	c, err := dataset.Open(t.Context(), oracle.Path(t, "data/corel5k"), dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const records, requests = 300, 20
-	images, _, err := user.ReadPhotos(t.Context(), c.Photos[:records+requests], user.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	corpus := &measure.Corpus{Train: images[:records], Test: images[records:]}
-	train, test, err := measure.PlainVectors(corpus, letterPCA)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := measure.Levels(measure.Quantized(append(slices.Clone(train), test...)))
-	baselines, err := embed.Baselines(all, vector.Beta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mHat := embed.Dimension(len(all[0]), vector.Beta, 1, 100)
-	projection, err := embed.New([32]byte{1}, len(all[0]), vector.Beta, mHat, baselines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := projection.EmbedAll(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forest, planes, err := kdforest.Build(all[:records], kdforest.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unit := float64(mHat) * vector.Beta / 2
-	square := func(a, b int16) float64 { return math.Pow(float64(a)-float64(b), 2) / unit }
-	compared, reach := 0, 0.0
-	for i, q := range z[records:] {
-		var distances []float64
-		for r := range records {
-			sum := 0.0
-			for k, x := range z[r] {
-				sum += square(x, q[k])
-			}
-			for k, x := range train[r].KL {
-				sum += x * math.Log(x/test[i].KL[k])
-			}
-			distances = append(distances, sum)
-		}
-		slices.Sort(distances)
-		for _, tree := range forest.Trees {
-			for _, node := range tree {
-				if node.Plane == kdforest.None {
-					continue
-				}
-				s := planes[node.Plane].Dim
-				compared++
-				reach = max(reach, square(z[node.Record][s], q[s])/distances[9])
-			}
-		}
-	}
-	t.Logf("of %d hyperplanes the farthest reaches %.1f %% of the tenth neighbour", compared, 100*reach)
-	if reach > 0.2 {
-		t.Errorf("a hyperplane reaches %.1f %% of the tenth neighbour", 100*reach)
-	}
-	if compared < 10*requests*records/3 {
-		t.Errorf("only %d hyperplanes", compared)
-	}
-}
 
 // Nothing is pruned, and every box takes the inner products of the paper's
 // formula.

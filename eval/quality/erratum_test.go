@@ -17,7 +17,7 @@ import (
 	"cpar/model/vector"
 )
 
-// Erratum: the paper splits in JL space, where all coordinates are
+// Erratum: the paper's hyperplanes are in JL space, where all coordinates are
 // statistically alike. A forest over the original levels, some of which vary
 // much more, finds more true neighbours with as many visits. Indexes therefore
 // split there.
@@ -172,12 +172,12 @@ func TestErratumFewRequestsInflateRecall(t *testing.T) {
 	}
 }
 
-// Erratum: three scales and four orientations make twelve responses, and 256 is
-// no multiple of twelve. Here scales are averaged, and four orientations of 64
-// blocks make 256.
+// Erratum: three scales and four orientations make twelve responses, and the
+// paper prints "up to 256" values and no number of blocks. It may mean 240. Here
+// scales are averaged, and four orientations of 64 blocks make 256.
 func TestErratumTwelveGaborResponsesAreNot256(t *testing.T) {
 	const responses, orientations = 3 * 4, 4
-	if feature.GaborDim%responses == 0 || feature.GaborDim%orientations != 0 {
+	if feature.GaborDim%responses == 0 || feature.GaborDim%orientations != 0 || 240%responses != 0 || vector.Dimension(128) != 2*64+2*240+2*128 {
 		t.Errorf("%d values", feature.GaborDim)
 	}
 }

@@ -14,10 +14,12 @@ import (
 	"cpar/model/feature"
 )
 
-// Erratum: the colour features are called 3-D histograms, but m_L1 = 864 and
-// m_KL = 48 leave 16 bins per channel, where a 3-D histogram has 4,096.
+// Erratum: the colour features are called 3-D histograms of 16 bins per channel,
+// which have 4,096 values, while features but Haar's have up to 256. From m_L1 =
+// 864 we infer 16 bins for each channel. The paper does not print m_KL.
 func TestErratumSixteenBinsAChannel(t *testing.T) {
-	// 864 − 2·256 − 2·128 = 96 are left for rgb and hsv, 48 each.
+	// 864 − 2·256 − 2·128 = 96 are left for rgb and hsv, 48 each, if texture
+	// features have 256.
 	if Dimension(128) != 864 || DimensionKL != 48 {
 		t.Errorf("m_L1 = %d and m_KL = %d, want 864 and 48", Dimension(128), DimensionKL)
 	}
