@@ -17,7 +17,7 @@
 //
 // lab is a histogram, compared by Kullback-Leibler divergence. Smoothing is
 // added to every bin so that no logarithm of 0 occurs. The paper counts log 0
-// as 0, which gives photos without a common colour a divergence of 0.
+// as 0, which would give photos without a common colour a divergence of 0.
 package vector
 
 import (
