@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -54,6 +55,8 @@ type albumFlags struct {
 
 func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
 	f.cmd = c
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error { return tellConflict(cmd, f.asJSON, run(cmd, args)) }
 	f.keys.add(c)
 	f.cloud.add(c)
 	jsonFlag(c, &f.asJSON)
@@ -82,6 +85,21 @@ func (f *albumFlags) copy() (*album.Album, error) {
 	}
 	store := blobs.Cloud{Client: client, Album: album.ID(key)}
 	return album.Open(f.cmd.Context(), album.Options{Store: store, Key: key, Device: this, Others: store.Others})
+}
+
+// tellConflict prints the photos that vanish if err is a conflict with the state
+// that the cloud shows.
+func tellConflict(cmd *cobra.Command, asJSON bool, err error) error {
+	if c := new(album.Conflict); errors.As(err, &c) {
+		d := album.Difference{Vanished: append([]string{}, c.Vanished...), Changed: append([]string{}, c.Changed...)}
+		err = errors.Join(err, output(cmd, asJSON, d, func() { printDifference(cmd, d) }))
+	}
+	return err
+}
+
+func printDifference(cmd *cobra.Command, d album.Difference) {
+	printSome(cmd, d.Vanished, func(path string) string { return "vanishes: " + sanitize.Text(path) })
+	printSome(cmd, d.Changed, func(path string) string { return "is different: " + sanitize.Text(path) })
 }
 
 // found opens the album and returns the photos that the words of a query find.

@@ -91,7 +91,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	defer release()
-	there, err := a.catalogue.Sync(ctx)
+	there, err := a.sync(ctx, a.catalogue)
 	if err == nil && !there && !o.New {
 		err = a.alone(ctx)
 	}

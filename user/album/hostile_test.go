@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +46,77 @@ func TestRollbackIsNoticed(t *testing.T) {
 		t.Errorf("it wrote %v", left)
 	}
 	w.store.Restore(old)
-	b, err := w.open("one").Trust(t.Context())
+	b, _, _, err := w.open("one").Trust(t.Context())
 	must(t, err)
 	must(t, b.Sync(t.Context()))
+}
+
+// A rollback and a fork name the photos that vanish, in every command.
+func TestConflictsNamePhotos(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	w.add(a, w.photos("a", 2, 1))
+	old := w.store.Snapshot()
+	w.add(a, w.photos("b", 2, 2))
+	must(t, a.Suggest(t.Context(), map[string][]catalogue.Keyword{"a/2021/IMG_0001.jpg": {{Word: "sea", Source: catalogue.Suggested, Probability: 50}}}))
+	rolledBack := func(what string, err error, gone, changed []string) {
+		t.Helper()
+		noticed(t, what, err)
+		c := new(Conflict)
+		if !errors.As(err, &c) || !slices.Equal(c.Vanished, gone) || !slices.Equal(c.Changed, changed) {
+			t.Errorf("%s: %v, and it names %v", what, err, c.Difference)
+		}
+	}
+	ofB, all := []string{"b/2020/IMG_0000.jpg", "b/2021/IMG_0001.jpg"}, []string{"a/2020/IMG_0000.jpg", "a/2021/IMG_0001.jpg", "b/2020/IMG_0000.jpg", "b/2021/IMG_0001.jpg"}
+	w.store.Restore(old)
+	_, err := w.open("one").Verify(t.Context(), 0, nil)
+	rolledBack("verify", err, ofB, all[1:2])
+	_, err = w.open("one").Add(t.Context(), []string{w.photos("c", 1, 3)}, AddOptions{})
+	rolledBack("add", err, ofB, all[1:2])
+	b := w.open("two") // another device continues from the old state
+	w.add(b, w.photos("d", 1, 4))
+	w.add(b, w.photos("e", 1, 5))
+	w.add(b, w.photos("f", 1, 6))
+	rolledBack("a fork", w.open("one").Sync(t.Context()), ofB, all[1:2])
+	w.store.Restore(blobtest.NewMemory().Snapshot())
+	rolledBack("an album that is gone", w.open("one").Sync(t.Context()), all, nil)
+}
+
+// Trust tells what vanishes, and keeps the copy of the catalogue that knows it.
+func TestTrustKeepsCatalogue(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	w.add(a, w.photos("a", 2, 1))
+	old := w.store.Snapshot()
+	w.add(a, w.photos("b", 2, 2))
+	newer := w.store.Snapshot()
+	same, d, kept, err := a.Trust(t.Context())
+	must(t, err)
+	if same != a || kept != "" || len(d.Vanished)+len(d.Changed) > 0 {
+		t.Errorf("without a conflict: %v, kept in %q", d, kept)
+	}
+	w.store.Restore(old)
+	release, err := a.lock()
+	must(t, err)
+	if _, _, _, err := w.open("one").Trust(t.Context()); exitcode.Of(err) != exitcode.Storage {
+		t.Errorf("while another process writes: %v", err)
+	}
+	release()
+	b, d, kept, err := w.open("one").Trust(t.Context())
+	must(t, err)
+	if len(d.Vanished) != 2 || len(d.Changed) > 0 {
+		t.Errorf("it names %v", d)
+	}
+	_, err = b.Verify(t.Context(), 100, nil)
+	must(t, err)
+	w.store.Restore(newer)
+	must(t, b.Sync(t.Context())) // it descends from the trusted state
+	w.store.Restore(old)
+	must(t, os.RemoveAll(a.catalogue.Folder))
+	must(t, os.Rename(kept, a.catalogue.Folder))
+	if got := w.find(w.open("one"), "folder:b"); len(got) != 2 {
+		t.Errorf("the kept catalogue has %v", got)
+	}
 }
 
 func TestForkIsNoticed(t *testing.T) {

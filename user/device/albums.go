@@ -32,7 +32,15 @@ func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) er
 	})
 }
 
-// ForgetAlbum makes the device accept any next generation of the key's album.
-func (d *Device) ForgetAlbum(key *user.Key) error {
-	return d.withMemory(key.Fingerprint(), func(m *memory) error { m.Album = nil; return nil })
+// TrustAlbum makes the device accept a generation of the key's album, even an
+// older one, and its descendants. If it has no digest, the device accepts any
+// generation.
+func (d *Device) TrustAlbum(key *user.Key, now IndexGeneration) error {
+	return d.withMemory(key.Fingerprint(), func(m *memory) error {
+		m.Album = &now
+		if now.Digest == (cpar.Digest{}) {
+			m.Album = nil
+		}
+		return nil
+	})
 }
