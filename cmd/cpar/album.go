@@ -139,7 +139,10 @@ that folder. --into names another folder. --places rounds the places in the cata
 photos themselves are kept byte for byte.
 
 Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
-and left out.`,
+and left out.
+
+--check reads all photos again and sends those that the cloud has lost or damaged. It knows of
+damage that the cloud does not admit if cpar album verify --read-data has found it.`,
 		Example: `  $ cpar album add photos/
   added 5000 photos (212 MB): sent 213 MB
   $ cpar album add photos/
@@ -150,7 +153,7 @@ and left out.`,
 	c.Flags().StringVar(&f.o.Into, "into", "", "`folder` of the album for the photos (default: the name of their folder)")
 	c.Flags().StringSliceVar(&f.o.Exclude, "exclude", nil, "`patterns` of photos to leave out")
 	c.Flags().StringVar(&f.places, "places", "1km", "how places are rounded in the catalogue: none, 10km, 1km, 100m or exact")
-	c.Flags().BoolVar(&f.o.Check, "check", false, "read all photos again, not only those of another size or time")
+	c.Flags().BoolVar(&f.o.Check, "check", false, "read all photos again, not only those of another size or time, and send again what the cloud has lost")
 	c.Flags().BoolVar(&f.o.New, "new", false, "begin a new album although the cloud has one of another key")
 	dryRunFlag(c, &f.o.DryRun)
 	return c
@@ -187,7 +190,7 @@ func (f *albumAddFlags) run(paths []string) error {
 	if err != nil || len(sum.LeftOut) == 0 {
 		return err
 	}
-	return partly(len(sum.LeftOut), sum.Photos+sum.Versions+sum.Unchanged+len(sum.LeftOut), fmt.Errorf("%s: %w", sanitize.Text(sum.LeftOut[0].Path), sum.LeftOut[0].Err))
+	return partly(len(sum.LeftOut), sum.Photos+sum.Versions+sum.Unchanged+sum.Mended+len(sum.LeftOut), fmt.Errorf("%s: %w", sanitize.Text(sum.LeftOut[0].Path), sum.LeftOut[0].Err))
 }
 
 func (f *albumAddFlags) print(out io.Writer, s album.Added) {
@@ -197,6 +200,9 @@ func (f *albumAddFlags) print(out io.Writer, s album.Added) {
 	}
 	if s.Unchanged > 0 {
 		fmt.Fprintf(out, ", %d were there", s.Unchanged)
+	}
+	if s.Mended > 0 {
+		fmt.Fprintf(out, ", sent %s again that the cloud had lost", photosOf(s.Mended))
 	}
 	if !f.o.DryRun {
 		fmt.Fprintf(out, ": sent %s", size(uint64(s.Sent)))

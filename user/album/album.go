@@ -123,8 +123,12 @@ func (a *Album) lockFile(name, doing string) (release func(), err error) {
 }
 
 func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repository, error) {
+	return a.repositoryOf(ctx, a.catalogue.State().Pins, uncached)
+}
+
+func (a *Album) repositoryOf(ctx context.Context, pins map[string]blobs.Pin, uncached bool) (*repository.Repository, error) {
 	return repository.Open(ctx, repository.Options{Uncached: uncached, Store: a.o.Store, Folder: filepath.Join(a.folder, "kopia"),
-		Secret: a.secret, Pins: a.catalogue.State().Pins, Newest: a.newestPins, Now: a.o.Now})
+		Secret: a.secret, Pins: pins, Newest: a.newestPins, Now: a.o.Now})
 }
 
 // newestPins returns the pins of the newest generation. It does not change the

@@ -66,6 +66,9 @@ type Repository struct {
 	config  string
 	fatal   error
 	whole   bool // this process has listed all blobs
+	lost    map[string]string
+	mending sync.Mutex
+	there   map[string]bool // pinned packs that the server has
 	close   func()
 }
 
@@ -124,7 +127,7 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 			return nil, fmt.Errorf("opening the repository: %w: %w", cpar.ErrStorage, err)
 		}
 	}
-	r := &Repository{storage: s}
+	r := &Repository{storage: s, there: map[string]bool{}}
 	if err := r.create(ctx, o.Secret); err != nil {
 		return nil, r.Failed("creating the repository", err)
 	}
@@ -321,6 +324,26 @@ func (r *Repository) Since(name string) time.Time { return r.storage.strays.sinc
 // that the generation no longer pins.
 func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) error {
 	return r.Failed("deleting blobs", r.storage.committed(ctx, pins))
+}
+
+// Rely returns an error if the server lacks one of the packs, on which photos
+// are about to rely without sending it. It asks once for each pack.
+func (r *Repository) Rely(ctx context.Context, packs []string) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	for _, name := range packs {
+		r.storage.mu.Lock()
+		_, sent := r.storage.added[name]
+		r.storage.mu.Unlock()
+		if sent || r.there[name] {
+			continue
+		}
+		if _, err := r.storage.GetMetadata(ctx, blob.ID(name)); err != nil {
+			return r.Failed("looking for a pack", err)
+		}
+		r.there[name] = true
+	}
+	return nil
 }
 
 // Packs returns the names of the blobs that contain an object. It pins blobs that
