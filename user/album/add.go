@@ -228,6 +228,9 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	if err == nil {
 		err = r.Flush(ctx)
 	}
+	if err == nil {
+		err = r.Adopt(ctx) // it may move photos of an interrupted run into other packs
+	}
 	for _, i := range some {
 		if err == nil && i.err == nil {
 			for _, f := range i.row.Files {

@@ -355,3 +355,63 @@ func TestPacksOfSleepingDeviceAreSentAgain(t *testing.T) {
 	w.add(a, dir)
 	w.same(a, dir)
 }
+
+// A run that was killed before its commit leaves packs and an index. Days later,
+// another device may be deleting them, so the next run pins new packs. Soon after,
+// it pins those.
+func TestOldPacksOfKilledRunAreReplaced(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		pins  bool
+	}{{10 * time.Hour, true}, {30 * time.Hour, false}} {
+		w := newWorld(t)
+		a, dir := w.open("one"), w.photos("photos", 3, 1)
+		w.add(a, w.photos("first", 1, 2))
+		before := w.store.Names("")
+		ctx, kill := context.WithCancel(t.Context())
+		killed := w.over("one", uncommitted{w.store, kill})
+		if _, err := killed.Add(ctx, []string{dir}, AddOptions{}); err == nil {
+			t.Fatal("the run was not killed")
+		}
+		var left []string
+		for _, name := range w.store.Names("p") {
+			if !slices.Contains(before, name) {
+				left = append(left, name)
+			}
+		}
+		w.now = w.now.Add(c.after)
+		// The other device has seen the packs for long, and deletes them late.
+		w.add(w.over("one", hooked{w.store, func() {
+			if !c.pins {
+				for _, name := range left {
+					must(t, w.store.Delete(t.Context(), name))
+				}
+			}
+		}}), dir)
+		must(t, a.Sync(t.Context()))
+		for _, name := range left {
+			if _, pinned := a.catalogue.State().Pins[name]; pinned != c.pins {
+				t.Errorf("after %v, pack %s is pinned: %v", c.after, name, pinned)
+			}
+		}
+		if len(left) == 0 {
+			t.Error("the killed run left no pack")
+		}
+		w.same(w.open("one"), dir)
+		w.whole(a)
+	}
+}
+
+// An uncommitted store ends the work when the catalogue is to be written.
+type uncommitted struct {
+	blobs.Store
+	kill func()
+}
+
+func (k uncommitted) Put(ctx context.Context, name string, b []byte) error {
+	if strings.HasPrefix(name, "cpar-") {
+		k.kill()
+		return ctx.Err()
+	}
+	return k.Store.Put(ctx, name, b)
+}
