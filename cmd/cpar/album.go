@@ -139,7 +139,8 @@ that folder. --into names another folder. --places rounds the places in the cata
 photos themselves are kept byte for byte.
 
 Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
-and left out.
+and left out. If some of several folders have no photos, they are named, and the exit code
+is 0.
 
 --check reads all photos again and sends those that the cloud has lost or damaged. It knows of
 damage that the cloud does not admit if cpar album verify --read-data has found it.`,
@@ -180,9 +181,10 @@ func (f *albumAddFlags) run(paths []string) error {
 	if err != nil {
 		return err
 	}
-	if sum.LeftOut == nil {
-		sum.LeftOut = []album.LeftOut{}
+	for _, folder := range sum.Empty {
+		fmt.Fprintf(f.cmd.ErrOrStderr(), "no photos in %s\n", sanitize.Text(folder))
 	}
+	sum.LeftOut, sum.Empty = append([]album.LeftOut{}, sum.LeftOut...), append([]string{}, sum.Empty...)
 	err = output(f.cmd, f.asJSON, struct {
 		album.Added
 		DryRun bool `json:"dry_run"`

@@ -53,6 +53,7 @@ type Added struct {
 	Bytes     int64     `json:"bytes"`     // size of new and changed photos
 	Sent      int64     `json:"sent_bytes"`
 	LeftOut   []LeftOut `json:"left_out"`
+	Empty     []string  `json:"empty"` // folders without photos
 	// Warnings are failures after photos were safe, such as to delete old blobs.
 	Warnings []error `json:"-"`
 }
@@ -83,7 +84,8 @@ type item struct {
 // Add adds photos to the album. Photos that the album has are not sent again, so
 // an interrupted run continues. If there is no album, Add creates it.
 func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Added, err error) {
-	items, err := list(ctx, roots, o)
+	items, empty, err := list(ctx, roots, o)
+	sum.Empty = empty
 	if err != nil {
 		return sum, err
 	}

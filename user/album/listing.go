@@ -15,8 +15,10 @@ import (
 	"cpar/photo/metadata"
 )
 
-// list returns the photos in files and folders, with their places in the album.
-func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err error) {
+// list returns the photos in files and folders, with their places in the album,
+// and the folders without photos. If all are, list returns an error.
+func list(ctx context.Context, roots []string, o AddOptions) (items []*item, empty []string, err error) {
+	var none error
 	seen, all := map[string]bool{}, &photo.Listing{}
 	if o.Listed != nil {
 		defer func() { o.Listed(all) }()
@@ -26,8 +28,12 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 		if l != nil {
 			all.Photos, all.Skipped = append(all.Photos, l.Photos...), append(all.Skipped, l.Skipped...)
 		}
+		if err != nil && l != nil && len(l.Photos) == 0 {
+			empty, none = append(empty, root), err
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		base := root
 		if info, err := os.Stat(root); err == nil && !info.IsDir() {
@@ -35,7 +41,7 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 		}
 		whole, err := filepath.Abs(base) // the base of . has no name
 		if err != nil {
-			return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
+			return nil, nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
 		}
 		into := o.Into
 		if into == "" {
@@ -43,12 +49,12 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 		}
 		words, err := manifest(ctx, base)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, p := range l.Photos {
 			rel, err := filepath.Rel(base, p.Path)
 			if err != nil {
-				return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
+				return nil, nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
 			}
 			at := path.Join(into, filepath.ToSlash(rel))
 			if seen[at] {
@@ -66,7 +72,10 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err
 			items = append(items, i)
 		}
 	}
-	return items, nil
+	if len(items) > 0 {
+		none = nil
+	}
+	return items, empty, none
 }
 
 // manifest returns the keywords that a folder's manifest.csv, if it exists, gives
