@@ -42,7 +42,7 @@ where it is searched. The cloud sees nothing of a search.
 
 The album belongs to your key: any device with the key file opens it. Photos are stored
 in the format of kopia (kopia.io), so that you can read them without cpar.`,
-	}, albumAdd(), albumSearch(), albumList(), albumGet(), albumRemove(), albumTrash(), albumRestore(), albumVerify(), albumDu(), albumKopia(), albumMaintain())
+	}, albumAdd(), albumSearch(), albumList(), albumGet(), albumRemove(), albumTrash(), albumRestore(), albumVerify(), albumDu(), albumKopia(), albumMaintain(), albumCard())
 }
 
 // albumFlags are the common flags of the commands under album.

@@ -82,6 +82,54 @@ func TestConflictsNamePhotos(t *testing.T) {
 	rolledBack("an album that is gone", w.open("one").Sync(t.Context()), all, nil)
 }
 
+// A new device that was given a card refuses older states and forks. Without one, it
+// believes the first state.
+func TestAlbumCardProtectsNewDevice(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	if _, ok, err := a.o.Device.AlbumCard(w.key); ok || err != nil {
+		t.Errorf("a card before the album: %v", err)
+	}
+	w.add(a, w.photos("a", 1, 1))
+	old := w.store.Snapshot()
+	w.add(a, w.photos("b", 1, 2))
+	card, ok, err := a.o.Device.AlbumCard(w.key)
+	if !ok || err != nil || card.Generation != 2 {
+		t.Fatalf("the card is %v: %v", card, err)
+	}
+	w.add(a, w.photos("c", 1, 3))
+	now := w.store.Snapshot()
+	w.store.Restore(old)
+	x := w.open("two") // it continues from the old state
+	for i, name := range []string{"d", "e", "f"} {
+		w.add(x, w.photos(name, 1, uint64(i+4)))
+	}
+	forked := w.store.Snapshot()
+
+	b := w.open("three")
+	must(t, b.o.Device.AcceptAlbumCard(w.key, card))
+	for what, state := range map[string]any{"an old state": old, "a fork": forked, "no album": blobtest.NewMemory().Snapshot()} {
+		w.store.Restore(state)
+		noticed(t, what, b.Sync(t.Context()))
+	}
+	w.store.Restore(now)
+	must(t, b.Sync(t.Context()))
+	if err := b.o.Device.AcceptAlbumCard(w.key, card); exitcode.Of(err) != exitcode.Input {
+		t.Errorf("an older card: %v", err)
+	}
+	w.store.Restore(forked)
+	noticed(t, "a fork after the card was confirmed", b.Sync(t.Context()))
+	// A device that knows the album refuses states that do not follow the card.
+	fork, _, err := x.o.Device.AlbumCard(w.key)
+	must(t, err)
+	w.store.Restore(now)
+	must(t, b.o.Device.AcceptAlbumCard(w.key, fork))
+	noticed(t, "the known state, with the card of a fork", b.Sync(t.Context()))
+	b, _, _, err = b.Trust(t.Context())
+	must(t, err)
+	must(t, b.Sync(t.Context()))
+}
+
 // Trust tells what vanishes, and keeps the copy of the catalogue that knows it.
 func TestTrustKeepsCatalogue(t *testing.T) {
 	w := newWorld(t)
