@@ -18,6 +18,7 @@ import (
 	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
+	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
 )
@@ -134,11 +135,6 @@ func another(file string) error {
 // It fails if the name is used, because a file system that ignores case may give
 // two files one name.
 func write(ctx context.Context, r *repository.Repository, f catalogue.File, to string) error {
-	from, err := r.Open(ctx, f.Object)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
 	}
@@ -148,14 +144,8 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	}
 	defer w.Abort()
 	w.Expect(f.Size)
-	n, err := io.Copy(w, from)
-	switch {
-	case err != nil && errors.Is(err, cpar.ErrStorage):
+	if _, err := copyFile(ctx, r, w, f); err != nil {
 		return err
-	case err != nil:
-		return r.Failed("reading from the album", err)
-	case n != f.Size:
-		return fmt.Errorf("%w: the album holds %d bytes of %d", cpar.ErrCloud, n, f.Size)
 	}
 	if err := os.Chtimes(w.Temp(), time.Time{}, time.Unix(0, f.Modified)); err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
@@ -164,6 +154,23 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 		return err
 	}
 	return another(to)
+}
+
+// copyFile copies a file of the album and returns the number of bytes copied.
+func copyFile(ctx context.Context, r *repository.Repository, to io.Writer, f catalogue.File) (int64, error) {
+	from, err := r.Open(ctx, f.Object)
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	n, err := io.Copy(to, from)
+	switch {
+	case err != nil && errors.Is(err, cpar.ErrStorage):
+		return n, err
+	case err == nil && n != f.Size:
+		err = fmt.Errorf("%w: the album holds %d bytes of %d", blobs.ErrDamaged, n, f.Size)
+	}
+	return n, r.Failed("reading from the album", err)
 }
 
 // fetched is the folder of Fetch below the album's folder. A lock protects it.

@@ -93,7 +93,7 @@ func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from
 		}
 		// Its lost contents are no longer in the index, so this batch must not be
 		// committed without it.
-		if err == nil && object != before || err != nil && !errors.Is(err, cpar.ErrCloud) && !errors.Is(err, cpar.ErrStorage) {
+		if err == nil && object != before {
 			err = hint.Add(fmt.Errorf("replacing a lost photo: %w: the file changed while it was read", cpar.ErrInput), "run the same command again")
 		}
 	}

@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kopia/kopia/repo/blob"
@@ -49,30 +50,20 @@ func (r *Repository) adoptAll(ctx context.Context, refresh bool) error {
 // contents of packs that are too old to be pinned.
 func (r *Repository) unpinned(ctx context.Context) (all map[string]time.Time, old []content.Info, err error) {
 	all = map[string]time.Time{}
-	err = r.packs(ctx, func(name string) error {
-		if _, pinned := r.storage.pin(name); !pinned {
-			all[name] = time.Time{}
-		}
-		return nil
-	})
-	if err != nil || len(all) == 0 {
-		return all, nil, err
-	}
-	var contents []content.Info
 	err = r.writer.ContentReader().IterateContents(ctx, content.IterateOptions{}, func(c content.Info) error {
-		if at, unpinned := all[string(c.PackBlobID)]; unpinned {
-			contents = append(contents, c)
-			if c.Timestamp().After(at) {
-				all[string(c.PackBlobID)] = c.Timestamp()
-			}
+		name := string(c.PackBlobID)
+		if _, pinned := r.storage.pin(name); pinned {
+			return nil
 		}
+		if at := all[name]; c.Timestamp().After(at) {
+			all[name] = c.Timestamp()
+		}
+		old = append(old, c)
 		return nil
 	})
-	for _, c := range contents {
-		if r.storage.now().Sub(all[string(c.PackBlobID)]) > maxUnpinned {
-			old = append(old, c)
-		}
-	}
+	old = slices.DeleteFunc(old, func(c content.Info) bool {
+		return r.storage.now().Sub(all[string(c.PackBlobID)]) <= maxUnpinned
+	})
 	return all, old, err
 }
 
@@ -88,13 +79,6 @@ func (r *Repository) replace(ctx context.Context, contents []content.Info) error
 		}
 	}
 	return r.writer.Flush(ctx)
-}
-
-// packs calls yield for each pack to which kopia's indexes refer.
-func (r *Repository) packs(ctx context.Context, yield func(name string) error) error {
-	return r.writer.ContentReader().IteratePacks(ctx, content.IteratePackOptions{}, func(p content.PackInfo) error {
-		return yield(string(p.PackID))
-	})
 }
 
 // adopt pins a blob that a killed run wrote at a time.
