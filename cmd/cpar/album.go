@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -41,7 +42,7 @@ where it is searched. The cloud sees nothing of a search.
 
 The album belongs to your key: any device with the key file opens it. Photos are stored
 in the format of kopia (kopia.io), so that you can read them without cpar.`,
-	}, albumAdd(), albumSearch(), albumList(), albumGet(), albumRemove(), albumTrash(), albumRestore(), albumVerify(), albumDu(), albumKopia(), albumMaintain())
+	}, albumAdd(), albumSearch(), albumList(), albumGet(), albumRemove(), albumTrash(), albumRestore(), albumVerify(), albumDu(), albumKopia(), albumMaintain(), albumCard())
 }
 
 // albumFlags are the common flags of the commands under album.
@@ -54,6 +55,8 @@ type albumFlags struct {
 
 func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
 	f.cmd = c
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error { return tellConflict(cmd, f.asJSON, run(cmd, args)) }
 	f.keys.add(c)
 	f.cloud.add(c)
 	jsonFlag(c, &f.asJSON)
@@ -82,6 +85,21 @@ func (f *albumFlags) copy() (*album.Album, error) {
 	}
 	store := blobs.Cloud{Client: client, Album: album.ID(key)}
 	return album.Open(f.cmd.Context(), album.Options{Store: store, Key: key, Device: this, Others: store.Others})
+}
+
+// tellConflict prints the photos that vanish if err is a conflict with the state
+// that the cloud shows.
+func tellConflict(cmd *cobra.Command, asJSON bool, err error) error {
+	if c := new(album.Conflict); errors.As(err, &c) {
+		d := album.Difference{Vanished: append([]string{}, c.Vanished...), Changed: append([]string{}, c.Changed...)}
+		err = errors.Join(err, output(cmd, asJSON, d, func() { printDifference(cmd, d) }))
+	}
+	return err
+}
+
+func printDifference(cmd *cobra.Command, d album.Difference) {
+	printSome(cmd, d.Vanished, func(path string) string { return "vanishes: " + sanitize.Text(path) })
+	printSome(cmd, d.Changed, func(path string) string { return "is different: " + sanitize.Text(path) })
 }
 
 // found opens the album and returns the photos that the words of a query find.
@@ -121,7 +139,11 @@ that folder. --into names another folder. --places rounds the places in the cata
 photos themselves are kept byte for byte.
 
 Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
-and left out.`,
+and left out. If some of several folders have no photos, they are named, and the exit code
+is 0.
+
+--check reads all photos again and sends those that the cloud has lost or damaged. It knows of
+damage that the cloud does not admit if cpar album verify --read-data has found it.`,
 		Example: `  $ cpar album add photos/
   added 5000 photos (212 MB): sent 213 MB
   $ cpar album add photos/
@@ -132,7 +154,7 @@ and left out.`,
 	c.Flags().StringVar(&f.o.Into, "into", "", "`folder` of the album for the photos (default: the name of their folder)")
 	c.Flags().StringSliceVar(&f.o.Exclude, "exclude", nil, "`patterns` of photos to leave out")
 	c.Flags().StringVar(&f.places, "places", "1km", "how places are rounded in the catalogue: none, 10km, 1km, 100m or exact")
-	c.Flags().BoolVar(&f.o.Check, "check", false, "read all photos again, not only those of another size or time")
+	c.Flags().BoolVar(&f.o.Check, "check", false, "read all photos again, not only those of another size or time, and send again what the cloud has lost")
 	c.Flags().BoolVar(&f.o.New, "new", false, "begin a new album although the cloud has one of another key")
 	dryRunFlag(c, &f.o.DryRun)
 	return c
@@ -159,9 +181,10 @@ func (f *albumAddFlags) run(paths []string) error {
 	if err != nil {
 		return err
 	}
-	if sum.LeftOut == nil {
-		sum.LeftOut = []album.LeftOut{}
+	for _, folder := range sum.Empty {
+		fmt.Fprintf(f.cmd.ErrOrStderr(), "no photos in %s\n", sanitize.Text(folder))
 	}
+	sum.LeftOut, sum.Empty = append([]album.LeftOut{}, sum.LeftOut...), append([]string{}, sum.Empty...)
 	err = output(f.cmd, f.asJSON, struct {
 		album.Added
 		DryRun bool `json:"dry_run"`
@@ -169,7 +192,7 @@ func (f *albumAddFlags) run(paths []string) error {
 	if err != nil || len(sum.LeftOut) == 0 {
 		return err
 	}
-	return partly(len(sum.LeftOut), sum.Photos+sum.Versions+sum.Unchanged+len(sum.LeftOut), fmt.Errorf("%s: %w", sanitize.Text(sum.LeftOut[0].Path), sum.LeftOut[0].Err))
+	return partly(len(sum.LeftOut), sum.Photos+sum.Versions+sum.Unchanged+sum.Mended+len(sum.LeftOut), fmt.Errorf("%s: %w", sanitize.Text(sum.LeftOut[0].Path), sum.LeftOut[0].Err))
 }
 
 func (f *albumAddFlags) print(out io.Writer, s album.Added) {
@@ -179,6 +202,9 @@ func (f *albumAddFlags) print(out io.Writer, s album.Added) {
 	}
 	if s.Unchanged > 0 {
 		fmt.Fprintf(out, ", %d were there", s.Unchanged)
+	}
+	if s.Mended > 0 {
+		fmt.Fprintf(out, ", sent %s again that the cloud had lost", photosOf(s.Mended))
 	}
 	if !f.o.DryRun {
 		fmt.Fprintf(out, ": sent %s", size(uint64(s.Sent)))

@@ -133,8 +133,9 @@ can be found in them, and reads a part of the photos (--read-data, in percent). 
 cloud has lost, swapped or cut off anything, the affected photos are named. The exit code
 is then 7, as it is if the cloud shows an old state.
 
---force believes the state that the cloud shows now, even an older one, after its operator
-has restored a backup. This device's copy of the newer catalogue is then deleted.`,
+If the cloud shows an old or a different state, every command of the album names the photos
+that vanish. --force believes the state that the cloud shows, for example after its operator
+has restored a backup, and keeps this device's former copy of the catalogue.`,
 		Example: `  $ cpar album verify --read-data 10
   5000 photos are complete: read 21 MB`,
 		Args: noArgs,
@@ -143,8 +144,18 @@ has restored a backup. This device's copy of the newer catalogue is then deleted
 				return usageOf("--read-data is a percentage from 0 to 100")
 			}
 			a, err := f.copy()
+			var out struct {
+				album.Verified
+				*album.Difference        // of --force
+				Kept              string `json:"kept,omitempty"`
+			}
 			if force && err == nil {
-				a, err = a.Trust(cmd.Context())
+				var d album.Difference
+				if a, d, out.Kept, err = a.Trust(cmd.Context()); out.Kept != "" {
+					printDifference(cmd, d)
+					fmt.Fprintf(cmd.ErrOrStderr(), "the former catalogue is in %s\n", sanitize.Text(out.Kept))
+					out.Difference = &d
+				}
 			}
 			if err != nil {
 				return err
@@ -157,7 +168,8 @@ has restored a backup. This device's copy of the newer catalogue is then deleted
 			if err != nil {
 				return err
 			}
-			return output(cmd, f.asJSON, v, func() {
+			out.Verified = v
+			return output(cmd, f.asJSON, out, func() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s complete: read %s\n", map[bool]string{true: "1 photo is", false: photosOf(v.Photos) + " are"}[v.Photos == 1], size(uint64(v.Read)))
 			})
 		},

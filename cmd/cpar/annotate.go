@@ -174,7 +174,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		if f.words.own || f.write.to != "" {
 			return usageOf("--album takes neither --write nor --own-words: its suggestions are in the catalogue of the album")
 		}
-		return f.annotateAlbum(cmd, args)
+		return tellConflict(cmd, f.asJSON, f.annotateAlbum(cmd, args))
 	}
 	list, err := f.photos(cmd, args)
 	if err != nil {

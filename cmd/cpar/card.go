@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/user/album"
 	"cpar/user/device"
 )
 
@@ -39,6 +40,9 @@ A new device without a card believes the first index that a cloud shows.`,
 				return err
 			}
 			if len(args) == 1 {
+				if card.Origin == album.ID(key) {
+					return hint.Add(fmt.Errorf("taking a card: %w: it is a card of the album", cpar.ErrInput), "cpar album card %s", card.Card())
+				}
 				if !dryRun {
 					if err := d.AcceptCard(key, card, force); err != nil {
 						return err

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +19,6 @@ import (
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
 	"cpar/photo"
-	"cpar/photo/dataset"
 	"cpar/photo/metadata"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
@@ -36,7 +34,8 @@ type AddOptions struct {
 	Exclude     []string
 	// New allows a new album although the server has albums of other keys.
 	New bool
-	// Check reads all photos again, even photos of unchanged size and time.
+	// Check reads all photos again, even photos of unchanged size and time, and
+	// sends contents again that the server has lost.
 	Check    bool
 	DryRun   bool
 	Progress progress.Func
@@ -49,10 +48,12 @@ type AddOptions struct {
 type Added struct {
 	Photos    int       `json:"photos"`    // new photos
 	Versions  int       `json:"versions"`  // changed photos, whose older versions are in the trash
-	Unchanged int       `json:"unchanged"` // photos that were not sent again
+	Unchanged int       `json:"unchanged"` // photos that the album had
+	Mended    int       `json:"mended"`    // photos that the server had lost
 	Bytes     int64     `json:"bytes"`     // size of new and changed photos
 	Sent      int64     `json:"sent_bytes"`
 	LeftOut   []LeftOut `json:"left_out"`
+	Empty     []string  `json:"empty"` // folders without photos
 	// Warnings are failures after photos were safe, such as to delete old blobs.
 	Warnings []error `json:"-"`
 }
@@ -76,13 +77,15 @@ type item struct {
 	row          *catalogue.Photo
 	packs        []string
 	size         int64
+	mended       bool
 	err          error
 }
 
 // Add adds photos to the album. Photos that the album has are not sent again, so
 // an interrupted run continues. If there is no album, Add creates it.
 func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Added, err error) {
-	items, err := list(ctx, roots, o)
+	items, empty, err := list(ctx, roots, o)
+	sum.Empty = empty
 	if err != nil {
 		return sum, err
 	}
@@ -91,7 +94,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	defer release()
-	there, err := a.catalogue.Sync(ctx)
+	there, err := a.sync(ctx, a.catalogue)
 	if err == nil && !there && !o.New {
 		err = a.alone(ctx)
 	}
@@ -108,6 +111,13 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	defer r.Close(ctx)
+	lost := map[string]string{}
+	if o.Check {
+		if lost, err = a.lost(ctx); err != nil {
+			return sum, err
+		}
+		r.Distrust(lost)
+	}
 	for done := 0; done < len(todo); {
 		n, bytes := 0, int64(0)
 		for n == 0 || done+n < len(todo) && n < batchPhotos && bytes < batchBytes {
@@ -125,6 +135,11 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 			return sum, hint.Add(fmt.Errorf("%w (%d photos of %d bytes are not in the album yet)", err, len(todo)-done, left), "%s", continues(err))
 		}
 		done += n
+	}
+	if len(lost) > 0 {
+		if err := a.abandon(ctx, r); err != nil {
+			sum.Warnings = append(sum.Warnings, err)
+		}
 	}
 	o.Progress.Report("adding", len(todo), len(todo))
 	return sum, nil
@@ -148,98 +163,6 @@ func continues(err error) string {
 		return h
 	}
 	return "what was added is safe; the same command continues"
-}
-
-// list returns the photos in files and folders, with their places in the album.
-func list(ctx context.Context, roots []string, o AddOptions) (items []*item, err error) {
-	seen, all := map[string]bool{}, &photo.Listing{}
-	if o.Listed != nil {
-		defer func() { o.Listed(all) }()
-	}
-	for _, root := range roots {
-		l, err := photo.List(ctx, []string{root}, photo.Options{Exclude: o.Exclude})
-		if l != nil {
-			all.Photos, all.Skipped = append(all.Photos, l.Photos...), append(all.Skipped, l.Skipped...)
-		}
-		if err != nil {
-			return nil, err
-		}
-		base := root
-		if info, err := os.Stat(root); err == nil && !info.IsDir() {
-			base = filepath.Dir(root)
-		}
-		whole, err := filepath.Abs(base) // the base of . has no name
-		if err != nil {
-			return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
-		}
-		into := o.Into
-		if into == "" {
-			into = filepath.Base(whole)
-		}
-		words, err := manifest(ctx, base)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range l.Photos {
-			rel, err := filepath.Rel(base, p.Path)
-			if err != nil {
-				return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
-			}
-			at := path.Join(into, filepath.ToSlash(rel))
-			if seen[at] {
-				continue
-			}
-			seen[at] = true
-			folder := path.Dir(at)
-			if folder == "." {
-				folder = ""
-			}
-			i := &item{folder: folder, name: path.Base(at), files: filesOf(p), words: words[filepath.ToSlash(rel)]}
-			if !utf8.ValidString(at) || slices.ContainsFunc(i.files, func(f string) bool { return !utf8.ValidString(filepath.Base(f)) }) {
-				i.err = fmt.Errorf("reading the photo: %w: the name of a file or folder is not UTF-8", cpar.ErrInput)
-			}
-			items = append(items, i)
-		}
-	}
-	return items, nil
-}
-
-// manifest returns the keywords that a folder's manifest.csv, if it exists, gives
-// to photos, by path.
-func manifest(ctx context.Context, folder string) (map[string][]string, error) {
-	if _, err := os.Stat(filepath.Join(folder, dataset.ManifestName)); err != nil {
-		return nil, nil
-	}
-	c, err := dataset.Open(ctx, folder, dataset.Options{IncludePeople: true})
-	if err != nil {
-		return nil, err
-	}
-	words := map[string][]string{}
-	for _, p := range c.Photos {
-		words[p.Name] = p.Keywords
-	}
-	return words, nil
-}
-
-// filesOf returns the files of one exposure: the photo, others such as a raw
-// file, and existing sidecars. A file system that ignores case finds one sidecar
-// under several names.
-func filesOf(p photo.Photo) (files []string) {
-	var sidecars []os.FileInfo
-	for _, f := range append([]string{p.Path}, p.Also...) {
-		if filepath.Dir(f) == filepath.Dir(p.Path) && !slices.Contains(files, f) {
-			files = append(files, f)
-		}
-	}
-	for _, f := range slices.Clone(files) {
-		for _, s := range metadata.Sidecars(f) {
-			info, err := os.Stat(s)
-			if err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(sidecars, func(o os.FileInfo) bool { return os.SameFile(o, info) }) {
-				files, sidecars = append(files, s), append(sidecars, info)
-			}
-		}
-	}
-	return files
 }
 
 // changed returns the items that the album lacks or has with other files.
@@ -307,6 +230,9 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	if err == nil {
 		err = r.Flush(ctx)
 	}
+	if err == nil {
+		err = r.Adopt(ctx) // it may move photos of an interrupted run into other packs
+	}
 	for _, i := range some {
 		if err == nil && i.err == nil {
 			for _, f := range i.row.Files {
@@ -315,52 +241,24 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 				i.packs = append(i.packs, packs...)
 			}
 		}
+		if err == nil && !o.Check { // a check has compared all packs with the server's list
+			err = r.Rely(ctx, i.packs)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("adding photos: %w", err)
 	}
-	photos, versions, unchanged, bytes := 0, 0, 0, int64(0)
+	var n Added
 	err = a.commit(ctx, r, func(s *catalogue.State) (*catalogue.Change, error) {
-		photos, versions, unchanged, bytes = 0, 0, 0, 0
-		added, _ := r.Changes()
-		c := &catalogue.Change{}
-		for _, i := range some {
-			if i.err != nil {
-				continue
-			}
-			for _, pack := range i.packs {
-				_, has := s.Pins[pack]
-				if _, new := added[pack]; !has && !new {
-					return nil, hint.Add(fmt.Errorf("adding photos: %w: %w", cpar.ErrStorage, repository.ErrBusy), "run the same command again")
-				}
-			}
-			old := s.Photo(i.row.Path())
-			row := *i.row
-			switch {
-			case old == nil:
-				photos++
-				bytes += i.size
-			case old.SameFiles(i.row):
-				row.Keywords = carried(old, &row)
-				unchanged++
-			default:
-				row.Keywords = carried(old, &row)
-				moved := *old
-				moved.Trashed = a.o.Now().UnixNano()
-				c.Put = append(c.Put, &moved)
-				versions++
-				bytes += i.size
-			}
-			c.Put = append(c.Put, &row)
-		}
-		return c, nil
+		n = Added{}
+		return a.rows(s, r, some, &n)
 	})
 	if errors.Is(err, catalogue.ErrCommitted) {
 		sum.Warnings = append(sum.Warnings, err)
 	} else if err != nil {
 		return err
 	}
-	sum.Photos, sum.Versions, sum.Unchanged, sum.Bytes = sum.Photos+photos, sum.Versions+versions, sum.Unchanged+unchanged, sum.Bytes+bytes
+	sum.Photos, sum.Versions, sum.Unchanged, sum.Mended, sum.Bytes = sum.Photos+n.Photos, sum.Versions+n.Versions, sum.Unchanged+n.Unchanged, sum.Mended+n.Mended, sum.Bytes+n.Bytes
 	if o.Committed != nil {
 		var paths []string
 		for _, i := range some {
@@ -372,6 +270,44 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	}
 	leaveOut(some, sum)
 	return nil
+}
+
+// rows returns the change of state s that adds the items of a batch, and counts
+// them in n. It fails if a pack on which they rely is no longer pinned.
+func (a *Album) rows(s *catalogue.State, r *repository.Repository, some []*item, n *Added) (*catalogue.Change, error) {
+	added, _ := r.Changes()
+	c := &catalogue.Change{}
+	for _, i := range some {
+		if i.err != nil {
+			continue
+		}
+		for _, pack := range i.packs {
+			_, has := s.Pins[pack]
+			if _, new := added[pack]; !has && !new {
+				return nil, hint.Add(fmt.Errorf("adding photos: %w: %w", cpar.ErrStorage, repository.ErrBusy), "run the same command again")
+			}
+		}
+		old := s.Photo(i.row.Path())
+		row := *i.row
+		if old != nil {
+			row.Keywords = carried(old, &row)
+		}
+		switch {
+		case old == nil:
+			n.Photos++
+			n.Bytes += i.size
+		case !old.SameFiles(i.row):
+			a.trash(c, old)
+			n.Versions++
+			n.Bytes += i.size
+		case i.mended:
+			n.Mended++
+		default:
+			n.Unchanged++
+		}
+		c.Put = append(c.Put, &row)
+	}
+	return c, nil
 }
 
 // carried returns the keywords of a changed photo, including suggestions that
@@ -393,10 +329,11 @@ var errUnreadable = fmt.Errorf("reading the photo: %w", cpar.ErrInput)
 func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions) error {
 	i.row = &catalogue.Photo{Folder: i.folder, Name: i.name}
 	for _, name := range i.files {
-		f, err := storeFile(ctx, r, name)
+		f, mended, err := storeFile(ctx, r, name)
 		if err != nil {
 			return err
 		}
+		i.mended = i.mended || mended
 		i.row.Files = append(i.row.Files, f)
 	}
 	facts, err := metadata.ReadFacts(i.files[0])
@@ -429,10 +366,10 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 }
 
 // storeFile stores a file. It fails if the file changes meanwhile.
-func storeFile(ctx context.Context, r *repository.Repository, name string) (f catalogue.File, err error) {
+func storeFile(ctx context.Context, r *repository.Repository, name string) (f catalogue.File, mended bool, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return f, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
+		return f, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
 	}
 	defer file.Close()
 	before, err := file.Stat()
@@ -443,21 +380,21 @@ func storeFile(ctx context.Context, r *repository.Repository, name string) (f ca
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return f, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
+		return f, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
 	}
 	source := &reading{file: file}
-	object, size, err := r.Put(ctx, source)
-	if source.err != nil {
-		return f, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(source.err))
+	object, size, mended, err := put(ctx, r, file, source)
+	if source.err != nil && !mended {
+		return f, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(source.err))
 	}
 	if err != nil {
-		return f, err
+		return f, mended, err
 	}
 	after, err := os.Stat(name)
 	if err != nil || after.Size() != size || !after.ModTime().Equal(before.ModTime()) {
-		return f, fmt.Errorf("%w: it changed while it was read", errUnreadable)
+		return f, mended, fmt.Errorf("%w: it changed while it was read", errUnreadable)
 	}
-	return catalogue.File{Name: filepath.Base(name), Size: size, Modified: before.ModTime().UnixNano(), Object: object}, nil
+	return catalogue.File{Name: filepath.Base(name), Size: size, Modified: before.ModTime().UnixNano(), Object: object}, mended, nil
 }
 
 // A reading keeps the error of reading a file, to distinguish it from an error of

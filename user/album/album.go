@@ -69,7 +69,11 @@ func Open(ctx context.Context, o Options) (*Album, error) {
 	a.catalogue, err = catalogue.Open(ctx, catalogue.Options{
 		Store: o.Store, Album: ID(o.Key), Folder: filepath.Join(a.folder, "catalogue"), Secret: a.secret,
 		See: func(number uint64, digest [sha256.Size]byte, h user.History) error {
-			return o.Device.SeeAlbum(o.Key, device.IndexGeneration{Origin: ID(o.Key), ID: ID(o.Key), Generation: number, Digest: digest}, h)
+			err := o.Device.SeeAlbum(o.Key, generation(o.Key, number, digest), h)
+			if errors.Is(err, cpar.ErrCloud) {
+				return refused{err}
+			}
+			return err
 		},
 	})
 	if err != nil {
@@ -84,23 +88,18 @@ func (a *Album) Known() bool { return a.catalogue.State().Number > 0 }
 // Sync fetches the newest generation. It returns an error if the server has no
 // album of this key.
 func (a *Album) Sync(ctx context.Context) error {
-	there, err := a.catalogue.Sync(ctx)
+	there, err := a.sync(ctx, a.catalogue)
 	if err == nil && !there {
 		err = hint.Add(fmt.Errorf("reading the album: %w: the server has no album of this key", cpar.ErrInput), "make one: cpar album add PHOTOS")
 	}
 	return err
 }
 
-// Trust makes the device believe the next generation that the server shows, which
-// is older than expected if the operator has restored a backup.
-func (a *Album) Trust(ctx context.Context) (*Album, error) {
-	if err := a.o.Device.ForgetAlbum(a.o.Key); err != nil {
-		return nil, err
-	}
-	if err := os.RemoveAll(a.folder); err != nil {
-		return nil, fmt.Errorf("forgetting the album: %w: %w", cpar.ErrStorage, err)
-	}
-	return Open(ctx, a.o)
+// sync fetches the newest generation into c. It returns false if the server has no
+// album of this key.
+func (a *Album) sync(ctx context.Context, c *catalogue.Catalogue) (bool, error) {
+	there, err := c.Sync(ctx)
+	return there, a.compared(ctx, err)
 }
 
 // lock keeps other processes of this device from writing to the album.
@@ -124,8 +123,12 @@ func (a *Album) lockFile(name, doing string) (release func(), err error) {
 }
 
 func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repository, error) {
+	return a.repositoryOf(ctx, a.catalogue.State().Pins, uncached)
+}
+
+func (a *Album) repositoryOf(ctx context.Context, pins map[string]blobs.Pin, uncached bool) (*repository.Repository, error) {
 	return repository.Open(ctx, repository.Options{Uncached: uncached, Store: a.o.Store, Folder: filepath.Join(a.folder, "kopia"),
-		Secret: a.secret, Pins: a.catalogue.State().Pins, Newest: a.newestPins, Now: a.o.Now})
+		Secret: a.secret, Pins: pins, Newest: a.newestPins, Now: a.o.Now})
 }
 
 // newestPins returns the pins of the newest generation. It does not change the
@@ -133,7 +136,7 @@ func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repo
 func (a *Album) newestPins(ctx context.Context) (map[string]blobs.Pin, error) {
 	c, err := catalogue.Open(ctx, a.catalogue.Options)
 	if err == nil {
-		_, err = c.Sync(ctx)
+		_, err = a.sync(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -177,7 +180,7 @@ func (a *Album) commit(ctx context.Context, r *repository.Repository, create fun
 			err = errors.Join(err, fmt.Errorf("%w: %w", catalogue.ErrCommitted, after))
 		}
 	}
-	return err
+	return a.compared(ctx, err)
 }
 
 // edit commits a change of rows only, and returns the number of changed rows.

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -138,11 +135,6 @@ func another(file string) error {
 // It fails if the name is used, because a file system that ignores case may give
 // two files one name.
 func write(ctx context.Context, r *repository.Repository, f catalogue.File, to string) error {
-	from, err := r.Open(ctx, f.Object)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
 	}
@@ -152,14 +144,8 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	}
 	defer w.Abort()
 	w.Expect(f.Size)
-	n, err := io.Copy(w, from)
-	switch {
-	case err != nil && errors.Is(err, cpar.ErrStorage):
+	if _, err := copyFile(ctx, r, w, f); err != nil {
 		return err
-	case err != nil:
-		return r.Failed("reading from the album", err)
-	case n != f.Size:
-		return fmt.Errorf("%w: the album holds %d bytes of %d", cpar.ErrCloud, n, f.Size)
 	}
 	if err := os.Chtimes(w.Temp(), time.Time{}, time.Unix(0, f.Modified)); err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
@@ -168,6 +154,23 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 		return err
 	}
 	return another(to)
+}
+
+// copyFile copies a file of the album and returns the number of bytes copied.
+func copyFile(ctx context.Context, r *repository.Repository, to io.Writer, f catalogue.File) (int64, error) {
+	from, err := r.Open(ctx, f.Object)
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	n, err := io.Copy(to, from)
+	switch {
+	case err != nil && errors.Is(err, cpar.ErrStorage):
+		return n, err
+	case err == nil && n != f.Size:
+		err = fmt.Errorf("%w: the album holds %d bytes of %d", blobs.ErrDamaged, n, f.Size)
+	}
+	return n, r.Failed("reading from the album", err)
 }
 
 // fetched is the folder of Fetch below the album's folder. A lock protects it.
@@ -211,110 +214,6 @@ func (a *Album) tidy() error {
 	defer release()
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("removing fetched photos: %w: %w", cpar.ErrStorage, err)
-	}
-	return nil
-}
-
-type Verified struct {
-	Photos int   `json:"photos"`
-	Files  int   `json:"files"`
-	Read   int64 `json:"read_bytes"`
-	// Blobs maps names of blobs that the server has lost or changed to the
-	// problem.
-	Blobs map[string]string `json:"damaged_blobs"`
-	// Affected names the photos that can no longer be read in full.
-	Affected []string `json:"affected"`
-}
-
-// Verify compares the server's list of blobs with the owner's record, and reads
-// the given percentage of the files. If anything is missing, the error wraps
-// cpar.ErrCloud. If the catalogue or the repository cannot be opened, all photos
-// in this device's copy of the catalogue are affected.
-func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (v Verified, err error) {
-	broken := a.Sync(ctx)
-	if broken != nil && !errors.Is(broken, blobs.ErrDamaged) {
-		return v, broken
-	}
-	segments := a.catalogue.Pins()
-	pins := maps.Clone(segments)
-	maps.Copy(pins, a.catalogue.State().Pins)
-	if v.Blobs, err = blobs.Check(ctx, a.o.Store, pins); err != nil {
-		return v, fmt.Errorf("verifying the album: %w", err)
-	}
-	for name := range segments {
-		if what, damaged := v.Blobs[name]; damaged && broken == nil {
-			broken = blobs.Damage(name, what)
-		}
-	}
-	var r *repository.Repository
-	if broken == nil {
-		if r, broken = a.repository(ctx, true); broken == nil {
-			defer r.Close(ctx)
-		} else if !errors.Is(broken, blobs.ErrDamaged) {
-			return v, broken
-		}
-	}
-	photos := a.catalogue.State().Photos()
-	for i, p := range photos {
-		if ctx.Err() != nil {
-			return v, context.Cause(ctx)
-		}
-		tell.Report("verifying", i, len(photos))
-		v.Photos++
-		for _, f := range p.Files {
-			v.Files++
-			err := broken
-			if err == nil {
-				err = a.verifyFile(ctx, r, f, percent, &v)
-			}
-			if err != nil && !errors.Is(err, blobs.ErrDamaged) {
-				return v, fmt.Errorf("verifying the album: %w", err)
-			}
-			if err != nil {
-				v.Affected = append(v.Affected, path.Join(p.Folder, f.Name))
-			}
-		}
-	}
-	tell.Report("verifying", len(photos), len(photos))
-	v.Affected = slices.Compact(v.Affected)
-	if broken != nil || len(v.Blobs)+len(v.Affected) > 0 {
-		what := fmt.Sprintf("%d of its blobs are missing or changed, and %d files are affected", len(v.Blobs), len(v.Affected))
-		if len(v.Affected) > 0 {
-			what += fmt.Sprintf("; the first: %s", sanitize.Text(v.Affected[0]))
-		}
-		if broken == nil {
-			broken = cpar.ErrCloud
-		}
-		return v, hint.Add(fmt.Errorf("verifying the album: %w: %s", broken, what), "cpard album undelete brings back deleted blobs")
-	}
-	return v, nil
-}
-
-func (a *Album) verifyFile(ctx context.Context, r *repository.Repository, f catalogue.File, percent float64, v *Verified) error {
-	packs, err := r.Packs(ctx, f.Object)
-	if err != nil {
-		return err
-	}
-	for _, p := range packs {
-		if what, damaged := v.Blobs[p]; damaged {
-			return blobs.Damage(p, what)
-		}
-	}
-	if rand.Float64()*100 >= percent {
-		return nil
-	}
-	from, err := r.Open(ctx, f.Object)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	n, err := io.Copy(io.Discard, from)
-	v.Read += n
-	if err == nil && n != f.Size {
-		err = errors.New("it has another size")
-	}
-	if err != nil {
-		return r.Failed("reading from the album", err)
 	}
 	return nil
 }
@@ -371,6 +270,9 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 	}
 	defer release()
 	if err := a.Sync(ctx); err != nil {
+		return err
+	}
+	if _, err := a.unpinSuperseded(ctx); err != nil {
 		return err
 	}
 	r, err := a.repository(ctx, false)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +46,125 @@ func TestRollbackIsNoticed(t *testing.T) {
 		t.Errorf("it wrote %v", left)
 	}
 	w.store.Restore(old)
-	b, err := w.open("one").Trust(t.Context())
+	b, _, _, err := w.open("one").Trust(t.Context())
 	must(t, err)
 	must(t, b.Sync(t.Context()))
+}
+
+// A rollback and a fork name the photos that vanish, in every command.
+func TestConflictsNamePhotos(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	w.add(a, w.photos("a", 2, 1))
+	old := w.store.Snapshot()
+	w.add(a, w.photos("b", 2, 2))
+	must(t, a.Suggest(t.Context(), map[string][]catalogue.Keyword{"a/2021/IMG_0001.jpg": {{Word: "sea", Source: catalogue.Suggested, Probability: 50}}}))
+	rolledBack := func(what string, err error, gone, changed []string) {
+		t.Helper()
+		noticed(t, what, err)
+		c := new(Conflict)
+		if !errors.As(err, &c) || !slices.Equal(c.Vanished, gone) || !slices.Equal(c.Changed, changed) {
+			t.Errorf("%s: %v, and it names %v", what, err, c.Difference)
+		}
+	}
+	ofB, all := []string{"b/2020/IMG_0000.jpg", "b/2021/IMG_0001.jpg"}, []string{"a/2020/IMG_0000.jpg", "a/2021/IMG_0001.jpg", "b/2020/IMG_0000.jpg", "b/2021/IMG_0001.jpg"}
+	w.store.Restore(old)
+	_, err := w.open("one").Verify(t.Context(), 0, nil)
+	rolledBack("verify", err, ofB, all[1:2])
+	_, err = w.open("one").Add(t.Context(), []string{w.photos("c", 1, 3)}, AddOptions{})
+	rolledBack("add", err, ofB, all[1:2])
+	b := w.open("two") // another device continues from the old state
+	w.add(b, w.photos("d", 1, 4))
+	w.add(b, w.photos("e", 1, 5))
+	w.add(b, w.photos("f", 1, 6))
+	rolledBack("a fork", w.open("one").Sync(t.Context()), ofB, all[1:2])
+	w.store.Restore(blobtest.NewMemory().Snapshot())
+	rolledBack("an album that is gone", w.open("one").Sync(t.Context()), all, nil)
+}
+
+// A new device that was given a card refuses older states and forks. Without one, it
+// believes the first state.
+func TestAlbumCardProtectsNewDevice(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	if _, ok, err := a.o.Device.AlbumCard(w.key); ok || err != nil {
+		t.Errorf("a card before the album: %v", err)
+	}
+	w.add(a, w.photos("a", 1, 1))
+	old := w.store.Snapshot()
+	w.add(a, w.photos("b", 1, 2))
+	card, ok, err := a.o.Device.AlbumCard(w.key)
+	if !ok || err != nil || card.Generation != 2 {
+		t.Fatalf("the card is %v: %v", card, err)
+	}
+	w.add(a, w.photos("c", 1, 3))
+	now := w.store.Snapshot()
+	w.store.Restore(old)
+	x := w.open("two") // it continues from the old state
+	for i, name := range []string{"d", "e", "f"} {
+		w.add(x, w.photos(name, 1, uint64(i+4)))
+	}
+	forked := w.store.Snapshot()
+
+	b := w.open("three")
+	must(t, b.o.Device.AcceptAlbumCard(w.key, card))
+	for what, state := range map[string]any{"an old state": old, "a fork": forked, "no album": blobtest.NewMemory().Snapshot()} {
+		w.store.Restore(state)
+		noticed(t, what, b.Sync(t.Context()))
+	}
+	w.store.Restore(now)
+	must(t, b.Sync(t.Context()))
+	if err := b.o.Device.AcceptAlbumCard(w.key, card); exitcode.Of(err) != exitcode.Input {
+		t.Errorf("an older card: %v", err)
+	}
+	w.store.Restore(forked)
+	noticed(t, "a fork after the card was confirmed", b.Sync(t.Context()))
+	// A device that knows the album refuses states that do not follow the card.
+	fork, _, err := x.o.Device.AlbumCard(w.key)
+	must(t, err)
+	w.store.Restore(now)
+	must(t, b.o.Device.AcceptAlbumCard(w.key, fork))
+	noticed(t, "the known state, with the card of a fork", b.Sync(t.Context()))
+	b, _, _, err = b.Trust(t.Context())
+	must(t, err)
+	must(t, b.Sync(t.Context()))
+}
+
+// Trust tells what vanishes, and keeps the copy of the catalogue that knows it.
+func TestTrustKeepsCatalogue(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	w.add(a, w.photos("a", 2, 1))
+	old := w.store.Snapshot()
+	w.add(a, w.photos("b", 2, 2))
+	newer := w.store.Snapshot()
+	same, d, kept, err := a.Trust(t.Context())
+	must(t, err)
+	if same != a || kept != "" || len(d.Vanished)+len(d.Changed) > 0 {
+		t.Errorf("without a conflict: %v, kept in %q", d, kept)
+	}
+	w.store.Restore(old)
+	release, err := a.lock()
+	must(t, err)
+	if _, _, _, err := w.open("one").Trust(t.Context()); exitcode.Of(err) != exitcode.Storage {
+		t.Errorf("while another process writes: %v", err)
+	}
+	release()
+	b, d, kept, err := w.open("one").Trust(t.Context())
+	must(t, err)
+	if len(d.Vanished) != 2 || len(d.Changed) > 0 {
+		t.Errorf("it names %v", d)
+	}
+	_, err = b.Verify(t.Context(), 100, nil)
+	must(t, err)
+	w.store.Restore(newer)
+	must(t, b.Sync(t.Context())) // it descends from the trusted state
+	w.store.Restore(old)
+	must(t, os.RemoveAll(a.catalogue.Folder))
+	must(t, os.Rename(kept, a.catalogue.Folder))
+	if got := w.find(w.open("one"), "folder:b"); len(got) != 2 {
+		t.Errorf("the kept catalogue has %v", got)
+	}
 }
 
 func TestForkIsNoticed(t *testing.T) {
@@ -284,4 +402,64 @@ func TestPacksOfSleepingDeviceAreSentAgain(t *testing.T) {
 	}
 	w.add(a, dir)
 	w.same(a, dir)
+}
+
+// A run that was killed before its commit leaves packs and an index. Days later,
+// another device may be deleting them, so the next run pins new packs. Soon after,
+// it pins those.
+func TestOldPacksOfKilledRunAreReplaced(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		pins  bool
+	}{{10 * time.Hour, true}, {30 * time.Hour, false}} {
+		w := newWorld(t)
+		a, dir := w.open("one"), w.photos("photos", 3, 1)
+		w.add(a, w.photos("first", 1, 2))
+		before := w.store.Names("")
+		ctx, kill := context.WithCancel(t.Context())
+		killed := w.over("one", uncommitted{w.store, kill})
+		if _, err := killed.Add(ctx, []string{dir}, AddOptions{}); err == nil {
+			t.Fatal("the run was not killed")
+		}
+		var left []string
+		for _, name := range w.store.Names("p") {
+			if !slices.Contains(before, name) {
+				left = append(left, name)
+			}
+		}
+		w.now = w.now.Add(c.after)
+		// The other device has seen the packs for long, and deletes them late.
+		w.add(w.over("one", hooked{w.store, func() {
+			if !c.pins {
+				for _, name := range left {
+					must(t, w.store.Delete(t.Context(), name))
+				}
+			}
+		}}), dir)
+		must(t, a.Sync(t.Context()))
+		for _, name := range left {
+			if _, pinned := a.catalogue.State().Pins[name]; pinned != c.pins {
+				t.Errorf("after %v, pack %s is pinned: %v", c.after, name, pinned)
+			}
+		}
+		if len(left) == 0 {
+			t.Error("the killed run left no pack")
+		}
+		w.same(w.open("one"), dir)
+		w.whole(a)
+	}
+}
+
+// An uncommitted store ends the work when the catalogue is to be written.
+type uncommitted struct {
+	blobs.Store
+	kill func()
+}
+
+func (k uncommitted) Put(ctx context.Context, name string, b []byte) error {
+	if strings.HasPrefix(name, "cpar-") {
+		k.kill()
+		return ctx.Err()
+	}
+	return k.Store.Put(ctx, name, b)
 }

@@ -28,6 +28,7 @@ import (
 	"cpar/user"
 	"cpar/user/album/blobs"
 	"cpar/user/album/query"
+	"cpar/user/album/repository"
 	"cpar/user/device"
 )
 
@@ -40,9 +41,15 @@ func TestMain(m *testing.M) {
 	}
 	if err := child(root, os.Getenv("ALBUM_TEST_DEVICE"), os.Getenv("ALBUM_TEST_STEP"), strings.Split(os.Getenv("ALBUM_TEST_DO"), " ")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, repository.ErrBusy) {
+			os.Exit(busy)
+		}
 		os.Exit(1)
 	}
 }
+
+// busy is the exit code of a process that another device's maintenance has ended.
+const busy = 9
 
 // A killing store kills its process before or after a request.
 type killing struct {
@@ -147,6 +154,8 @@ func (w *killed) run(name string, step int64, do ...string) {
 	switch {
 	case errors.As(err, &exit) && !exit.Exited():
 		w.kills.Add(1)
+	case step > 0 && errors.As(err, &exit) && exit.ExitCode() == busy:
+		w.t.Logf("%v: %s", do, out)
 	case err != nil:
 		w.t.Errorf("%v: %v\n%s", do, err, out)
 	}
@@ -264,8 +273,15 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		w.run("one", 0, "maintain")
 	}
 	a := w.whole()
+	want := map[string]string{}
 	for _, dir := range dirs {
 		w.same(a, dir)
+		for path, b := range tree(t, dir) {
+			want[filepath.Base(dir)+"/"+path] = b
+		}
+	}
+	if got := w.restored(a, "/photos"); !maps.Equal(got, want) {
+		t.Errorf("an export has %d files, want %d with equal bytes", len(got), len(want))
 	}
 	again, err := a.Add(t.Context(), dirs, AddOptions{})
 	must(t, err)
@@ -313,4 +329,44 @@ func TestTwoDevicesAddAtOnce(t *testing.T) {
 		}
 		t.Logf("time %d: %d kills, %d generations", i, w.kills.Load(), a.catalogue.State().Number)
 	}
+}
+
+// One device adds while another removes and maintains, and both are killed. Nothing
+// acknowledged is lost, the next runs go on, and an export opens.
+func TestKilledMaintenanceSparesOtherDevice(t *testing.T) {
+	kills := often(t, "CPAR_ALBUM_KILLS", 4)
+	w := newKilled(t)
+	dirs, _ := w.folders(max(3, kills/8))
+	r := rand.New(rand.NewPCG(15, 16))
+	gone, kept := dirs[0], dirs[1:]
+	w.run("one", 0, "add", gone)
+	w.run("two", 0, "remove", "folder:"+filepath.Base(gone))
+	w.run("two", 0, "empty", "folder:"+filepath.Base(gone))
+	must(t, os.Remove(filepath.Join(w.root, "acknowledged"))) // removed for good
+	want := map[string]string{}
+	for _, dir := range kept {
+		for path, b := range tree(t, dir) {
+			want[filepath.Base(dir)+"/"+path] = b
+		}
+	}
+	for round := 0; int(w.kills.Load()) < kills; round++ {
+		must(t, os.WriteFile(filepath.Join(w.root, "hours"), []byte(strconv.Itoa(round*15)), 0o600))
+		adding, maintaining := 1+r.Int64N(60), 1+r.Int64N(150)
+		var wait sync.WaitGroup
+		wait.Go(func() { w.run("one", adding, "add", kept[round%len(kept)]) })
+		wait.Go(func() { w.run("two", maintaining, "maintain") })
+		wait.Wait()
+		if round%max(1, kills/10) == 0 {
+			w.whole()
+		}
+	}
+	w.run("one", 0, append([]string{"add"}, kept...)...)
+	for i := range 3 {
+		must(t, os.WriteFile(filepath.Join(w.root, "hours"), []byte(strconv.Itoa(10000+30*i)), 0o600))
+		w.run("two", 0, "maintain")
+	}
+	if got := w.restored(w.whole(), "/photos"); !maps.Equal(got, want) {
+		t.Errorf("an export has %d files, want %d with equal bytes", len(got), len(want))
+	}
+	t.Logf("%d kills", w.kills.Load())
 }

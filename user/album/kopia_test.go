@@ -1,15 +1,24 @@
 package album
 
 import (
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	kopiafs "github.com/kopia/kopia/fs"
+	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/blob/filesystem"
+	"github.com/kopia/kopia/snapshot"
+	"github.com/kopia/kopia/snapshot/snapshotfs"
 
 	"cpar/internal/exitcode"
 	"cpar/internal/testing/oracle"
@@ -63,6 +72,51 @@ func TestDryRunsChangeNothing(t *testing.T) {
 	if left := tree(t, filepath.Join(w.root, "empty")); len(left) > 0 {
 		t.Errorf("it wrote %d files", len(left))
 	}
+}
+
+// restored exports the album and returns the files of a tree that kopia's library
+// reads from the export, by path.
+func (w *world) restored(a *Album, tree string) map[string]string {
+	w.t.Helper()
+	ctx := w.t.Context()
+	folder, config := filepath.Join(w.root, "export"), filepath.Join(w.t.TempDir(), "config")
+	_, err := a.Export(ctx, folder, false, nil)
+	must(w.t, err)
+	s, err := filesystem.New(ctx, &filesystem.Options{Path: folder}, false)
+	must(w.t, err)
+	must(w.t, repo.Connect(ctx, config, s, a.KopiaPassword(), &repo.ConnectOptions{}))
+	r, err := repo.Open(ctx, config, a.KopiaPassword(), &repo.Options{})
+	must(w.t, err)
+	defer r.Close(ctx)
+	list, err := snapshot.ListSnapshots(ctx, r, snapshot.SourceInfo{Host: "album", UserName: "cpar", Path: tree})
+	must(w.t, err)
+	if len(list) != 1 {
+		w.t.Fatalf("the export has %d snapshots of %s", len(list), tree)
+	}
+	root, err := snapshotfs.SnapshotRoot(r, list[0])
+	must(w.t, err)
+	files := map[string]string{}
+	var walk func(string, kopiafs.Directory)
+	walk = func(at string, d kopiafs.Directory) {
+		must(w.t, kopiafs.IterateEntries(ctx, d, func(_ context.Context, e kopiafs.Entry) error {
+			switch e := e.(type) {
+			case kopiafs.Directory:
+				walk(path.Join(at, e.Name()), e)
+			case kopiafs.File:
+				f, err := e.Open(ctx)
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				b, err := io.ReadAll(f)
+				files[path.Join(at, e.Name())] = string(b)
+				return err
+			}
+			return nil
+		}))
+	}
+	walk("", root.(kopiafs.Directory))
+	return files
 }
 
 // A stock kopia opens an export, verifies it, and restores every byte.

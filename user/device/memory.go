@@ -30,8 +30,9 @@ type memory struct {
 	// Deleted lists the origins of indexes that this device deleted. Seen
 	// keeps their generations, because a cloud that kept an index might roll
 	// it back.
-	Deleted []cpar.IndexID   `json:"deleted,omitempty"`
-	Album   *IndexGeneration `json:"album,omitempty"`
+	Deleted   []cpar.IndexID   `json:"deleted,omitempty"`
+	Album     *IndexGeneration `json:"album,omitempty"`
+	AlbumCard *IndexGeneration `json:"album_card,omitempty"` // like Cards
 }
 
 func (m *memory) see(s IndexGeneration) {

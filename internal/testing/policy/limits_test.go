@@ -41,7 +41,7 @@ var limits = []limit{
 	{"lines of CHANGELOG.md", 1, 60, "it tells users what changed, not how", lines("CHANGELOG.md")},
 	{"lines of docs/ARCHITECTURE.md", 1, 1000, "newcomers need a map", lines("docs/ARCHITECTURE.md")},
 	{"entries of the root", 1, 30, "the listing fits on a screen", rootEntries},
-	{"lines of user/", 1, 27_000, "code that handles keys stays small enough to audit: 22,000, then 1,500 for review by word, a vocabulary and its page and watch, and 3,500 for the album: repository, catalogue and queries", goLines("user/")},
+	{"lines of user/", 1, 27_700, "code that handles keys stays small enough to audit: 22,000, then 1,500 for review by word, a vocabulary and its page and watch, 3,500 for the album: repository, catalogue and queries, and 700 for its repair, conflicts and cards", goLines("user/")},
 	{"lines of the module", 1, 130_300, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, 7,000 for review by word, a vocabulary and its page, watch, videos and releases, 800 for one comment per field, and 8,200 for the album and the blobs of a server", goLines("")},
 	{"99th percentile of function lengths", 1, 55, "a function fits on a screen", functionLength(0.99)},
 	{"longest function", 1, 110, "a table may take two screens", functionLength(1)},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/blob/filesystem"
+	"github.com/kopia/kopia/repo/content"
 	"github.com/kopia/kopia/repo/format"
 
 	"cpar"
@@ -136,9 +137,9 @@ func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tel
 		}
 		copied += int64(len(b))
 	}
-	err = r.packs(ctx, func(name string) error {
-		if _, copied := all[blob.ID(name)]; !copied {
-			return blobs.Damage(name, "is in an index, but not in the catalogue")
+	err = r.writer.ContentReader().IteratePacks(ctx, content.IteratePackOptions{}, func(p content.PackInfo) error {
+		if _, copied := all[p.PackID]; !copied {
+			return blobs.Damage(string(p.PackID), "is in an index, but not in the catalogue")
 		}
 		return nil
 	})

@@ -28,7 +28,6 @@ import (
 
 	"github.com/kopia/kopia/repo"
 	"github.com/kopia/kopia/repo/blob"
-	"github.com/kopia/kopia/repo/content"
 	"github.com/kopia/kopia/repo/format"
 	"github.com/kopia/kopia/repo/object"
 
@@ -66,6 +65,9 @@ type Repository struct {
 	config  string
 	fatal   error
 	whole   bool // this process has listed all blobs
+	lost    map[string]string
+	mending sync.Mutex
+	there   map[string]bool // pinned packs that the server has
 	close   func()
 }
 
@@ -124,7 +126,7 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 			return nil, fmt.Errorf("opening the repository: %w: %w", cpar.ErrStorage, err)
 		}
 	}
-	r := &Repository{storage: s}
+	r := &Repository{storage: s, there: map[string]bool{}}
 	if err := r.create(ctx, o.Secret); err != nil {
 		return nil, r.Failed("creating the repository", err)
 	}
@@ -323,8 +325,28 @@ func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) e
 	return r.Failed("deleting blobs", r.storage.committed(ctx, pins))
 }
 
-// Packs returns the names of the blobs that contain an object. It pins blobs that
-// no generation has pinned, if the server has them in full length.
+// Rely returns an error if the server lacks one of the packs, on which photos
+// are about to rely without sending it. It asks once for each pack.
+func (r *Repository) Rely(ctx context.Context, packs []string) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	for _, name := range packs {
+		r.storage.mu.Lock()
+		_, sent := r.storage.added[name]
+		r.storage.mu.Unlock()
+		if sent || r.there[name] {
+			continue
+		}
+		if _, err := r.storage.GetMetadata(ctx, blob.ID(name)); err != nil {
+			return r.Failed("looking for a pack", err)
+		}
+		r.there[name] = true
+	}
+	return nil
+}
+
+// Packs returns the names of the blobs that contain an object. Pinned ones must
+// have their full length.
 func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -343,62 +365,12 @@ func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 			return nil, r.Failed("finding an object", err)
 		}
 		name := string(info.PackBlobID)
-		if err := r.adopt(ctx, name, int64(info.PackOffset)+int64(info.PackedLength)); err != nil {
-			return nil, r.Failed("finding an object", err)
+		if p, pinned := r.storage.pin(name); pinned && p.Size < int64(info.PackOffset)+int64(info.PackedLength) {
+			return nil, r.Failed("finding an object", r.storage.fail(blobs.Damage(name, "is cut off")))
 		}
 		packs = append(packs, name)
 	}
 	return packs, nil
-}
-
-// Adopt pins all packs to which kopia's indexes refer. An interrupted run may have
-// written both, and the next generation will pin the indexes.
-func (r *Repository) Adopt(ctx context.Context) error {
-	adopt := func(refresh bool) error {
-		ctx, done := r.storage.guard(ctx)
-		defer done()
-		if refresh {
-			if err := r.rep.Refresh(ctx); err != nil {
-				return r.Failed("reading the indexes", err)
-			}
-		}
-		return r.Failed("reading the indexes", r.packs(ctx, func(name string) error { return r.adopt(ctx, name, 0) }))
-	}
-	err := adopt(false)
-	if errors.Is(err, ErrBusy) { // maintenance by another device may have replaced the pack
-		err = adopt(true)
-	}
-	return err
-}
-
-// packs calls yield for each pack to which kopia's indexes refer.
-func (r *Repository) packs(ctx context.Context, yield func(name string) error) error {
-	return r.writer.ContentReader().IteratePacks(ctx, content.IteratePackOptions{}, func(p content.PackInfo) error {
-		return yield(string(p.PackID))
-	})
-}
-
-// adopt pins a blob that a killed run has left behind. It fails if the blob is
-// shorter than length.
-func (r *Repository) adopt(ctx context.Context, name string, length int64) error {
-	p, ok := r.storage.pin(name)
-	if !ok {
-		b, err := r.storage.store.Get(ctx, name, 0, -1)
-		if errors.Is(err, blobs.ErrNotFound) {
-			return r.storage.missing(ctx, name)
-		}
-		if err != nil {
-			return err
-		}
-		p = blobs.PinOf(b, r.storage.now())
-		r.storage.mu.Lock()
-		r.storage.added[name] = p
-		r.storage.mu.Unlock()
-	}
-	if p.Size < length {
-		return r.storage.fail(blobs.Damage(name, "is cut off"))
-	}
-	return nil
 }
 
 // Open opens an object for reading at any offset.

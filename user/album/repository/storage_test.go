@@ -91,7 +91,7 @@ func TestPinsAreOfBytesThatWereRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := openedOver(t, lying{store}, nil)
-	if err := r.adopt(t.Context(), "p1", 4); err != nil {
+	if err := r.adopt(t.Context(), "p1", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	added, _ := r.Changes()

@@ -1,0 +1,145 @@
+package album
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/album/catalogue"
+	"cpar/user/device"
+)
+
+// A Conflict reports that the server shows a state that does not descend from the
+// newest state that this device has seen. The server has rolled the album back or
+// forked it.
+type Conflict struct {
+	error
+	Difference
+	unknown error // why Difference is empty
+}
+
+// The type refused marks the error for such a state.
+type refused struct{ error }
+
+func (r refused) Unwrap() error { return r.error }
+
+// A Difference lists, by path, the photos of this device's copy of the catalogue
+// that another state does not have, or has with other files or keywords.
+type Difference struct {
+	Vanished []string `json:"vanished"`
+	Changed  []string `json:"changed"`
+}
+
+func (c *Conflict) Unwrap() error { return c.error }
+
+func (c *Conflict) Error() string {
+	if c.unknown != nil {
+		return fmt.Sprintf("%v; the photos affected are unknown: %v", c.error, c.unknown)
+	}
+	return fmt.Sprintf("%v; %d photos vanish, and %d are different", c.error, len(c.Vanished), len(c.Changed))
+}
+
+func generation(key *user.Key, number uint64, digest [sha256.Size]byte) device.IndexGeneration {
+	return device.IndexGeneration{Origin: ID(key), ID: ID(key), Generation: number, Digest: digest}
+}
+
+// compared turns the error for a refused state into a Conflict with the difference
+// between this device's copy of the catalogue and the state that the server shows.
+func (a *Album) compared(ctx context.Context, err error) error {
+	if !errors.As(err, &refused{}) || errors.As(err, new(*Conflict)) {
+		return err
+	}
+	c := &Conflict{error: err}
+	if !a.Known() {
+		c.unknown = errors.New("this device has no copy of the catalogue")
+		return c
+	}
+	folder, err := os.MkdirTemp("", "cpar-album-")
+	if err != nil {
+		c.unknown = err
+		return c
+	}
+	defer os.RemoveAll(folder)
+	var shown *catalogue.Catalogue
+	if shown, _, c.unknown = a.shown(ctx, folder); c.unknown == nil {
+		c.Difference = difference(a.catalogue.State(), shown.State())
+	}
+	return c
+}
+
+// shown fetches the state that the server shows into a folder. It does not compare
+// the state with those that this device has seen.
+func (a *Album) shown(ctx context.Context, folder string) (c *catalogue.Catalogue, newest device.IndexGeneration, err error) {
+	o := a.catalogue.Options
+	o.Folder = folder
+	o.See = func(number uint64, digest [sha256.Size]byte, _ user.History) error {
+		newest = generation(a.o.Key, number, digest)
+		return nil
+	}
+	if c, err = catalogue.Open(ctx, o); err == nil {
+		_, err = c.Sync(ctx)
+	}
+	return c, newest, err
+}
+
+func difference(old, now *catalogue.State) Difference {
+	d := Difference{Vanished: []string{}, Changed: []string{}}
+	paths, rows := map[string]bool{}, map[catalogue.Key]*catalogue.Photo{}
+	for _, p := range now.Photos() {
+		paths[p.Path()], rows[p.Key()] = true, p
+	}
+	for _, p := range old.Photos() {
+		q := rows[p.Key()]
+		switch {
+		case !paths[p.Path()]:
+			d.Vanished = append(d.Vanished, p.Path())
+		case q == nil || !p.SameFiles(q) || !slices.Equal(p.Keywords, q.Keywords):
+			d.Changed = append(d.Changed, p.Path())
+		}
+	}
+	d.Vanished, d.Changed = slices.Compact(d.Vanished), slices.Compact(d.Changed)
+	return d
+}
+
+// Trust makes the device believe the state that the server shows, which is older
+// than expected if the operator has restored a backup. It returns the album in
+// this state, and how the state differs from this device's copy of the catalogue.
+// It renames the folder of the copy to kept. If there is no Conflict, Trust
+// changes nothing.
+func (a *Album) Trust(ctx context.Context) (now *Album, d Difference, kept string, err error) {
+	release, err := a.lock()
+	if err != nil {
+		return nil, d, "", err
+	}
+	defer release()
+	if _, err := a.sync(ctx, a.catalogue); !errors.As(err, new(*Conflict)) {
+		return a, d, "", err
+	}
+	folder, next := a.catalogue.Folder, a.catalogue.Folder+".new"
+	if err := os.RemoveAll(next); err != nil {
+		return nil, d, "", fmt.Errorf("fetching the catalogue: %w: %w", cpar.ErrStorage, err)
+	}
+	shown, newest, err := a.shown(ctx, next)
+	if err != nil {
+		return nil, d, "", err
+	}
+	d = difference(a.catalogue.State(), shown.State())
+	if err := a.o.Device.TrustAlbum(a.o.Key, newest); err != nil {
+		return nil, d, "", err
+	}
+	kept = fmt.Sprintf("%s-%d-%s", folder, a.catalogue.State().Number, a.o.Now().UTC().Format("20060102T150405.000Z"))
+	if err := errors.Join(os.Rename(folder, kept), os.Rename(next, folder)); err != nil {
+		return nil, d, "", fmt.Errorf("keeping the catalogue: %w: %w", cpar.ErrStorage, err)
+	}
+	kept, err = filepath.Abs(kept)
+	if err == nil {
+		now, err = Open(ctx, a.o)
+	}
+	return now, d, kept, err
+}

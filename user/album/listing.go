@@ -1,0 +1,117 @@
+package album
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"cpar"
+	"cpar/photo"
+	"cpar/photo/dataset"
+	"cpar/photo/metadata"
+)
+
+// list returns the photos in files and folders, with their places in the album,
+// and the folders without photos. If all are, list returns an error.
+func list(ctx context.Context, roots []string, o AddOptions) (items []*item, empty []string, err error) {
+	var none error
+	seen, all := map[string]bool{}, &photo.Listing{}
+	if o.Listed != nil {
+		defer func() { o.Listed(all) }()
+	}
+	for _, root := range roots {
+		l, err := photo.List(ctx, []string{root}, photo.Options{Exclude: o.Exclude})
+		if l != nil {
+			all.Photos, all.Skipped = append(all.Photos, l.Photos...), append(all.Skipped, l.Skipped...)
+		}
+		if err != nil && l != nil && len(l.Photos) == 0 {
+			empty, none = append(empty, root), err
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		base := root
+		if info, err := os.Stat(root); err == nil && !info.IsDir() {
+			base = filepath.Dir(root)
+		}
+		whole, err := filepath.Abs(base) // the base of . has no name
+		if err != nil {
+			return nil, nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
+		}
+		into := o.Into
+		if into == "" {
+			into = filepath.Base(whole)
+		}
+		words, err := manifest(ctx, base)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range l.Photos {
+			rel, err := filepath.Rel(base, p.Path)
+			if err != nil {
+				return nil, nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
+			}
+			at := path.Join(into, filepath.ToSlash(rel))
+			if seen[at] {
+				continue
+			}
+			seen[at] = true
+			folder := path.Dir(at)
+			if folder == "." {
+				folder = ""
+			}
+			i := &item{folder: folder, name: path.Base(at), files: filesOf(p), words: words[filepath.ToSlash(rel)]}
+			if !utf8.ValidString(at) || slices.ContainsFunc(i.files, func(f string) bool { return !utf8.ValidString(filepath.Base(f)) }) {
+				i.err = fmt.Errorf("reading the photo: %w: the name of a file or folder is not UTF-8", cpar.ErrInput)
+			}
+			items = append(items, i)
+		}
+	}
+	if len(items) > 0 {
+		none = nil
+	}
+	return items, empty, none
+}
+
+// manifest returns the keywords that a folder's manifest.csv, if it exists, gives
+// to photos, by path.
+func manifest(ctx context.Context, folder string) (map[string][]string, error) {
+	if _, err := os.Stat(filepath.Join(folder, dataset.ManifestName)); err != nil {
+		return nil, nil
+	}
+	c, err := dataset.Open(ctx, folder, dataset.Options{IncludePeople: true})
+	if err != nil {
+		return nil, err
+	}
+	words := map[string][]string{}
+	for _, p := range c.Photos {
+		words[p.Name] = p.Keywords
+	}
+	return words, nil
+}
+
+// filesOf returns the files of one exposure: the photo, others such as a raw
+// file, and existing sidecars. A file system that ignores case finds one sidecar
+// under several names.
+func filesOf(p photo.Photo) (files []string) {
+	var sidecars []os.FileInfo
+	for _, f := range append([]string{p.Path}, p.Also...) {
+		if filepath.Dir(f) == filepath.Dir(p.Path) && !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
+	for _, f := range slices.Clone(files) {
+		for _, s := range metadata.Sidecars(f) {
+			info, err := os.Stat(s)
+			if err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(sidecars, func(o os.FileInfo) bool { return os.SameFile(o, info) }) {
+				files, sidecars = append(files, s), append(sidecars, info)
+			}
+		}
+	}
+	return files
+}

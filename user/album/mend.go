@@ -1,0 +1,125 @@
+package album
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/repository"
+)
+
+// suspects is the file of packs that Verify could not read although the server
+// lists them correctly.
+const suspects = "suspects"
+
+// lost returns the packs that the server has lost or changed, with the problem of
+// each. Of packs that the server lists correctly, it reads the suspects.
+func (a *Album) lost(ctx context.Context) (map[string]string, error) {
+	pins := a.catalogue.State().Pins
+	lost, err := blobs.Check(ctx, a.o.Store, maps.Clone(pins))
+	if err != nil {
+		return nil, fmt.Errorf("looking for lost packs: %w", err)
+	}
+	maps.DeleteFunc(lost, func(name, _ string) bool { return !strings.HasPrefix(name, "p") && !strings.HasPrefix(name, "q") })
+	var names []string
+	b, err := os.ReadFile(filepath.Join(a.folder, suspects))
+	if err == nil {
+		err = json.Unmarshal(b, &names)
+	}
+	if err != nil { // there is no such file, or Verify writes it again
+		return lost, nil
+	}
+	for _, name := range names {
+		if p, pinned := pins[name]; pinned && lost[name] == "" {
+			if err := a.problem(ctx, name, p, lost); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return lost, nil
+}
+
+// problem reads a blob and, if it is not the pinned one, adds its problem to
+// damaged.
+func (a *Album) problem(ctx context.Context, name string, p blobs.Pin, damaged map[string]string) error {
+	b, err := a.o.Store.Get(ctx, name, 0, -1)
+	switch {
+	case errors.Is(err, blobs.ErrDamaged):
+		damaged[name] = "is damaged"
+	case errors.Is(err, blobs.ErrNotFound):
+		damaged[name] = "is missing"
+	case err != nil:
+		return fmt.Errorf("reading from the album: %w", err)
+	case blobs.PinOf(b, a.o.Now()).Digest != p.Digest:
+		damaged[name] = "is not the one that was stored"
+	}
+	return nil
+}
+
+// suspect records packs for the next Add with Check.
+func (a *Album) suspect(packs map[string]string) error {
+	if len(packs) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(slices.Sorted(maps.Keys(packs)))
+	if err == nil {
+		err = durable.WriteFile(filepath.Join(a.folder, suspects), b, 0o600)
+	}
+	return err
+}
+
+// put stores a file. It sends the file again if the server has lost a part of it.
+func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from io.Reader) (object string, size int64, mended bool, err error) {
+	object, size, err = r.Put(ctx, from)
+	for again := true; err == nil; mended = true {
+		if again, err = r.Mend(ctx, object); err != nil || !again {
+			return object, size, mended, err
+		}
+		before := object
+		if _, err = file.Seek(0, io.SeekStart); err == nil {
+			object, size, err = r.Put(ctx, from)
+		}
+		// Its lost contents are no longer in the index, so this batch must not be
+		// committed without it.
+		if err == nil && object != before {
+			err = hint.Add(fmt.Errorf("replacing a lost photo: %w: the file changed while it was read", cpar.ErrInput), "run the same command again")
+		}
+	}
+	return object, size, mended, err
+}
+
+// abandon commits that the album no longer needs the packs whose photos have been
+// sent again.
+func (a *Album) abandon(ctx context.Context, r *repository.Repository) error {
+	left, err := r.Abandon(ctx, func(yield func(string) bool) {
+		for _, p := range a.catalogue.State().Photos() {
+			for _, f := range p.Files {
+				if !yield(f.Object) {
+					return
+				}
+			}
+		}
+	})
+	if err == nil {
+		err = a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{}, nil })
+	}
+	if err == nil && left > 0 {
+		return hint.Add(fmt.Errorf("the server has lost or changed %d packs with photos that were not added again", left), "cpar album verify names them")
+	}
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(a.folder, suspects))
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/content"
+
+	"cpar/user/album/blobs"
+)
+
+// Adopt pins all packs to which kopia's indexes refer. An interrupted run may have
+// written both, and the next generation will pin the indexes. Packs that were
+// written long ago are replaced by new ones with the same contents, because
+// maintenance by another device may be deleting them.
+func (r *Repository) Adopt(ctx context.Context) error {
+	err := r.adoptAll(ctx, false)
+	if errors.Is(err, ErrBusy) { // maintenance by another device may have replaced a pack
+		err = r.adoptAll(ctx, true)
+	}
+	return err
+}
+
+func (r *Repository) adoptAll(ctx context.Context, refresh bool) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	if refresh {
+		if err := r.rep.Refresh(ctx); err != nil {
+			return r.Failed("reading the indexes", err)
+		}
+	}
+	all, old, err := r.unpinned(ctx)
+	if err == nil && len(old) > 0 {
+		if err = r.replace(ctx, old); err == nil {
+			all, _, err = r.unpinned(ctx)
+		}
+	}
+	for name, at := range all {
+		if err == nil {
+			err = r.adopt(ctx, name, at)
+		}
+	}
+	return r.Failed("reading the indexes", err)
+}
+
+// unpinned returns the time of the newest content of each unpinned pack, and the
+// contents of packs that are too old to be pinned.
+func (r *Repository) unpinned(ctx context.Context) (all map[string]time.Time, old []content.Info, err error) {
+	all = map[string]time.Time{}
+	err = r.writer.ContentReader().IterateContents(ctx, content.IterateOptions{}, func(c content.Info) error {
+		name := string(c.PackBlobID)
+		if _, pinned := r.storage.pin(name); pinned {
+			return nil
+		}
+		if at := all[name]; c.Timestamp().After(at) {
+			all[name] = c.Timestamp()
+		}
+		old = append(old, c)
+		return nil
+	})
+	old = slices.DeleteFunc(old, func(c content.Info) bool {
+		return r.storage.now().Sub(all[string(c.PackBlobID)]) <= maxUnpinned
+	})
+	return all, old, err
+}
+
+// replace writes contents into new packs.
+func (r *Repository) replace(ctx context.Context, contents []content.Info) error {
+	for _, c := range contents {
+		err := r.writer.ContentManager().RewriteContent(ctx, c.ContentID)
+		if errors.Is(err, blob.ErrBlobNotFound) {
+			return r.storage.missing(ctx, string(c.PackBlobID))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.writer.Flush(ctx)
+}
+
+// adopt pins a blob that a killed run wrote at a time.
+func (r *Repository) adopt(ctx context.Context, name string, at time.Time) error {
+	b, err := r.storage.store.Get(ctx, name, 0, -1)
+	if errors.Is(err, blobs.ErrNotFound) {
+		return r.storage.missing(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	r.storage.mu.Lock()
+	defer r.storage.mu.Unlock()
+	r.storage.added[name] = blobs.PinOf(b, at)
+	return nil
+}

@@ -1,0 +1,102 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/content"
+	"github.com/kopia/kopia/repo/object"
+
+	"cpar"
+)
+
+// Distrust records packs that the server has lost or changed. Mend replaces them.
+func (r *Repository) Distrust(packs map[string]string) { r.lost = packs }
+
+// Mend removes from the index the contents of an object that are in distrusted
+// packs, and reports whether there are any. The caller must then Put the file
+// again. Put alone does not send contents that the index has.
+func (r *Repository) Mend(ctx context.Context, id string) (again bool, err error) {
+	if len(r.lost) == 0 {
+		return false, nil
+	}
+	r.mending.Lock() // otherwise two files with a content may delete it after it was sent again
+	defer r.mending.Unlock()
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	found, _, err := r.distrusted(ctx, id)
+	for _, c := range found {
+		if err == nil && !c.Deleted {
+			err, again = r.writer.ContentManager().DeleteContent(ctx, c.ContentID), true
+		}
+	}
+	return again, r.Failed("replacing lost contents", err)
+}
+
+// distrusted returns the contents of an object that are in distrusted packs. If
+// the list of the object's contents is in such a pack, the other contents are
+// unknown, and whole is false.
+func (r *Repository) distrusted(ctx context.Context, id string) (found []content.Info, whole bool, err error) {
+	o, err := object.ParseID(id)
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)
+	}
+	if list, ok := o.IndexObjectID(); ok {
+		if found, _, err = r.distrusted(ctx, list.String()); err != nil || len(found) > 0 {
+			return found, false, err
+		}
+	}
+	contents, err := r.writer.VerifyObject(ctx, o)
+	for _, c := range contents {
+		info, err := r.writer.ContentInfo(ctx, c)
+		if err != nil {
+			return nil, false, err
+		}
+		if _, lost := r.lost[string(info.PackBlobID)]; lost {
+			found = append(found, info)
+		}
+	}
+	return found, true, err
+}
+
+// Abandon removes from the index the distrusted packs that none of the objects
+// needs, and returns the number of other distrusted packs. The next generation no
+// longer pins the removed ones. Maintain writes the folders again that they
+// contained.
+func (r *Repository) Abandon(ctx context.Context, objects iter.Seq[string]) (left int, err error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	needed := map[blob.ID]bool{}
+	for id := range objects {
+		found, whole, err := r.distrusted(ctx, id)
+		if err != nil || !whole {
+			return len(r.lost), r.Failed("finding an object", err)
+		}
+		for _, c := range found {
+			needed[c.PackBlobID] = true
+		}
+	}
+	var dead []content.ID
+	err = r.writer.ContentReader().IterateContents(ctx, content.IterateOptions{}, func(c content.Info) error {
+		if _, lost := r.lost[string(c.PackBlobID)]; lost && !needed[c.PackBlobID] {
+			dead = append(dead, c.ContentID)
+		}
+		return nil
+	})
+	for _, id := range dead {
+		if err == nil {
+			err = r.writer.ContentManager().DeleteContent(ctx, id)
+		}
+	}
+	for name := range r.lost {
+		if err == nil && !needed[blob.ID(name)] {
+			err = r.storage.DeleteBlob(ctx, blob.ID(name))
+		}
+	}
+	if err == nil {
+		err = r.writer.Flush(ctx)
+	}
+	return len(needed), r.Failed("removing lost packs", err)
+}

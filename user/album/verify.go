@@ -1,0 +1,255 @@
+package album
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/internal/sanitize"
+	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/repository"
+)
+
+type Verified struct {
+	Photos int   `json:"photos"`
+	Files  int   `json:"files"`
+	Read   int64 `json:"read_bytes"`
+	// Blobs maps names of blobs that the server has lost or changed to the
+	// problem.
+	Blobs map[string]string `json:"damaged_blobs"`
+	// Affected names the photos that can no longer be read in full.
+	Affected []string `json:"affected"`
+}
+
+// A verifying is a run of Verify.
+type verifying struct {
+	*Album
+	Verified
+	repository *repository.Repository
+	broken     error             // why the album cannot be opened
+	unreadable map[string]string // packs that the server lists correctly
+}
+
+// Verify compares the server's list of blobs with the owner's record, and reads
+// the given percentage of the files. If anything is missing, the error wraps
+// cpar.ErrCloud. If the catalogue or the repository cannot be opened, all photos
+// in this device's copy of the catalogue are affected.
+func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (Verified, error) {
+	v := &verifying{Album: a, unreadable: map[string]string{}}
+	defer v.close(ctx)
+	if err := v.open(ctx); err != nil {
+		return v.Verified, err
+	}
+	photos := a.catalogue.State().Photos()
+	for i, p := range photos {
+		if ctx.Err() != nil {
+			return v.Verified, context.Cause(ctx)
+		}
+		tell.Report("verifying", i, len(photos))
+		v.Photos++
+		for _, f := range p.Files {
+			v.Files++
+			err := v.file(ctx, p, f, percent)
+			if err != nil && !errors.Is(err, blobs.ErrDamaged) {
+				return v.Verified, fmt.Errorf("verifying the album: %w", err)
+			}
+			if err != nil {
+				v.Affected = append(v.Affected, path.Join(p.Folder, f.Name))
+			}
+		}
+	}
+	tell.Report("verifying", len(photos), len(photos))
+	v.Affected = slices.Compact(v.Affected)
+	if v.broken == nil && len(v.Blobs)+len(v.Affected) == 0 {
+		return v.Verified, nil
+	}
+	what := fmt.Sprintf("%d of its blobs are missing or changed, and %d files are affected", len(v.Blobs), len(v.Affected))
+	if len(v.Affected) > 0 {
+		what += fmt.Sprintf("; the first: %s", sanitize.Text(v.Affected[0]))
+	}
+	if v.broken == nil {
+		v.broken = cpar.ErrCloud
+	}
+	err := hint.Add(fmt.Errorf("verifying the album: %w: %s", v.broken, what),
+		"cpard album undelete brings back deleted blobs, and cpar album add --check sends photos again that are still at home")
+	return v.Verified, errors.Join(err, a.suspect(v.unreadable))
+}
+
+func (v *verifying) close(ctx context.Context) {
+	if v.repository != nil {
+		v.repository.Close(ctx)
+		v.repository = nil
+	}
+}
+
+// open compares the pins of the newest generation with the server's list, and
+// opens the repository.
+func (v *verifying) open(ctx context.Context) error {
+	for {
+		v.close(ctx)
+		v.broken = v.Sync(ctx)
+		if v.broken != nil && !errors.Is(v.broken, blobs.ErrDamaged) {
+			return v.broken
+		}
+		if err := v.compare(ctx); err != nil {
+			return err
+		}
+		if v.broken == nil {
+			if v.repository, v.broken = v.Album.repository(ctx, true); v.broken != nil {
+				v.repository = nil
+			}
+		}
+		if v.broken == nil && len(v.Blobs) == 0 {
+			return nil
+		}
+		// Another device may have maintained the album after Sync.
+		before := v.catalogue.State().Number
+		if v.Sync(ctx) == nil && v.catalogue.State().Number > before {
+			continue
+		}
+		if again, err := v.recover(ctx); err != nil || !again {
+			if err == nil && v.broken != nil && !errors.Is(v.broken, blobs.ErrDamaged) {
+				err = v.broken
+			}
+			return err
+		}
+	}
+}
+
+// compare compares the pins of the newest generation with the server's list.
+func (v *verifying) compare(ctx context.Context) (err error) {
+	segments := v.catalogue.Pins()
+	pins := maps.Clone(segments)
+	maps.Copy(pins, v.catalogue.State().Pins)
+	if v.Blobs, err = blobs.Check(ctx, v.o.Store, pins); err != nil {
+		return fmt.Errorf("verifying the album: %w", err)
+	}
+	for name := range segments {
+		if what, damaged := v.Blobs[name]; damaged && v.broken == nil {
+			v.broken = blobs.Damage(name, what)
+		}
+	}
+	for name, what := range v.unreadable {
+		if _, pinned := v.catalogue.State().Pins[name]; pinned {
+			v.Blobs[name] = what
+		}
+	}
+	return nil
+}
+
+// recover unpins superseded index blobs that the server lacks. It reports whether
+// there are any.
+func (v *verifying) recover(ctx context.Context) (bool, error) {
+	for name := range v.Blobs {
+		if strings.HasPrefix(name, "x") {
+			release, err := v.lock()
+			if err != nil { // another process writes, so this is left to another run
+				return false, nil
+			}
+			defer release()
+			return v.unpinSuperseded(ctx)
+		}
+	}
+	return false, nil
+}
+
+// unpinSuperseded unpins index blobs that the server lacks if every photo is found
+// without them, because kopia has merged them into others. A device that
+// committed while another was maintaining the album may have pinned such blobs.
+func (a *Album) unpinSuperseded(ctx context.Context) (bool, error) {
+	pins, lost := maps.Clone(a.catalogue.State().Pins), map[string]bool{}
+	for name := range pins {
+		lost[name] = strings.HasPrefix(name, "x")
+	}
+	err := a.o.Store.List(ctx, "x", func(b blobs.Blob) error { delete(lost, b.Name); return nil })
+	maps.DeleteFunc(lost, func(_ string, index bool) bool { return !index })
+	if err != nil || len(lost) == 0 {
+		return false, err
+	}
+	maps.DeleteFunc(pins, func(name string, _ blobs.Pin) bool { return lost[name] })
+	r, err := a.repositoryOf(ctx, pins, true)
+	if err == nil {
+		defer r.Close(ctx)
+	}
+	for _, p := range a.catalogue.State().Photos() {
+		for _, f := range p.Files {
+			if err == nil {
+				_, err = r.Packs(ctx, f.Object)
+			}
+		}
+	}
+	if errors.Is(err, blobs.ErrDamaged) { // they are needed
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, a.commit(ctx, nil, func(s *catalogue.State) (*catalogue.Change, error) {
+		c := &catalogue.Change{}
+		for name := range lost {
+			if _, pinned := s.Pins[name]; pinned {
+				c.Unpinned = append(c.Unpinned, name)
+			}
+		}
+		return c, nil
+	})
+}
+
+// file verifies a file of a photo. If another device maintains the album meanwhile,
+// it tries again in the newest generation.
+func (v *verifying) file(ctx context.Context, p *catalogue.Photo, f catalogue.File, percent float64) error {
+	for {
+		err := v.broken
+		if err == nil {
+			err = v.read(ctx, f, percent)
+		}
+		if !errors.Is(err, repository.ErrBusy) {
+			return err
+		}
+		if err := v.open(ctx); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(v.catalogue.State().Photos(), p.SameFiles) {
+			return nil // it was removed for good
+		}
+	}
+}
+
+// read checks that the server has the packs of a file, and reads a percentage of
+// the files.
+func (v *verifying) read(ctx context.Context, f catalogue.File, percent float64) error {
+	packs, err := v.repository.Packs(ctx, f.Object)
+	if err != nil {
+		return err
+	}
+	for _, p := range packs {
+		if what, damaged := v.Blobs[p]; damaged {
+			return blobs.Damage(p, what)
+		}
+	}
+	if rand.Float64()*100 >= percent {
+		return nil
+	}
+	n, err := copyFile(ctx, v.repository, io.Discard, f)
+	v.Read += n
+	if !errors.Is(err, blobs.ErrDamaged) {
+		return err
+	}
+	for _, name := range packs {
+		if pin, pinned := v.catalogue.State().Pins[name]; pinned {
+			err = errors.Join(err, v.problem(ctx, name, pin, v.unreadable))
+		}
+	}
+	maps.Copy(v.Blobs, v.unreadable)
+	return err
+}
