@@ -5,7 +5,10 @@ import (
 	"unsafe"
 )
 
-// Kernels holds the implementation of one level. The assembly is used by every
+//go:generate go run ./gen
+//go:generate go run ./gen/neon
+
+// A kernels value holds the implementation of one level. The assembly is used by every
 // level but plain Go.
 type kernels struct {
 	name string

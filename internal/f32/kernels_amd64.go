@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-//go:generate go run ./gen
-
 const (
 	withAVX2 level = 1 + iota
 	withAVX512
