@@ -1467,7 +1467,6 @@ TEXT ·wide1x12NEON(SB), NOSPLIT, $0-40
 	SUB $96, R4
 	VLD1.P 64(R5), [V0.S4, V1.S4, V2.S4, V3.S4]
 	VLD1.P 32(R5), [V4.S4, V5.S4]
-	ADD R4, R5
 	CBZ R0, one_done
 one:
 	FMOVD.P 8(R1), F30
@@ -1484,7 +1483,6 @@ one:
 one_done:
 	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R3)
 	VST1.P [V4.S4, V5.S4], 32(R3)
-	ADD R4, R3
 	RET
 
 // func wide2x12NEON(k int, a, b, c *float64, ldc int)
@@ -1501,7 +1499,6 @@ TEXT ·wide2x12NEON(SB), NOSPLIT, $0-40
 	ADD R4, R5
 	VLD1.P 64(R5), [V6.S4, V7.S4, V8.S4, V9.S4]
 	VLD1.P 32(R5), [V10.S4, V11.S4]
-	ADD R4, R5
 	CBZ R0, one_done
 one:
 	VLD1.P 16(R1), [V30.S4]
@@ -1527,7 +1524,6 @@ one_done:
 	ADD R4, R3
 	VST1.P [V6.S4, V7.S4, V8.S4, V9.S4], 64(R3)
 	VST1.P [V10.S4, V11.S4], 32(R3)
-	ADD R4, R3
 	RET
 
 // func wide3x12NEON(k int, a, b, c *float64, ldc int)
@@ -1547,7 +1543,6 @@ TEXT ·wide3x12NEON(SB), NOSPLIT, $0-40
 	ADD R4, R5
 	VLD1.P 64(R5), [V12.S4, V13.S4, V14.S4, V15.S4]
 	VLD1.P 32(R5), [V16.S4, V17.S4]
-	ADD R4, R5
 	CBZ R0, one_done
 one:
 	VLD1.P 16(R1), [V30.S4]
@@ -1583,7 +1578,6 @@ one_done:
 	ADD R4, R3
 	VST1.P [V12.S4, V13.S4, V14.S4, V15.S4], 64(R3)
 	VST1.P [V16.S4, V17.S4], 32(R3)
-	ADD R4, R3
 	RET
 
 // func wide4x12NEON(k int, a, b, c *float64, ldc int)
@@ -1606,7 +1600,6 @@ TEXT ·wide4x12NEON(SB), NOSPLIT, $0-40
 	ADD R4, R5
 	VLD1.P 64(R5), [V18.S4, V19.S4, V20.S4, V21.S4]
 	VLD1.P 32(R5), [V22.S4, V23.S4]
-	ADD R4, R5
 	CBZ R0, one_done
 one:
 	VLD1.P 32(R1), [V30.S4, V31.S4]
@@ -1650,7 +1643,6 @@ one_done:
 	ADD R4, R3
 	VST1.P [V18.S4, V19.S4, V20.S4, V21.S4], 64(R3)
 	VST1.P [V22.S4, V23.S4], 32(R3)
-	ADD R4, R3
 	RET
 
 // func pack8NEON(dst, src *float32, offsets *int, rows int)

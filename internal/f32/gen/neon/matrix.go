@@ -110,7 +110,9 @@ func (k *kernels) wide(rows int) {
 	for r := range rows {
 		k.op("VLD1.P", row.at(64), sum(r).list(4))
 		k.op("VLD1.P", row.at(32), (sum(r) + 4).list(2))
-		k.op("ADD", ldc, row)
+		if r < rows-1 {
+			k.op("ADD", ldc, row)
+		}
 	}
 	k.count("one", n, func() {
 		x := k.values(a, ofA, rows, 8)
@@ -125,7 +127,9 @@ func (k *kernels) wide(rows int) {
 	for r := range rows {
 		k.op("VST1.P", sum(r).list(4), c.at(64))
 		k.op("VST1.P", (sum(r) + 4).list(2), c.at(32))
-		k.op("ADD", ldc, c)
+		if r < rows-1 {
+			k.op("ADD", ldc, c)
+		}
 	}
 	k.op("RET")
 }
