@@ -8,8 +8,8 @@ import (
 //go:generate go run ./gen
 //go:generate go run ./gen/neon
 
-// A kernels value holds the implementation of one level. The assembly is used by every
-// level but plain Go.
+// A kernels value holds the implementation of one level. Plain Go has neither
+// tiles nor functions here.
 type kernels struct {
 	name string
 	tiling
