@@ -4,9 +4,9 @@
 
 package f32
 
-var tilesAVX2 = [2][6]tileKernel{
+var tilesAVX2 = [2][]tileKernel{
 	{tile1x8AVX2, tile2x8AVX2, tile3x8AVX2, tile4x8AVX2, tile5x8AVX2, tile6x8AVX2},
 	{tile1x16AVX2, tile2x16AVX2, tile3x16AVX2, tile4x16AVX2, tile5x16AVX2, tile6x16AVX2},
 }
 
-var widesAVX2 = [4]wideKernel{wide1x12AVX2, wide2x12AVX2, wide3x12AVX2, wide4x12AVX2}
+var widesAVX2 = []wideKernel{wide1x12AVX2, wide2x12AVX2, wide3x12AVX2, wide4x12AVX2}

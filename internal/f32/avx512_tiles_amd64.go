@@ -4,9 +4,9 @@
 
 package f32
 
-var tilesAVX512 = [2][12]tileKernel{
+var tilesAVX512 = [2][]tileKernel{
 	{tile1x16AVX512, tile2x16AVX512, tile3x16AVX512, tile4x16AVX512, tile5x16AVX512, tile6x16AVX512, tile7x16AVX512, tile8x16AVX512, tile9x16AVX512, tile10x16AVX512, tile11x16AVX512, tile12x16AVX512},
 	{tile1x32AVX512, tile2x32AVX512, tile3x32AVX512, tile4x32AVX512, tile5x32AVX512, tile6x32AVX512, tile7x32AVX512, tile8x32AVX512, tile9x32AVX512, tile10x32AVX512, tile11x32AVX512, tile12x32AVX512},
 }
 
-var widesAVX512 = [8]wideKernel{wide1x24AVX512, wide2x24AVX512, wide3x24AVX512, wide4x24AVX512, wide5x24AVX512, wide6x24AVX512, wide7x24AVX512, wide8x24AVX512}
+var widesAVX512 = []wideKernel{wide1x24AVX512, wide2x24AVX512, wide3x24AVX512, wide4x24AVX512, wide5x24AVX512, wide6x24AVX512, wide7x24AVX512, wide8x24AVX512}

@@ -17,9 +17,9 @@
 // high-performance matrix multiplication", 2008). Blocks along k are short
 // enough that a tile-wide strip of b stays in the first-level cache. Blocks of
 // rows of a stay in the second-level cache. Tiles of sums, 6×16 for AVX2 and
-// 12×32 for AVX-512, stay in registers. Both matrices are packed, so that a
-// tile reads each sequentially. Strips of a have nearly equal heights: 50 rows
-// are cut into nine strips of five or six rows.
+// NEON and 12×32 for AVX-512, stay in registers. Both matrices are packed, so
+// that a tile reads each sequentially. Strips of a have nearly equal heights:
+// 50 rows are cut into nine strips of five or six rows.
 //
 // Within a block, each sum is kept in float32 and adds products in the order of
 // k. The sums of successive blocks are then added in order. The result
@@ -28,8 +28,8 @@
 // on processors without them. Infinities and NaNs propagate as in the
 // mathematical definition.
 //
-// Plain Go (plain.go) defines the kernels. Package gen writes the assembly,
-// which build tag purego leaves out.
+// Plain Go (plain.go) defines the kernels. Packages gen and gen/neon write the
+// assembly, which build tag purego leaves out.
 package f32
 
 // An Epilogue is applied to the sums of a product before they are stored.

@@ -41,11 +41,23 @@ func apply(f function, out, in []float32) {
 	copy(out[whole:], own[:])
 }
 
-func each(f func(float32) float32) func(out, in []float32) {
-	return func(out, in []float32) {
-		for i, x := range in {
-			out[i] = f(x)
-		}
+// A function is an index of plainFunctions and of a level's kernels.
+type function int
+
+const (
+	expOf function = iota
+	erfOf
+	tanhOf
+	sigmoidOf
+	geluOf
+	numFunctions
+)
+
+var plainFunctions = [numFunctions]func(float32) float32{exp, erf, tanh, sigmoid, gelu}
+
+func applyPlain(f function, out, in []float32) {
+	for i, x := range in {
+		out[i] = plainFunctions[f](x)
 	}
 }
 

@@ -1,14 +1,11 @@
 package f32
 
+// A level is an index of `levels`: plain Go, or a set of vector instructions.
 type level int
 
-const (
-	plain level = iota
-	withAVX2
-	withAVX512
-)
+const plain level = 0
 
-func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
+func (l level) String() string { return levels[l].name }
 
 // active is the level in use. Tests vary it.
 var active = best()
@@ -22,9 +19,7 @@ type tiling struct {
 	wideRows, wideWidth int
 }
 
-var tilings = [...]tiling{plain: {4, 2, 256, 4, 12}, withAVX2: {6, 8, 256, 4, 12}, withAVX512: {12, 16, 192, 8, 24}}
-
-func (l level) tiling() tiling { return tilings[l] }
+func (l level) tiling() tiling { return levels[l].tiling }
 
 func (t tiling) width() int { return 2 * t.lanes }
 

@@ -8,7 +8,7 @@ import (
 
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	for l := plain; l <= withAVX512; l++ {
+	for l := range level(len(levels)) {
 		t.Run(l.String(), func(t *testing.T) {
 			if l > best() {
 				t.Skip("this processor has no ", l)

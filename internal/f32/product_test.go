@@ -179,7 +179,7 @@ func TestTaps(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for n := 1; n < 300; n += 1 + n/40 {
-			for _, taps := range []int{1, 2, 9, 49} {
+			for _, taps := range []int{0, 1, 2, 9, 49} {
 				x, w, offsets := random(r, n+50), random(r, taps), make([]int, taps)
 				for i := range offsets {
 					offsets[i] = r.IntN(51)

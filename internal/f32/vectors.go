@@ -18,14 +18,14 @@ var plainVectors = vectorFunctions{dotPlain, axpyPlain, linePlain, timesPlain, l
 func Dot(x, y []float32) float32 {
 	y = y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
-	return vectorKernels[active].dot(x[:whole], y[:whole]) + dotPlain(x[whole:], y[whole:])
+	return levels[active].vectors.dot(x[:whole], y[:whole]) + dotPlain(x[whole:], y[whole:])
 }
 
 // Axpy adds a·x to y over the length of x. Slice y may be longer.
 func Axpy(a float32, x, y []float32) {
 	y = y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
-	vectorKernels[active].axpy(a, x[:whole], y[:whole])
+	levels[active].vectors.axpy(a, x[:whole], y[:whole])
 	axpyPlain(a, x[whole:], y[whole:])
 }
 
@@ -34,7 +34,7 @@ func Axpy(a float32, x, y []float32) {
 func Line(out, in []float32, by, plus, lo, hi float32) {
 	out = out[:len(in)]
 	whole := len(in) &^ (active.tiling().lanes - 1)
-	vectorKernels[active].line(out[:whole], in[:whole], by, plus, lo, hi)
+	levels[active].vectors.line(out[:whole], in[:whole], by, plus, lo, hi)
 	linePlain(out[whole:], in[whole:], by, plus, lo, hi)
 }
 
@@ -43,7 +43,7 @@ func Line(out, in []float32, by, plus, lo, hi float32) {
 func Times(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
-	vectorKernels[active].times(out[:whole], x[:whole], y[:whole])
+	levels[active].vectors.times(out[:whole], x[:whole], y[:whole])
 	timesPlain(out[whole:], x[whole:], y[whole:])
 }
 
@@ -52,14 +52,14 @@ func Times(out, x, y []float32) {
 func Larger(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
-	vectorKernels[active].larger(out[:whole], x[:whole], y[:whole])
+	levels[active].vectors.larger(out[:whole], x[:whole], y[:whole])
 	largerPlain(out[whole:], x[whole:], y[whole:])
 }
 
 // Largest returns the largest value of x, ignoring NaN, or −∞ if x is empty.
 func Largest(x []float32) float32 {
 	whole := len(x) &^ (active.tiling().lanes - 1)
-	return max(vectorKernels[active].largest(x[:whole]), largestPlain(x[whole:]))
+	return max(levels[active].vectors.largest(x[:whole]), largestPlain(x[whole:]))
 }
 
 // len(ones) is the length of the pieces that Sum adds in float32.
@@ -85,7 +85,7 @@ func Sum(x []float32) float64 {
 func AddTo64(sum []float64, x []float32) {
 	sum = sum[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
-	vectorKernels[active].widen(sum[:whole], x[:whole])
+	levels[active].vectors.widen(sum[:whole], x[:whole])
 	widenPlain(sum[whole:], x[whole:])
 }
 
@@ -94,7 +94,7 @@ func AddTo64(sum []float64, x []float32) {
 func Centre(out, x []float32, mean []float64, scale float64) {
 	out, mean = out[:len(x)], mean[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
-	vectorKernels[active].centre(out[:whole], x[:whole], mean[:whole], scale)
+	levels[active].vectors.centre(out[:whole], x[:whole], mean[:whole], scale)
 	centrePlain(out[whole:], x[whole:], mean[whole:], scale)
 }
 
@@ -117,11 +117,11 @@ func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *E
 	x = x[:max(len(x), furthest+len(out))] // panics if x is too short
 	lanes := active.tiling().lanes
 	whole := len(out) &^ (lanes - 1)
-	vectorKernels[active].taps(out[:whole], x, offsets, weights, bias, lo, hi)
+	levels[active].vectors.taps(out[:whole], x, offsets, weights, bias, lo, hi)
 	if rest := len(out) - whole; rest == 0 {
 	} else if furthest+whole+lanes <= len(x) {
 		own := scratch[:lanes]
-		vectorKernels[active].taps(own, x[whole:], offsets, weights, bias, lo, hi)
+		levels[active].vectors.taps(own, x[whole:], offsets, weights, bias, lo, hi)
 		copy(out[whole:], own)
 	} else {
 		tapsPlain(out[whole:], x[whole:], offsets, weights, bias, lo, hi)
