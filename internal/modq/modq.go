@@ -82,7 +82,7 @@ var active = supported()[len(supported())-1]
 func Kernels() string { return active.String() }
 
 // AtEachLevel calls f with each set of kernels that the processor supports in
-// use, and with its name. Nothing else may use the package meanwhile.
+// use, and with its name. The caller must be the package's only user meanwhile.
 func AtEachLevel(f func(kernels string)) {
 	defer func(l level) { active = l }(active)
 	for _, active = range supported() {

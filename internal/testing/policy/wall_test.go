@@ -47,7 +47,7 @@ var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 // their gen folders write those for amd64, and tests compare the output. All are
 // safe, because notArithmetic accepts only arithmetic.
 var kernelFiles = []string{
-	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s",
+	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s", "internal/mod48/neon_arm64.s",
 	"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s", "internal/modq/neon_arm64.s",
 }
 
@@ -57,12 +57,12 @@ var kernelFiles = []string{
 var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET|` +
 	// arm64
-	`(V(LD[12]|ST[12])|F?MOV[DQ])(\.P)?|V(MOV|EOR|AND|ORR|ADD|SUB|ADDP|ADDV|DUP|TBL|USHR|SLI|FMLA|FMLS)|` +
+	`(V(LD[12]R?|ST[12])|F?MOV[DQ])(\.P)?|V(MOV|EOR|AND|ORR|ADD|SUB|ADDP|ADDV|DUP|TBL|USHR|SLI|FMLA|FMLS)|` +
 	`LDP|STP|ADD|SUBS?|MADD|AND|LS[LR]|B|BNE|CBN?Z)$`)
 
 // arithmeticWord matches instructions for arm64 that Go's assembler lacks.
 // Package arm64words compares their names with their numbers.
-var arithmeticWord = regexp.MustCompile(`^WORD +\$0x[0-9a-f]{8} // (u(mlal|mull|shl)2?|mla|mul|shll2?|f(add|sub|mul|mla|mls|neg|rintn)) `)
+var arithmeticWord = regexp.MustCompile(`^WORD +\$0x[0-9a-f]{8} // (u(mlal|mull|shl)2?|mla|mul|shll2?|f(add|sub|mul|mla|mls|neg|rintn|cvtzs)|ucvtf|cmlt) `)
 
 // foreignSuffixes are files other than Go files that the go command builds.
 // Closed rooms have only kernelFiles.
