@@ -58,7 +58,7 @@ var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET|` +
 	// arm64
 	`(V(LD[12]R?|ST[12])|F?MOV[DQ])(\.P)?|V(MOV|EOR|AND|ORR|ADD|SUB|ADDP|ADDV|DUP|TBL|USHR|SLI|FMLA|FMLS)|` +
-	`LDP|STP|ADD|SUBS?|MADD|AND|LS[LR]|B|BNE|CBN?Z)$`)
+	`LDP|STP|ADD|SUBS?|MADD|AND|ORR|LS[LR]|B|BNE|CBN?Z)$`)
 
 // arithmeticWord matches instructions for arm64 that Go's assembler lacks.
 // Package arm64words compares their names with their numbers.
