@@ -46,9 +46,7 @@ func axpy(alpha uint64, x, y []uint64) {
 
 func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	if active < withAVX512 {
-		for q, r := range rows {
-			axpy(alpha[q], r, y)
-		}
+		axpyEach(alpha, rows, y)
 		return
 	}
 	r := starts(rows)

@@ -57,7 +57,7 @@ func axpy(alpha uint64, x, y []uint64) { axpyPlain(alpha, x, y) }
 
 func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, _ []uint64) {
 	if active == plain {
-		axpyRowsPlain(alpha, rows, y)
+		axpyEach(alpha, rows, y)
 		return
 	}
 	r := starts(rows)

@@ -13,7 +13,7 @@ func rows(dst, matrix, x []uint64)                       { rowsPlain(dst, matrix
 func gather(dst, m []uint64, index []uint32, x []uint64) { gatherPlain(dst, m, index, x) }
 
 func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, _ []uint64) {
-	axpyRowsPlain(alpha, rows, y)
+	axpyEach(alpha, rows, y)
 }
 
 func tile(dst *Block, rows *[TileRows][]uint64, groups []Group, _ []uint64) {

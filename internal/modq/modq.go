@@ -109,6 +109,13 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRows(alpha, rows, y, ahead)
 }
 
+// axpyEach implements axpyRows where there is no kernel for four rows.
+func axpyEach(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y []uint64) {
+	for q, r := range rows {
+		axpy(alpha[q], r, y)
+	}
+}
+
 // Sum returns Σ x[i] modulo 2⁶⁴. Its time is the time to read x from memory, a
 // reference for other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }

@@ -32,12 +32,6 @@ func axpyPlain(alpha uint64, x, y []uint64) {
 	}
 }
 
-func axpyRowsPlain(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y []uint64) {
-	for q, r := range rows {
-		axpyPlain(alpha[q], r, y)
-	}
-}
-
 func sumPlain(x []uint64) (s uint64) {
 	for _, w := range x {
 		s += w
