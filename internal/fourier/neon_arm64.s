@@ -29,6 +29,7 @@ pass4:
 	VLD1R.P 8(R8), [V29.D2]
 	LSR     $1, R10, R14
 
+// V24 and up hold the factors, V8 and up the products with them.
 two4:
 	VLD2.P 32(R0), [V0.D2, V1.D2]
 	VLD2.P 32(R1), [V2.D2, V3.D2]
@@ -98,6 +99,7 @@ pass3:
 	VLD1R.P 8(R8), [V27.D2]
 	LSR     $1, R10, R14
 
+// V24 and up hold the factors, V8 and up the products with them.
 two3:
 	VLD2.P 32(R0), [V0.D2, V1.D2]
 	VLD2.P 32(R1), [V2.D2, V3.D2]

@@ -34,6 +34,7 @@ TEXT ·foursNEON(SB), NOSPLIT, $0-64
 	VEOR V27.B16, V27.B16, V27.B16
 	CBZ  R7, fours_done
 
+// V3 to V8 hold the request, V9 to V12 the places, and V16 to V27 the three sums of each row.
 fours:
 	VLD2.P 32(R6), [V3.S4, V4.S4]
 	VLD2.P 32(R6), [V5.S4, V6.S4]
@@ -138,6 +139,7 @@ TEXT ·productsNEON(SB), NOSPLIT, $0-40
 	MOVD $0xffffff, R5
 	VDUP R5, V31.S4
 
+// V16 to V18 hold the three sums of the first four words of eight, and V19 to V21 hold the sums of the last four.
 row:
 	VEOR V16.B16, V16.B16, V16.B16
 	VEOR V17.B16, V17.B16, V17.B16
@@ -336,6 +338,7 @@ block:
 	ADD     $40, R2, R2
 	MOVD    R4, R6
 
+// For y·w: the rounded quotients go to V8 and up, the rounded products to V12, and their errors, negated, to V16.
 butterflies:
 	VLD1   (R0), [V0.D2, V1.D2, V2.D2, V3.D2]
 	VLD1   (R1), [V4.D2, V5.D2, V6.D2, V7.D2]

@@ -140,6 +140,7 @@ TEXT ·fourNEON(SB), NOSPLIT, $0-56
 	LSR  $2, R6, R6
 	CBZ  R6, fours_done
 
+// V16 to V31 hold, for each row, two registers of 64-bit sums and two of 32-bit sums.
 fours:
 	VLD2.P 32(R5), [V0.S4, V1.S4]
 	VLD2.P 32(R1), [V2.S4, V3.S4]
@@ -318,6 +319,7 @@ TEXT ·tile8NEON(SB), NOSPLIT, $0-56
 	LSR  $1, R6, R6
 	CBZ  R6, pairs_done
 
+// V4 to V7 hold two words of each row, and V8 to V31, for each row, four registers of 64-bit sums and two of 32-bit sums.
 pairs:
 	FMOVQ.P 16(R1), F4
 	FMOVQ.P 16(R2), F5
