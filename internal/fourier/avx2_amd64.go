@@ -4,17 +4,17 @@
 
 package fourier
 
-// pass4AVX2 is a pass of radix 4. stride is even.
+// pass4Vector is a pass of radix 4. stride is even.
 //
 //go:noescape
-func pass4AVX2(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
+func pass4Vector(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
 
-// pass3AVX2 is a pass of radix 3. stride is even.
+// pass3Vector is a pass of radix 3. stride is even.
 //
 //go:noescape
-func pass3AVX2(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
+func pass3Vector(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
 
-// scaleAVX2 is ScaleLanes.
+// scaleVector is ScaleLanes.
 //
 //go:noescape
-func scaleAVX2(dst *complex128, src *complex128, by *float64, rows int, ld int)
+func scaleVector(dst *complex128, src *complex128, by *float64, rows int, ld int)

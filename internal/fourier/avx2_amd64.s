@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func pass4AVX2(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
+// func pass4Vector(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
 // Requires: AVX, FMA3
-TEXT ·pass4AVX2(SB), NOSPLIT, $0-40
+TEXT ·pass4Vector(SB), NOSPLIT, $0-40
 	MOVQ  x+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  twiddles+16(FP), DX
@@ -84,9 +84,9 @@ DATA constants<>+0(SB)/8, $0x3fe0000000000000
 DATA constants<>+8(SB)/8, $0x3febb67ae8584caa
 GLOBL constants<>(SB), RODATA|NOPTR, $16
 
-// func pass3AVX2(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
+// func pass3Vector(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
 // Requires: AVX, FMA3
-TEXT ·pass3AVX2(SB), NOSPLIT, $0-40
+TEXT ·pass3Vector(SB), NOSPLIT, $0-40
 	VBROADCASTSD constants<>+0(SB), Y0
 	VBROADCASTSD constants<>+8(SB), Y1
 	MOVQ         x+0(FP), AX
@@ -150,9 +150,9 @@ block_done:
 	VZEROUPPER
 	RET
 
-// func scaleAVX2(dst *complex128, src *complex128, by *float64, rows int, ld int)
+// func scaleVector(dst *complex128, src *complex128, by *float64, rows int, ld int)
 // Requires: AVX, AVX2
-TEXT ·scaleAVX2(SB), NOSPLIT, $0-40
+TEXT ·scaleVector(SB), NOSPLIT, $0-40
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
 	MOVQ  by+16(FP), DX

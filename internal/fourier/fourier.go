@@ -8,9 +8,9 @@
 // lanes are adjacent. They share each twiddle factor, the columns of a matrix
 // need no transposition, and an AVX2 register holds two lanes.
 //
-// pass3Plain and pass4Plain define the passes. Package gen writes AVX2 kernels
-// that use fused multiply-add and equal the plain passes up to rounding. Build
-// tag purego leaves the assembly out.
+// pass3Plain and pass4Plain define the passes. Kernels for AVX2, which package
+// gen writes, and for NEON use fused multiply-add and equal the plain passes up
+// to rounding. Build tag purego leaves the assembly out.
 package fourier
 
 import (
@@ -87,6 +87,21 @@ func ScaleLanes(dst, src []complex128, by []float64, ld int) {
 	}
 	last := (rows-1)*ld + Lanes
 	scaleLanes(dst[:rows*Lanes], src[:last], by[:last], ld)
+}
+
+// vectors selects the kernels in assembly.
+var vectors = supported() != ""
+
+// AtEachLevel calls f with each set of kernels that the processor supports in
+// use, and with its name. The caller must be the package's only user meanwhile.
+func AtEachLevel(f func(kernels string)) {
+	defer func(v bool) { vectors = v }(vectors)
+	vectors = false
+	f("plain Go")
+	if name := supported(); name != "" {
+		vectors = true
+		f(name)
+	}
 }
 
 func turn(c complex128) complex128 { return complex(-imag(c), real(c)) }

@@ -35,10 +35,8 @@ var sink uint64
 // besideRead runs f alternately with a plain read of all, at every level.
 func besideRead(b *testing.B, all []byte, f func()) {
 	view := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(all))), len(all)/8)
-	for _, l := range levels() {
-		b.Run(l.String(), func(b *testing.B) {
-			defer func(l level) { active = l }(active)
-			active = l
+	AtEachLevel(func(l string) {
+		b.Run(l, func(b *testing.B) {
 			least, read := int64(math.MaxInt64), int64(math.MaxInt64)
 			for b.Loop() {
 				begun := time.Now()
@@ -51,7 +49,7 @@ func besideRead(b *testing.B, all []byte, f func()) {
 			b.ReportMetric(float64(read)/1e6, "ms-read")
 			b.ReportMetric(float64(least)/float64(read), "reads")
 		})
-	}
+	})
 }
 
 func BenchmarkRows(b *testing.B) {
@@ -119,10 +117,8 @@ func BenchmarkOwner(b *testing.B) {
 		{"Products", func() { m.Products(sums, x, y) }},
 		{"Cut", func() { m.Cut(y, cut) }},
 	} {
-		for _, l := range levels() {
-			b.Run(fmt.Sprintf("%s/%v", c.name, l), func(b *testing.B) {
-				defer func(l level) { active = l }(active)
-				active = l
+		AtEachLevel(func(l string) {
+			b.Run(c.name+"/"+l, func(b *testing.B) {
 				least := int64(math.MaxInt64)
 				for b.Loop() {
 					begun := time.Now()
@@ -131,6 +127,6 @@ func BenchmarkOwner(b *testing.B) {
 				}
 				b.ReportMetric(float64(least), "least-ns")
 			})
-		}
+		})
 	}
 }

@@ -21,7 +21,7 @@ func TestKernelsStayWithinSlices(t *testing.T) {
 			b := guardpage.Bytes(t, WordBytes*n, atEnd)
 			copy(b, pack(y, 0))
 			want := slowDot(m.c.q, y, x)
-			atEachLevel(func(l level) {
+			AtEachLevel(func(l string) {
 				var products [1][Streams]uint64
 				m.Prepare(x, 1).Rows(products[:], &[Streams][]byte{b, b, b, b})
 				if got := products[0]; got[0] != want || got[3] != want {
@@ -55,7 +55,7 @@ func TestOwnerKernelsStayWithinSlices(t *testing.T) {
 		for _, atEnd := range []bool{false, true} {
 			x, y, sums := fenced(n, atEnd), fenced(n, atEnd), fenced(4, atEnd)
 			cut, packed := guardpage.Bytes(t, 8*n, atEnd), guardpage.Bytes(t, n/16*fieldBlockBytes, atEnd)
-			atEachLevel(func(level) {
+			AtEachLevel(func(string) {
 				m.Products(sums, x, y)
 				transform.Evaluate(x, 8)
 				m.Fields(y, packed, 3)

@@ -10,16 +10,15 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the highest supported level.
-func best() level {
+func supported() []level {
 	x := &cpu.X86
 	switch {
 	case x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512IFMA && x.HasAVX512VBMI && x.HasAVX2 && x.HasFMA:
-		return withIFMA
+		return []level{plain, withAVX2, withIFMA}
 	case x.HasAVX2 && x.HasFMA:
-		return withAVX2
+		return []level{plain, withAVX2}
 	}
-	return plain
+	return []level{plain}
 }
 
 func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }

@@ -1,8 +1,8 @@
-//go:build !amd64 || purego
+//go:build !(amd64 || arm64) || purego
 
 package mod48
 
-func best() level { return plain }
+func supported() []level { return []level{plain} }
 
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
 	o.multiplyPlain(dst, matrices, from, n)

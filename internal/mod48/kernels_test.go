@@ -43,7 +43,7 @@ func TestRowsAtEveryLength(t *testing.T) {
 			}
 		}
 		before := bytes.Clone(matrices[0])
-		atEachLevel(func(l level) {
+		AtEachLevel(func(l string) {
 			got := make([][Streams]uint64, rows+1)
 			got[rows] = [Streams]uint64{7, 7, 7, 7}
 			m.Prepare(x, rows).Rows(got[:rows], &matrices)
@@ -95,7 +95,7 @@ func testTimes(t *testing.T, r *rand.Rand, m *Modulus, of mould, n, requests, ro
 			want[i] = append(want[i], slowDot(q, plainWords[i], x[j]))
 		}
 	}
-	atEachLevel(func(l level) {
+	AtEachLevel(func(l string) {
 		used.Set(m, x)
 		dst := make([][MaxRequests]uint64, rows+1)
 		for j := range dst[rows] {
@@ -130,7 +130,7 @@ func TestRowsAndTimesPanicOnWrongLengths(t *testing.T) {
 		t.Set(m, requests)
 		return t
 	}
-	atEachLevel(func(l level) {
+	AtEachLevel(func(l string) {
 		for name, f := range map[string]func(){
 			"a small modulus":     func() { New(1<<46 - 1) },
 			"a large modulus":     func() { New(1 << 48) },

@@ -5,23 +5,6 @@ import (
 	"math/rand/v2"
 )
 
-func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512 IFMA"}[l] }
-
-func levels() []level {
-	var out []level
-	for l := plain; l <= best(); l++ {
-		out = append(out, l)
-	}
-	return out
-}
-
-func atEachLevel(f func(l level)) {
-	defer func(l level) { active = l }(active)
-	for _, active = range levels() {
-		f(active)
-	}
-}
-
 // moduli holds the moduli of both rings, and a number with the largest excess.
 var moduli = []uint64{1<<47 - 80<<10 + 1, 1<<48 - 16<<10 + 1, 1<<47 - 1<<17 + 1}
 

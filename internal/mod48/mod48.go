@@ -17,8 +17,9 @@
 //
 // The server's rows consist of whole blocks of sixteen words, 96 bytes.
 // Functions in plain Go, named …Plain, define the operations. On amd64,
-// assembly for AVX2, or for AVX-512 with IFMA and VBMI, replaces them. Package
-// gen writes the assembly, and build tag purego leaves it out. Tests compare
+// assembly for AVX2, or for AVX-512 with IFMA and VBMI, replaces them, which
+// package gen writes, and on arm64 assembly for NEON. Build tag purego leaves
+// assembly out. Tests compare
 // every kernel that the processor supports with big integers.
 //
 // On a core with IFMA, memory bandwidth limits Rows. The multiplier limits a
@@ -108,7 +109,19 @@ const (
 	plain level = iota
 	withAVX2
 	withIFMA
+	withNEON
 )
 
-// active is the level in use. Tests vary it.
-var active = best()
+func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512 IFMA", "NEON"}[l] }
+
+// active is the level in use, the last that the processor supports.
+var active = supported()[len(supported())-1]
+
+// AtEachLevel calls f with each set of kernels that the processor supports in
+// use, and with its name. The caller must be the package's only user meanwhile.
+func AtEachLevel(f func(kernels string)) {
+	defer func(l level) { active = l }(active)
+	for _, active = range supported() {
+		f(active.String())
+	}
+}

@@ -33,7 +33,7 @@ func TestFields(t *testing.T) {
 			all.FillBytes(b)
 			slices.Reverse(b)
 			before := bytes.Clone(b)
-			atEachLevel(func(l level) {
+			AtEachLevel(func(l string) {
 				got := placed[uint64](n+1, n%8)
 				got[n] = 7
 				m.Fields(got[:n], b, up)
@@ -65,7 +65,7 @@ func TestCut(t *testing.T) {
 					for i, x := range want {
 						binary.LittleEndian.PutUint64(b[8*i:], x<<drop|r.Uint64()>>(64-drop))
 					}
-					atEachLevel(func(l level) {
+					AtEachLevel(func(l string) {
 						got := placed[uint64](n+1, n/16%8)
 						got[n] = 7
 						if m.Cut(got[:n], b) != (good || n == 0) || !slices.Equal(got[:n], want) || got[n] != 7 {
@@ -128,7 +128,7 @@ func TestEvaluate(t *testing.T) {
 							want[row*width+column] = value.Uint64()
 						}
 					}
-					atEachLevel(func(l level) {
+					AtEachLevel(func(l string) {
 						got := placed[uint64](len(p)+1, i)
 						copy(got, p)
 						got[len(p)] = 7
@@ -157,7 +157,7 @@ func TestEvaluateWithAnyRoots(t *testing.T) {
 				transform := m.NewTransform(roots)
 				p := words(r, q, maxPoints*columns, 0, of)
 				want := slowLevels(q, p, roots)
-				atEachLevel(func(l level) {
+				AtEachLevel(func(l string) {
 					got := slices.Clone(p)
 					if transform.Evaluate(got, maxPoints); !slices.Equal(got, want) {
 						t.Fatalf("%v, %d, %s, roots %d: wrong values", l, q, of.name, half)
@@ -205,7 +205,7 @@ func TestProducts(t *testing.T) {
 				for k := range want {
 					want[k] = slowDot(q, a[k*n:(k+1)*n], b[k*n:])
 				}
-				atEachLevel(func(l level) {
+				AtEachLevel(func(l string) {
 					got := placed[uint64](rows+1, 3)
 					got[rows] = 7
 					m.Products(got[:rows], a, b)
@@ -222,7 +222,7 @@ func TestOwnerFunctionsPanicOnWrongLengths(t *testing.T) {
 	m := New(moduli[0])
 	transform := m.NewTransform(make([]uint64, 16))
 	x, b := make([]uint64, 256), make([]byte, 52)
-	atEachLevel(func(l level) {
+	AtEachLevel(func(l string) {
 		for name, f := range map[string]func(){
 			"too few bytes":            func() { m.Fields(x[:16], b[:51], 0) },
 			"too many bytes":           func() { m.Fields(x[:16], append(b, 0), 0) },

@@ -11,7 +11,7 @@ type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
-	// halves is the operand of the AVX2 kernels, twelve words for every eight
+	// halves is the operand of the AVX2 and NEON kernels, twelve words for every eight
 	// words of x. The first eight hold the two halves of each word. The last
 	// four hold sums of two halves: for the first four words in lower halves,
 	// for the last four in upper halves.
@@ -31,10 +31,10 @@ func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 
 func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	o.m, o.x, o.rows = m, x, rows
-	if active != withAVX2 {
+	if active != withAVX2 && active != withNEON {
 		return
 	}
-	size := len(x)/8*12 + 1 // the kernels read a part of the last word and ignore it
+	size := len(x)/8*12 + 1 // AVX2 reads a part of the last word and ignores it
 	if cap(o.halves) < size {
 		o.halves = make([]uint64, size)
 	}

@@ -36,7 +36,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 		}
 	}
 	t.m, t.requests, t.groups = m, append(t.requests[:0], requests...), (len(requests)+lanes-1)/lanes
-	if active < withIFMA {
+	if active != withIFMA {
 		for j, x := range requests {
 			t.alone[j].prepare(m, x, 1)
 		}

@@ -26,10 +26,8 @@ func benchMatrix() []uint64 {
 }
 
 func perLevel(b *testing.B, bytes int, products int, f func()) {
-	for _, l := range levels() {
-		b.Run(l.String(), func(b *testing.B) {
-			defer func(l level) { active = l }(active)
-			active = l
+	AtEachLevel(func(kernels string) {
+		b.Run(kernels, func(b *testing.B) {
 			b.SetBytes(int64(bytes))
 			start := time.Now()
 			for b.Loop() {
@@ -39,7 +37,7 @@ func perLevel(b *testing.B, bytes int, products int, f func()) {
 				b.ReportMetric(float64(products)*float64(b.N)/float64(time.Since(start).Nanoseconds()), "products/ns")
 			}
 		})
-	}
+	})
 }
 
 var sink uint64

@@ -10,16 +10,15 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the highest supported level.
-func best() level {
+func supported() []level {
 	x := &cpu.X86
 	switch {
 	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX2 && x.HasBMI2:
-		return withAVX512
+		return []level{plain, withAVX2, withAVX512}
 	case x.HasAVX2:
-		return withAVX2
+		return []level{plain, withAVX2}
 	}
-	return plain
+	return []level{plain}
 }
 
 // Callers of the functions below have checked the lengths of slices.
@@ -47,20 +46,11 @@ func axpy(alpha uint64, x, y []uint64) {
 
 func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	if active < withAVX512 {
-		for q, r := range rows {
-			axpy(alpha[q], r, y)
-		}
+		axpyEach(alpha, rows, y)
 		return
 	}
 	r := starts(rows)
 	axpyRowsAVX512(alpha, r[0], r[1], r[2], r[3], unsafe.SliceData(y), len(y), fetch(ahead, r[0]))
-}
-
-func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
-	for q := range r {
-		r[q] = unsafe.SliceData(rows[q])
-	}
-	return r
 }
 
 // fetch returns the address to prefetch: the start of `ahead`, or `instead`

@@ -1,8 +1,8 @@
-//go:build !amd64 || purego
+//go:build !(amd64 || arm64) || purego
 
 package modq
 
-func best() level { return plain }
+func supported() []level { return []level{plain} }
 
 func dot(a, b []uint64) uint64                           { return DotGeneric(a, b) }
 func axpy(alpha uint64, x, y []uint64)                   { axpyPlain(alpha, x, y) }
@@ -13,9 +13,7 @@ func rows(dst, matrix, x []uint64)                       { rowsPlain(dst, matrix
 func gather(dst, m []uint64, index []uint32, x []uint64) { gatherPlain(dst, m, index, x) }
 
 func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, _ []uint64) {
-	for q, r := range rows {
-		axpyPlain(alpha[q], r, y)
-	}
+	axpyEach(alpha, rows, y)
 }
 
 func tile(dst *Block, rows *[TileRows][]uint64, groups []Group, _ []uint64) {

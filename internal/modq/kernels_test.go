@@ -3,7 +3,6 @@ package modq
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -320,7 +319,7 @@ func FuzzDot(f *testing.F) {
 		x = x[min(int(cut), len(x)):]
 		n := len(x) / 2
 		defer func(l level) { active = l }(active)
-		for _, active = range levels() {
+		for _, active = range supported() {
 			if got, want := Dot(x[:n], x[n:]), naiveDot(x[:n], x[n:]); got != want {
 				t.Errorf("%s: Dot: %#x, want %#x", active, got, want)
 			}
@@ -358,7 +357,7 @@ func FuzzRows(f *testing.F) {
 		}
 		one, other, many := make([]uint64, count), make([]uint64, count), make([]uint64, count*n)
 		defer func(l level) { active = l }(active)
-		for _, active = range levels() {
+		for _, active = range supported() {
 			Rows(one, matrix, requests[0])
 			Gather(other, matrix, index, requests[0])
 			RowsMany(many, matrix, Pack(requests), n)
@@ -381,12 +380,13 @@ func FuzzRows(f *testing.F) {
 }
 
 func TestLevelNames(t *testing.T) {
-	for _, l := range levels() {
-		if l.String() == "" {
-			t.Errorf("level %d has no name", l)
+	var names []string
+	AtEachLevel(func(kernels string) {
+		if names = append(names, kernels); Kernels() != kernels {
+			t.Errorf("Kernels() = %q, want %q", Kernels(), kernels)
 		}
-	}
-	if want := fmt.Sprint(best()); Kernels() != want {
-		t.Errorf("Kernels() = %q, want %q", Kernels(), want)
+	})
+	if best := names[len(names)-1]; names[0] != "plain Go" || Kernels() != best {
+		t.Errorf("Kernels() = %q afterwards, want the last of %q", Kernels(), names)
 	}
 }

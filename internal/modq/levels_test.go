@@ -5,23 +5,9 @@ import (
 	"testing"
 )
 
-func levels() []level {
-	var out []level
-	for l := plain; l <= best(); l++ {
-		out = append(out, l)
-	}
-	return out
-}
-
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	for _, l := range levels() {
-		t.Run(l.String(), func(t *testing.T) {
-			defer func(l level) { active = l }(active)
-			active = l
-			f(t)
-		})
-	}
+	AtEachLevel(func(kernels string) { t.Run(kernels, f) })
 }
 
 func lengths() []int {

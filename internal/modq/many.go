@@ -1,6 +1,9 @@
 package modq
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 const (
 	// Lanes is the number of interleaved vectors in a Group.
@@ -72,6 +75,14 @@ func PackedLen(n, dim int) int {
 		return n * dim
 	}
 	return groupsOf(n) * Lanes * (dim + 1)
+}
+
+// starts returns the addresses of rows for kernels.
+func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
+	for q := range r {
+		r[q] = unsafe.SliceData(rows[q])
+	}
+	return r
 }
 
 func groupsOf(n int) int { return (n + Lanes - 1) / Lanes }

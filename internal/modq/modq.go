@@ -15,8 +15,8 @@
 //	none           Sum and SumFour, which only read: the faster gives the speed of memory
 //
 // Plain Go (plain.go) defines the operations. On amd64, assembly for AVX2 or
-// AVX-512 replaces it. Package gen writes the assembly, and build tag purego
-// leaves it out. Tests compare every kernel that the processor supports with
+// AVX-512 replaces it, which package gen writes, and on arm64 assembly for NEON.
+// Build tag purego leaves assembly out. Tests compare every kernel that the processor supports with
 // plain multiplication.
 //
 // On a core with AVX-512, memory bandwidth limits Dot, Rows and Gather. From
@@ -69,16 +69,26 @@ const (
 	plain level = iota
 	withAVX2
 	withAVX512
+	withNEON
 )
 
-func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
+func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512", "NEON"}[l] }
 
-// active is the level in use. Tests vary it.
-var active = best()
+// active is the level in use, the last that the processor supports.
+var active = supported()[len(supported())-1]
 
-// Kernels names the kernels in use for timing reports: "plain Go", "AVX2" or
-// "AVX-512".
+// Kernels names the kernels in use for timing reports: "plain Go", "AVX2",
+// "AVX-512" or "NEON".
 func Kernels() string { return active.String() }
+
+// AtEachLevel calls f with each set of kernels that the processor supports in
+// use, and with its name. The caller must be the package's only user meanwhile.
+func AtEachLevel(f func(kernels string)) {
+	defer func(l level) { active = l }(active)
+	for _, active = range supported() {
+		f(active.String())
+	}
+}
 
 // Dot returns Σ a[i]·b[i] modulo 2⁶⁴ over the length of a. Slice b may be
 // longer.
@@ -97,6 +107,13 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 		}
 	}
 	axpyRows(alpha, rows, y, ahead)
+}
+
+// axpyEach implements axpyRows where there is no kernel for four rows.
+func axpyEach(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y []uint64) {
+	for q, r := range rows {
+		axpy(alpha[q], r, y)
+	}
 }
 
 // Sum returns Σ x[i] modulo 2⁶⁴. Its time is the time to read x from memory, a

@@ -135,7 +135,7 @@ func (k kernels) pass(radix int, body func(in []reg.VecVirtual, w []factor) []re
 const signature = "func(x, y, twiddles *complex128, done, stride int)"
 
 func (k kernels) pass4() {
-	k.Begin("pass4AVX2", signature, "is a pass of radix 4. stride is even.")
+	k.Begin("pass4Vector", signature, "is a pass of radix 4. stride is even.")
 	k.pass(4, func(in []reg.VecVirtual, w []factor) []reg.VecVirtual {
 		a, b, c, d := in[0], in[1], in[2], in[3]
 		k.times(b, w[0])
@@ -153,7 +153,7 @@ func (k kernels) pass3() {
 	for i, v := range []float64{0.5, math.Sqrt(3) / 2} {
 		k.AddDatum(8*i, U64(math.Float64bits(v)))
 	}
-	k.Begin("pass3AVX2", signature, "is a pass of radix 3. stride is even.")
+	k.Begin("pass3Vector", signature, "is a pass of radix 3. stride is even.")
 	half, sin60 := k.YMM(), k.YMM()
 	k.VBROADCASTSD(constants.Offset(0), half)
 	k.VBROADCASTSD(constants.Offset(8), sin60)
@@ -171,7 +171,7 @@ func (k kernels) pass3() {
 }
 
 func (k kernels) scale() {
-	p := k.Begin("scaleAVX2", "func(dst, src *complex128, by *float64, rows, ld int)", "is ScaleLanes.", "dst", "src", "by", "rows", "ld")
+	p := k.Begin("scaleVector", "func(dst, src *complex128, by *float64, rows, ld int)", "is ScaleLanes.", "dst", "src", "by", "rows", "ld")
 	dst, src, by, rows, ld := p[0], p[1], p[2], p[3], p[4]
 	values := k.GP64()
 	k.MOVQ(ld, values)

@@ -122,6 +122,7 @@ func (t *tree) readMod(b []byte) {
 var (
 	kernelText  = regexp.MustCompile(`^TEXT ·[A-Za-z0-9_]+\(SB\), NOSPLIT, \$0-[0-9]+$`)
 	kernelLabel = regexp.MustCompile(`^[a-z][a-z0-9_A-Z]*:$`)
+	kernelJump  = regexp.MustCompile(`^(J|B|CB)`)
 )
 
 // notArithmetic returns the first line of a kernel that is not a function's
@@ -139,12 +140,12 @@ func notArithmetic(text string) string {
 		number++
 		line = strings.TrimSpace(line)
 		op, operands, _ := strings.Cut(line, " ")
-		operands = strings.TrimSpace(operands)
+		target := strings.TrimSpace(operands[strings.LastIndex(operands, ",")+1:])
 		switch {
 		case line == "" || strings.HasPrefix(line, "//") || line == `#include "textflag.h"`:
-		case kernelText.MatchString(line) || kernelLabel.MatchString(line):
+		case kernelText.MatchString(line) || kernelLabel.MatchString(line) || arithmeticWord.MatchString(line):
 		case !arithmetic.MatchString(op) || strings.Contains(operands, "(SB)") || strings.ContainsAny(line, ";\\") ||
-			strings.Contains(line, "/*") || op[0] == 'J' && !labels[operands]:
+			strings.Contains(line, "/*") || kernelJump.MatchString(op) && !labels[target]:
 			return fmt.Sprintf("line %d is %q: a kernel may only compute", number, line)
 		}
 	}

@@ -44,18 +44,25 @@ var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartSer
 var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
 // kernelFiles are the only assembly files in closed rooms. The generators in
-// their gen folders write them, and tests compare the output. They are safe,
-// because notArithmetic accepts only arithmetic.
+// their gen folders write those for amd64, and tests compare the output. All are
+// safe, because notArithmetic accepts only arithmetic.
 var kernelFiles = []string{
-	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s",
-	"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s",
+	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s", "internal/mod48/neon_arm64.s",
+	"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s", "internal/modq/neon_arm64.s",
 }
 
 // arithmetic matches the instructions that kernels may use. None of them calls,
 // traps or inserts raw bytes. Jumps only go to labels in the same kernel, to
 // count a length or handle a tail.
 var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
-	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
+	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET|` +
+	// arm64
+	`(V(LD[12]R?|ST[12])|F?MOV[DQ])(\.P)?|V(MOV|EOR|AND|ORR|ADD|SUB|ADDP|ADDV|DUP|TBL|USHR|SLI|FMLA|FMLS)|` +
+	`LDP|STP|ADD|SUBS?|MADD|AND|ORR|LS[LR]|B|BNE|CBN?Z)$`)
+
+// arithmeticWord matches instructions for arm64 that Go's assembler lacks.
+// Package arm64words compares their names with their numbers.
+var arithmeticWord = regexp.MustCompile(`^WORD +\$0x[0-9a-f]{8} // (u(mlal|mull|shl)2?|mla|mul|shll2?|f(add|sub|mul|mla|mls|neg|rintn|cvtzs)|ucvtf|cmlt) `)
 
 // foreignSuffixes are files other than Go files that the go command builds.
 // Closed rooms have only kernelFiles.
@@ -268,6 +275,15 @@ var plants = []struct{ name, file, text, want string }{
 		`line 2 is "MOVQ ·key(SB), AX"`},
 	{"a kernel with two statements on a line", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tRET; SYSCALL\n",
 		`line 2 is "RET; SYSCALL"`},
+	{"a kernel for arm64 that calls", "internal/modq/neon_arm64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tBL  os·Exit(SB)\n", `line 2 is "BL  os·Exit(SB)"`},
+	{"a kernel for arm64 that jumps to another function", "internal/modq/neon_arm64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tCBZ R0, os·Exit(SB)\n",
+		`line 2 is "CBZ R0, os·Exit(SB)"`},
+	{"a kernel for arm64 that jumps through a register", "internal/modq/neon_arm64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tB (R0)\n",
+		`line 2 is "B (R0)"`},
+	{"a kernel for arm64 with a word that is no arithmetic", "internal/modq/neon_arm64.s",
+		"TEXT ·f(SB), NOSPLIT, $0-0\n\tWORD $0xd4000001 // svc #0x0\n", `line 2 is "WORD $0xd4000001 // svc #0x0"`},
+	{"a kernel for arm64 with two words", "internal/modq/neon_arm64.s",
+		"TEXT ·f(SB), NOSPLIT, $0-0\n\tWORD $0xd4000001; WORD $0x4ea39412 // mla v18.4s, v0.4s, v3.4s\n", `line 2 is "WORD $0xd4000001; WORD`},
 	{"a kernel of macros", "internal/modq/avx512_amd64.s", "#define RET SYSCALL\n", `line 1 is "#define RET SYSCALL"`},
 	{"a kernel that includes another file", "internal/modq/avx512_amd64.s", "#include \"other.h\"\n", `line 1 is "#include`},
 	{"a kernel named after another package", "internal/modq/avx512_amd64.s", "TEXT runtime·f(SB), NOSPLIT, $0-0\n\tRET\n",
