@@ -4,7 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	inuse "cpar/internal/testing/kernels"
 )
+
+func TestRequiredKernelsRun(t *testing.T) { inuse.Require(t, AtEachLevel) }
 
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
