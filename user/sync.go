@@ -179,6 +179,7 @@ func (u *updater) change(ctx context.Context, c change) error {
 	if err := checkKeywords(c.add); err != nil {
 		return err
 	}
+	before := slices.Clone(u.keywords)
 	for record, words := range c.keywords {
 		if err := checkKeywords([]Photo{{Keywords: words}}); err != nil {
 			return err
@@ -192,9 +193,13 @@ func (u *updater) change(ctx context.Context, c change) error {
 	if err != nil {
 		return err
 	}
+	sums, err := u.recount(ctx, c, added, before)
+	if err != nil {
+		return err
+	}
 	u.done.Added, u.done.Removed = len(c.add), len(c.remove)
 	return u.write(ctx, u.identities, func(l *ledger) (err error) {
-		l.records += len(c.add)
+		l.records, l.rows = l.records+len(c.add), sums
 		if c.name != "" {
 			l.name = c.name
 		}
