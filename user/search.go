@@ -1,7 +1,6 @@
 package user
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -217,24 +216,27 @@ func (s *Search) share() (float64, error) {
 	return float64(max(1, suitable)) / float64(max(1, tagged)), err
 }
 
-// Request returns the state to keep and the request to send, which looks like
-// the request for a photo. The request is nil if the owner searches the index
-// locally.
-func (s *Search) Request() (*Pending, *cpar.Request, error) {
+// Requests returns the states to keep and the requests to send, which look like
+// the requests for a photo. A request is nil if the owner searches the index
+// locally. If every is set, there is one request for each cell.
+func (s *Search) Requests(every bool) ([]*Pending, []*cpar.Request, error) {
 	p := s.owner.DefaultParams()
 	if err := s.owner.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	p.L = MostFound // this number is not sent
-	reader, q, err := s.owner.scheme.Request(s.vector, p)
-	if err != nil {
-		return nil, nil, fmt.Errorf("making a request: %w", err)
+	if Hides(s.owner.Scheme()) {
+		p.L = MostFound // schemes that hide distances do not send this number
 	}
-	return &Pending{owner: s.owner, replyReader: reader}, q, nil
+	if every {
+		return s.owner.requestAll(s.vector, p)
+	}
+	one, q, err := s.owner.requestVector(s.vector, p)
+	return []*Pending{one}, []*cpar.Request{q}, err
 }
 
-// Hits returns the records of a reply, most similar first.
-func (s *Search) Hits(near []rank.Neighbour) ([]Hit, error) {
+// Hits returns the records of the replies to all requests, most similar first.
+func (s *Search) Hits(lists ...[]rank.Neighbour) ([]Hit, error) {
+	near := Nearest(MostFound, lists...)
 	hits, share := make([]Hit, len(near)), 0.0
 	if s.wanted != nil {
 		var err error
@@ -248,6 +250,5 @@ func (s *Search) Hits(near []rank.Neighbour) ([]Hit, error) {
 			hits[i].Probability = s.owner.ledger.search.Curve.Probability(hits[i].Similarity, share)
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Similarity, a.Similarity) })
 	return hits, nil
 }

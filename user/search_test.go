@@ -12,6 +12,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/model/wordvector"
 	"cpar/user/vocabulary"
 )
@@ -32,15 +33,19 @@ func (x *opened) find(text string) []Hit {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	pending, q, err := s.Request()
+	pending, requests, err := s.Requests(true)
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	near, err := pending.Neighbours(x.answer(q))
-	if err != nil {
-		x.t.Fatal(err)
+	var lists [][]rank.Neighbour
+	for i, q := range requests {
+		near, err := pending[i].Neighbours(x.answer(q))
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		lists = append(lists, near)
 	}
-	hits, err := s.Hits(near)
+	hits, err := s.Hits(lists...)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -129,10 +134,11 @@ func TestWordsLookLikePhotos(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, q, err := s.Request()
+		_, requests, err := s.Requests(false)
 		if err != nil {
 			t.Fatal(err)
 		}
+		q := requests[0]
 		got, err := q.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
