@@ -116,9 +116,29 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 func (o *Owner) SearchLike(v *vector.Vector) *Search { return &Search{owner: o, vector: v} }
 
 // textVector returns the vector of a word by the text half of the network.
-func (o *Owner) textVector(string, TextVectors) ([]float64, error) {
-	return nil, hint.Add(fmt.Errorf("searching for words: %w: profile %v has no vectors of text", cpar.ErrInput, o.Profile().Kind()),
-		"build the index with --profile clip")
+func (o *Owner) textVector(word string, text TextVectors) ([]float64, error) {
+	p, ok := o.Profile().(*profile.ClipProfile)
+	if !ok {
+		return nil, hint.Add(fmt.Errorf("searching for words: %w: %q is no keyword, and profile %v has no vectors of text", cpar.ErrInput, sanitize.Text(word), o.Profile().Kind()),
+			"build the index with --profile clip")
+	}
+	vectors, err := text([]string{word})
+	if err != nil {
+		return nil, err
+	}
+	x, err := p.TextVector(vectors[0])
+	if err != nil {
+		return nil, fmt.Errorf("searching for words: %w", err)
+	}
+	return wide(x), nil
+}
+
+func wide(x []float32) []float64 {
+	out := make([]float64, len(x))
+	for k, v := range x {
+		out[k] = float64(v)
+	}
+	return out
 }
 
 // knownWords maps the folded form of each word that has photos to its
@@ -168,11 +188,7 @@ func mean(sums *wordvector.Sums, words []string) ([]float64, bool) {
 	if err != nil {
 		return nil, false
 	}
-	out := make([]float64, len(x))
-	for k, v := range x {
-		out[k] = float64(v)
-	}
-	return out, true
+	return wide(x), true
 }
 
 // nearestWords is the number of known words that an error suggests.

@@ -148,7 +148,7 @@ func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, err
 	if opt.Fitted != nil {
 		return opt.Fitted, nil
 	}
-	fit, err := profile.Fit(ctx, opt.Profile, Features(images), Keywords(images), profile.Options{PCA: opt.PCA, Text: opt.Text, Progress: opt.Progress})
+	fit, err := profile.Fit(ctx, opt.Profile, Features(images), Keywords(images), profile.Options{PCA: opt.PCA, Dim: opt.Dim, Text: opt.Text, Progress: opt.Progress})
 	if err != nil {
 		return nil, err
 	}

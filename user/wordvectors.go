@@ -81,3 +81,11 @@ func (l *ledger) fold() bool {
 	l.search, l.rows = &search, wordvector.NewSums(l.rows.Dim())
 	return true
 }
+
+// VectorBytes returns the number of bytes that the index keeps for the vectors
+// of its words, 0 if it has none.
+func (o *Owner) VectorBytes() int {
+	a, _ := o.ledger.search.AppendBinary(nil)
+	b, _ := o.ledger.rows.AppendBinary(nil)
+	return len(a) + len(b)
+}
