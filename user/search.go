@@ -112,6 +112,10 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 	return s, err
 }
 
+// Vector returns the plaintext vector of the query, which is as private as its
+// words.
+func (s *Search) Vector() *vector.Vector { return s.vector }
+
 // SearchLike prepares a search for photos like one with this vector.
 func (o *Owner) SearchLike(v *vector.Vector) *Search { return &Search{owner: o, vector: v} }
 
