@@ -11,6 +11,7 @@ import (
 	"cpar/internal/wire"
 	"cpar/model/profile"
 	"cpar/model/rank"
+	"cpar/model/wordvector"
 	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
@@ -23,19 +24,27 @@ type fitted struct {
 	profile  profile.Profile
 	ranker   rank.Ranker
 	keywords *keyword.Dictionary
+	// search holds the vectors of the words. It is nil with profile "paper", in
+	// schemes that cannot be updated, and in indexes of earlier versions.
+	search *wordvector.Vectors
 }
 
 const (
 	profileKind = 'F'
 	// profileVersion is the version of the encoding specified in
-	// docs/FORMAT.md.
-	profileVersion = 2
-	// Words and ranker are padded to a multiple of paddedWords bytes, to hide
-	// the vocabulary's size.
+	// docs/FORMAT.md. Profiles of version noVectors have no vectors of words.
+	profileVersion, noVectors = 3, 2
+	// Words, their vectors and the ranker are padded to paddedWords bytes times
+	// a power of two, to hide the vocabulary's size.
 	paddedWords = 1 << 16
 )
 
-func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
+func wordPadding(words int, version uint16) int {
+	if version == noVectors {
+		return (paddedWords - words%paddedWords) % paddedWords
+	}
+	return padding(words, paddedWords)
+}
 
 func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	b = appendHeader(b, profileKind, profileVersion, id)
@@ -47,7 +56,10 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 		b = binary.LittleEndian.AppendUint32(b, 0)
 	}
 	if err == nil {
-		b, err = profile.Append(append(b, make([]byte, wordPadding(len(b)-start))...), f.profile)
+		b, err = f.search.AppendBinary(b)
+	}
+	if err == nil {
+		b, err = profile.Append(append(b, make([]byte, wordPadding(len(b)-start, profileVersion))...), f.profile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("writing profile: %w", err)
@@ -90,13 +102,13 @@ func readWords(r *wire.Reader) ([]string, error) {
 
 func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
-	_, of, err := readHeader(r, "profile", profileKind, profileVersion, profileVersion)
+	version, of, err := readHeader(r, "profile", profileKind, noVectors, profileVersion)
 	if err == nil && of != id {
 		r.Fail("it belongs to another index")
 	}
 	var f fitted
 	if err == nil {
-		err = f.readWords(r)
+		err = f.readWords(r, version)
 	}
 	if err == nil {
 		f.profile, err = profile.Read(r)
@@ -105,7 +117,10 @@ func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 		err = r.Close()
 	}
 	if err == nil {
-		if err = f.profile.Validate(); err != nil {
+		if err = f.profile.Validate(); err == nil && f.search != nil && f.search.Sums.Dim() != f.profile.Layout().JL {
+			err = fmt.Errorf("vectors of words with %d values", f.search.Sums.Dim())
+		}
+		if err != nil {
 			err = fmt.Errorf("%w: %v: %w", cpar.ErrCorrupt, f.profile.Kind(), err)
 		}
 	}
@@ -115,14 +130,19 @@ func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	return f, nil
 }
 
-func (f *fitted) readWords(r *wire.Reader) error {
+func (f *fitted) readWords(r *wire.Reader, version uint16) error {
 	before := r.Left()
 	words, err := readWords(r)
 	if err != nil {
 		return err
 	}
 	ranker := r.Bytes(r.Count(1, "bytes of a ranker"), "ranker")
-	r.Zeros(wordPadding(before-r.Left()), "padding of the words")
+	if version != noVectors {
+		if f.search, err = wordvector.ReadVectors(r); err != nil {
+			return err
+		}
+	}
+	r.Zeros(wordPadding(before-r.Left(), version), "padding of the words")
 	if r.Err() != nil {
 		return r.Err()
 	}

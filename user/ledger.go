@@ -12,6 +12,7 @@ import (
 	"cpar/internal/seed"
 	"cpar/internal/wire"
 	"cpar/model/feature"
+	"cpar/model/wordvector"
 	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
@@ -40,6 +41,10 @@ type ledger struct {
 	// added holds the words added since the profile was written.
 	added   []string
 	choices choices
+	// rows are the sums of the rows of each word's photos that were added less
+	// those that were removed since the profile was written. It is nil if the
+	// profile has no vectors of words.
+	rows *wordvector.Sums
 	// digest is zero until the ledger is encoded.
 	digest [sha256.Size]byte
 
@@ -52,14 +57,24 @@ const (
 	ledgerKind  = 'P'
 	// ledgerVersion is the version of the encoding specified in docs/FORMAT.md.
 	// Ledgers from oldLedgerVersion on can be read, and updates replace them.
-	// Ledgers before choicesVersion have no choices.
-	ledgerVersion, oldLedgerVersion, choicesVersion = 9, 7, 9
+	// Ledgers before choicesVersion have no choices, and ledgers before
+	// rowsVersion no sums of rows.
+	ledgerVersion, oldLedgerVersion, choicesVersion, rowsVersion = 10, 7, 9, 10
 )
 
-// minWords is the padded length, in bytes, of added words and choices. Longer
-// data are padded to minWords times a power of two, so that their size shows
-// little.
-const minWords = 4096
+// minWords is the padded length, in bytes, of added words, choices and sums.
+// Longer data are padded to minWords times a power of two, so that their size
+// shows little. Sums longer than maxSums become part of a new profile. The
+// length is then minSummed, unless choices and words are long.
+const minWords, maxSums, minSummed = 4096, 12 << 10, 16 << 10
+
+// wordsPadding returns the number of zeros after n bytes of words.
+func (l *ledger) wordsPadding(n int) int {
+	if l.rows != nil {
+		return padding(n, minSummed)
+	}
+	return padding(n, minWords)
+}
 
 // appendBinary appends the canonical encoding of l and of the scheme `own`.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
@@ -78,8 +93,12 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	b = append(append(b, l.name...), make([]byte, maxNameBytes-len(l.name))...)
 	start := len(b)
 	b = l.choices.append(appendWords(b, l.added))
-	b = append(b, make([]byte, padding(len(b)-start, minWords))...)
-	b, err := own.AppendBinary(b)
+	b, err := l.rows.AppendBinary(b)
+	if err != nil {
+		return nil, fmt.Errorf("writing ledger: %w", err)
+	}
+	b = append(b, make([]byte, l.wordsPadding(len(b)-start))...)
+	b, err = own.AppendBinary(b)
 	if err != nil {
 		return nil, fmt.Errorf("writing ledger: %w", err)
 	}
@@ -146,12 +165,20 @@ func (l *ledger) readWords(r *wire.Reader, version uint16) (err error) {
 			return err
 		}
 	}
-	r.Zeros(padding(before-r.Left(), minWords), "padding of the words")
+	if version >= rowsVersion {
+		if l.rows, err = wordvector.ReadSums(r); err != nil {
+			return err
+		}
+	}
+	r.Zeros(l.wordsPadding(before-r.Left()), "padding of the words")
 	return r.Err()
 }
 
 func (l *ledger) take(f fitted) (err error) {
 	l.fitted = f
+	if f.search != nil && l.rows.Dim() != f.search.Sums.Dim() || f.search == nil && l.rows != nil {
+		return fmt.Errorf("%w: its profile and its ledger have different vectors of words", cpar.ErrCorrupt)
+	}
 	l.dict, err = f.keywords.With(l.added)
 	return err
 }

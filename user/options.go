@@ -50,7 +50,11 @@ type Options struct {
 	// PCA is X in the paper's PCA-X for profile "paper", which keeps 4096/X
 	// components of a wavelet feature. 0 means 32.
 	PCA int
-	// Text is the text half of the network of profile "network", or nil.
+	// Dim is the number of dimensions of profile "clip", one of
+	// profile.ClipDims, or 0 for the first.
+	Dim int
+	// Text is the text half of the network of profile "network" or "clip", or
+	// nil.
 	Text profile.TextVectors
 	// Fitted supplies a profile and ranker. Indexes that share them contain
 	// information about the collection they were fitted to.
@@ -104,6 +108,8 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case !known:
 		return o, fmt.Errorf("%w: %v is not a scheme", cpar.ErrInput, o.Scheme)
+	case o.Dim != 0 && (o.Profile != profile.Clip || !slices.Contains(profile.ClipDims, o.Dim)):
+		return o, fmt.Errorf("%w: %d dimensions with profile %v; profile clip has one of %v", cpar.ErrInput, o.Dim, o.Profile, profile.ClipDims)
 	case !slices.Contains(profile.PCAFactors, o.PCA):
 		return o, fmt.Errorf("%w: PCA-%d; choose one of %v", cpar.ErrInput, o.PCA, profile.PCAFactors)
 	case o.Trees < 0 || o.Trees > 64:

@@ -37,6 +37,10 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
+	return o.requestVector(v, p)
+}
+
+func (o *Owner) requestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request, error) {
 	reader, q, err := o.scheme.Request(v, p)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
@@ -51,6 +55,10 @@ func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
+	return o.requestAll(v, p)
+}
+
+func (o *Owner) requestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
 	readers, requests, err := o.scheme.RequestAll(v, p)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making requests: %w", err)

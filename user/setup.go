@@ -3,12 +3,14 @@ package user
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/internal/seed"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/model/vector"
+	"cpar/model/wordvector"
 	"cpar/user/internal/aead"
 	"cpar/user/internal/aspe"
 	"cpar/user/internal/index"
@@ -91,6 +93,9 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 	if b.twinBuilder, err = schemes[opt.Scheme].setUp(ctx, x, c, opt); err != nil {
 		return nil, err
 	}
+	if err := l.fitVectors(ctx, b.twinBuilder); err != nil {
+		return nil, err
+	}
 	b.Owner = newOwner(l, x, b.twinBuilder)
 	identify := identify(key, l.origin)
 	for _, im := range images {
@@ -110,6 +115,12 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	l := &ledger{scheme: s, records: n, fitted: fitted{profile: p, ranker: ranker}}
 	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return 0, err
+	}
+	if s.Grows() && p.Kind() != profile.Paper {
+		l.rows = wordvector.NewSums(p.Layout().JL)
+		l.search = &wordvector.Vectors{Sums: wordvector.NewSums(l.rows.Dim())}
+		// Most numbers of a sum take two bytes.
+		l.search.Sums.Add(slices.Repeat([]int16{100}, l.rows.Dim()), l.keywords.Words())
 	}
 	plain, err := l.appendBinary(nil, nothing{})
 	if err != nil {
@@ -137,7 +148,7 @@ func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, err
 	if opt.Fitted != nil {
 		return opt.Fitted, nil
 	}
-	fit, err := profile.Fit(ctx, opt.Profile, Features(images), Keywords(images), profile.Options{PCA: opt.PCA, Text: opt.Text, Progress: opt.Progress})
+	fit, err := profile.Fit(ctx, opt.Profile, Features(images), Keywords(images), profile.Options{PCA: opt.PCA, Dim: opt.Dim, Text: opt.Text, Progress: opt.Progress})
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,8 @@ func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error
 		changed := false
 		for _, record := range of {
 			held[record] = true
-			if !sameWords(u.keywords[record], keywords[i]) {
+			// A copy without keywords takes none away.
+			if len(keywords[i]) > 0 && !sameWords(u.keywords[record], keywords[i]) {
 				changed, c.keywords[record] = true, keywords[i]
 			}
 		}
@@ -179,6 +180,7 @@ func (u *updater) change(ctx context.Context, c change) error {
 	if err := checkKeywords(c.add); err != nil {
 		return err
 	}
+	before := slices.Clone(u.keywords)
 	for record, words := range c.keywords {
 		if err := checkKeywords([]Photo{{Keywords: words}}); err != nil {
 			return err
@@ -192,9 +194,13 @@ func (u *updater) change(ctx context.Context, c change) error {
 	if err != nil {
 		return err
 	}
+	sums, err := u.recount(ctx, c, added, before)
+	if err != nil {
+		return err
+	}
 	u.done.Added, u.done.Removed = len(c.add), len(c.remove)
 	return u.write(ctx, u.identities, func(l *ledger) (err error) {
-		l.records += len(c.add)
+		l.records, l.rows = l.records+len(c.add), sums
 		if c.name != "" {
 			l.name = c.name
 		}

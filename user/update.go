@@ -198,9 +198,19 @@ func (u *updater) write(ctx context.Context, identities []identity, change func(
 	if err != nil {
 		return err
 	}
+	kept := stay
+	switch {
+	case l.id != u.old.ID:
+		err = l.fitVectors(ctx, b)
+	case l.fold():
+		kept = slices.DeleteFunc(slices.Clone(stay), func(k cpar.SegmentKind) bool { return k == cpar.SegmentProfile })
+	}
+	if err != nil {
+		return err
+	}
 	m := &cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}
 	if l.id == u.old.ID {
-		m.Segments = u.segments(stay...)
+		m.Segments = u.segments(kept...)
 	}
 	u.writer.Manifest = m
 	next := newOwner(l, x, b)

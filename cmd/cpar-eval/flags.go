@@ -157,5 +157,6 @@ func printJSON(w io.Writer, x any) error {
 
 var (
 	errPartly = errors.New("some steps failed")
+	errNoPair = errors.New("a real pair needs a collection and both halves of a network")
 	errNoOut  = hint.Add(exitcode.UsageError(errors.New("no folder for results was named")), "pass --out FOLDER")
 )

@@ -62,7 +62,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{Use: "cpar-eval", Short: "measure CPAR on an annotated collection", Long: long + exitcode.Line(),
 		SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(allCommand(), resultsCommand(), loadCommand(), securityCommand(), planCommand(), simulateCommand())
+	root.AddCommand(allCommand(), resultsCommand(), loadCommand(), searchCommand(), clipCommand(), securityCommand(), planCommand(), simulateCommand())
 	root.AddCommand(measureCommands()...)
 	version.Add(root)
 	return root

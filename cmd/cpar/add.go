@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type addFlags struct {
 	updateFlags
 	model                      modelFlags
 	strict, removeMissing, yes bool
+	untagged                   bool
 	people                     bool
 	tell                       io.Writer // receives notes about the network, may be nil
 }
@@ -45,6 +47,9 @@ nothing is removed, because it might be any photo.
 Whether names of people are keywords is stored in the index when it is built, and add
 follows it. --include-people changes it from then on, and --include-people=false back.
 
+--untagged also adds photos without keywords, which cpar search finds. They do not vote when
+cpar annotate looks for keywords.
+
 Records that the index already holds are not written again, so the next push sends new
 photos, the keywords and some bookkeeping, all encrypted. --dry-run prints the amount.
 The cloud sees that something was added and about how much (SECURITY.md). To update an
@@ -63,6 +68,7 @@ index of scheme cpar, ivf or capia, build it again.`,
 	f.cache.add(c)
 	peopleFlag(c, &f.people)
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first unusable photo")
+	c.Flags().BoolVar(&f.untagged, "untagged", false, "also add photos without keywords, for cpar search")
 	c.Flags().BoolVar(&f.removeMissing, "remove-missing", false, "remove photos that the collection no longer holds, or that no longer have keywords")
 	c.Flags().BoolVar(&f.yes, "yes", false, "let --remove-missing remove more than half of the index")
 	return c
@@ -85,6 +91,13 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 		collection, err := dataset.Open(ctx, folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Progress: tell})
 		if err != nil {
 			return err
+		}
+		if f.untagged {
+			whole, err := filepath.Abs(folder)
+			if err != nil {
+				return fmt.Errorf("finding %s: %w: %w", sanitize.Text(folder), cpar.ErrInput, err)
+			}
+			collection.Untagged(whole)
 		}
 		r.Warnings, r.People = append(r.Warnings, collection.Warnings...), collection.People
 		if !f.asJSON {

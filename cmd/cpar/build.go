@@ -35,7 +35,7 @@ type buildFlags struct {
 	scheme, orderBy string
 	profile, ranker string
 	split, place    string
-	pca, trees      int
+	pca, dim, trees int
 	block           int
 	careful         bool
 	clusters        int
@@ -65,7 +65,8 @@ Schemes that show it the distances must be allowed for the key: cpar key allow.
 
 --profile chooses how photos are compared. network uses an image network and a projection
 learnt from your keywords. learned uses colours and textures and such a projection. paper
-uses colours and textures alone. The default is network, with the image network that
+uses colours and textures alone. clip uses a CLIP-like network with its text half (--model
+and --text-model), learns nothing from keywords, and lets cpar search find any word. The default is network, with the image network that
 --model names (cpar model list has some) or the small one inside cpar, which needs twenty
 photos with keywords. Without an image network the default is learned if a hundred photos
 have keywords, otherwise paper. auto follows the recommendation of cpar tune. Profiles
@@ -93,14 +94,15 @@ encrypted, and cpar inspect --key shows it.`,
 	}
 	f.keys.add(c)
 	f.model.add(c)
-	f.text.addHalf(c, "so that a few photos suffice to find a word (not with --profile auto)")
-	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network, auto (try them and choose), or default (depends on the collection)")
+	f.text.addHalf(c, "so that a few photos suffice to find a word, and for profile clip")
+	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network, clip, auto (try them and choose), or default (depends on the collection)")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (paper for profile paper, otherwise calibrated)")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
 	c.Flags().StringVar(&f.name, "name", "", "name of the index (default: the name in --out, without .index)")
 	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched on this device), cpar (the paper's encrypted forest), ivf (encrypted inverted file), capia (linear scan), or auto (measure and choose)")
 	c.Flags().StringVar(&f.orderBy, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
 	c.Flags().IntVar(&f.pca, "pca", profile.DefaultPCA, "for profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
+	c.Flags().IntVar(&f.dim, "dim", 0, "for profile clip: dimensions of a vector, 128 (0), 256 or 512")
 	c.Flags().IntVar(&f.trees, "trees", 10, "for scheme cpar: number of trees")
 	c.Flags().StringVar(&f.split, "split", "pca", "for scheme cpar: space of the forest's planes: pca (principal components) or original (the paper's)")
 	c.Flags().StringVar(&f.place, "place", "leaf", "for scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
@@ -124,7 +126,7 @@ const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
 func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
-	o.PCA, o.Trees, o.Lists, o.Block, o.Careful, o.Cells = f.pca, f.trees, f.lists, f.block, f.careful, f.clusters
+	o.PCA, o.Dim, o.Trees, o.Lists, o.Block, o.Careful, o.Cells = f.pca, f.dim, f.trees, f.lists, f.block, f.careful, f.clusters
 	if !o.TryScheme {
 		if o.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
 			return o, hint.Add(err, "or --scheme auto, which measures and chooses")
@@ -180,7 +182,7 @@ func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (
 	if o.Profile == profile.Network || o.TryProfiles || o.Suited {
 		f.model.orBundled()
 	}
-	if o.Profile == profile.Network || (o.TryProfiles || o.Suited) && f.model.path != "" {
+	if o.Profile == profile.Network || o.Profile == profile.Clip || (o.TryProfiles || o.Suited) && f.model.path != "" {
 		network, err := f.model.open(w)
 		if err != nil {
 			return opt, err
@@ -271,6 +273,9 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	return output(cmd, f.asJSON, result, func() {
 		tellCollection(cmd, collection)
 		result.print(cmd)
+		if o.Text != nil && result.Profile == profile.Network.String() {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: with --profile clip, cpar search also finds words that are no keywords")
+		}
 		if result.Encoder != nil && !f.model.isDefault() {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: annotate and add need the same network with the same flags:%s\n", f.model.again())
 		}
@@ -310,7 +315,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 		r.Scheme, r.Profile, r.Ranker = f.scheme, f.profile, f.ranker
 		return r, nil
 	}
-	o.Tune = tune.Options{PCA: o.PCA, Photos: collection.Photos, Network: reading.Network, Progress: o.Progress}
+	o.Tune = tune.Options{PCA: o.PCA, Text: o.Text, Photos: collection.Photos, Network: reading.Network, Progress: o.Progress}
 	kept, err := f.cache.localStore(this, key)
 	if err != nil {
 		return nil, err

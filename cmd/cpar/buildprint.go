@@ -59,6 +59,7 @@ var comparedBy = map[string]string{
 	profile.Paper.String():   "colours and textures",
 	profile.Learned.String(): "colours, textures and your keywords",
 	profile.Network.String(): "an image network and your keywords",
+	profile.Clip.String():    "an image network with a text half",
 }
 
 func (r *built) print(cmd *cobra.Command) {

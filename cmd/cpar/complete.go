@@ -23,7 +23,7 @@ var (
 		"scheme": func() []string { return append(schemeNames(), schemeAuto) },
 		"allow":  schemeNames,
 		"profile": func() []string {
-			return append(names(profile.Paper, profile.Learned, profile.Network), profileAuto, profileSuited)
+			return append(names(profile.Kinds()...), profileAuto, profileSuited)
 		},
 		"ranker":        func() []string { return names(rank.KindDefault, rank.KindPaper, rank.KindCalibrated) },
 		"search":        searchNames,

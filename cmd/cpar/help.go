@@ -20,7 +20,7 @@ var flagGroups = []struct {
 }{
 	{"Key", []string{"passphrase-file", "slot", "new-key"}},
 	{"Cloud", []string{"token-file", "cloud-token-file", "cloud-ca", "cloud-cert", "cloud-cert-key"}},
-	{"Scheme and search", []string{"scheme", "block", "careful", "clusters", "lists", "order", "pca", "place", "split", "trees", "search", "neighbours", "approx", "prune", "exact"}},
+	{"Scheme and search", []string{"scheme", "block", "careful", "clusters", "dim", "lists", "order", "pca", "place", "split", "trees", "search", "neighbours", "approx", "prune", "exact"}},
 	{"Ranking", []string{"ranker", "rare", "min-probability"}},
 	{"Image network", []string{"preprocessing", "embedding", "pool", "side", "views", "runtime", "text-model", "tokenizer", "limit-file", "limit-memory", "limit-work"}},
 	{"Words of the network", []string{"words", "words-file", "words-most", "words-score", "words-write"}},

@@ -59,6 +59,7 @@ func commands() []*cobra.Command {
 		buildCommand(),
 		pushCommand(),
 		annotateCommand(),
+		searchCommand(),
 		watchCommand(),
 		undoCommand(),
 		runsCommand(),

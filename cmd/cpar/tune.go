@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,7 @@ import (
 type tuneFlags struct {
 	keys   keyFlags
 	model  modelFlags
+	text   wordsFlags
 	cache  cacheFlags
 	people bool
 	asJSON bool
@@ -58,7 +60,7 @@ For each profile and ranker it prints, with 5 keywords per photo:
 
 It recommends the best harmonic mean of right and found, or the cheapest of several profiles whose
 difference may be chance. Profile network is tried with the network inside cpar or the one
-that --model names, and not with --model none. Projections are always tested on photos
+that --model names, and not with --model none. Profile clip is tried with --text-model. Projections are always tested on photos
 that they were not learnt from. tune uses at most 4000 photos and takes minutes for a few
 thousand.`,
 		Example: `  $ cpar tune photos/ --model mobilenetv2-12.onnx
@@ -67,6 +69,7 @@ thousand.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.model.add(c)
+	f.text.addHalf(c, "to try profile clip")
 	f.keys.add(c)
 	f.cache.add(c)
 	peopleFlag(c, &f.people)
@@ -75,7 +78,7 @@ thousand.`,
 }
 
 func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
-	if err := f.model.Check(); err != nil {
+	if err := errors.Join(f.model.Check(), f.text.findHalf()); err != nil {
 		return err
 	}
 	f.model.orBundled()
@@ -99,7 +102,11 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	t, err := tune.Tune(cmd.Context(), images, tune.Options{Photos: collection.Photos, Network: opt.Network, Keep: keep, Progress: opt.Progress})
+	o := tune.Options{Photos: collection.Photos, Network: opt.Network, Keep: keep, Progress: opt.Progress}
+	if o.Text, err = f.text.vectors(cmd.Context(), &f.model, opt.Cache, opt.Progress); err != nil {
+		return err
+	}
+	t, err := tune.Tune(cmd.Context(), images, o)
 	if err != nil {
 		return err
 	}
@@ -113,8 +120,11 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		printDuplicates(cmd, r.Duplicates)
 		r.print(cmd.OutOrStdout())
 		model := ""
-		if t.Recommended.Profile == profile.Network && !f.model.isDefault() {
+		if p := t.Recommended.Profile; (p == profile.Network || p == profile.Clip) && !f.model.isDefault() {
 			model = f.model.again()
+		}
+		if t.Recommended.Profile == profile.Clip {
+			model += " --text-model " + shellWord(f.text.model)
 		}
 		f.model.worthIt(cmd.ErrOrStderr())
 		next(cmd, "cpar build %s --scheme %v --profile %v --ranker %v%s --out FOLDER.index", shellWord(folder), user.DefaultScheme, t.Recommended.Profile, t.Recommended.Ranker, model)

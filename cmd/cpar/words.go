@@ -82,7 +82,15 @@ func (f *wordsFlags) findHalf() (err error) {
 // vectors returns the text half of the image network, for profile "network". It
 // returns nil if there is none, as for the network inside cpar.
 func (f *wordsFlags) vectors(ctx context.Context, m *modelFlags, cache *feature.Cache, report progress.Func) (profile.TextVectors, error) {
-	if f.model == "" || m.path == "" || m.path == bundled.Name {
+	if m.path == "" || m.path == bundled.Name {
+		return nil, nil
+	}
+	return f.textVectors(ctx, cache, report)
+}
+
+// textVectors returns the text half, or nil if none was named.
+func (f *wordsFlags) textVectors(ctx context.Context, cache *feature.Cache, report progress.Func) (profile.TextVectors, error) {
+	if f.model == "" {
 		return nil, nil
 	}
 	half, err := zeroshot.Open(f.model, f.tokenizer) // open it now, so that errors appear before the long work

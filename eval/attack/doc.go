@@ -21,6 +21,7 @@
 //	key-…         key.go       S, with costs by eval/estimate       known: k records' vectors
 //	link-refusals refusals.go  are two requests for one photo?      known: which altered replies were refused
 //	cluster-…     cell.go      which hidden cell is asked?          known: nothing, or k requests' cells
+//	word-or-photo word.go      is a request for a word or a photo?  known: 2k requests and their kinds
 //	rollback-…    offers.go    is an old or mixed generation taken? known: all generations
 //	downgrade-…   offers.go    is another format or scheme taken?   known: the index
 //	fork-by-card  trust.go     is a branch taken after its card?    known: its card

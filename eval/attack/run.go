@@ -65,7 +65,7 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 		do   func(context.Context) error
 	}{
 		{"index", r.index}, {"knowledge", r.learn}, {"changed copies", r.change}, {"schemes", r.schemes},
-		{"planes", r.planes}, {"order", r.order}, {"key", r.key}, {"lies", r.tamper}, {"offers", r.offers}, {"traffic", r.traffic}, {"album", r.blobs}, {"clusters", r.cells}, {"other profiles", r.profiles},
+		{"planes", r.planes}, {"order", r.order}, {"key", r.key}, {"lies", r.tamper}, {"offers", r.offers}, {"traffic", r.traffic}, {"album", r.blobs}, {"clusters", r.cells}, {"words", r.words}, {"other profiles", r.profiles},
 	}
 	defer func() {
 		for _, b := range []*built{r.b, r.sealed} {

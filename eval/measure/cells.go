@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/internal/lattice"
 	"cpar/kdforest"
 	"cpar/model/kmeans"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/model/vector"
+	"cpar/model/wordvector"
 	"cpar/user"
 )
 
@@ -149,6 +151,100 @@ func (m *cellRun) Row(ctx context.Context, clusters int, copies float64) (CellRo
 	}
 	out.Recall, out.MinRecall, out.KeywordShare = RoundTo(out.Recall, 3), RoundTo(out.MinRecall, 3), RoundTo(out.KeywordShare, 4)
 	return out, nil
+}
+
+// An AskedRow is the recall of searches that ask a number of cells, the nearest
+// to the request.
+type AskedRow struct {
+	Asked int `json:"asked"`
+	// Words and Photos are the shares of the 100 nearest records of a word or a
+	// photo that the cells hold.
+	Words  float64 `json:"words_recall_at_100"`
+	Photos float64 `json:"photos_recall_at_100"`
+	// MinWords is the least share among partitions.
+	MinWords float64 `json:"words_least"`
+}
+
+// Asked measures the recall of 1 to `clusters` cells of the size that scheme
+// sealed gives them.
+func (m *cellRun) Asked(ctx context.Context, clusters int) ([]AskedRow, error) {
+	words, err := m.wordVectors()
+	if err != nil {
+		return nil, err
+	}
+	x, err := IntegersOf(m.Owner, 0, words)
+	if err != nil {
+		return nil, err
+	}
+	kinds := []struct {
+		requests [][]float32
+		near     [][]uint32
+	}{{requests: Map(x.Requests, func(u []int16) []float32 { return Floats(u, -1) }), near: nearest100(x.Scores)},
+		{requests: m.requests, near: nearest100(m.scores)}}
+	out := make([]AskedRow, clusters)
+	for i := range out {
+		out[i] = AskedRow{Asked: i + 1, MinWords: 1}
+	}
+	for seed := range clusterSeeds {
+		cells, err := kmeans.Balance(ctx, m.rows, clusters, lattice.CellSize(len(m.rows), clusters), [32]byte{byte(seed)})
+		if err != nil {
+			return nil, err
+		}
+		for k, kind := range kinds {
+			found := make([]float64, clusters)
+			for i, request := range kind.requests {
+				asked := map[uint32]bool{}
+				for n, cell := range cells.Order(request) {
+					for _, record := range cells.Records[cell] {
+						asked[record] = true
+					}
+					for _, record := range kind.near[i] {
+						if asked[record] {
+							found[n] += 1 / float64(len(kind.near[i])*len(kind.requests))
+						}
+					}
+				}
+			}
+			for n, share := range found {
+				if k == 0 {
+					out[n].Words += share / clusterSeeds
+					out[n].MinWords = RoundTo(min(out[n].MinWords, share), 3)
+				} else {
+					out[n].Photos += share / clusterSeeds
+				}
+			}
+		}
+	}
+	for i := range out {
+		out[i].Words, out[i].Photos = RoundTo(out[i].Words, 3), RoundTo(out[i].Photos, 3)
+	}
+	return out, nil
+}
+
+// wordVectors returns the vectors of the keywords of the test images.
+func (m *cellRun) wordVectors() (out []*vector.Vector, err error) {
+	for word := range rank.Count(Keywords(m.corpus.Test)) {
+		s, e := m.Owner.SearchWords(wordvector.Query{{Word: word, Weight: 1}}, nil)
+		if e == nil { // otherwise no training image has the word
+			out = append(out, s.Vector())
+		} else {
+			err = e
+		}
+	}
+	if out != nil {
+		err = nil
+	}
+	return out, err
+}
+
+func nearest100(scores [][]int64) [][]uint32 {
+	return Map(scores, func(of []int64) []uint32 {
+		queue := kdforest.NewQueue(100)
+		for record, score := range of {
+			queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
+		}
+		return Map(queue.Hits(), func(h kdforest.Hit) uint32 { return h.Record })
+	})
 }
 
 // A retrieval holds the ten nearest records of each request. Keywords is the

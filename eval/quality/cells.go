@@ -20,6 +20,8 @@ type Cells struct {
 	// records finds.
 	Full float64           `json:"words_per_photo"`
 	Rows []measure.CellRow `json:"rows"`
+	// Asked has the recall of words and photos by the number of cells asked.
+	Asked []measure.AskedRow `json:"asked"`
 }
 
 // MeasureCells uses profile "network" if all images have embeddings, and
@@ -43,7 +45,8 @@ func MeasureCells(ctx context.Context, c *measure.Corpus, progress user.Progress
 			progress.Report("clusters", len(out.Rows), 12)
 		}
 	}
-	return out, nil
+	out.Asked, err = m.Asked(ctx, min(user.MaxCells, len(c.Train)/2))
+	return out, err
 }
 
 func (c *Cells) Tables() []measure.Table {
@@ -52,5 +55,10 @@ func (c *Cells) Tables() []measure.Table {
 	for _, r := range c.Rows {
 		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Cells), measure.FormatDecimal(r.Copies, 2), measure.FormatDecimal(r.Recall, 3), measure.FormatDecimal(r.MinRecall, 3), measure.FormatDecimal(100*r.KeywordShare, 1)})
 	}
-	return []measure.Table{t}
+	asked := measure.Table{Name: "clusters-asked", Title: fmt.Sprintf("Recall of the nearest of %d hidden clusters, profile %s, %d records: the hundred nearest records of a word and of a photo", len(c.Asked), c.Profile, c.Records),
+		Columns: []string{"clusters asked", "words recall@100", "the least", "photos recall@100"}}
+	for _, r := range c.Asked {
+		asked.Rows = append(asked.Rows, []string{measure.FormatInt(r.Asked), measure.FormatDecimal(r.Words, 3), measure.FormatDecimal(r.MinWords, 3), measure.FormatDecimal(r.Photos, 3)})
+	}
+	return []measure.Table{t, asked}
 }

@@ -108,7 +108,7 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 func MeasureDraw(ctx context.Context, c *measure.Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
 	c = c.InOrderOf(number)
 	out := &Draw{Number: number, Records: len(c.Train), Requests: len(c.Test), Skipped: []SkippedProfile{}}
-	for _, kind := range profile.Kinds() {
+	for _, kind := range []profile.Kind{profile.Paper, profile.Learned, profile.Network} {
 		if kind == profile.Network && c.Train[0].Vectors.Embedding == nil {
 			out.Skipped = append(out.Skipped, SkippedProfile{kind.String(), "no image network was named (--model FILE)"})
 			continue

@@ -77,6 +77,21 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
+// Varint reads a signed number of at most most in variable length (package
+// binary). It accepts only the shortest encoding.
+func (r *Reader) Varint(what string, most int64) int64 {
+	if r.err != nil {
+		return 0
+	}
+	x, n := binary.Varint(r.all[r.at:])
+	if n <= 0 || n != len(binary.AppendVarint(nil, x)) || x > most || x < -most {
+		r.Fail("%s is not a number of at most %d", what, most)
+		return 0
+	}
+	r.at += n
+	return x
+}
+
 // Count reads a four-byte count of items, each of at least `size` bytes. It
 // fails if the remaining input is too short for the items.
 func (r *Reader) Count(size int, what string) int {

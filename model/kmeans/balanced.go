@@ -137,6 +137,18 @@ func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
+// Order returns the cells by the distances of their centroids from row, nearest
+// first.
+func (c *BalancedCells) Order(row []float32) []int {
+	to, order := make([]float32, len(c.Centroids)), make([]int, len(c.Centroids))
+	c.distances(to, row)
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(to[a], to[b]) })
+	return order
+}
+
 // distances fills `to` with the squared distances of `row` from all centroids,
 // and returns the nearest cell.
 func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {

@@ -37,9 +37,12 @@ const (
 	Learned Kind = 1
 	// Network compares an image network's embeddings in the same way.
 	Network Kind = 2
+	// Clip compares embeddings of a CLIP-like network by a projection that also
+	// takes the vectors of texts.
+	Clip Kind = 3
 )
 
-var kinds = enum.Table[Kind]{What: "profile", Names: []string{"paper", "learned", "network"}}
+var kinds = enum.Table[Kind]{What: "profile", Names: []string{"paper", "learned", "network", "clip"}}
 
 func Kinds() []Kind { return kinds.All() }
 
@@ -103,11 +106,14 @@ type Options struct {
 	// PCA is X in PCA-X for profile "paper", one of PCAFactors, or 0 for
 	// DefaultPCA.
 	PCA int
+	// Dim is the number of dimensions of profile "clip", one of ClipDims, or 0
+	// for the first.
+	Dim int
 	// MaxValidationPhotos is the maximum number of photos in a
 	// cross-validation, or 0 for the default of package learn.
 	MaxValidationPhotos int
-	// Text is the text half of a CLIP-like network, or nil if the network of
-	// profile "network" has none.
+	// Text is the text half of a CLIP-like network, or nil if the network has
+	// none. Profile "clip" requires it.
 	Text     TextVectors
 	Progress progress.Func
 }
@@ -125,9 +131,13 @@ type Fitted struct {
 }
 
 func Fit(ctx context.Context, kind Kind, photos []*feature.Vectors, keywords [][]string, opt Options) (*Fitted, error) {
-	if kind == Paper {
+	switch kind {
+	case Paper:
 		opt.PCA = cmp.Or(opt.PCA, DefaultPCA)
 		p, err := fitPaper(ctx, photos, opt)
+		return &Fitted{Profile: p}, err
+	case Clip:
+		p, err := fitClip(ctx, photos, keywords, opt)
 		return &Fitted{Profile: p}, err
 	}
 	return fitLearned(ctx, kind, photos, keywords, opt)
@@ -144,6 +154,8 @@ func Read(r *wire.Reader) (Profile, error) {
 		return nil, r.Err()
 	case kind == Paper:
 		return readPaper(r)
+	case kind == Clip:
+		return readClip(r)
 	case kind.Valid():
 		return readLearned(r, kind)
 	}

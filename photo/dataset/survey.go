@@ -3,6 +3,7 @@ package dataset
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -149,4 +150,16 @@ func (c *Collection) Survey() (*Survey, error) {
 		s.Split = &Halves{By: c.splitFrom, Train: len(train), Test: len(test)}
 	}
 	return s, err
+}
+
+// Untagged moves the photos that were left out because they have no keywords to
+// c.Photos, for the collection in folder dir.
+func (c *Collection) Untagged(dir string) {
+	c.Warnings = slices.DeleteFunc(c.Warnings, func(w Warning) bool {
+		without := w.Kind == NoKeywords && photo.IsPhoto(w.Name)
+		if without {
+			c.Photos = append(c.Photos, Photo{Name: w.Name, Path: filepath.Join(dir, filepath.FromSlash(w.Name))})
+		}
+		return without
+	})
 }

@@ -49,7 +49,7 @@ func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (floa
 
 func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 	extract := r.extract
-	if r.kind == profile.Network {
+	if r.kind == profile.Network || r.kind == profile.Clip {
 		extract = 0
 		if r.opt.Network != nil {
 			var err error

@@ -35,6 +35,9 @@ type Options struct {
 	Photos []dataset.Photo
 	// Network computes embeddings. Tune also measures its time.
 	Network *encoder.Encoder
+	// Text is the text half of the network, or nil. With it, profile "clip" is
+	// tried, and nothing is cached.
+	Text profile.TextVectors
 	// Keep, if not nil, caches the Tuning for the same collection and options.
 	// It must store values encrypted, because a Tuning derives from private
 	// photos and keywords.
@@ -103,6 +106,7 @@ func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error
 		return nil, hint.Add(fmt.Errorf("tuning: %w: none of the photos has a keyword", cpar.ErrInput), how)
 	}
 	name, nameable := nameOf(images, opt)
+	nameable = nameable && opt.Text == nil // nothing identifies a text half here
 	if kept := read(opt.Keep, name); nameable && kept != nil {
 		return kept, nil
 	}
@@ -113,7 +117,7 @@ func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error
 		return nil, fmt.Errorf("tuning: %w", err)
 	}
 	for _, kind := range profile.Kinds() {
-		if kind == profile.Network && images[0].Vectors.Embedding == nil {
+		if needs := kind == profile.Network || kind == profile.Clip; needs && images[0].Vectors.Embedding == nil || kind == profile.Clip && opt.Text == nil {
 			continue
 		}
 		r := &trial{kind: kind, images: images, photos: photos, extract: extract, opt: opt}
@@ -210,11 +214,20 @@ func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	return size, err
 }
 
+// clipText returns the text half for profile "clip" only. Profile "network" is
+// tried without one, as before it had any.
+func clipText(kind profile.Kind, text profile.TextVectors) profile.TextVectors {
+	if kind == profile.Clip {
+		return text
+	}
+	return nil
+}
+
 func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	features := user.Features(r.images)
 	asked := min(maxTunePhotos, max(minTunePhotos, tuneReads/len(r.images)))
 	keywords := user.Keywords(r.images)
-	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, MaxValidationPhotos: asked, Progress: r.progress})
+	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, Text: clipText(r.kind, r.opt.Text), MaxValidationPhotos: asked, Progress: r.progress})
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,19 @@ func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o 
 
 func (b *Builder) Clamped() int { return b.clamped }
 
+// Incoming returns the rows of a new index before encryption, and the keywords
+// of the records.
+func (b *Builder) Incoming() ([][]int16, [][]string, error) {
+	out := make([][]int16, b.incoming.Len)
+	for i := range out {
+		var err error
+		if out[i], _, err = b.incoming.At(i); err != nil {
+			return nil, nil, fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	return out, b.words, nil
+}
+
 // Write encrypts the new rows, the keywords, and the scheme's other segments.
 // It re-encrypts the keyword tail in every generation to hide whether keywords
 // changed.

@@ -38,12 +38,13 @@ type Clustered interface {
 // logClustered is log₂ of the default number of cells in a large index. Below
 // minRecordsForCells records, cells would lengthen requests more than they
 // shorten replies.
-const logClustered, minRecordsForCells = 3, 50_000
+const logClustered, minRecordsForCells, maxDimForCells = 3, 50_000, 128
 
 // LogCells returns log₂ of the default number of cells for n records. It
-// returns 0 for vectors with a histogram, because no two of them fit in a row.
+// returns 0 for vectors with a histogram, because no two of them fit in a row,
+// and for long vectors, whose requests would be long.
 func (q *Quantiser) LogCells(n int) int {
-	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 {
+	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 && q.jl <= maxDimForCells {
 		return logClustered
 	}
 	return 0

@@ -88,6 +88,9 @@ type Index struct {
 	removed   Bitmap
 	// keywords covers all records and is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
+	// untagged marks the records without keywords, and the removed ones. It is
+	// nil until Hold.
+	untagged atomic.Pointer[Bitmap]
 	// cells assigns records to cells (hidden groups of neighbouring records).
 	// It is nil until Hold, or if there are no cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
@@ -150,6 +153,14 @@ func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 			if err != nil {
 				return err
 			}
+			var without []int
+			for i := range x.Records {
+				if len(table.Of(i)) == 0 {
+					without = append(without, i)
+				}
+			}
+			skip := x.removed.With(x.Records, without)
+			x.untagged.Store(&skip)
 			x.keywords.Store(table)
 			continue
 		}
@@ -269,12 +280,21 @@ func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 }
 
 func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l int) []rank.Neighbour {
-	found := nearest(scores, l, x.removed)
+	found := nearest(scores, l, x.skipped(l))
 	out := make([]rank.Neighbour, len(found))
 	for i, h := range found {
 		out[i] = rank.Neighbour{Record: h.Record, Dis: x.quantiser.Dis(h.Score, own), Keywords: words.Of(int(h.Record))}
 	}
 	return out
+}
+
+// skipped marks the records that a request for l records must not return. Only a
+// search, which wants more than any annotation, finds records without keywords.
+func (x *Index) skipped(l int) Bitmap {
+	if skip := x.untagged.Load(); skip != nil && l <= cpar.MaxNeighbours {
+		return *skip
+	}
+	return x.removed
 }
 
 // Count returns the number of live records for each keyword.

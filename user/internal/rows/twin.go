@@ -64,5 +64,5 @@ func (t *Twin) Search(request index.ReplyReader, _ func(kdforest.Visit)) ([]kdfo
 	}
 	scores := t.rows.Scores(reading.u, runtime.GOMAXPROCS(0))
 	t.index.hide(scores, reading.cluster)
-	return nearest(scores, reading.l, t.index.removed), nil
+	return nearest(scores, reading.l, t.index.skipped(reading.l)), nil
 }

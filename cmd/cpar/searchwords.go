@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/sanitize"
+	"cpar/model/wordvector"
+	"cpar/photo"
+	"cpar/photo/dataset"
+	"cpar/user"
+	"cpar/user/device"
+)
+
+// likeFlags name an index at a cloud, and control a search by likeness.
+type likeFlags struct {
+	askFlags
+	half   wordsFlags
+	photos []string // folders with the photos of the index, to name hits
+	more   bool
+	exact  bool
+	most   int
+}
+
+// mostHits is the default maximum number of hits to print.
+const mostHits = 100
+
+func (f *likeFlags) add(c *cobra.Command) {
+	f.keys.add(c)
+	f.cloud.add(c)
+	f.cache.addAsking(c)
+	f.addLike(c)
+}
+
+// addLike adds the flags that do not name an index or its cloud.
+func (f *likeFlags) addLike(c *cobra.Command) {
+	f.half.addHalf(c, "for words that are no keywords of an index of profile clip")
+	c.Flags().StringSliceVar(&f.photos, "photos", nil, "`folders` with photos of the index, to print their paths")
+	c.Flags().BoolVar(&f.more, "more", false, "also print photos that are likelier wrong than right")
+	c.Flags().IntVar(&f.most, "most", mostHits, "maximum number of photos to print, 0 for no limit")
+	c.Flags().BoolVar(&f.exact, "exact", false, "search all cells of an index (the cloud sees the number of requests)")
+}
+
+func (f *likeFlags) check() error {
+	if f.most < 0 {
+		return usageOf(fmt.Sprintf("--most %d; it must be at least 0", f.most))
+	}
+	if err := f.half.findHalf(); err != nil {
+		return err
+	}
+	return f.cache.check()
+}
+
+// words returns a function that prepares a search for words.
+func (f *likeFlags) words(ctx context.Context, a *asker, text string) (func(*user.Owner) (*user.Search, error), error) {
+	q, err := wordvector.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := f.half.textVectors(ctx, a.options.Cache, a.options.Progress)
+	return func(o *user.Owner) (*user.Search, error) { return o.SearchWords(q, vectors) }, err
+}
+
+// search opens the index and searches it. It calls prepare before it sends
+// anything that depends on the query.
+func (f *likeFlags) search(ctx context.Context, a *asker, prepare func(*user.Owner) (*user.Search, error)) (device.Found, *device.Index, error) {
+	x, err := a.open(ctx, func(o *user.Owner) error {
+		_, err := prepare(o)
+		return err
+	})
+	if err != nil {
+		return device.Found{}, nil, err
+	}
+	found, err := x.Search(ctx, prepare, f.exact)
+	return found, x, err
+}
+
+// shown returns the hits to print. Without --more these are the likely ones.
+func (f *likeFlags) shown(hits []user.Hit, likely bool) (shown []user.Hit, more int) {
+	for _, h := range hits {
+		if (f.more || !likely || h.Likely()) && (f.most == 0 || len(shown) < f.most) {
+			shown = append(shown, h)
+		}
+	}
+	return shown, len(hits) - len(shown)
+}
+
+// paths returns the paths of the photos in --photos by record.
+func (f *likeFlags) paths(cmd *cobra.Command, a *asker, x *device.Index) (map[uint32]string, error) {
+	out := map[uint32]string{}
+	if len(f.photos) == 0 {
+		return out, nil
+	}
+	list, err := findPhotos(cmd, f.photos, photo.Options{})
+	if err != nil {
+		return nil, err
+	}
+	items := make([]dataset.Photo, len(list))
+	for i, p := range list {
+		items[i] = dataset.Photo{Name: p.Path, Path: p.Path}
+	}
+	opt := user.ContentOptions{Progress: a.options.Progress}
+	if memo, err := f.cache.localStore(a.this, a.key); err == nil && memo != nil {
+		opt.Memo = memo
+	}
+	listed, read, _, err := user.ReadContents(cmd.Context(), items, opt)
+	if err != nil {
+		return nil, err
+	}
+	locate, err := x.Locate(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range listed {
+		for _, record := range locate(p.Content) {
+			if out[record] == "" {
+				out[record] = read[i].Path
+			}
+		}
+	}
+	return out, nil
+}
+
+// foundRow is a hit in JSON.
+type foundRow struct {
+	Record      uint32   `json:"record"`
+	Photo       string   `json:"photo,omitempty"`
+	Similarity  float64  `json:"similarity"`
+	Probability float64  `json:"probability"`
+	Likely      bool     `json:"likely"`
+	Keywords    []string `json:"keywords"`
+}
+
+func foundRows(hits []user.Hit, paths map[uint32]string) []foundRow {
+	rows := make([]foundRow, len(hits))
+	for i, h := range hits {
+		rows[i] = foundRow{h.Record, paths[h.Record], h.Similarity, h.Probability, h.Likely(), h.Keywords}
+		if h.Keywords == nil {
+			rows[i].Keywords = []string{}
+		}
+	}
+	return rows
+}
+
+func (r *foundRow) print(out io.Writer) {
+	name := r.Photo
+	if name == "" {
+		name = fmt.Sprintf("record %d", r.Record)
+	}
+	fmt.Fprintf(out, "%4.0f %%  %s  %s\n", 100*r.Probability, sanitize.Text(name), sanitize.Text(strings.Join(r.Keywords, ", ")))
+}
+
+func searchCommand() *cobra.Command {
+	var f likeFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "search WORDS…",
+		Short: "find photos of an index by words, tagged or not",
+		Long: `search finds the photos that look like those with a keyword. The query is the mean of these
+photos' vectors, encrypted. It has the form of a request of cpar annotate for one photo,
+so the cloud can tell neither the words nor the results, nor that it was asked for words.
+
+  dog beach         photos like those with dog and like those with beach
+  "old town"        a keyword of several words
+  dog beach^2       beach counts twice
+  "dog -party"      party is subtracted (after -- or in quotes, so that it is no flag)
+
+Words are keywords of the index, with the synonyms of your vocabulary (cpar words). Other
+words are refused before anything is sent, and similar keywords are named. An index of
+profile clip accepts any word if --text-model names the text half of its network.
+
+By default search prints photos that are likelier right than wrong, with the probability
+that a person would tag them with the words, as estimated from your keywords. --more prints
+the others, too, by similarity. An index does not hold names of files: --photos names
+folders in which to look for the photos. They are recognised by their content.`,
+		Example: `  $ cpar search dog beach --index family --photos photos/
+    97 %  photos/2024/IMG_1704.jpg  beach, dog, sea
+    61 %  photos/2021/IMG_0022.jpg  sand
+  2 photos; 4498 others are likelier wrong (--more)
+  $ cpar search "dog -party" --json`,
+		Args: someArgs("words to look for"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if _, err := wordvector.Parse(strings.Join(args, " ")); err != nil {
+				return err // before asking for a passphrase
+			}
+			a, err := f.asker(cmd)
+			if err != nil {
+				return err
+			}
+			prepare, err := f.words(cmd.Context(), &a, strings.Join(args, " "))
+			if err != nil {
+				return err
+			}
+			found, x, err := f.search(cmd.Context(), &a, prepare)
+			if err != nil {
+				return err
+			}
+			paths, err := f.paths(cmd, &a, x)
+			if err != nil {
+				return err
+			}
+			shown, more := f.shown(found.Hits, true)
+			rows := foundRows(shown, paths)
+			return output(cmd, asJSON, struct {
+				Hits []foundRow `json:"hits"`
+				More int        `json:"more"`
+			}{rows, more}, func() {
+				for _, r := range rows {
+					r.print(cmd.OutOrStdout())
+				}
+				f.summary(cmd.ErrOrStderr(), len(shown), more)
+			})
+		},
+	}
+	f.add(c)
+	f.cloud.addIndex(c)
+	jsonFlag(c, &asJSON)
+	return c
+}
+
+func (f *likeFlags) summary(out io.Writer, shown, more int) {
+	switch {
+	case more == 0:
+		fmt.Fprintln(out, photosOf(shown))
+	case f.more || f.most > 0 && shown == f.most:
+		fmt.Fprintf(out, "%s of %d; --most prints more\n", photosOf(shown), shown+more)
+	default:
+		fmt.Fprintf(out, "%s; %d others are likelier wrong (--more)\n", photosOf(shown), more)
+	}
+}
