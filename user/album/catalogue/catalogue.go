@@ -361,8 +361,9 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	return nil
 }
 
-// Tidy deletes segments and generations that are no longer needed. Function old
-// reports whether a blob is so old that no device is about to read or list it.
+// Tidy deletes segments, generations and parts of thumbnails that are no longer
+// needed. Function old reports whether a blob is so old that no device is about to
+// read, list or pin it.
 func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error {
 	if c.now == nil {
 		return nil
@@ -376,10 +377,10 @@ func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error 
 	}
 	var drop []string
 	err := c.Store.List(ctx, "cpar-", func(b blobs.Blob) error {
-		if !keep[b.Name] && b.Name < generationName(c.now.number+1) || strings.HasPrefix(b.Name, segmentPrefix) && !keep[b.Name] {
-			if old(b.Name) {
-				drop = append(drop, b.Name)
-			}
+		_, pinned := c.state.Pins[b.Name]
+		superseded := strings.HasPrefix(b.Name, segmentPrefix) || strings.HasPrefix(b.Name, ThumbPrefix) && !pinned || b.Name < generationName(c.now.number+1)
+		if superseded && !keep[b.Name] && old(b.Name) {
+			drop = append(drop, b.Name)
 		}
 		return nil
 	})
