@@ -15,6 +15,7 @@ import (
 	"cpar/internal/scene"
 	"cpar/internal/seed"
 	"cpar/internal/testing/blobtest"
+	"cpar/photo/dataset"
 	"cpar/user"
 	"cpar/user/album"
 	"cpar/user/album/blobs"
@@ -38,6 +39,7 @@ func newAlbum(t testing.TB, n int) *madeAlbum {
 	t.Helper()
 	m := &madeAlbum{blobtest.NewMemory(), user.NewKey(), t.TempDir()}
 	dir := filepath.Join(m.root, "summer")
+	var manifest []dataset.Photo
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +56,11 @@ func newAlbum(t testing.TB, n int) *madeAlbum {
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("P10%03d.jpg", 400+i)), file, 0o600); err != nil {
 				t.Fatal(err)
 			}
+			manifest = append(manifest, dataset.Photo{Name: fmt.Sprintf("P10%03d.jpg", 400+i), Keywords: w})
 		}
+	}
+	if err := dataset.WriteManifestFile(dir, manifest); err != nil {
+		t.Fatal(err)
 	}
 	a := m.device(t, "home")
 	if _, err := a.Add(t.Context(), []string{dir}, album.AddOptions{PlaceDigits: 2}); err != nil {

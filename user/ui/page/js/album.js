@@ -94,7 +94,7 @@ export async function album(main, signal, query) {
     const n = picks.size;
     acts(!n ? [] : [
       h('span', { class: 'soft', id: 'picked' }, `${n.toLocaleString('en')} selected`),
-      h('button', { type: 'button', class: 'main', 'data-key': 'edit', id: 'edit', onclick: edit }, 'Edit keywords'),
+      h('button', { type: 'button', class: 'main', 'data-key': 'edit', id: 'edit', onclick: edit }, 'Keywords'),
       h('button', { type: 'button', class: 'quiet', 'data-key': 'all', onclick: () => picks.all() }, 'All'),
       h('button', { type: 'button', class: 'quiet', 'data-key': 'none', onclick: () => pick(false) }, 'None')]);
   }

@@ -54,7 +54,7 @@ export function scrubber(grid, source, signal) {
 
   const moved = () => {
     frame ||= requestAnimationFrame(draw);
-    bar.classList.add('moving');
+    if (scrollY > 0) bar.classList.add('moving');
     clearTimeout(resting);
     resting = setTimeout(() => { if (!dragging) bar.classList.remove('moving'); }, 900);
   };

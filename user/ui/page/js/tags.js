@@ -41,13 +41,23 @@ export async function editKeywords(part, selected, edited) {
   const save = h('button', { type: 'button', class: 'main', id: 'save-tags', onclick: finish }, 'Save');
 
   function draw() {
-    const chip = (word, on, told, toggle) => h('li', {}, h('button', { type: 'button', 'aria-pressed': String(on), onclick: () => { toggle(); draw(); } }, word, h('small', {}, told)));
+    const chip = (word, told, turn) => h('li', {}, h('button', { type: 'button', class: has(add, word) ? 'add' : null, 'aria-pressed': String(!remove.has(word)), 'data-word': word,
+      onclick: () => { turn(); draw(); list.querySelector(`[data-word="${CSS.escape(word)}"]`)?.focus(); } }, word, h('small', {}, told)));
     list.replaceChildren(
-      ...[...add].map((w) => chip(w, true, 'new', () => add.delete(w))),
-      ...words.filter((w) => !has(add, w.word)).map((w) => {
+      ...[...add].filter((w) => !words.some((x) => same(x.word, w))).map((w) => chip(w, 'new', () => add.delete(w))),
+      ...words.map((w) => {
         const all = w.photos === selected && !w.maybe;
-        const told = remove.has(w.word) ? 'removed' : w.maybe === w.photos ? `suggested for ${w.maybe.toLocaleString('en')}` : all ? 'all' : w.photos.toLocaleString('en');
-        return chip(w.word, !remove.has(w.word), told, () => { if (!remove.delete(w.word)) remove.add(w.word); });
+        const number = (w.maybe === w.photos ? 'suggested for ' : '') + w.photos.toLocaleString('en');
+        const told = remove.has(w.word) ? 'removed' : has(add, w.word) ? 'for all' : all ? 'all' : number;
+        // A click turns a keyword of some photos into one of all, then of none, then back.
+        return chip(w.word, told, () => {
+          if (remove.delete(w.word)) return;
+          if (!all && !has(add, w.word)) add.add(w.word);
+          else {
+            for (const x of add) if (same(x, w.word)) add.delete(x);
+            remove.add(w.word);
+          }
+        });
       }));
     save.disabled = !add.size && !remove.size;
   }
@@ -80,6 +90,7 @@ export async function editKeywords(part, selected, edited) {
   dialog.replaceChildren(title, failure,
     h('form', { class: 'adding', onsubmit: (e) => { e.preventDefault(); if (!take() && !save.disabled) finish(); } },
       h('label', { for: 'tag' }, 'Add a keyword'), h('span', { class: 'field' }, input, completing(input, ends.signal), h('button', { type: 'submit' }, 'Add'))),
+    words.length ? h('p', { class: 'soft' }, 'Choose a keyword to give it to all, or to remove it.') : '',
     list,
     h('p', { class: 'acts' }, save, h('button', { type: 'button', class: 'quiet', onclick: () => dialog.close() }, 'Cancel')));
   dialog.addEventListener('close', () => ends.abort(), { once: true });
@@ -88,4 +99,5 @@ export async function editKeywords(part, selected, edited) {
   input.focus();
 }
 
-const has = (words, word) => [...words].some((w) => w.toLowerCase() === word.toLowerCase());
+const same = (a, b) => a.toLowerCase() === b.toLowerCase();
+const has = (words, word) => [...words].some((w) => same(w, word));

@@ -1,12 +1,12 @@
 // One photo of the album over the whole window, with zoom. The medium thumbnail is
 // there at once, and the original follows once the photo has been looked at briefly.
 
-import { h, icon, count, size, failed } from './element.js';
+import { h, icon, size, failed } from './element.js';
 import { show, download } from './session.js';
 import { Zoom } from './zoom.js';
 import { tag } from './tags.js';
 import { completing } from './complete.js';
-import { moment } from './dates.js';
+import { moment, short } from './dates.js';
 import { complain, say } from './say.js';
 
 const rest = 400; // milliseconds before the original is fetched
@@ -72,7 +72,7 @@ export function viewer(source, start, { signal, edited }) {
         full.classList.add('there', 'whole');
         if (!mine.aborted) zoom.swap(full);
       } catch (e) {
-        if (!mine.aborted) stage.append(failed(e));
+        if (!mine.aborted) stage.append(failed({ message: `The original cannot be shown: ${e.message}`, hint: e.hint }));
       }
       if (!mine.aborted) over.removeAttribute('aria-busy');
     }, rest);
@@ -80,20 +80,22 @@ export function viewer(source, start, { signal, edited }) {
 
   function describe() {
     title.textContent = entry.name;
-    place.textContent = `${moment(entry.time)} · ${(at + 1).toLocaleString('en')} of ${source.total.toLocaleString('en')}`;
+    place.textContent = `${short(entry.time)} · ${(at + 1).toLocaleString('en')} of ${source.total.toLocaleString('en')}`;
     const input = h('input', { type: 'text', id: 'add-tag', maxlength: '200', autocomplete: 'off', enterkeyhint: 'done' });
     const chip = (w, maybe) => h('li', { class: maybe ? 'new' : null }, w,
       maybe ? h('button', { type: 'button', class: 'act', 'aria-label': `Accept ${w}`, onclick: () => change([w], []) }, icon('accept')) : null,
       h('button', { type: 'button', class: 'act', 'aria-label': `Remove ${w}`, onclick: () => change([], [w]) }, icon('reject')));
     const fact = (name, value) => (value ? h('div', {}, h('dt', {}, name), h('dd', {}, value)) : null);
-    facts.replaceChildren(
+    facts.replaceChildren(...[
       h('h2', {}, 'Keywords'),
+      entry.words.length + entry.maybe.length ? null : h('p', { class: 'soft' }, 'None yet'),
       h('ul', { class: 'chips' }, entry.words.map((w) => chip(w, false)), entry.maybe.map((w) => chip(w, true))),
       h('form', { class: 'adding', onsubmit: (e) => { e.preventDefault(); if (input.value.trim()) change([input.value.trim()], []); } },
         h('label', { for: 'add-tag' }, 'Add a keyword'), h('span', { class: 'field' }, input, completing(input, leave.signal), h('button', { type: 'submit' }, 'Add'))),
       h('h2', {}, 'Facts'),
       h('dl', {}, fact('Taken', moment(entry.time)), fact('Camera', entry.camera), fact('Place', entry.place),
-        fact('Pixels', entry.width ? `${entry.width} × ${entry.height}` : ''), fact('Size', size(entry.bytes)), fact('Folder', entry.folder)));
+        fact('Pixels', entry.width ? `${entry.width} × ${entry.height}` : ''), fact('Size', size(entry.bytes)), fact('Folder', entry.folder)),
+    ].filter(Boolean));
   }
 
   // change edits the keywords of this photo.
