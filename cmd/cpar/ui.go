@@ -102,6 +102,9 @@ func (f *uiFlags) parse(cmd *cobra.Command, folders []string) error {
 	if len(f.prefetch) > 0 && !f.album {
 		return usageOf("--prefetch needs --album")
 	}
+	if f.album && f.words.own {
+		return usageOf("--album and --own-words exclude each other")
+	}
 	if f.port < 0 || f.port > 65535 {
 		return exitcode.UsageError(fmt.Errorf("--port %d; ports are 0 to 65535", f.port))
 	}
