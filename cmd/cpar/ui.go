@@ -162,9 +162,14 @@ func (f *uiFlags) ofAlbum(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	search := albumSearchFlags{albumFlags: opening, index: f.cloud.index}
+	v, err := search.vocabulary()
+	if err != nil {
+		return err
+	}
 	live := album.NewLive(a)
 	defer live.Close(context.WithoutCancel(cmd.Context()))
-	return f.serve(cmd, ui.Options{Album: live, Cloud: f.cloud.url})
+	return f.serve(cmd, ui.Options{Album: live, Cloud: f.cloud.url, Related: v.Related})
 }
 
 func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {

@@ -39,6 +39,7 @@ type View struct {
 	// Photos lists the photos outside the trash, newest first. Those without a
 	// date come last.
 	Photos []*catalogue.Photo
+	Usage  Usage
 	state  *catalogue.State
 	index  func() *query.Index
 	words  func() []word
@@ -64,7 +65,7 @@ func (l *Live) look() {
 		return
 	}
 	l.album.thumbnails()
-	v := &View{Number: s.Number, state: s}
+	v := &View{Number: s.Number, Usage: l.album.Usage(), state: s}
 	for _, p := range s.Photos() {
 		if p.Trashed == 0 {
 			v.Photos = append(v.Photos, p)
@@ -136,12 +137,6 @@ func (l *Live) Sync(ctx context.Context) (changed bool, err error) {
 	err = l.album.Sync(ctx)
 	l.look()
 	return l.View() != before, err
-}
-
-func (l *Live) Usage() Usage {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	return l.album.Usage()
 }
 
 // Thumbnail returns the thumbnail of a photo, a JPEG file. It is empty if the photo

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar/internal/progress"
-	"cpar/internal/sanitize"
 	"cpar/photo/decode"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
@@ -122,15 +121,4 @@ func (a *Album) mergeThumbs(ctx context.Context, r *repository.Repository) error
 		return fmt.Errorf("merging thumbnails: %w", err)
 	}
 	return nil
-}
-
-// Thumbnail returns the thumbnail of a photo, a JPEG file. It is empty if the photo
-// has none.
-func (a *Album) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Size) ([]byte, error) {
-	month, day := thumbs.When(p)
-	b, err := a.thumbnails().Get(ctx, size, month, day, thumbs.KeyOf(p))
-	if err != nil {
-		return nil, fmt.Errorf("reading the thumbnail of %s: %w", sanitize.Text(p.Path()), err)
-	}
-	return b, nil
 }

@@ -20,12 +20,18 @@ import (
 	"cpar/user/album/thumbs"
 )
 
+// thumbnail reads a thumbnail as a Live album does.
+func (a *Album) thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Size) ([]byte, error) {
+	month, day := thumbs.When(p)
+	return a.thumbnails().Get(ctx, size, month, day, thumbs.KeyOf(p))
+}
+
 // shown checks that all photos of the album have thumbnails of both sizes.
 func (w *world) shown(a *Album) {
 	w.t.Helper()
 	for _, p := range a.catalogue.State().Photos() {
 		for _, size := range thumbs.Sizes {
-			b, err := a.Thumbnail(w.t.Context(), p, size)
+			b, err := a.thumbnail(w.t.Context(), p, size)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -44,7 +50,7 @@ func TestAddMakesThumbnails(t *testing.T) {
 	b := w.open("two")
 	must(t, b.Sync(t.Context()))
 	broken := b.catalogue.State().Photo("photos/broken.jpg")
-	if got, err := b.Thumbnail(t.Context(), broken, thumbs.Small); len(got) > 0 || err != nil {
+	if got, err := b.thumbnail(t.Context(), broken, thumbs.Small); len(got) > 0 || err != nil {
 		t.Errorf("a file that is no image has a thumbnail of %d bytes, %v", len(got), err)
 	}
 	must(t, os.Remove(filepath.Join(dir, "broken.jpg")))
@@ -92,7 +98,7 @@ func TestAddMakesMissingThumbnails(t *testing.T) {
 	more := w.photos("more", 3, 2)
 	w.add(a, more)
 	p := a.catalogue.State().Photo("photos/2020/IMG_0000.jpg")
-	if got, err := a.Thumbnail(t.Context(), p, thumbs.Small); got != nil || err != nil {
+	if got, err := a.thumbnail(t.Context(), p, thumbs.Small); got != nil || err != nil {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	sum, err := a.Add(t.Context(), []string{dir, more}, AddOptions{})
@@ -154,7 +160,7 @@ func TestThumbnailsAreProtectedByGenerations(t *testing.T) {
 			continue
 		}
 		os.RemoveAll(filepath.Join(b.folder, "thumbs"))
-		if _, err := b.Thumbnail(t.Context(), p, thumbs.Small); err == nil {
+		if _, err := b.thumbnail(t.Context(), p, thumbs.Small); err == nil {
 			t.Error("a thumbnail that the server has lost was shown")
 		}
 		return
@@ -172,7 +178,7 @@ func TestMergedPartsAreFoundAfterSync(t *testing.T) {
 	must(t, b.Sync(t.Context()))
 	must(t, a.Maintain(t.Context(), false))
 	p := b.catalogue.State().Photos()[0]
-	if _, err := b.Thumbnail(t.Context(), p, thumbs.Medium); err == nil {
+	if _, err := b.thumbnail(t.Context(), p, thumbs.Medium); err == nil {
 		t.Error("the parts before the merge are still there")
 	}
 	must(t, b.Sync(t.Context()))
@@ -211,11 +217,11 @@ func TestPrefetchedYearsAreReadOffline(t *testing.T) {
 	away.gone = true
 	p := b.catalogue.State().Photo("photos/dated.jpg")
 	for _, size := range thumbs.Sizes {
-		if got, err := b.Thumbnail(t.Context(), p, size); len(got) == 0 || err != nil {
+		if got, err := b.thumbnail(t.Context(), p, size); len(got) == 0 || err != nil {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
-	if _, err := b.Thumbnail(t.Context(), b.catalogue.State().Photo("photos/2020/IMG_0000.jpg"), thumbs.Small); err == nil {
+	if _, err := b.thumbnail(t.Context(), b.catalogue.State().Photo("photos/2020/IMG_0000.jpg"), thumbs.Small); err == nil {
 		t.Error("another year was fetched, too")
 	}
 }

@@ -23,6 +23,7 @@ import (
 type albumPage struct {
 	live     *album.Live
 	cloud    string
+	related  func(word string) []string
 	listings *lru.Cache[string, *timeline]
 	decoded  *thumbnails // originals in formats that browsers do not show
 	secret   [32]byte
@@ -38,8 +39,8 @@ type pastEdit struct {
 	edit   *album.Edit
 }
 
-func newAlbumPage(l *album.Live, cloud string) *albumPage {
-	a := &albumPage{live: l, cloud: cloud, listings: newCache[string, *timeline](maxListings), decoded: newThumbnails(), paths: map[string]string{}}
+func newAlbumPage(l *album.Live, cloud string, related func(string) []string) *albumPage {
+	a := &albumPage{live: l, cloud: cloud, related: related, listings: newCache[string, *timeline](maxListings), decoded: newThumbnails(), paths: map[string]string{}}
 	rand.Read(a.secret[:])
 	return a
 }
@@ -79,12 +80,13 @@ func (a *albumPage) photo(id string) (*catalogue.Photo, error) {
 }
 
 func (a *albumPage) settings(http.ResponseWriter, *http.Request) (any, error) {
+	v := a.live.View()
 	return struct {
 		album.Usage
 		Cloud        string                `json:"cloud"`
 		Generation   uint64                `json:"generation"`
 		Observations []leakage.Observation `json:"parts"`
-	}{a.live.Usage(), a.cloud, a.live.View().Number, leakage.Album()}, nil
+	}{v.Usage, a.cloud, v.Number, leakage.Album()}, nil
 }
 
 // refresh fetches what other devices have changed.
@@ -238,14 +240,14 @@ func (a *albumPage) take(number int) *album.Edit {
 // words that begin with it.
 func typed(text string) string {
 	text = strings.TrimRight(text, " ")
-	last := text[strings.LastIndexAny(text, " (")+1:]
-	word := strings.TrimLeft(last, "-")
-	if word == "" || strings.Count(text, `"`) > 0 && strings.Contains(last, `"`) || strings.ContainsAny(word, `:*).`) || word[0] >= '0' && word[0] <= '9' {
+	word := strings.TrimLeft(text[strings.LastIndexAny(text, " (")+1:], "-")
+	begin := len(text) - len(word)
+	if word == "" || strings.ContainsAny(word, `":*).`) || '0' <= text[begin] && text[begin] <= '9' {
 		return text
 	}
 	switch strings.ToLower(word) {
 	case "or", "and", "not":
 		return text
 	}
-	return text + "*"
+	return text[:begin] + "(" + word + " or " + word + "*)"
 }

@@ -2,13 +2,16 @@ package ui
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"cpar"
 	"cpar/internal/testing/browser"
+	"cpar/user/album/blobs"
 	"cpar/user/album/query"
 )
 
@@ -184,4 +187,26 @@ func TestAlbumSavesOriginal(t *testing.T) {
 	if got := p.Downloaded(name); !bytes.Equal(got, want) {
 		t.Errorf("%d bytes were saved, want %d", len(got), len(want))
 	}
+}
+
+// A gone store answers nothing.
+type gone struct{ blobs.Store }
+
+func (gone) List(context.Context, string, func(blobs.Blob) error) error { return cpar.ErrCloud }
+
+func (gone) Get(context.Context, string, int64, int64) ([]byte, error) { return nil, cpar.ErrCloud }
+
+// Without the server, the page shows and searches this device's copy, and names
+// photos whose thumbnails it has not fetched.
+func TestAlbumWithoutServer(t *testing.T) {
+	m := newAlbum(t, 100)
+	m.synced(t, "two")
+	_, _, address := startAlbum(t, m.over(t, "two", gone{m.store}))
+	p := browser.New(t)
+	p.Open(address)
+	p.Await(`document.getElementById('said').textContent.startsWith("This is this device's copy of the album")`)
+	p.Await(`document.querySelectorAll('.wall .frame.broken').length > 10 && document.querySelector('.wall .frame.broken + .tick + .words').textContent.endsWith('.jpg')`)
+	pictured(t, p, "album-away")
+	p.Press("/", "s", "e", "a")
+	p.Await(`document.getElementById('told').textContent.includes(' of 112')`)
 }

@@ -159,7 +159,7 @@ func startAlbum(t testing.TB, a *album.Album) (s *Server, live *album.Live, addr
 	}
 	live = album.NewLive(a)
 	s = newServer(listener.Addr().String(), nil, &shelf{})
-	s.album = newAlbumPage(live, "http://127.0.0.1:8080")
+	s.album = newAlbumPage(live, "http://127.0.0.1:8080", nil)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.serve(ctx, listener) }()

@@ -29,9 +29,11 @@ type Options struct {
 	// Folders hold the photos. No file outside them is read or written.
 	Folders []string
 	// Album, if not nil, is shown instead of folders, and Backend is not used.
-	// Cloud is the address of its server.
-	Album *album.Live
-	Cloud string
+	// Cloud is the address of its server, and Related returns words that a search
+	// for a word also finds.
+	Album   *album.Live
+	Cloud   string
+	Related func(word string) []string
 	// Port is the port on loopback. 0 selects a free port.
 	Port    int
 	Backend Backend
@@ -89,7 +91,7 @@ func Serve(ctx context.Context, o Options) error {
 	defer listener.Close()
 	s := newServer(listener.Addr().String(), o.Backend, photos)
 	if o.Album != nil {
-		s.album = newAlbumPage(o.Album, o.Cloud)
+		s.album = newAlbumPage(o.Album, o.Cloud, o.Related)
 	}
 	if o.Ready != nil {
 		if err := o.Ready("http://" + s.host + "/#token=" + s.token); err != nil {

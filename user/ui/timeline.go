@@ -55,7 +55,7 @@ func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
 	view := a.live.View()
 	x := &timeline{view.Photos}
 	if strings.TrimSpace(f.Query) != "" {
-		q, err := query.Parse(typed(f.Query), nil)
+		q, err := query.Parse(typed(f.Query), a.related)
 		if err != nil {
 			_, why, _ := strings.Cut(err.Error(), cpar.ErrInput.Error()+": ")
 			return struct {

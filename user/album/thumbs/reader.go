@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +13,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
-	"cpar"
-	"cpar/internal/durable"
 	"cpar/internal/progress"
 	"cpar/internal/seed"
 	"cpar/user/album/blobs"
@@ -193,7 +190,8 @@ func (r *Reader) fetch(ctx context.Context, p part, pin blobs.Pin) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return b, r.Keep(p.name, b)
+	r.keep(p.name, b)
+	return b, nil
 }
 
 const indexSuffix = ".index"
@@ -219,7 +217,8 @@ func (r *Reader) index(ctx context.Context, p part) (index, error) {
 	if err != nil {
 		return x, blobs.Damage(p.name, "is not the one that was stored")
 	}
-	return x, r.Keep(p.name+indexSuffix, b)
+	r.keep(p.name+indexSuffix, b)
+	return x, nil
 }
 
 func (r *Reader) get(ctx context.Context, p part, length int64) ([]byte, error) {
@@ -230,14 +229,10 @@ func (r *Reader) get(ctx context.Context, p part, length int64) ([]byte, error) 
 	return b, err
 }
 
-// Keep keeps a part on the device.
-func (r *Reader) Keep(name string, b []byte) error {
-	err := os.MkdirAll(r.folder, 0o700)
-	if err == nil {
-		err = durable.WriteFile(filepath.Join(r.folder, name), b, 0o600)
+// keep keeps a part or its index on the device. If this fails, the part is fetched
+// again, because an incomplete file does not match its digest.
+func (r *Reader) keep(name string, b []byte) {
+	if os.MkdirAll(r.folder, 0o700) == nil {
+		_ = os.WriteFile(filepath.Join(r.folder, name), b, 0o600)
 	}
-	if err != nil {
-		return fmt.Errorf("keeping thumbnails: %w: %w", cpar.ErrStorage, err)
-	}
-	return nil
 }

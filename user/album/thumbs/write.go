@@ -31,12 +31,11 @@ func (b *Batch) Add(p *catalogue.Photo, images *Images) {
 func (b *Batch) Encode(put func(name string, part []byte) error) error {
 	for at, entries := range b.entries {
 		for name, part := range b.r.encode(at.size, at.month, entries) {
-			err := put(name, part)
-			if err == nil && at.size == Small {
-				err = b.r.Keep(name, part)
-			}
-			if err != nil {
+			if err := put(name, part); err != nil {
 				return err
+			}
+			if at.size == Small {
+				b.r.keep(name, part)
 			}
 		}
 	}

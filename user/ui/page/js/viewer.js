@@ -5,6 +5,7 @@ import { h, icon, size, failed } from './element.js';
 import { show, download } from './session.js';
 import { Zoom } from './zoom.js';
 import { tag } from './tags.js';
+import { watch } from './photos.js';
 import { completing } from './complete.js';
 import { moment, short } from './dates.js';
 import { complain, say } from './say.js';
@@ -175,6 +176,11 @@ export function viewer(source, start, { signal, edited }) {
   // The entry in the history makes the browser's back button close the viewer.
   history.pushState({ viewing: true }, '');
   addEventListener('popstate', close, { signal: ends.signal });
+  watch(async (view) => { // an undo has changed keywords
+    if (view) return;
+    await source.load(at, at + 1).catch(() => {});
+    renew(false);
+  }, ends.signal);
   signal.addEventListener('abort', () => { if (over.isConnected) close(); });
   inert(true);
   document.body.classList.add('viewing');
