@@ -207,6 +207,9 @@ func TestAlbumWithoutServer(t *testing.T) {
 	p.Await(`document.getElementById('said').textContent.startsWith("This is this device's copy of the album")`)
 	p.Await(`document.querySelectorAll('.wall .frame.broken').length > 10 && document.querySelector('.wall .frame.broken + .tick + .words').textContent.endsWith('.jpg')`)
 	pictured(t, p, "album-away")
+	for _, rule := range p.Broken() {
+		t.Error(rule)
+	}
 	p.Press("/", "s", "e", "a")
 	p.Await(`document.getElementById('told').textContent.includes(' of 112')`)
 }

@@ -70,7 +70,7 @@ export class Picks {
     });
     wall.addEventListener('dblclick', (e) => { if (!Number.isNaN(at(e)) && !this.opens) grid.open(at(e)); });
     if (this.opens) wall.addEventListener('contextmenu', (e) => { // a long touch
-      if (Number.isNaN(at(e)) || e.pointerType === 'mouse') return;
+      if (Number.isNaN(at(e)) || e.pointerType !== 'touch') return;
       e.preventDefault();
       this.toggle(at(e));
     });
