@@ -136,7 +136,8 @@ you delete at home stays in the album until cpar album remove.
 
 A photo's place in the album is the name of the folder that you name, and its path below
 that folder. --into names another folder. --places rounds the places in the catalogue. The
-photos themselves are kept byte for byte.
+photos themselves are kept byte for byte. add also makes thumbnails, and those that photos
+of the album lack because an older cpar added them.
 
 Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
 and left out. If some of several folders have no photos, they are named, and the exit code
@@ -205,6 +206,9 @@ func (f *albumAddFlags) print(out io.Writer, s album.Added) {
 	}
 	if s.Mended > 0 {
 		fmt.Fprintf(out, ", sent %s again that the cloud had lost", photosOf(s.Mended))
+	}
+	if s.Thumbnails > 0 {
+		fmt.Fprintf(out, ", made %s", counted(s.Thumbnails, "missing thumbnail"))
 	}
 	if !f.o.DryRun {
 		fmt.Fprintf(out, ": sent %s", size(uint64(s.Sent)))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"html"
@@ -14,10 +15,12 @@ import (
 	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
 	"cpar/internal/sanitize"
 	"cpar/photo"
 	"cpar/photo/metadata"
 	"cpar/user"
+	"cpar/user/album"
 	"cpar/user/device"
 	"cpar/user/library"
 	"cpar/user/ui"
@@ -33,12 +36,15 @@ type uiFlags struct {
 	open   bool
 	dryRun bool
 	asJSON bool
+
+	album    bool
+	prefetch []int
 }
 
 func uiCommand() *cobra.Command {
 	var f uiFlags
 	c := &cobra.Command{
-		Use:   "ui FOLDER…",
+		Use:   "ui FOLDER… | ui --album",
 		Short: "review photos and keywords in your browser",
 		Long: `ui serves a page to your own browser: your photos, the suggested keywords with their
 probabilities, the photos of your collection that gave them, and the cloud's view. You
@@ -56,18 +62,30 @@ The page is part of this program and loads nothing from a network. It listens on
 bar at once. Anyone with the secret can see the photos below the folders, write keywords
 and change the vocabulary, so do not pass it on. End the page with ^C, which makes the secret worthless.
 
+--album shows the album of cpar album instead of folders: a timeline with search, which
+runs on this device, and the keywords, which you can edit for many photos at once. The
+cloud sees which encrypted part of thumbnails is fetched when you first look at a month.
+--prefetch fetches the parts of whole years before, and hides that.
+
 Without photos that have keywords, --own-words shows words of the image network's own
 vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar init).`,
 		Example: `  $ cpar ui photos/ --cloud http://127.0.0.1:8080
   open http://127.0.0.1:41873/#token=…
   end with ^C`,
-		Args: someArgs("a folder of photos"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.album {
+				return noArgs(cmd, args)
+			}
+			return someArgs("a folder of photos, or --album")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.askFlags.add(c)
 	f.write.add(c, string(metadata.Sidecar), "where to write keywords: sidecar, or embedded in JPEG files")
 	f.words.add(c)
 	c.Flags().IntVar(&f.port, "port", 0, "port of the page, 0 for any free port")
+	c.Flags().BoolVar(&f.album, "album", false, "show the album instead of folders")
+	c.Flags().IntSliceVar(&f.prefetch, "prefetch", nil, "`years` whose thumbnails of the album to fetch first")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
@@ -81,6 +99,12 @@ func (f *uiFlags) parse(cmd *cobra.Command, folders []string) error {
 	}
 	f.page.Where, f.page.Style = metadata.Where(f.write.to), metadata.Style(f.write.style)
 	f.page.KeepMtime, f.page.List.Exclude = f.write.keepTime, f.write.exclude
+	if len(f.prefetch) > 0 && !f.album {
+		return usageOf("--prefetch needs --album")
+	}
+	if f.album && f.words.own {
+		return usageOf("--album and --own-words exclude each other")
+	}
 	if f.port < 0 || f.port > 65535 {
 		return exitcode.UsageError(fmt.Errorf("--port %d; ports are 0 to 65535", f.port))
 	}
@@ -103,6 +127,9 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	if err := f.parse(cmd, folders); err != nil {
 		return err
 	}
+	if f.album {
+		return f.ofAlbum(cmd)
+	}
 	if f.dryRun {
 		return f.wouldServe(cmd, folders)
 	}
@@ -115,7 +142,34 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	if err != nil {
 		return err
 	}
-	return f.serve(cmd, owner)
+	return f.serve(cmd, ui.Options{Folders: f.page.Folders, Backend: owner})
+}
+
+// ofAlbum serves the page of an album. It begins with this device's copy, and the
+// page asks for what other devices have changed.
+func (f *uiFlags) ofAlbum(cmd *cobra.Command) error {
+	opening := albumFlags{keys: f.keys, cloud: f.cloud, cmd: cmd}
+	a, err := opening.open(len(f.prefetch) > 0)
+	if err == nil && f.dryRun {
+		n := a.Usage().Photos
+		return output(cmd, f.asJSON, map[string]any{"photos": n, "dry_run": true}, func() {
+			fmt.Fprintf(cmd.OutOrStdout(), "would show %s of the album on a page of this machine; nothing was done\n", photosOf(n))
+		})
+	}
+	if err == nil {
+		err = a.Prefetch(cmd.Context(), f.prefetch, bar.On(cmd.ErrOrStderr()))
+	}
+	if err != nil {
+		return err
+	}
+	search := albumSearchFlags{albumFlags: opening, index: f.cloud.index}
+	v, err := search.vocabulary()
+	if err != nil {
+		return err
+	}
+	live := album.NewLive(a)
+	defer live.Close(context.WithoutCancel(cmd.Context()))
+	return f.serve(cmd, ui.Options{Album: live, Cloud: f.cloud.url, Related: v.Related})
 }
 
 func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
@@ -145,26 +199,27 @@ func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {
 	return ui.NewLibraryBackend(l, x, f.page), nil
 }
 
-func (f *uiFlags) serve(cmd *cobra.Command, owner ui.Backend) (err error) {
+func (f *uiFlags) serve(cmd *cobra.Command, o ui.Options) (err error) {
 	opened := ""
 	defer func() {
 		if opened != "" {
 			os.RemoveAll(opened)
 		}
 	}()
-	return ui.Serve(cmd.Context(), ui.Options{Folders: f.page.Folders, Port: f.port, Backend: owner,
-		Ready: func(address string) error {
-			err := output(cmd, f.asJSON, struct {
-				Address string `json:"address"`
-			}{address}, func() { fmt.Fprintf(cmd.OutOrStdout(), "open %s\nend with ^C\n", address) })
-			if err != nil || !f.open {
-				return err
-			}
-			if opened, err = openBrowser(address); err != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: %v; open the address yourself\n", err)
-			}
-			return nil
-		}})
+	o.Port = f.port
+	o.Ready = func(address string) error {
+		err := output(cmd, f.asJSON, struct {
+			Address string `json:"address"`
+		}{address}, func() { fmt.Fprintf(cmd.OutOrStdout(), "open %s\nend with ^C\n", address) })
+		if err != nil || !f.open {
+			return err
+		}
+		if opened, err = openBrowser(address); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %v; open the address yourself\n", err)
+		}
+		return nil
+	}
+	return ui.Serve(cmd.Context(), o)
 }
 
 func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {

@@ -22,6 +22,7 @@ import (
 	"cpar/photo/metadata"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
+	"cpar/user/album/thumbs"
 )
 
 type AddOptions struct {
@@ -46,14 +47,16 @@ type AddOptions struct {
 }
 
 type Added struct {
-	Photos    int       `json:"photos"`    // new photos
-	Versions  int       `json:"versions"`  // changed photos, whose older versions are in the trash
-	Unchanged int       `json:"unchanged"` // photos that the album had
-	Mended    int       `json:"mended"`    // photos that the server had lost
-	Bytes     int64     `json:"bytes"`     // size of new and changed photos
-	Sent      int64     `json:"sent_bytes"`
-	LeftOut   []LeftOut `json:"left_out"`
-	Empty     []string  `json:"empty"` // folders without photos
+	Photos    int   `json:"photos"`    // new photos
+	Versions  int   `json:"versions"`  // changed photos, whose older versions are in the trash
+	Unchanged int   `json:"unchanged"` // photos that the album had
+	Mended    int   `json:"mended"`    // photos that the server had lost
+	Bytes     int64 `json:"bytes"`     // size of new and changed photos
+	// Thumbnails counts unchanged photos whose thumbnails were missing.
+	Thumbnails int       `json:"thumbnails"`
+	Sent       int64     `json:"sent_bytes"`
+	LeftOut    []LeftOut `json:"left_out"`
+	Empty      []string  `json:"empty"` // folders without photos
 	// Warnings are failures after photos were safe, such as to delete old blobs.
 	Warnings []error `json:"-"`
 }
@@ -73,8 +76,10 @@ const batchPhotos, batchBytes = 1000, 256 << 20
 type item struct {
 	folder, name string
 	files        []string
-	words        []string // keywords that a manifest.csv gives the photo
-	row          *catalogue.Photo
+	words        []string         // keywords that a manifest.csv gives the photo
+	same         bool             // the album has the photo with these files
+	old, row     *catalogue.Photo // the row before, or nil, and the new row
+	images       *thumbs.Images
 	packs        []string
 	size         int64
 	mended       bool
@@ -101,10 +106,13 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 	if err != nil {
 		return sum, err
 	}
-	todo := a.changed(items, o, &sum)
-	if o.DryRun || len(todo) == 0 {
+	todo, lacking := a.changed(items, o, &sum), []*item(nil)
+	if !o.DryRun {
+		lacking, err = a.lacking(ctx, items)
+	}
+	if o.DryRun || err != nil || len(todo)+len(lacking) == 0 {
 		leaveOut(todo, &sum)
-		return sum, nil
+		return sum, err
 	}
 	r, err := a.repository(ctx, false)
 	if err != nil {
@@ -142,7 +150,8 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		}
 	}
 	o.Progress.Report("adding", len(todo), len(todo))
-	return sum, nil
+	err = a.addThumbs(ctx, r, lacking, o.Progress, &sum)
+	return sum, err
 }
 
 // alone returns an error if the server has albums of other keys, because a new
@@ -170,6 +179,7 @@ func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) 
 	s := a.catalogue.State()
 	for _, i := range items {
 		old := s.Photo(path.Join(i.folder, i.name))
+		i.old = old
 		same := old != nil && len(old.Files) == len(i.files) && !o.Check && !slices.ContainsFunc(i.words, func(w string) bool { return !old.Has(w) })
 		for k, f := range i.files {
 			info, err := os.Stat(f)
@@ -180,6 +190,7 @@ func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) 
 			i.size += info.Size()
 			same = same && old.Files[k].Name == filepath.Base(f) && old.Files[k].Size == info.Size() && old.Files[k].Modified == info.ModTime().UnixNano()
 		}
+		i.same = same
 		switch {
 		case i.err == nil && same:
 			sum.Unchanged++
@@ -244,6 +255,9 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 		if err == nil && !o.Check { // a check has compared all packs with the server's list
 			err = r.Rely(ctx, i.packs)
 		}
+	}
+	if err == nil {
+		err = a.storeThumbs(ctx, r, some)
 	}
 	if err != nil {
 		return fmt.Errorf("adding photos: %w", err)
@@ -362,6 +376,9 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 		add(words, catalogue.Human)
 	}
 	add(k.Machine, catalogue.Suggested)
+	if i.old == nil || thumbs.KeyOf(i.old) != thumbs.KeyOf(i.row) {
+		i.makeThumbs()
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 // Package album stores photos encrypted at a server that cannot see them.
 //
 //	photo, sidecars ─▶ repository ─▶ packs ────────┐
+//	photo ─▶ thumbnails ─▶ parts by month ─────────┤
 //	metadata ─▶ row ─▶ catalogue ─▶ generation ║─▶ blob store
 //	query ─▶ catalogue on the device ─▶ rows ─▶ repository ─▶ files
 //
@@ -28,6 +29,7 @@ import (
 	"cpar/user/album/catalogue"
 	"cpar/user/album/query"
 	"cpar/user/album/repository"
+	"cpar/user/album/thumbs"
 	"cpar/user/device"
 )
 
@@ -50,6 +52,7 @@ type Album struct {
 	secret    seed.Secret
 	folder    string
 	catalogue *catalogue.Catalogue
+	thumbs    *thumbs.Reader
 }
 
 // ID returns the id of a key's album, which the server sees.
@@ -79,6 +82,7 @@ func Open(ctx context.Context, o Options) (*Album, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.thumbs = thumbs.NewReader(o.Store, filepath.Join(a.folder, "thumbs"), a.secret)
 	return a, a.tidy()
 }
 

@@ -228,6 +228,9 @@ func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 		if err := r.Maintain(ctx, takeOver); err != nil {
 			return err
 		}
+		if err := a.mergeThumbs(ctx, r); err != nil {
+			return err
+		}
 		err := a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{Compact: true}, nil })
 		if err != nil {
 			return err

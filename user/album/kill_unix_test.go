@@ -199,6 +199,7 @@ func (w *killed) whole() *Album {
 	if _, err := a.Verify(w.t.Context(), 100, nil); err != nil {
 		w.t.Fatal(err)
 	}
+	w.shown(a)
 	return a
 }
 

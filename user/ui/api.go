@@ -24,6 +24,10 @@ const maxAtOnce = 120
 
 // routes registers the API. All routes require the token (guard.go).
 func (s *Server) routes(mux *http.ServeMux) {
+	if s.album != nil {
+		s.album.routes(mux)
+		return
+	}
 	answer(mux, "GET /api/settings", s.settings)
 	answer(mux, "POST /api/settings", s.choose)
 	answer(mux, "GET /api/photos", s.list)

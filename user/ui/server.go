@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -18,6 +19,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/user/album"
 )
 
 //go:embed page
@@ -26,6 +28,12 @@ var embedded embed.FS
 type Options struct {
 	// Folders hold the photos. No file outside them is read or written.
 	Folders []string
+	// Album, if not nil, is shown instead of folders, and Backend is not used.
+	// Cloud is the address of its server, and Related returns words that a search
+	// for a word also finds.
+	Album   *album.Live
+	Cloud   string
+	Related func(word string) []string
 	// Port is the port on loopback. 0 selects a free port.
 	Port    int
 	Backend Backend
@@ -40,6 +48,7 @@ type Server struct {
 	photos  *shelf
 	thumbs  *thumbnails
 	dropped *dropped
+	album   *albumPage // nil if the page shows folders
 
 	decided    *decisions
 	survey     *survey
@@ -66,8 +75,10 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	defer photos.close()
-	if err := photos.fill(ctx, o.Backend); err != nil {
-		return err
+	if o.Album == nil {
+		if err := photos.fill(ctx, o.Backend); err != nil {
+			return err
+		}
 	}
 	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
 	if err != nil {
@@ -79,6 +90,9 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	defer listener.Close()
 	s := newServer(listener.Addr().String(), o.Backend, photos)
+	if o.Album != nil {
+		s.album = newAlbumPage(o.Album, o.Cloud, o.Related)
+	}
 	if o.Ready != nil {
 		if err := o.Ready("http://" + s.host + "/#token=" + s.token); err != nil {
 			return err
@@ -96,7 +110,9 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 // and briefly waits until they end.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
-	s.surveying.Go(func() { s.surveyAll(ctx) })
+	if s.album == nil {
+		s.surveying.Go(func() { s.surveyAll(ctx) })
+	}
 	defer s.surveying.Wait()
 	web := &http.Server{
 		Handler:           s.handler(),
@@ -136,8 +152,24 @@ func (s *Server) handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", files(page))
+	if s.album != nil {
+		mux.HandleFunc("GET /{$}", ofAlbum(page))
+	}
 	s.routes(mux)
 	return s.guard(mux)
+}
+
+// ofAlbum serves the page with the mark by which it shows an album.
+func ofAlbum(page fs.FS) http.HandlerFunc {
+	index, err := fs.ReadFile(page, "index.html")
+	if err != nil {
+		panic(err) // unreachable: the files are embedded
+	}
+	index = bytes.Replace(index, []byte(`data-mode="folders"`), []byte(`data-mode="album"`), 1)
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(index)
+	}
 }
 
 // files serves the page's files without directory listings.

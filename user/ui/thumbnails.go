@@ -3,15 +3,14 @@ package ui
 import (
 	"bytes"
 	"fmt"
-	"image"
 	"image/jpeg"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/image/draw"
 
 	"cpar"
 	"cpar/photo/decode"
+	"cpar/user/album/thumbs"
 )
 
 // Lengths of the longer side in pixels, for the grid and for one photo.
@@ -38,12 +37,12 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get returns the thumbnail of the image returned by `read`. Parameter `name`
-// identifies the image in the cache.
-func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) ([]byte, error) {
-	kept, side := t.small, smallSide
-	if large {
-		kept, side = t.large, largeSide
+// get returns the image returned by `read`, reduced to a longer side of at most
+// `side` pixels. Parameter `name` identifies the image in the cache.
+func (t *thumbnails) get(name string, side int, read func() ([]byte, error)) ([]byte, error) {
+	kept := t.large
+	if side == smallSide {
+		kept = t.small
 	}
 	if made, ok := kept.Get(name); ok {
 		return made, nil
@@ -72,18 +71,8 @@ func shrink(data []byte, side int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, h := p.Width, p.Height
-	if longer := max(w, h); longer > side {
-		w, h = max(1, w*side/longer), max(1, h*side/longer)
-	}
-	from := p.RGBA()
-	to := from
-	if w != p.Width || h != p.Height {
-		to = image.NewRGBA(image.Rect(0, 0, w, h))
-		draw.BiLinear.Scale(to, to.Bounds(), from, from.Bounds(), draw.Src, nil)
-	}
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, to, &jpeg.Options{Quality: 85}); err != nil {
+	if err := jpeg.Encode(&b, thumbs.Scale(p, side), &jpeg.Options{Quality: 85}); err != nil {
 		return nil, fmt.Errorf("making a thumbnail: %w: %w", cpar.ErrInput, err)
 	}
 	return b.Bytes(), nil

@@ -143,7 +143,10 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 // picture responds with a small or large thumbnail, upright and without
 // metadata.
 func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
-	id, large := r.PathValue("id"), r.URL.Query().Get("size") == "large"
+	id, side := r.PathValue("id"), smallSide
+	if r.URL.Query().Get("size") == "large" {
+		side = largeSide
+	}
 	name, read := id, func() ([]byte, error) { return nil, errUnknown }
 	if x, ok := s.dropped.by.Get(id); ok {
 		read = func() ([]byte, error) { return x.data, nil }
@@ -156,7 +159,7 @@ func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
 		name += fmt.Sprintf(" %d %d", info.Size(), info.ModTime().UnixNano())
 		read = func() ([]byte, error) { return s.photos.read(p) }
 	}
-	made, err := s.thumbs.get(name, large, read)
+	made, err := s.thumbs.get(name, side, read)
 	if err != nil {
 		if _, ok := s.photos.get(id); ok {
 			s.survey.outcome(id, err)

@@ -19,6 +19,7 @@ import (
 	"cpar/internal/seed"
 	"cpar/user"
 	"cpar/user/album/blobs"
+	"cpar/user/album/envelope"
 )
 
 // Options describe a catalogue and this device's copy of it.
@@ -37,7 +38,7 @@ type Options struct {
 // A Catalogue is a device's copy of the catalogue of an album.
 type Catalogue struct {
 	Options
-	cipher   *cipher
+	cipher   *envelope.Cipher
 	now      *generation // current generation, or nil
 	state    *State
 	segments []*segment
@@ -57,7 +58,7 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
 	}
-	c := &Catalogue{Options: o, cipher: newCipher(o.Secret), state: newState(0, nil)}
+	c := &Catalogue{Options: o, cipher: envelope.New(o.Secret, "catalogue"), state: newState(0, nil)}
 	names, err := filepath.Glob(filepath.Join(o.Folder, generationPrefix+"*"))
 	if err != nil || len(names) == 0 {
 		return c, err
@@ -102,7 +103,7 @@ func (c *Catalogue) Pins() map[string]blobs.Pin {
 
 func (c *Catalogue) openGeneration(number uint64, b []byte) (*generation, error) {
 	g := &generation{album: c.Album, number: number}
-	plain, err := c.cipher.open(b, g.binding())
+	plain, err := c.cipher.Open(b, g.binding())
 	if err != nil {
 		return nil, fmt.Errorf("%w: generation %d of the album: %w", blobs.ErrDamaged, number, err)
 	}
@@ -139,7 +140,7 @@ func (c *Catalogue) load(ctx context.Context, g *generation, fetch func(listed) 
 		}
 		b, err := fetch(l)
 		if err == nil {
-			segments[i], err = c.cipher.openSegment(b, l.name())
+			segments[i], err = openSegment(c.cipher, b, l.name())
 		}
 		if err != nil {
 			return err
@@ -309,7 +310,7 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	}
 	var l listed
 	rand.Read(l.id[:]) // never fails
-	sealed := c.cipher.sealSegment(s, l.name())
+	sealed := sealSegment(c.cipher, s, l.name())
 	limit, merged := maxMerged, len(sealed)
 	if len(sealed) > maxMerged/4 { // a large commit may rewrite more
 		limit = 8 * len(sealed)
@@ -320,7 +321,7 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	}
 	if kept < len(c.segments) {
 		s = merge(append(slices.Clone(c.segments[kept:]), s), kept == 0)
-		sealed = c.cipher.sealSegment(s, l.name())
+		sealed = sealSegment(c.cipher, s, l.name())
 	}
 	l.bytes, l.digest = uint32(len(sealed)), sha256.Sum256(sealed)
 	if c.now != nil {
@@ -329,9 +330,9 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	g.segments = append(g.segments, l)
 	plain := g.appendBinary(nil)
 	g.digest = digestOf(plain)
-	sealedGeneration := c.cipher.seal(plain, g.binding())
+	sealedGeneration := c.cipher.Seal(plain, g.binding())
 	// An unreadable generation would lock all devices out of the album.
-	if _, err := c.cipher.openSegment(sealed, l.name()); err != nil {
+	if _, err := openSegment(c.cipher, sealed, l.name()); err != nil {
 		return err
 	}
 	if _, err := c.openGeneration(g.number, sealedGeneration); err != nil {
@@ -360,8 +361,9 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	return nil
 }
 
-// Tidy deletes segments and generations that are no longer needed. Function old
-// reports whether a blob is so old that no device is about to read or list it.
+// Tidy deletes segments, generations and parts of thumbnails that are no longer
+// needed. Function old reports whether a blob is so old that no device is about to
+// read, list or pin it.
 func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error {
 	if c.now == nil {
 		return nil
@@ -375,10 +377,10 @@ func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error 
 	}
 	var drop []string
 	err := c.Store.List(ctx, "cpar-", func(b blobs.Blob) error {
-		if !keep[b.Name] && b.Name < generationName(c.now.number+1) || strings.HasPrefix(b.Name, segmentPrefix) && !keep[b.Name] {
-			if old(b.Name) {
-				drop = append(drop, b.Name)
-			}
+		_, pinned := c.state.Pins[b.Name]
+		superseded := strings.HasPrefix(b.Name, segmentPrefix) || strings.HasPrefix(b.Name, ThumbPrefix) && !pinned || b.Name < generationName(c.now.number+1)
+		if superseded && !keep[b.Name] && old(b.Name) {
+			drop = append(drop, b.Name)
 		}
 		return nil
 	})

@@ -276,14 +276,6 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-func TestPadding(t *testing.T) {
-	for n := 1; n < 1<<22; n = n*9/8 + 1 {
-		if p := padded(n); p < n || p%4096 != 0 || n > 64<<10 && float64(p) > 1.12*float64(n) {
-			t.Errorf("%d bytes are padded to %d", n, p)
-		}
-	}
-}
-
 func TestDamagedCopyIsFetchedAgain(t *testing.T) {
 	c := opened(t, blobtest.NewMemory())
 	commit(t, c, &Change{Put: made(5, func(*mrand.Rand) []string { return nil })})

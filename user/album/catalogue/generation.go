@@ -32,6 +32,9 @@ func (l listed) name() string { return segmentPrefix + hex.EncodeToString(l.id[:
 
 const (
 	generationPrefix, segmentPrefix = "cpar-gen-", "cpar-seg-"
+	// ThumbPrefix begins the names of parts of thumbnails, which package thumbs
+	// writes and generations pin.
+	ThumbPrefix = "cpar-thumb-"
 
 	generationMagic   = "CPAR"
 	generationKind    = 'C'

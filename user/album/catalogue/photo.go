@@ -60,8 +60,8 @@ type Place struct{ Lat, Lon int32 }
 type Source uint8
 
 const (
-	Human     Source = iota // entered by a person
-	Accepted                // suggested by CPAR and accepted by a person
+	Human     Source = iota // in the photo's files, entered by a person
+	Accepted                // accepted or entered by a person in the album
 	Suggested               // suggested by CPAR
 )
 

@@ -1,21 +1,16 @@
 package catalogue
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
 	"cpar"
-	"cpar/internal/seed"
 	"cpar/user/album/blobs"
-	"cpar/user/internal/aead"
+	"cpar/user/album/envelope"
 )
 
 // A segment is a set of changes to the rows and pins of earlier segments.
@@ -111,55 +106,13 @@ var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 	return e, d
 })
 
-// padded returns the size to which n bytes are padded: a multiple of 4 KiB with
-// few significant bits. It reveals little about n and is at most 12 % larger if n
-// is large (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
-// Communication with PURBs", PETS 2019).
-func padded(n int) int {
-	n = max(n, 1)
-	e := bits.Len(uint(n)) - 1
-	s := bits.Len(uint(e))
-	mask := max(1<<max(e-s, 0), 4096) - 1
-	return (n + mask) &^ mask
-}
-
-type cipher struct {
-	seed.Redacted
-	box    *aead.Cipher
-	source *seed.Source
-}
-
-func newCipher(secret seed.Secret) *cipher {
-	return &cipher{box: aead.New(secret.Derive("catalogue")), source: seed.NewSource(secret.Derive("fresh"), rand.Reader)}
-}
-
-// seal pads and encrypts b. Function open needs the same binding.
-func (c *cipher) seal(b []byte, binding string) []byte {
-	plain := binary.LittleEndian.AppendUint32(nil, uint32(len(b)))
-	plain = append(plain, b...)
-	plain = append(plain, make([]byte, padded(len(plain)+aead.Overhead)-len(plain)-aead.Overhead)...)
-	digest := sha256.Sum256(append(append([]byte(binding), 0), plain...))
-	return c.box.Seal(nil, seed.New(c.source.Fresh("album", 0, digest)), plain, []byte(binding))
-}
-
-func (c *cipher) open(b []byte, binding string) ([]byte, error) {
-	plain, err := c.box.Open(b, []byte(binding))
-	if err != nil {
-		return nil, err
-	}
-	if len(plain) < 4 || int(binary.LittleEndian.Uint32(plain)) > len(plain)-4 {
-		return nil, fmt.Errorf("%w: its length is wrong", cpar.ErrCorrupt)
-	}
-	return plain[4 : 4+binary.LittleEndian.Uint32(plain)], nil
-}
-
-func (c *cipher) sealSegment(s *segment, name string) []byte {
+func sealSegment(c *envelope.Cipher, s *segment, name string) []byte {
 	e, _ := coders()
-	return c.seal(e.EncodeAll(s.appendBinary(nil), nil), "cpar/v1/album segment/"+name)
+	return c.Seal(e.EncodeAll(s.appendBinary(nil), nil), "cpar/v1/album segment/"+name)
 }
 
-func (c *cipher) openSegment(b []byte, name string) (*segment, error) {
-	packed, err := c.open(b, "cpar/v1/album segment/"+name)
+func openSegment(c *envelope.Cipher, b []byte, name string) (*segment, error) {
+	packed, err := c.Open(b, "cpar/v1/album segment/"+name)
 	if err != nil {
 		return nil, err
 	}

@@ -293,6 +293,24 @@ func (r *Repository) Sent() int64 {
 	return r.storage.sent
 }
 
+// Store stores a blob that is not kopia's. The next generation pins it.
+func (r *Repository) Store(ctx context.Context, name string, b []byte) error {
+	if err := r.storage.store.Put(ctx, name, b); err != nil {
+		return fmt.Errorf("sending to the album: %w", err)
+	}
+	r.storage.mu.Lock()
+	defer r.storage.mu.Unlock()
+	r.storage.added[name] = blobs.PinOf(b, r.storage.now())
+	r.storage.sent += int64(len(b))
+	return nil
+}
+
+// Drop deletes a blob that Store has stored, after a generation that no longer pins
+// it has been committed.
+func (r *Repository) Drop(ctx context.Context, name string) error {
+	return r.storage.DeleteBlob(ctx, blob.ID(name))
+}
+
 // Changes returns the blobs that the next generation must pin, and those that it
 // must no longer pin.
 func (r *Repository) Changes() (added map[string]blobs.Pin, removed []string) {

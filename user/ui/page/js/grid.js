@@ -1,25 +1,28 @@
 // A grid of any number of photos. Only the cards near the viewport exist, so that
 // neither scrolling nor a key costs more in a larger list.
 //
-//	source   total, load(from, to), get(i): the photos in order
+//	source   total, load(from, to), get(i): the photos in order, and for a timeline
+//	         sections: {title, count} of each
 //	card     make(entry) returns what a card shows before its details are known, and
-//	         fill(card, view, entry) completes it
+//	         fill(view, entry) completes it. Without fill, entries have all details,
+//	         and label(entry) names a card
 //	picks    a Picks (picks.js) makes cards selectable. Without, cards are links.
 
 import { h } from './element.js';
 import { show } from './session.js';
 import { look, watch, setOrder } from './photos.js';
+import { Layout } from './layout.js';
 
-const least = 232; // width of a card in pixels
-const gap = 16;
 const rest = 70; // milliseconds without scrolling before details are fetched
 
-export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
+export function grid(source, { card, signal, picks = null, label = 'Photos', kind = '', open = null }) {
   const wall = h('ul', picks
-    ? { class: 'wall', role: 'listbox', 'aria-multiselectable': 'true', 'aria-label': label }
-    : { class: 'wall', 'aria-label': label });
+    ? { class: `wall ${kind}`, role: 'listbox', 'aria-multiselectable': 'true', 'aria-label': label }
+    : { class: `wall ${kind}`, 'aria-label': label });
+  const heads = h('div', { class: 'heads', 'aria-hidden': 'true' }); // each card also has its date
   const shown = new Map(); // cards by position
-  let columns = 1, width = 0, height = 0, foot = 0;
+  let layout = new Layout([], 1, 1, 0);
+  let columns = 1, width = 0, height = 0, gap = 0, head = 0, seen = 0;
   let from = 0, to = 0;
   let active = 0; // the card that Tab reaches
   let frame = 0, waiting = 0;
@@ -29,18 +32,37 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
   // measure lays out the columns. It runs when the window or the list changes.
   function measure() {
     const all = wall.clientWidth;
-    if (!all) return;
-    columns = Math.max(2, Math.floor((all + gap) / (least + gap)));
-    width = (all - gap * (columns - 1)) / columns;
-    foot = parseFloat(getComputedStyle(wall).getPropertyValue('--foot')) * 16;
-    height = Math.round(width * 0.75 + foot);
-    wall.style.height = `${Math.ceil(source.total / columns) * height}px`;
+    if (all) { // otherwise the page does not show the grid now
+      const style = getComputedStyle(wall);
+      const number = (name) => parseFloat(style.getPropertyValue(name));
+      gap = number('--gap');
+      columns = Math.max(2, Math.floor((all + gap) / (number('--least') + gap)));
+      width = (all - gap * (columns - 1)) / columns;
+      height = Math.round(width * number('--shape') + number('--foot') * 16);
+      head = source.sections ? number('--head') * 16 : 0;
+    }
+    layout = new Layout(source.sections ? source.sections.map((s) => s.count) : [source.total], columns, height, head);
+    wall.style.height = `${layout.height}px`;
     for (const [i, li] of shown) place(i, li);
   }
 
   function place(i, li) {
+    const { column, top } = layout.place(i);
     li.style.width = `${width}px`;
-    li.style.transform = `translate(${(i % columns) * (width + gap)}px, ${Math.floor(i / columns) * height}px)`;
+    li.style.transform = `translate(${column * (width + gap)}px, ${top}px)`;
+  }
+
+  // titles draws the headings of the visible sections.
+  function titles(top, bottom) {
+    if (!source.sections) return;
+    const out = [];
+    for (let n = layout.sectionAt(top).n; n < layout.parts.length && layout.parts[n].top < bottom; n++) {
+      const { title, count } = source.sections[n];
+      const e = h('div', {}, h('b', {}, title), h('span', {}, count.toLocaleString('en')));
+      e.style.transform = `translateY(${layout.parts[n].top}px)`;
+      out.push(e);
+    }
+    heads.replaceChildren(...out);
   }
 
   // draw adds and removes cards for the scroll position.
@@ -49,8 +71,8 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
     if (!height || signal.aborted) return;
     const top = -wall.getBoundingClientRect().top;
     const ahead = 2 * height;
-    from = Math.max(0, Math.floor((top - ahead) / height) * columns);
-    to = Math.min(source.total, Math.ceil((top + innerHeight + ahead) / height) * columns);
+    [from, to] = layout.range(top - ahead, top + innerHeight + ahead);
+    titles(top - ahead, top + innerHeight + ahead);
     const held = wall.contains(document.activeElement) ? active : -1;
     for (const [i, li] of shown) {
       if ((i < from || i >= to) && i !== held) drop(i, li);
@@ -62,8 +84,12 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
       if (at === li) at = at.nextSibling;
       else wall.insertBefore(li, at);
     }
-    clearTimeout(waiting);
-    waiting = setTimeout(details, rest);
+    // A slow scroll shows details on the way, and a fast one at its end.
+    if (Math.abs(top - seen) > innerHeight / 2 || !waiting) {
+      clearTimeout(waiting);
+      waiting = setTimeout(details, rest);
+    }
+    seen = top;
   }
 
   function add(i) {
@@ -81,12 +107,25 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
   // dress draws a card whose entry is loaded, and a placeholder otherwise.
   function dress(i, li) {
     const entry = source.get(i);
-    if (li.dataset.id === entry?.id && entry) return;
-    const inner = [h('span', { class: 'frame' }, h('img', { alt: '', draggable: 'false' })), h('span', { class: 'words' }, entry ? card.make(entry) : ' ')];
+    if (entry && li.dataset.id === entry.id) {
+      if (card.label) name(i, li, entry);
+      return;
+    }
+    li.stop?.abort();
+    li.stop = null;
+    const inner = [h('span', { class: 'frame' }, h('img', { alt: '', draggable: 'false' })), picks?.opens ? h('span', { class: 'tick' }) : null, h('span', { class: 'words' }, entry ? card.make(entry) : ' ')];
     if (entry) li.dataset.id = entry.id;
-    if (picks) li.replaceChildren(...inner);
+    else delete li.dataset.id;
+    if (picks) li.replaceChildren(...inner.filter(Boolean));
     else li.replaceChildren(h('a', { href: entry ? `#/photo/${entry.id}` : null, 'aria-label': entry?.name || `Photo ${i + 1}` }, inner));
+    if (entry && card.label) name(i, li, entry);
     reach(i, li);
+  }
+
+  // name describes a card whose entry has all details.
+  function name(i, li, entry) {
+    target(li).setAttribute('aria-label', card.label(entry));
+    li.querySelector('.words').replaceChildren(card.make(entry));
   }
 
   const target = (li) => (picks ? li : li.firstChild);
@@ -100,6 +139,7 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
 
   // details fetches the entries, keywords and pictures of the visible cards.
   async function details() {
+    waiting = 0;
     const [first, last] = [from, to];
     try {
       await source.load(first, last);
@@ -107,7 +147,7 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
       for (const [i, li] of shown) dress(i, li);
       const ids = [...shown.keys()].map((i) => source.get(i)?.id).filter(Boolean);
       pictures();
-      for (const view of await look(ids)) if (view && !signal.aborted) fill(view);
+      if (card.fill) for (const view of await look(ids)) if (view && !signal.aborted) fill(view);
     } catch (e) {
       if (!signal.aborted) console.info(e.message); // the next scroll tries again
     }
@@ -142,7 +182,8 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
     const before = shown.get(active);
     active = next;
     if (before) reach(Number(before.dataset.at), before);
-    const top = wall.getBoundingClientRect().top + Math.floor(next / columns) * height;
+    if (next < 0) return;
+    const top = wall.getBoundingClientRect().top + layout.place(next).top;
     const [above, below] = [90, innerHeight - 110];
     if (top < above) scrollBy(0, top - above);
     else if (top + height > below) scrollBy(0, top + height - below);
@@ -154,8 +195,8 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
   }
 
   const steps = {
-    ArrowLeft: () => -1, ArrowRight: () => 1, ArrowUp: () => -columns, ArrowDown: () => columns,
-    PageUp: () => -columns * page(), PageDown: () => columns * page(), Home: () => -Infinity, End: () => Infinity,
+    ArrowLeft: () => active - 1, ArrowRight: () => active + 1, ArrowUp: () => layout.vertical(active, -1), ArrowDown: () => layout.vertical(active, 1),
+    PageUp: () => layout.vertical(active, -page()), PageDown: () => layout.vertical(active, page()), Home: () => 0, End: () => Infinity,
   };
   const page = () => Math.max(1, Math.floor(innerHeight / height) - 1);
 
@@ -163,7 +204,7 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
     if (!steps[e.key] || e.altKey || e.metaKey || e.ctrlKey) return;
     e.preventDefault();
     e.stopPropagation();
-    move(active + steps[e.key]());
+    move(steps[e.key]());
     picks?.moved(active, e.shiftKey);
   });
   wall.addEventListener('focusin', (e) => {
@@ -178,6 +219,11 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
   // again shows the list from the start after it was opened anew, or its changed marks.
   function again() {
     for (const [i, li] of [...shown]) if (i >= source.total) drop(i, li);
+    active = Math.min(active, Math.max(0, source.total - 1));
+    for (const [i, li] of shown) {
+      li.setAttribute('aria-setsize', source.total);
+      reach(i, li);
+    }
     measure();
     draw();
   }
@@ -186,17 +232,10 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
     total: () => source.total,
     active: () => active,
     select: () => { for (const [i, li] of shown) li.setAttribute('aria-selected', String(picks.has(i))); },
-    open: (i) => { const e = source.get(i); if (e) location.hash = `#/photo/${e.id}`; },
+    open: open ?? ((i) => { const e = source.get(i); if (e) location.hash = `#/photo/${e.id}`; }),
     // within returns the positions of the cards that a rectangle in the grid touches.
     within(x0, y0, x1, y1) {
-      const found = [];
-      for (let r = Math.max(0, Math.floor(y0 / height)); r <= Math.floor(y1 / height); r++) {
-        for (let c = Math.max(0, Math.floor(x0 / (width + gap))); c <= Math.min(columns - 1, Math.floor(x1 / (width + gap))); c++) {
-          const i = r * columns + c;
-          if (i < source.total) found.push(i);
-        }
-      }
-      return found;
+      return layout.within(y0, y1, Math.floor(x0 / (width + gap)), Math.min(columns - 1, Math.floor(x1 / (width + gap))));
     },
   }, signal);
 
@@ -209,5 +248,5 @@ export function grid(source, { card, signal, picks = null, label = 'Photos' }) {
     clearTimeout(waiting);
     cancelAnimationFrame(frame);
   });
-  return { wall, again, move, measure };
+  return { wall, heads, again, move, measure, layout: () => layout };
 }

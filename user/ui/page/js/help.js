@@ -2,6 +2,28 @@
 
 import { h } from './element.js';
 
+const albumTables = [
+  ['Everywhere', [
+    ['/', 'search'],
+    ['u', 'undo the last change of keywords'],
+    ['?', 'this help'],
+  ]],
+  ['Photos', [
+    ['Enter', 'open the photo'],
+    ['Space', 'select the photo. Its tick, Ctrl and a click, dragging and a long touch select too, and Shift extends'],
+    ['x', 'begin or end selecting'],
+    ['e', 'edit the keywords of the selected photos'],
+  ]],
+  ['One photo', [
+    ['Left, Right', 'newer photo, older photo'],
+    ['+, -, 0', 'larger, smaller, whole photo'],
+    ['i', 'facts and keywords'],
+    ['n', 'add a keyword'],
+    ['s', 'save the original'],
+    ['Esc', 'back'],
+  ]],
+];
+
 const tables = [
   ['Everywhere', [
     ['w', 'write, and go on to the next photo or word'],
@@ -30,15 +52,18 @@ const tables = [
 ];
 
 export function help() {
+  const album = document.documentElement.dataset.mode === 'album';
   const dialog = document.getElementById('help');
   if (dialog.open) return;
   const close = h('button', { type: 'button', class: 'main', onclick: () => dialog.close() }, 'Close');
   const title = h('h2', { id: 'help-title', tabindex: '-1' }, 'Help');
   dialog.replaceChildren(
     title,
+    ...(album ? [h('p', {}, 'The album is encrypted at the server. Searches run on this device, and the server sees nothing of them. It sees which part of thumbnails is fetched when you first look at a month, and which bytes are read when you open or save an original.'),
+      h('p', {}, 'Type keywords, dates such as 2023..2024-05, camera:canon, folder:photos/sea, “or”, and “-” before what to leave out. Changed keywords are in the album at once, not in the files.')] : [
     h('p', {}, 'Your photos are never sent. The server receives an encrypted request and returns the encrypted keywords of similar photos, which are decrypted and ranked here.'),
-    h('p', {}, 'Nothing is written until you press Write. Write saves what you accepted or added, for your photo program, and on the page of one photo also its likely keywords. Every write is one run, which one undo reverts.'),
-    ...tables.map(([name, rows]) => h('table', {}, h('caption', {}, name),
+    h('p', {}, 'Nothing is written until you press Write. Write saves what you accepted or added, for your photo program, and on the page of one photo also its likely keywords. Every write is one run, which one undo reverts.')]),
+    ...(album ? albumTables : tables).map(([name, rows]) => h('table', {}, h('caption', {}, name),
       h('thead', { class: 'hidden' }, h('tr', {}, h('th', { scope: 'col' }, 'Key'), h('th', { scope: 'col' }, 'What it does'))),
       h('tbody', {}, rows.map(([key, what]) =>
         h('tr', {}, h('th', { scope: 'row' }, key.split(', ').map((k) => h('kbd', {}, k))), h('td', {}, what)))))),

@@ -1,32 +1,13 @@
-// The page: views, global keys and dropped photos.
+// The page: its views and global keys.
 
 import { failed } from './element.js';
-import { library } from './library.js';
-import { photo } from './photo.js';
-import { groups } from './groups.js';
-import { review } from './review.js';
-import { unreadable } from './unreadable.js';
-import { search } from './search.js';
-import { runs } from './runs.js';
-import { vocabulary } from './vocabulary.js';
-import { settings } from './settings.js';
 import { help } from './help.js';
-import { takeDrops } from './drop.js';
-import { pending, refreshPending, undo } from './pinned.js';
+import { undo } from './pinned.js';
 import { keys } from './keys.js';
 
 const main = document.getElementById('main');
-const pages = [
-  [/^#\/photo\/([\w-]+)$/, photo, 'Photo'],
-  [/^#\/words\/(.+)$/, review, 'Review'],
-  [/^#\/words$/, groups, 'Words'],
-  [/^#\/vocabulary(?:\/(.*))?$/, vocabulary, 'Vocabulary'],
-  [/^#\/unreadable$/, unreadable, 'Files left out'],
-  [/^#\/search(?:\/(.*))?$/, search, 'Search'],
-  [/^#\/runs$/, runs, 'Runs'],
-  [/^#\/settings$/, settings, 'Settings'],
-  [/^(?:#\/)?(?:\?(.*))?.*$/, library, 'Photos'],
-];
+// The program was started with folders or with an album, and writes that into the page.
+const { pages, begin } = await import(`./of${document.documentElement.dataset.mode}.js`);
 
 let leave = new AbortController(); // cancels the work of the previous view
 let before = null;
@@ -71,9 +52,7 @@ function mark() {
 mark();
 document.getElementById('skip').addEventListener('click', (e) => { e.preventDefault(); main.focus(); });
 document.getElementById('ask').addEventListener('click', help);
-keys({ '?': help, '/': () => { location.hash = '#/search'; }, u: undo });
-refreshPending().catch(() => {});
-takeDrops();
+keys({ '?': help, u: undo });
+begin();
 addEventListener('hashchange', turn);
-addEventListener('beforeunload', (e) => { if (pending()) e.preventDefault(); });
 turn();

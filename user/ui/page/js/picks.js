@@ -7,8 +7,13 @@ export class Picks {
   #anchor = 0;
   #grid = null;
 
-  // changed is called after every change.
-  constructor(changed) { this.changed = changed; }
+  // changed is called after every change. If opens is set, a click opens a card
+  // until one is selected: by its tick, by Space, by Ctrl, or by a long touch.
+  constructor(changed, opens = false) {
+    this.changed = changed;
+    this.opens = opens;
+    this.picking = false; // a click selects, though nothing is selected yet
+  }
 
   has(i) { return this.#set.has(i); }
   get size() { return this.#set.size; }
@@ -60,9 +65,15 @@ export class Picks {
       const i = at(e);
       if (Number.isNaN(i) || dragged) return;
       if (e.shiftKey) this.extend(i);
+      else if (this.opens && !this.size && !this.picking && !e.ctrlKey && !e.metaKey && !e.target.closest('.tick')) grid.open(i);
       else this.toggle(i);
     });
-    wall.addEventListener('dblclick', (e) => { if (!Number.isNaN(at(e))) grid.open(at(e)); });
+    wall.addEventListener('dblclick', (e) => { if (!Number.isNaN(at(e)) && !this.opens) grid.open(at(e)); });
+    if (this.opens) wall.addEventListener('contextmenu', (e) => { // a long touch
+      if (Number.isNaN(at(e)) || e.pointerType !== 'touch') return;
+      e.preventDefault();
+      this.toggle(at(e));
+    });
     wall.addEventListener('keydown', (e) => {
       if (e.key === ' ') this.toggle(grid.active());
       else if (e.key === 'Enter') grid.open(grid.active());

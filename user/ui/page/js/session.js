@@ -55,7 +55,9 @@ export const download = async (path) => (await send(path)).blob();
 // show loads a photo into an image element. Image requests cannot carry the token, so
 // the bytes are fetched and shown from memory.
 export async function show(img, id, size, signal) {
-  const blob = await (await send(`picture/${id}?size=${size}`, { signal })).blob();
+  const answer = await send(`picture/${id}?size=${size}`, { signal });
+  if (answer.status === 204) throw new Failure(204, { error: 'there is no picture' });
+  const blob = await answer.blob();
   const address = URL.createObjectURL(blob);
   img.addEventListener('load', () => URL.revokeObjectURL(address), { once: true });
   img.addEventListener('error', () => URL.revokeObjectURL(address), { once: true });

@@ -16,9 +16,12 @@ export class Source {
     this.total = 0;
   }
 
-  // open lists the photos. With an id, at becomes its position, or -1.
+  // open lists the photos. With an id, at becomes its position, or -1. If the program
+  // cannot list them, the list stays, and wrong is the reason.
   async open(id = '') {
-    const { rows, ...rest } = await post('list', id ? { ...this.filter, at: id } : this.filter);
+    const { rows, wrong = '', ...rest } = await post('list', id ? { ...this.filter, at: id } : this.filter);
+    this.wrong = wrong;
+    if (wrong) return this;
     Object.assign(this, rest);
     this.#parts.clear();
     this.#entries.clear();

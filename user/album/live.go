@@ -1,0 +1,318 @@
+package album
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/photo/metadata"
+	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/query"
+	"cpar/user/album/repository"
+	"cpar/user/album/thumbs"
+)
+
+// A Live serves an album to a program that stays open, such as a page. It is safe
+// for concurrent use.
+type Live struct {
+	album    *Album
+	changing sync.Mutex // held while the album changes or is read anew
+	view     atomic.Pointer[View]
+
+	reading sync.RWMutex // held for writing while the repository is opened or closed
+	files   *repository.Repository
+	number  uint64 // generation whose pins files has
+}
+
+// A View is a state of an album, as a timeline.
+type View struct {
+	Number uint64
+	// Photos lists the photos outside the trash, newest first. Those without a
+	// date come last.
+	Photos []*catalogue.Photo
+	Usage  Usage
+	state  *catalogue.State
+	index  func() *query.Index
+	words  func() []word
+}
+
+// A word is a keyword with its number of photos.
+type word struct {
+	folded, word string
+	photos       int
+}
+
+// NewLive returns a live album. Its first view is this device's copy.
+func NewLive(a *Album) *Live {
+	l := &Live{album: a}
+	l.look()
+	return l
+}
+
+// look renews the view. The caller holds changing, unless l is new.
+func (l *Live) look() {
+	s := l.album.catalogue.State()
+	if v := l.view.Load(); v != nil && v.Number == s.Number {
+		return
+	}
+	l.album.thumbnails()
+	v := &View{Number: s.Number, Usage: l.album.Usage(), state: s}
+	for _, p := range s.Photos() {
+		if p.Trashed == 0 {
+			v.Photos = append(v.Photos, p)
+		}
+	}
+	slices.SortStableFunc(v.Photos, func(a, b *catalogue.Photo) int {
+		return cmp.Compare(order(b), order(a))
+	})
+	v.index = sync.OnceValue(func() *query.Index {
+		return query.NewIndex(v.Photos, func(*catalogue.Photo) bool { return true })
+	})
+	v.words = sync.OnceValue(v.count)
+	go v.index() // the first search then does not wait for it
+	l.view.Store(v)
+}
+
+// order returns the time of a photo, and the earliest time if it has none.
+func order(p *catalogue.Photo) int64 {
+	if p.Time == 0 {
+		return math.MinInt64
+	}
+	return p.Time
+}
+
+// View returns the newest view.
+func (l *Live) View() *View { return l.view.Load() }
+
+// Photo returns the photo of a path in the newest view, or nil.
+func (l *Live) Photo(path string) *catalogue.Photo { return l.View().state.Photo(path) }
+
+// Find returns the photos that a query finds, newest first.
+func (v *View) Find(q query.Query) []*catalogue.Photo { return v.index().Find(q) }
+
+func (v *View) count() (all []word) {
+	at := map[string]int{}
+	for _, p := range v.Photos {
+		for _, k := range p.Keywords {
+			i, ok := at[k.Word]
+			if !ok {
+				i = len(all)
+				at[k.Word], all = i, append(all, word{metadata.Fold(k.Word), k.Word, 0})
+			}
+			all[i].photos++
+		}
+	}
+	slices.SortFunc(all, func(a, b word) int {
+		return cmp.Or(cmp.Compare(b.photos, a.photos), strings.Compare(a.folded, b.folded))
+	})
+	return all
+}
+
+// Complete returns the most frequent keywords that begin with a prefix.
+func (v *View) Complete(prefix string, most int) []string {
+	found := []string{}
+	prefix = metadata.Fold(prefix)
+	for _, w := range v.words() {
+		if len(found) < most && strings.HasPrefix(w.folded, prefix) {
+			found = append(found, w.word)
+		}
+	}
+	return found
+}
+
+// Sync fetches the newest generation and reports whether the view has changed.
+func (l *Live) Sync(ctx context.Context) (changed bool, err error) {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	before := l.View()
+	err = l.album.Sync(ctx)
+	l.look()
+	return l.View() != before, err
+}
+
+// Thumbnail returns the thumbnail of a photo, a JPEG file. It is empty if the photo
+// has none. If the server has no longer the part with it, maintenance on another
+// device may have merged it, so Thumbnail fetches the newest generation.
+func (l *Live) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Size) ([]byte, error) {
+	month, day := thumbs.When(p)
+	get := func() ([]byte, error) { return l.album.thumbs.Get(ctx, size, month, day, thumbs.KeyOf(p)) }
+	b, err := get()
+	if errors.Is(err, blobs.ErrDamaged) {
+		if changed, again := l.Sync(ctx); changed && again == nil {
+			b, err = get()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a thumbnail: %w", err)
+	}
+	return b, nil
+}
+
+// Original returns the bytes of a photo's file.
+func (l *Live) Original(ctx context.Context, p *catalogue.Photo) ([]byte, error) {
+	if len(p.Files) == 0 {
+		return nil, fmt.Errorf("reading a photo: %w: its row has no file", cpar.ErrCorrupt)
+	}
+	b, number, err := l.read(ctx, p.Files[0])
+	if err == nil || ctx.Err() != nil {
+		return b, err
+	}
+	// Another device may have added the photo or moved its bytes meanwhile.
+	if _, again := l.Sync(ctx); again != nil {
+		return nil, err
+	}
+	if err := l.reopen(ctx, number); err != nil {
+		return nil, err
+	}
+	b, _, err = l.read(ctx, p.Files[0])
+	return b, err
+}
+
+// read reads a file. It returns the generation of the repository that it used.
+func (l *Live) read(ctx context.Context, f catalogue.File) ([]byte, uint64, error) {
+	l.reading.RLock()
+	open := l.files != nil
+	l.reading.RUnlock()
+	if !open {
+		if err := l.reopen(ctx, 0); err != nil {
+			return nil, 0, err
+		}
+	}
+	l.reading.RLock()
+	defer l.reading.RUnlock()
+	from, err := l.files.Open(ctx, f.Object)
+	if err != nil {
+		return nil, l.number, err
+	}
+	defer from.Close()
+	b, err := io.ReadAll(from)
+	if err == nil && int64(len(b)) != f.Size {
+		err = fmt.Errorf("%w: the album holds %d bytes of %d", cpar.ErrCloud, len(b), f.Size)
+	}
+	return b, l.number, l.files.Failed("reading from the album", err)
+}
+
+// reopen opens the repository if it is not open, or only for the generation that
+// the caller has found to be outdated.
+func (l *Live) reopen(ctx context.Context, outdated uint64) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.files != nil && (l.number != outdated || l.number == l.View().Number) {
+		return nil
+	}
+	// The repository outlives the request that opens it.
+	r, err := l.album.repository(context.WithoutCancel(ctx), false)
+	if err != nil {
+		return err
+	}
+	if l.files != nil {
+		l.files.Close(ctx)
+	}
+	l.files, l.number = r, l.album.catalogue.State().Number
+	return nil
+}
+
+// Close closes the repository. No call may follow.
+func (l *Live) Close(ctx context.Context) error {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.files == nil {
+		return nil
+	}
+	return l.files.Close(ctx)
+}
+
+// An Edit records the keywords that Tag has changed, by path, for Undo.
+type Edit struct {
+	before, after map[string][]catalogue.Keyword
+}
+
+// Photos returns the number of changed photos.
+func (e *Edit) Photos() int { return len(e.after) }
+
+// Tag adds keywords to photos, given by path, and removes others. Added keywords,
+// and suggestions among them, count as accepted. They stay when a changed file of
+// the photo is added to the album.
+func (l *Live) Tag(ctx context.Context, paths, add, remove []string) (*Edit, error) {
+	var e *Edit
+	err := l.edit(ctx, func(s *catalogue.State) map[string][]catalogue.Keyword {
+		e = &Edit{map[string][]catalogue.Keyword{}, map[string][]catalogue.Keyword{}}
+		for _, path := range paths {
+			p := s.Photo(path)
+			if p == nil {
+				continue
+			}
+			if now := tagged(p.Keywords, add, remove); !slices.Equal(now, p.Keywords) {
+				e.before[path], e.after[path] = p.Keywords, now
+			}
+		}
+		return e.after
+	})
+	return e, err
+}
+
+// tagged returns keywords with some added and others removed.
+func tagged(words []catalogue.Keyword, add, remove []string) []catalogue.Keyword {
+	is := func(word string) func(catalogue.Keyword) bool {
+		return func(k catalogue.Keyword) bool { return metadata.Fold(k.Word) == metadata.Fold(word) }
+	}
+	out := slices.Clone(words)
+	for _, word := range remove {
+		out = slices.DeleteFunc(out, is(word))
+	}
+	for _, word := range add {
+		accepted := catalogue.Keyword{Word: word, Source: catalogue.Accepted}
+		switch i := slices.IndexFunc(out, is(word)); {
+		case i < 0:
+			out = append(out, accepted)
+		case out[i].Source == catalogue.Suggested:
+			accepted.Word = out[i].Word
+			out[i] = accepted
+		}
+	}
+	return out
+}
+
+// Undo restores the keywords before an edit, except those of photos that have
+// changed since. It returns the number of restored photos.
+func (l *Live) Undo(ctx context.Context, e *Edit) (n int, err error) {
+	err = l.edit(ctx, func(s *catalogue.State) map[string][]catalogue.Keyword {
+		back := map[string][]catalogue.Keyword{}
+		for path, after := range e.after {
+			if p := s.Photo(path); p != nil && slices.Equal(p.Keywords, after) {
+				back[path] = e.before[path]
+			}
+		}
+		n = len(back)
+		return back
+	})
+	return n, err
+}
+
+// edit commits new keywords of photos, by path.
+func (l *Live) edit(ctx context.Context, words func(*catalogue.State) map[string][]catalogue.Keyword) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	_, err := l.album.edit(ctx, func(s *catalogue.State) *catalogue.Change {
+		c := &catalogue.Change{}
+		for path, list := range words(s) {
+			now := *s.Photo(path)
+			now.Keywords = list
+			c.Put = append(c.Put, &now)
+		}
+		return c
+	})
+	l.look()
+	return err
+}

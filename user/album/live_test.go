@@ -1,0 +1,140 @@
+package album
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"cpar/user/album/catalogue"
+	"cpar/user/album/thumbs"
+)
+
+func (w *world) live(name string) *Live {
+	w.t.Helper()
+	a := w.open(name)
+	must(w.t, a.Sync(w.t.Context()))
+	l := NewLive(a)
+	w.t.Cleanup(func() { must(w.t, l.Close(w.t.Context())) })
+	return l
+}
+
+func keywords(p *catalogue.Photo) (words []string) {
+	for _, k := range p.Keywords {
+		words = append(words, k.Word+"/"+k.Source.String())
+	}
+	slices.Sort(words)
+	return words
+}
+
+func TestViewIsTimeline(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 4, 1)
+	for i, date := range []string{"2019:05:06 07:08:09", "2024:01:02 03:04:05", "1965:01:02 03:04:05"} {
+		file := filepath.Join(dir, string(rune('a'+i))+".jpg")
+		b, err := os.ReadFile(filepath.Join(dir, "2020", "IMG_0000.jpg"))
+		must(t, err)
+		must(t, os.WriteFile(file, withDate(append(b, byte(i)), date), 0o644))
+	}
+	w.add(w.open("one"), dir)
+	l := w.live("one")
+	var names []string
+	for _, p := range l.View().Photos {
+		names = append(names, p.Name)
+	}
+	if !slices.Equal(names[:3], []string{"b.jpg", "a.jpg", "c.jpg"}) || len(names) != 7 {
+		t.Errorf("the timeline is %v", names)
+	}
+	for i, p := range l.View().Find(parse(t, "")) {
+		if p.Name != names[i] {
+			t.Fatalf("a query finds %s at %d", p.Name, i)
+		}
+	}
+	if got := l.View().Complete("D", 9); !slices.Equal(got, []string{"dog"}) {
+		t.Errorf("completed %v", got)
+	}
+}
+
+func TestTagsAreInCatalogueAndUndone(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 4, 1)
+	a := w.open("one")
+	w.add(a, dir)
+	const first, second = "photos/2020/IMG_0000.jpg", "photos/2021/IMG_0001.jpg"
+	must(t, a.Suggest(t.Context(), map[string][]catalogue.Keyword{second: {{Word: "Sea", Source: catalogue.Suggested, Probability: 70}, {Word: "car", Source: catalogue.Suggested}}}))
+	l := w.live("one")
+	before := keywords(l.Photo(first))
+	e, err := l.Tag(t.Context(), []string{first, second, "photos/none.jpg"}, []string{"sea", "new"}, []string{"ALL"})
+	must(t, err)
+	if e.Photos() != 2 {
+		t.Errorf("%d photos changed", e.Photos())
+	}
+	other := w.live("two")
+	for _, l := range []*Live{l, other} {
+		if got := keywords(l.Photo(first)); !slices.Equal(got, []string{"dog/human", "new/accepted", "sea/accepted"}) {
+			t.Errorf("the first photo has %v", got)
+		}
+		if got := keywords(l.Photo(second)); !slices.Equal(got, []string{"Sea/accepted", "car/suggested", "new/accepted"}) {
+			t.Errorf("the second photo has %v", got)
+		}
+	}
+	// A photo that another device has changed since is left alone.
+	_, err = other.Tag(t.Context(), []string{second}, []string{"later"}, nil)
+	must(t, err)
+	n, err := l.Undo(t.Context(), e)
+	must(t, err)
+	if n != 1 || !slices.Equal(keywords(l.Photo(first)), before) || len(l.Photo(second).Keywords) != 4 {
+		t.Errorf("undone for %d photos: %v and %v", n, keywords(l.Photo(first)), keywords(l.Photo(second)))
+	}
+}
+
+// Keywords that were added to the album stay when the photo's sidecar changes.
+func TestTagsSurviveChangedFile(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 1, 1)
+	w.add(a, dir)
+	const path = "photos/2020/IMG_0000.jpg"
+	_, err := w.live("one").Tag(t.Context(), []string{path}, []string{"mine"}, nil)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "2020", "IMG_0000.jpg.xmp"), sidecar("cat"), 0o644))
+	w.add(a, dir)
+	if got := keywords(a.catalogue.State().Photo(path)); !slices.Equal(got, []string{"cat/human", "mine/accepted"}) {
+		t.Errorf("the photo has %v", got)
+	}
+}
+
+// Several callers read thumbnails and originals while other devices add and merge.
+func TestLiveReadsWhileAlbumChanges(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 6, 1)
+	w.add(a, dir)
+	l := w.live("two")
+	var all sync.WaitGroup
+	read := func() {
+		for _, p := range l.View().Photos {
+			want, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(p.Path())))
+			must(t, err)
+			if got, err := l.Original(t.Context(), p); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: %d bytes, %v", p.Path(), len(got), err)
+			}
+			for _, size := range thumbs.Sizes {
+				if b, err := l.Thumbnail(t.Context(), p, size); err != nil || len(b) == 0 {
+					t.Errorf("%s: a thumbnail of %d bytes, %v", p.Path(), len(b), err)
+				}
+			}
+		}
+	}
+	for range 3 {
+		all.Go(read)
+	}
+	w.add(a, w.photos("more", 3, 2))
+	all.Wait()
+	must(t, a.Maintain(t.Context(), false))
+	read() // of the state before
+	if changed, err := l.Sync(t.Context()); err != nil || len(l.View().Photos) != 9 {
+		t.Errorf("changed: %v, %v; %d photos", changed, err, len(l.View().Photos))
+	}
+	read()
+}

@@ -1,0 +1,124 @@
+package album
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar/internal/progress"
+	"cpar/photo/decode"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/repository"
+	"cpar/user/album/thumbs"
+)
+
+// thumbnails returns the reader of the thumbnails of the newest state.
+func (a *Album) thumbnails() *thumbs.Reader {
+	s := a.catalogue.State()
+	a.thumbs.Use(s.Number, s.Pins)
+	return a.thumbs
+}
+
+// Prefetch fetches the thumbnails of whole years.
+func (a *Album) Prefetch(ctx context.Context, years []int, tell progress.Func) error {
+	return a.thumbnails().Prefetch(ctx, years, tell)
+}
+
+// makeThumbs makes the thumbnails of an item. A photo that cannot be decoded gets
+// empty ones, so that it is not tried again.
+func (i *item) makeThumbs() {
+	file, err := decode.ReadFile(i.files[0])
+	if err != nil { // the file has vanished, and the next run sees that
+		return
+	}
+	i.images = thumbs.Make(file)
+}
+
+// storeThumbs stores the thumbnails that items have.
+func (a *Album) storeThumbs(ctx context.Context, r *repository.Repository, items []*item) error {
+	b := a.thumbnails().Batch()
+	for _, i := range items {
+		if i.err == nil && i.images != nil {
+			b.Add(i.row, i.images)
+		}
+		i.images = nil
+	}
+	return b.Encode(func(name string, part []byte) error { return r.Store(ctx, name, part) })
+}
+
+// lacking returns the unchanged items whose photos have no thumbnails in the
+// album, because an older program added them.
+func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err error) {
+	months := map[thumbs.Month]map[thumbs.Key]bool{}
+	for _, i := range items {
+		if i.err != nil || !i.same {
+			continue
+		}
+		month, _ := thumbs.When(i.old)
+		if months[month] == nil {
+			if months[month], err = a.thumbnails().Keys(ctx, thumbs.Small, month); err != nil {
+				return nil, fmt.Errorf("reading the album: %w", err)
+			}
+		}
+		if !months[month][thumbs.KeyOf(i.old)] {
+			some = append(some, i)
+		}
+	}
+	return some, nil
+}
+
+// addThumbs makes and commits the thumbnails of unchanged photos, in batches.
+func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) error {
+	for done := 0; done < len(items); done += batchPhotos {
+		some := items[done:min(done+batchPhotos, len(items))]
+		work, inner := errgroup.WithContext(ctx)
+		work.SetLimit(runtime.GOMAXPROCS(0))
+		for at, i := range some {
+			work.Go(func() error {
+				tell.Report("making thumbnails", done+at, len(items))
+				i.row = i.old
+				i.makeThumbs()
+				return context.Cause(inner)
+			})
+		}
+		err := work.Wait()
+		made := 0
+		for _, i := range some {
+			if i.images != nil {
+				made++
+			}
+		}
+		if err == nil {
+			err = a.storeThumbs(ctx, r, some)
+		}
+		if err == nil {
+			err = a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{}, nil })
+		}
+		sum.Sent = r.Sent() + a.catalogue.Sent()
+		if err != nil {
+			return fmt.Errorf("making thumbnails: %w", err)
+		}
+		sum.Thumbnails += made
+	}
+	return nil
+}
+
+// mergeThumbs merges the parts of thumbnails, and leaves out the thumbnails of
+// photos that were removed for good.
+func (a *Album) mergeThumbs(ctx context.Context, r *repository.Repository) error {
+	days := map[thumbs.Key]uint8{}
+	for _, p := range a.catalogue.State().Photos() {
+		_, days[thumbs.KeyOf(p)] = thumbs.When(p)
+	}
+	err := a.thumbnails().Merge(ctx, func(k thumbs.Key) (uint8, bool) {
+		day, has := days[k]
+		return day, has
+	}, func(name string, part []byte) error { return r.Store(ctx, name, part) },
+		func(name string) error { return r.Drop(ctx, name) })
+	if err != nil {
+		return fmt.Errorf("merging thumbnails: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package thumbs
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"cpar/user/album/blobs"
+	"cpar/user/album/catalogue"
+)
+
+// A Batch collects new thumbnails.
+type Batch struct {
+	r       *Reader
+	entries map[slot][]Entry
+}
+
+func (r *Reader) Batch() *Batch { return &Batch{r, map[slot][]Entry{}} }
+
+// Add adds the thumbnails of a photo.
+func (b *Batch) Add(p *catalogue.Photo, images *Images) {
+	month, day := When(p)
+	for _, size := range Sizes {
+		at := slot{size, month}
+		b.entries[at] = append(b.entries[at], Entry{KeyOf(p), day, images.of(size)})
+	}
+}
+
+// Encode calls put for each new part. It keeps small thumbnails on the device,
+// because grids of many photos show them.
+func (b *Batch) Encode(put func(name string, part []byte) error) error {
+	for at, entries := range b.entries {
+		for name, part := range b.r.encode(at.size, at.month, entries) {
+			if err := put(name, part); err != nil {
+				return err
+			}
+			if at.size == Small {
+				b.r.keep(name, part)
+			}
+		}
+	}
+	return nil
+}
+
+// Merge merges the small parts of each size and month. It calls put for each new
+// part, and drop for each part that the new ones replace. Function day returns
+// the day of a photo in its month, or false if the album no longer has the photo.
+// Once a quarter of a part has no photo, Merge writes the part without them. It
+// leaves months with damaged parts as they are, for Verify to report.
+func (r *Reader) Merge(ctx context.Context, day func(Key) (uint8, bool), put func(name string, part []byte) error, drop func(name string) error) error {
+	r.mu.Lock()
+	all, pins := maps.Clone(r.parts), r.pins
+	r.mu.Unlock()
+	for at, parts := range all {
+		some, err := r.mergeable(ctx, parts, pins, day)
+		var entries []Entry
+		for _, p := range some {
+			var o *opened
+			if o, err = r.read(ctx, p, pins[p.name]); err != nil {
+				break
+			}
+			for i, k := range o.keys {
+				if day, has := day(k); has {
+					entries = append(entries, Entry{k, day, o.image(i)})
+				}
+			}
+		}
+		if errors.Is(err, blobs.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b := &Batch{r, map[slot][]Entry{at: entries}}
+		if err := b.Encode(put); err != nil {
+			return err
+		}
+		for _, p := range some {
+			if err := drop(p.name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mergeable returns the parts that Merge replaces: parts of which a quarter has no
+// photo, and several small ones.
+func (r *Reader) mergeable(ctx context.Context, parts []part, pins map[string]blobs.Pin, day func(Key) (uint8, bool)) (some []part, err error) {
+	idle := false
+	for _, p := range parts {
+		x, err := r.index(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		dead := 0
+		for _, k := range x.keys {
+			if _, has := day(k); !has {
+				dead++
+			}
+		}
+		rewrite := 4*dead > len(x.keys)
+		if rewrite || pins[p.name].Size < maxPart/2 {
+			some, idle = append(some, p), idle || rewrite
+		}
+	}
+	if len(some) == 1 && !idle {
+		return nil, nil
+	}
+	return some, nil
+}

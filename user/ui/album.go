@@ -1,0 +1,253 @@
+package ui
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"cpar"
+	"cpar/internal/leakage"
+	"cpar/user/album"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/thumbs"
+)
+
+// An albumPage serves an album to the page: a timeline with search, the thumbnails
+// and originals of its photos, and changes of their keywords.
+type albumPage struct {
+	live     *album.Live
+	cloud    string
+	related  func(word string) []string
+	listings *lru.Cache[string, *timeline]
+	decoded  *thumbnails // originals in formats that browsers do not show
+	secret   [32]byte
+
+	mu    sync.Mutex
+	paths map[string]string // of photos that the page has seen, by id
+	past  []pastEdit        // edits that can be undone, oldest first
+	last  int               // number of the latest edit
+}
+
+type pastEdit struct {
+	number int
+	edit   *album.Edit
+}
+
+func newAlbumPage(l *album.Live, cloud string, related func(string) []string) *albumPage {
+	a := &albumPage{live: l, cloud: cloud, related: related, listings: newCache[string, *timeline](maxListings), decoded: newThumbnails(), paths: map[string]string{}}
+	rand.Read(a.secret[:])
+	return a
+}
+
+func (a *albumPage) routes(mux *http.ServeMux) {
+	answer(mux, "GET /api/settings", a.settings)
+	answer(mux, "POST /api/refresh", a.refresh)
+	answer(mux, "POST /api/list", a.list)
+	answer(mux, "GET /api/list/{listing}", a.rows)
+	answer(mux, "POST /api/selected", a.selected)
+	answer(mux, "GET /api/complete", a.complete)
+	answer(mux, "POST /api/tag", a.tag)
+	answer(mux, "POST /api/untag", a.untag)
+	mux.HandleFunc("GET /api/picture/{id}", a.picture)
+	mux.HandleFunc("GET /api/original/{id}", a.original)
+}
+
+// id returns the opaque id of a path, and remembers it.
+func (a *albumPage) id(path string) string {
+	d := sha256.Sum256(append(a.secret[:], path...))
+	id := "p" + base64.RawURLEncoding.EncodeToString(d[:12])
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paths[id] = path
+	return id
+}
+
+// photo returns the photo of an id.
+func (a *albumPage) photo(id string) (*catalogue.Photo, error) {
+	a.mu.Lock()
+	path, ok := a.paths[id]
+	a.mu.Unlock()
+	if p := a.live.Photo(path); ok && p != nil {
+		return p, nil
+	}
+	return nil, errUnknown
+}
+
+func (a *albumPage) settings(http.ResponseWriter, *http.Request) (any, error) {
+	v := a.live.View()
+	return struct {
+		album.Usage
+		Cloud        string                `json:"cloud"`
+		Generation   uint64                `json:"generation"`
+		Observations []leakage.Observation `json:"parts"`
+	}{v.Usage, a.cloud, v.Number, leakage.Album()}, nil
+}
+
+// refresh fetches what other devices have changed.
+func (a *albumPage) refresh(_ http.ResponseWriter, r *http.Request) (any, error) {
+	changed, err := a.live.Sync(r.Context())
+	return struct {
+		Changed bool `json:"changed"`
+	}{changed}, err
+}
+
+func (a *albumPage) complete(_ http.ResponseWriter, r *http.Request) (any, error) {
+	return struct {
+		Words []string `json:"words"`
+	}{a.live.View().Complete(r.URL.Query().Get("prefix"), 10)}, nil
+}
+
+var thumbSizes = map[string]thumbs.Size{"small": thumbs.Small, "medium": thumbs.Medium}
+
+// picture responds with a thumbnail, or with the original in a format that
+// browsers show. Without a thumbnail it responds with no content, which browsers
+// do not report as an error.
+func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
+	p, err := a.photo(r.PathValue("id"))
+	var b []byte
+	if size, ok := thumbSizes[r.URL.Query().Get("size")]; ok && err == nil {
+		b, err = a.live.Thumbnail(r.Context(), p, size)
+	} else if err == nil {
+		b, err = a.shown(r, p)
+	}
+	switch {
+	case err != nil:
+		fail(w, err)
+	case len(b) == 0:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Content-Type", http.DetectContentType(b))
+		w.Write(b)
+	}
+}
+
+// decodedSide bounds the longer side in pixels of originals that are decoded for
+// the browser.
+const decodedSide = 4096
+
+func (a *albumPage) shown(r *http.Request, p *catalogue.Photo) ([]byte, error) {
+	if made, ok := a.decoded.large.Get(p.Files[0].Object); ok {
+		return made, nil
+	}
+	b, err := a.live.Original(r.Context(), p)
+	if err != nil {
+		return nil, err
+	}
+	switch http.DetectContentType(b) {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		return b, nil
+	}
+	return a.decoded.get(p.Files[0].Object, decodedSide, func() ([]byte, error) { return b, nil })
+}
+
+// original responds with the bytes of a photo's file.
+func (a *albumPage) original(w http.ResponseWriter, r *http.Request) {
+	p, err := a.photo(r.PathValue("id"))
+	var b []byte
+	if err == nil {
+		b, err = a.live.Original(r.Context(), p)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Write(b)
+}
+
+// A tagging is a request to change the keywords of part of a listing.
+type tagging struct {
+	Listing string   `json:"listing"`
+	Only    [][2]int `json:"only"` // ranges of positions, [first, last]
+	Add     []string `json:"add"`
+	Remove  []string `json:"remove"`
+}
+
+// tag changes the keywords of photos in the catalogue as one edit.
+func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
+	t, err := body[tagging](w, r)
+	if err != nil {
+		return nil, err
+	}
+	photos, err := a.within(t)
+	if err != nil {
+		return nil, err
+	}
+	for i, word := range t.Add {
+		if t.Add[i], err = checkWord(word); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.Add)+len(t.Remove) > maxWords {
+		return nil, fmt.Errorf("editing keywords: %w: at most %d at a time", cpar.ErrInput, maxWords)
+	}
+	paths := make([]string, len(photos))
+	for i, p := range photos {
+		paths[i] = p.Path()
+	}
+	e, err := a.live.Tag(r.Context(), paths, t.Add, t.Remove)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last++
+	a.past = append(a.past, pastEdit{a.last, e})
+	a.past = a.past[max(0, len(a.past)-maxActions):]
+	return struct {
+		Action int `json:"action"`
+		Photos int `json:"photos"`
+	}{a.last, e.Photos()}, nil
+}
+
+// untag undoes an edit.
+func (a *albumPage) untag(w http.ResponseWriter, r *http.Request) (any, error) {
+	which, err := body[struct {
+		Action int `json:"action"`
+	}](w, r)
+	if err != nil {
+		return nil, err
+	}
+	e := a.take(which.Action)
+	if e == nil {
+		return nil, fmt.Errorf("undoing an edit: %w: it is too old, or undone already", cpar.ErrInput)
+	}
+	n, err := a.live.Undo(r.Context(), e)
+	return struct {
+		Photos int `json:"photos"`
+	}{n}, err
+}
+
+func (a *albumPage) take(number int) *album.Edit {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, p := range a.past {
+		if p.number == number {
+			a.past = append(a.past[:i:i], a.past[i+1:]...)
+			return p.edit
+		}
+	}
+	return nil
+}
+
+// typed returns a query as it is while the user types: the last word also finds
+// words that begin with it.
+func typed(text string) string {
+	text = strings.TrimRight(text, " ")
+	word := strings.TrimLeft(text[strings.LastIndexAny(text, " (")+1:], "-")
+	begin := len(text) - len(word)
+	if word == "" || strings.ContainsAny(word, `":*).`) || '0' <= text[begin] && text[begin] <= '9' {
+		return text
+	}
+	switch strings.ToLower(word) {
+	case "or", "and", "not":
+		return text
+	}
+	return text[:begin] + "(" + word + " or " + word + "*)"
+}

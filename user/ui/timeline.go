@@ -1,0 +1,201 @@
+package ui
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cpar"
+	"cpar/photo/metadata"
+	"cpar/user/album/catalogue"
+	"cpar/user/album/query"
+)
+
+// A timeline is the result of a query, newest first. It stays the same while the
+// page shows it.
+type timeline struct{ photos []*catalogue.Photo }
+
+// A span is a run of photos of one month.
+type span struct {
+	Month  string `json:"month"` // such as 2024-07, or "" for photos without a date
+	Photos int    `json:"photos"`
+}
+
+// A shot is a photo in a timeline.
+type shot struct {
+	ID     string   `json:"id"`
+	Name   string   `json:"name"`
+	Folder string   `json:"folder"`
+	Time   string   `json:"time,omitempty"` // by the camera's clock, such as 2024-07-16T12:30:00
+	Camera string   `json:"camera,omitempty"`
+	Place  string   `json:"place,omitempty"`
+	Width  int      `json:"width,omitempty"`
+	Height int      `json:"height,omitempty"`
+	Bytes  int64    `json:"bytes"`
+	Words  []string `json:"words"`
+	// Maybe lists the suggestions that no person has accepted.
+	Maybe []string `json:"maybe"`
+}
+
+// list opens a timeline. If the query is incomplete, the response contains the
+// reason instead, because an incomplete query is no error while the user types.
+func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
+	f, err := body[struct {
+		Query string `json:"query,omitempty"`
+		At    string `json:"at,omitempty"`
+	}](w, r)
+	if err != nil {
+		return nil, err
+	}
+	view := a.live.View()
+	x := &timeline{view.Photos}
+	if strings.TrimSpace(f.Query) != "" {
+		q, err := query.Parse(typed(f.Query), a.related)
+		if err != nil {
+			_, why, _ := strings.Cut(err.Error(), cpar.ErrInput.Error()+": ")
+			return struct {
+				Wrong string `json:"wrong"`
+			}{why}, nil
+		}
+		x = &timeline{view.Find(q)}
+	}
+	b := make([]byte, 9)
+	rand.Read(b)
+	id := "l" + base64.RawURLEncoding.EncodeToString(b)
+	a.listings.Add(id, x)
+	at := -1
+	if f.At != "" {
+		if p, err := a.photo(f.At); err == nil {
+			at = slices.IndexFunc(x.photos, func(o *catalogue.Photo) bool { return o.Key() == p.Key() })
+		}
+	}
+	return struct {
+		Listing string `json:"listing"`
+		Total   int    `json:"total"`
+		Of      int    `json:"of"`
+		At      int    `json:"at"`
+		Spans   []span `json:"spans"`
+		Rows    []shot `json:"rows"` // the first rows
+	}{id, len(x.photos), len(view.Photos), at, x.spans(), a.shots(x, 0, maxAtOnce)}, nil
+}
+
+func (x *timeline) spans() []span {
+	out := []span{}
+	first, next := int64(0), int64(0) // of the current month
+	for _, p := range x.photos {
+		if n := len(out); n > 0 && (p.Time == 0 && out[n-1].Month == "" || p.Time != 0 && first <= p.Time && p.Time < next) {
+			out[n-1].Photos++
+			continue
+		}
+		month := ""
+		if p.Time != 0 {
+			t := time.Unix(p.Time, 0).UTC()
+			start := time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+			month, first, next = start.Format("2006-01"), start.Unix(), start.AddDate(0, 1, 0).Unix()
+		} else {
+			first, next = 0, 0
+		}
+		out = append(out, span{month, 1})
+	}
+	return out
+}
+
+func (a *albumPage) rows(_ http.ResponseWriter, r *http.Request) (any, error) {
+	x, ok := a.listings.Get(r.PathValue("listing"))
+	if !ok {
+		return nil, errListing
+	}
+	from, err := strconv.Atoi(r.URL.Query().Get("from"))
+	if err != nil {
+		return nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
+	}
+	return a.shots(x, from, maxRows), nil
+}
+
+// shots returns rows of a timeline with the newest keywords.
+func (a *albumPage) shots(x *timeline, from, n int) []shot {
+	from = min(max(from, 0), len(x.photos))
+	out := []shot{}
+	for _, p := range x.photos[from:min(len(x.photos), from+n)] {
+		path := p.Path()
+		if now := a.live.Photo(path); now != nil {
+			p = now
+		}
+		s := shot{ID: a.id(path), Name: p.Name, Folder: p.Folder, Camera: p.Camera, Width: p.Width, Height: p.Height, Bytes: p.Size(), Words: []string{}, Maybe: []string{}}
+		if p.Time != 0 {
+			s.Time = time.Unix(p.Time, 0).UTC().Format("2006-01-02T15:04:05")
+		}
+		if p.Place != nil {
+			s.Place = fmt.Sprintf("%.2f, %.2f", float64(p.Place.Lat)/1e5, float64(p.Place.Lon)/1e5)
+		}
+		for _, k := range p.Keywords {
+			if k.Source == catalogue.Suggested {
+				s.Maybe = append(s.Maybe, k.Word)
+			} else {
+				s.Words = append(s.Words, k.Word)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// within returns the photos of the ranges of a request, as they are now.
+func (a *albumPage) within(t tagging) (photos []*catalogue.Photo, err error) {
+	x, ok := a.listings.Get(t.Listing)
+	if !ok {
+		return nil, errListing
+	}
+	for i, p := range x.photos {
+		if !within(t.Only, i) {
+			continue
+		}
+		if now := a.live.Photo(p.Path()); now != nil {
+			photos = append(photos, now)
+		}
+	}
+	return photos, nil
+}
+
+// selected returns the keywords of the selected photos, the most frequent first.
+func (a *albumPage) selected(w http.ResponseWriter, r *http.Request) (any, error) {
+	t, err := body[tagging](w, r)
+	if err != nil {
+		return nil, err
+	}
+	photos, err := a.within(t)
+	if err != nil {
+		return nil, err
+	}
+	type counted struct {
+		Word   string `json:"word"`
+		Photos int    `json:"photos"`
+		// Maybe counts the photos for which the word is only suggested.
+		Maybe int `json:"maybe"`
+	}
+	at, all := map[string]int{}, []counted{}
+	for _, p := range photos {
+		for _, k := range p.Keywords {
+			folded := metadata.Fold(k.Word)
+			i, ok := at[folded]
+			if !ok {
+				i = len(all)
+				at[folded], all = i, append(all, counted{Word: k.Word})
+			}
+			all[i].Photos++
+			if k.Source == catalogue.Suggested {
+				all[i].Maybe++
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b counted) int { return b.Photos - a.Photos })
+	return struct {
+		Photos int       `json:"photos"`
+		Words  []counted `json:"words"`
+	}{len(photos), all[:min(len(all), maxWords)]}, nil
+}
