@@ -54,7 +54,7 @@ export function scrubber(grid, source, signal) {
 
   const moved = () => {
     frame ||= requestAnimationFrame(draw);
-    if (scrollY > 0) bar.classList.add('moving');
+    bar.classList.toggle('moving', scrollY > 0 || dragging);
     clearTimeout(resting);
     resting = setTimeout(() => { if (!dragging) bar.classList.remove('moving'); }, 900);
   };
