@@ -296,6 +296,9 @@ func (w *annotator) writeAll(ctx context.Context, batches []batch, err error) er
 		}
 		w.o.Progress.Report("write", i+1, len(batches))
 	}
+	if !w.began && w.l != nil && w.o.Where != "" && !w.o.DryRun && !w.o.More {
+		w.confirm = append(w.confirm, record{Idle: beginning("", w.o.Command, false)})
+	}
 	return cmp.Or(w.wrong, w.flush(err != nil || w.o.More), err)
 }
 
