@@ -289,19 +289,20 @@ func (f *buildFlags) checkOut(w io.Writer, key *user.Key, o *tune.Plan) error {
 	if info, err := os.Stat(f.out); err != nil || !info.IsDir() {
 		return nil
 	}
-	if m, err := indexdir.ReadManifest(f.out); !errors.Is(err, indexdir.ErrNoIndex) {
-		if err := f.checkReplaced(w, key, m, o); err != nil {
-			return err
+	if !f.dryRun {
+		folder, err := indexdir.Create(f.out, indexdir.Options{})
+		if err == nil {
+			err = folder.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("building into %s: %w", f.out, err)
 		}
 	}
-	if f.dryRun {
+	m, err := indexdir.ReadManifest(f.out)
+	if errors.Is(err, indexdir.ErrNoIndex) {
 		return nil
 	}
-	folder, err := indexdir.Create(f.out, indexdir.Options{})
-	if err != nil {
-		return fmt.Errorf("building into %s: %w", f.out, err)
-	}
-	return folder.Close()
+	return f.checkReplaced(w, key, m, o)
 }
 
 // checkReplaced refuses to replace an index unless the user passed --replace.
