@@ -48,7 +48,7 @@ follows it. --include-people changes it from then on, and --include-people=false
 Records that the index already holds are not written again, so the next push sends new
 photos, the keywords and some bookkeeping, all encrypted. --dry-run prints the amount.
 The cloud sees that something was added and about how much (SECURITY.md). To update an
-index of scheme cpar, ivf or capia, build it again.`,
+index of scheme cpar, ivf or capia, build it again with --replace.`,
 		Example: `  $ cpar add summer/ --index family.index
   added 40 photos to family.index, 2 with other keywords, 118 unchanged: 4540 photos, 1194 kB to push
   $ cpar push family.index --cloud http://127.0.0.1:8080

@@ -71,7 +71,7 @@ func (f *updateFlags) check() (err error) {
 	}
 	if !m.Scheme.Grows() {
 		return hint.Add(fmt.Errorf("updating index %s: %w: an index of scheme %v is made in one go", f.index, cpar.ErrInput, m.Scheme),
-			"build it again, or build one of scheme sealed")
+			"build it again with --replace, or build one of scheme sealed")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (w *LibraryBackend) Rules() (v *vocabulary.Vocabulary, fixed string) {
 	x := w.state.Load()
 	switch _, err := w.indexFolder(x); {
 	case !x.Scheme().Grows():
-		fixed = fmt.Sprintf("An index of scheme %v keeps its vocabulary. Build it again with cpar build --vocabulary.", x.Scheme())
+		fixed = fmt.Sprintf("An index of scheme %v keeps its vocabulary. Build it again with cpar build --replace --vocabulary.", x.Scheme())
 	case err != nil:
 		fixed = "The folder of this index is not on this device. Change the vocabulary where the index was built."
 	}
