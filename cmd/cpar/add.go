@@ -96,7 +96,8 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 	}, func(out io.Writer, r *updated) {
 		fmt.Fprintln(out, f.line(r))
 		if n := r.Records - r.Added - r.Changed - r.Unchanged; n > 0 && 2*n < r.Records { // otherwise the collection is a folder of new photos
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index not in this collection: %s; --remove-missing or cpar remove removes them\n", either(n == 1, "1 photo is", photosOf(n)+" are"), "they stay")
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s; --remove-missing removes what is missing\n",
+				either(n == 1, "1 indexed photo is not in this collection, and stays", fmt.Sprintf("%d indexed photos are not in this collection, and stay", n)))
 		}
 		if r.Clamped > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike the photos that the index was built from; distances to them are approximate\n", photosOf(r.Clamped))
