@@ -138,7 +138,9 @@ func openKeyFile(path string, how Unlock) (*keyFile, error) {
 func readKeyText(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading key file %s: %w: there is no such file; make a key with: cpar init --key %s", path, cpar.ErrKey, path)
+		// A second key opens no index of the first, so a new key is the last advice.
+		return nil, hint.Add(fmt.Errorf("reading key file %s: %w: there is no such file", path, cpar.ErrKey),
+			"copy your key file there, name another with --key, restore it with cpar init --from-phrase, or, on your first device only, make one with cpar init")
 	}
 	if err == nil {
 		defer f.Close()

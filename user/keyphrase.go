@@ -7,6 +7,7 @@ import (
 	"github.com/tyler-smith/go-bip39"
 
 	"cpar"
+	"cpar/internal/hint"
 )
 
 const PhraseWords = 24
@@ -32,7 +33,8 @@ func FromPhrase(phrase string, allow ...cpar.Scheme) (*Key, error) {
 	}
 	for i, w := range words {
 		if _, ok := bip39.GetWordIndex(w); !ok {
-			return nil, fmt.Errorf("reading the phrase: %w: word %d is not one of the list (BIP-39, English)", cpar.ErrKey, i+1)
+			return nil, hint.Add(fmt.Errorf("reading the phrase: %w: word %d is not one of the list (BIP-39, English)", cpar.ErrKey, i+1),
+				"compare that word with your paper: it is misspelt, or a word is missing or doubled before it")
 		}
 	}
 	entropy, err := bip39.EntropyFromMnemonic(strings.Join(words, " "))

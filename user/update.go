@@ -142,7 +142,7 @@ func (u *updater) open() error {
 	}
 	var ok bool
 	if u.rows, ok = schemes[u.old.Scheme].updatable(u.owner.scheme); !ok {
-		return hint.Add(fmt.Errorf("%w: an index of scheme %v is made in one go", cpar.ErrInput, u.old.Scheme), "build it again, or as one of scheme %v", DefaultScheme)
+		return hint.Add(fmt.Errorf("%w: an index of scheme %v is made in one go", cpar.ErrInput, u.old.Scheme), "build it again with --replace, or as one of scheme %v", DefaultScheme)
 	}
 	taken := map[cpar.SegmentKind][][]byte{}
 	for _, x := range u.owner.Needs(u.old) {

@@ -53,7 +53,7 @@ cpar annotate looks for keywords.
 Records that the index already holds are not written again, so the next push sends new
 photos, the keywords and some bookkeeping, all encrypted. --dry-run prints the amount.
 The cloud sees that something was added and about how much (SECURITY.md). To update an
-index of scheme cpar, ivf or capia, build it again.`,
+index of scheme cpar, ivf or capia, build it again with --replace.`,
 		Example: `  $ cpar add summer/ --index family.index
   added 40 photos to family.index, 2 with other keywords, 118 unchanged: 4540 photos, 1194 kB to push
   $ cpar push family.index --cloud http://127.0.0.1:8080
@@ -108,6 +108,10 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 		return err
 	}, func(out io.Writer, r *updated) {
 		fmt.Fprintln(out, f.line(r))
+		if n := r.Records - r.Added - r.Changed - r.Unchanged; n > 0 && 2*n < r.Records { // otherwise the collection is a folder of new photos
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s; --remove-missing removes what is missing\n",
+				either(n == 1, "1 indexed photo is not in this collection, and stays", fmt.Sprintf("%d indexed photos are not in this collection, and stay", n)))
+		}
 		if r.Clamped > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike the photos that the index was built from; distances to them are approximate\n", photosOf(r.Clamped))
 		}

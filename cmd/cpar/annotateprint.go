@@ -246,6 +246,12 @@ func (p *annotatePrinter) close(sum library.Summary) {
 		if sum.Known > 0 {
 			fmt.Fprintf(notes, "note: the answers for %s were known; --again asks once more\n", photosOf(sum.Known))
 		}
+		if n := sum.Copies; n > 0 {
+			fmt.Fprintf(notes, "note: %s the same content as another one, and so the same answer\n", either(n == 1, "1 photo has", photosOf(n)+" have"))
+		}
+		if n := sum.Done - sum.Nothing; sum.Written == 0 && n > 0 {
+			fmt.Fprintf(notes, "note: %s, or you have removed them\n", either(n == 1, "1 photo already has its likely keywords", photosOf(n)+" already have their likely keywords"))
+		}
 	}
 	if p.f.words.own {
 		fmt.Fprintln(notes, "note: "+ownNote)

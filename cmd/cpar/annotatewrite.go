@@ -88,7 +88,8 @@ func (f *placeFlags) add(c *cobra.Command, usual, what string) {
 
 func (f *placeFlags) parse(places ...string) error {
 	if last := len(places) - 1; !slices.Contains(places, f.to) {
-		return exitcode.UsageError(fmt.Errorf("--write %s; there are %s and %s", sanitize.Text(f.to), strings.Join(places[:last], ", "), places[last]))
+		return hint.Add(exitcode.UsageError(fmt.Errorf("--write %s; there are %s and %s", sanitize.Text(f.to), strings.Join(places[:last], ", "), places[last])),
+			"most photo programs read sidecars: --write sidecar")
 	}
 	if !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, metadata.Style(f.style)) {
 		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", sanitize.Text(f.style)))

@@ -142,7 +142,7 @@ type likelyFlags struct {
 func (f *likelyFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.right, "right", "2/3", "share of the suggested keywords that should be right, such as 2/3, 0.8 or 80%")
 	c.Flags().Float64Var(&f.least, "min-probability", 0, "minimum probability of a likely keyword, 0 to 1, instead of --right")
-	c.Flags().Lookup("min-probability").DefValue = "" // because --right applies by default
+	c.Flags().Lookup("min-probability").DefValue = "0" // hidden in help, because --right applies by default
 }
 
 func (f *likelyFlags) parse(cmd *cobra.Command) (err error) {

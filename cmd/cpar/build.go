@@ -18,6 +18,7 @@ import (
 	"cpar/internal/indexdir"
 	"cpar/internal/leakage"
 	"cpar/internal/progress/bar"
+	"cpar/internal/sanitize"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/photo/dataset"
@@ -41,7 +42,7 @@ type buildFlags struct {
 	clusters        int
 	lists           int
 	strict, dryRun  bool
-	people          bool
+	replace, people bool
 	vocabulary      string
 	asJSON          bool
 }
@@ -77,8 +78,9 @@ Unusable photos are named, counted and left out, and the exit code is 0 because 
 is complete without them. --strict stops at the first (exit code 3). Photos
 with the same content count as one, with the keywords of all. A photo has at most 31
 keywords. Features are kept in your cache folder, encrypted under your key, so an
-interrupted build continues where it stopped. An existing index in --out stays complete
-until the new one is.
+interrupted build continues where it stopped. If --out holds an index, build stops (exit
+code 3): cpar add updates an index, and --replace builds it anew and keeps its vocabulary.
+The old index stays complete until the new one is.
 
 The index is called as its folder, without .index, or as --name says. The name is stored
 encrypted, and cpar inspect --key shows it.`,
@@ -110,6 +112,7 @@ encrypted, and cpar inspect --key shows it.`,
 	c.Flags().BoolVar(&f.careful, "careful", false, "scheme sealed in a ring of twice the degree: 290 bits of core-SVP security instead of 120, and requests twice as long")
 	c.Flags().IntVar(&f.clusters, "clusters", 0, "for scheme sealed with profile learned or network: divide the photos into 2, 4 or 8 hidden cells, of which a request searches one, or 1 to search all (0: 8 from 50,000 photos on)")
 	c.Flags().IntVar(&f.lists, "lists", 0, "for scheme ivf: number of cells of the inverted file, 0 to suit the number of photos")
+	c.Flags().BoolVar(&f.replace, "replace", false, "replace the index in --out, and keep its vocabulary")
 	peopleFlag(c, &f.people)
 	c.Flags().StringVar(&f.vocabulary, "vocabulary", "", "`file` with a vocabulary for the index, see cpar words")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first unusable photo")
@@ -252,7 +255,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 			return err
 		}
 	}
-	if err := f.checkOut(); err != nil {
+	if err := f.checkOut(unlessJSON(cmd, f.asJSON), key, &o); err != nil {
 		return err
 	}
 	if key != nil || f.cache.folder != "" {
@@ -287,15 +290,61 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 
 // checkOut checks before the long work that an index can be written to --out.
 // If that folder does not exist, build creates it at the end.
-func (f *buildFlags) checkOut() error {
-	if info, err := os.Stat(f.out); f.dryRun || err != nil || !info.IsDir() {
+func (f *buildFlags) checkOut(w io.Writer, key *user.Key, o *tune.Plan) error {
+	if info, err := os.Stat(f.out); err != nil || !info.IsDir() {
 		return nil
 	}
-	w, err := indexdir.Create(f.out, indexdir.Options{})
-	if err != nil {
-		return fmt.Errorf("building into %s: %w", f.out, err)
+	if !f.dryRun {
+		folder, err := indexdir.Create(f.out, indexdir.Options{})
+		if err == nil {
+			err = folder.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("building into %s: %w", f.out, err)
+		}
 	}
-	return w.Close()
+	m, err := indexdir.ReadManifest(f.out)
+	if errors.Is(err, indexdir.ErrNoIndex) {
+		return nil
+	}
+	return f.checkReplaced(w, key, m, o)
+}
+
+// checkReplaced refuses to replace an index unless the user passed --replace.
+// It then plans the new index with the old vocabulary. The manifest m is nil
+// if it cannot be read, and the key is nil in a dry run without one.
+func (f *buildFlags) checkReplaced(w io.Writer, key *user.Key, m *cpar.Manifest, o *tune.Plan) error {
+	held, read := "an index that cannot be read", false
+	var old user.Label
+	if m != nil {
+		held = fmt.Sprintf("index %v", m.ID)
+	}
+	if m != nil && key != nil {
+		var err error
+		old, err = user.ReadLabel(key, m, func(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(f.out, s) })
+		read = err == nil
+	}
+	rules := ""
+	if read && !old.Vocabulary().Empty() {
+		rules = rulesOf(old.Vocabulary().Counts())
+	}
+	if !f.replace {
+		if read {
+			held += fmt.Sprintf(" (%s)", strings.TrimSuffix(photosOf(old.Records())+", "+rules, ", "))
+		}
+		return hint.Add(fmt.Errorf("building into %s: %w: it holds %s", sanitize.Text(f.out), cpar.ErrInput, held),
+			"%s--replace builds it anew and keeps its vocabulary", either(m != nil && m.Scheme.Grows(), "cpar add updates it; ", ""))
+	}
+	switch {
+	case o.Vocabulary != nil || read && rules == "":
+		return nil
+	case read:
+		o.Vocabulary = old.Vocabulary()
+	}
+	if w != nil {
+		fmt.Fprintln(w, either(read, "note: the vocabulary of the replaced index is kept: "+rules, "note: the replaced index could not be read, so a vocabulary of it is lost"))
+	}
+	return nil
 }
 
 func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {

@@ -89,7 +89,7 @@ func (r *built) print(cmd *cobra.Command) {
 		fmt.Fprintf(out, "profile %s, ranker %s: %s\n", r.Profile, r.Ranker, r.Tuning.Reason)
 	}
 	if v := r.Validation; v != nil {
-		fmt.Fprintf(out, "tried on your own photos, with %d keywords each: it finds %.0f of your %.0f words at least once. Averaged over words, %.0f %% of its keywords are right, and it finds %.0f %% of yours\n", v.Keywords, v.Nplus, v.Words, v.P, v.R)
+		fmt.Fprintf(out, "tried on your own photos, with %d keywords each: of the %.0f words that the photos of one test have, it finds %.0f at least once. Averaged over these words, %.0f %% of its keywords are right, and it finds %.0f %% of yours\n", v.Keywords, v.Words, v.Nplus, v.P, v.R)
 	}
 	if c := r.Choice; c != nil {
 		fmt.Fprintf(out, "scheme %s", c.Scheme)

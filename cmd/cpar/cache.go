@@ -38,7 +38,7 @@ func (f *cacheFlags) check() error {
 // addAsking adds the flags to a command that searches an index.
 func (f *cacheFlags) addAsking(c *cobra.Command) {
 	f.add(c)
-	c.Flags().Lookup("cache").Usage += "and fetch the index data each time"
+	c.Flags().Lookup("cache").Usage += " and fetch the index data each time"
 }
 
 // opening sets the options for opening an index. With --cache none, it also

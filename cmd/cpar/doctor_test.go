@@ -98,12 +98,12 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"no keyring", func(p *patient) { os.Remove(p.ring) }, map[string][]string{"keyring": {"ok none is there, and none is needed"}}, 0},
 		{"remembered", remember, map[string][]string{"keyring": {"ok it opens "}, "key": {"ok ", "allows sealed, local"}}, 0},
 		{"remembered, and the keyring is gone", func(p *patient) { remember(p); os.RemoveAll(p.ring) }, map[string][]string{
-			"keyring": {"warn it should open ", "does not answer"}, "key": {"warn ", "was not opened"}}, 0},
+			"keyring": {"warn it should open ", "does not answer"}, "key": {"note ", "was not opened"}}, 0},
 		{"remembered, and forgotten by the keyring", func(p *patient) { remember(p); os.RemoveAll(p.ring); os.Mkdir(p.ring, 0o700) }, map[string][]string{"keyring": {"no longer holds the secret"}}, 0},
 		{"a key for all", func(p *patient) { os.Chmod(p.key, 0o644) }, map[string][]string{"key": {"warn others may read ", "chmod 600 "}}, 0},
 		{"folders for all", func(p *patient) { os.MkdirAll(filepath.Join(p.folder, "xdg_state_home", "cpar"), 0o755) }, map[string][]string{"state": {"ok ", "warn others may read ", "chmod 700 "}}, 0},
 		{"another key", replaceKey, map[string][]string{"key": {"fail ", "it holds another key than before", "someone may have replaced it"}}, exitcode.Key},
-		{"no key", func(p *patient) { os.Remove(p.key) }, map[string][]string{"keyring": {"ok available"}, "key": {"fail ", "cpar init"}}, exitcode.Key},
+		{"no key", func(p *patient) { os.Remove(p.key) }, map[string][]string{"keyring": {"ok available"}, "key": {"fail ", "on your first device only, make one with cpar init"}}, exitcode.Key},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && strings.Contains(c.name, "for all") {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/photo"
@@ -88,6 +89,9 @@ func findPhotos(cmd *cobra.Command, paths []string, o photo.Options) ([]photo.Ph
 func listPhotos(cmd *cobra.Command, paths []string, o photo.Options) (*photo.Listing, error) {
 	l, err := photo.List(cmd.Context(), paths, o)
 	if l == nil {
+		if errors.Is(err, cpar.ErrInput) {
+			err = hint.Add(err, "check the spelling and the folder you are in")
+		}
 		return nil, err
 	}
 	tellListing(cmd, l)

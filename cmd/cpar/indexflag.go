@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,8 +36,12 @@ func indexAt(text string) (*cpar.Manifest, bool, error) {
 }
 
 // indexFolder returns the folder of an index. `text` is the path of the folder,
-// or the name or id of an index that this device built.
+// or the name or id of an index that this device built, or "" for the only
+// index that this device built.
 func indexFolder(keys *keyFlags, text string) (string, error) {
+	if text == "" {
+		return onlyFolder(keys)
+	}
 	_, there, err := indexAt(text)
 	if there || err != nil {
 		return text, err
@@ -59,6 +64,28 @@ func indexFolder(keys *keyFlags, text string) (string, error) {
 		resolved(keys.cmd, "index %s is in the folder %s", text, folder)
 	}
 	return folder, err
+}
+
+func onlyFolder(keys *keyFlags) (string, error) {
+	missing, advice := usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made, or the name of the index"
+	if d, err := device.This(); err != nil || !d.MadeAny() || !keys.exists() {
+		return "", hint.Add(missing, "%s", advice)
+	}
+	key, this, err := keys.read()
+	if err != nil {
+		return "", err
+	}
+	folders, err := this.Folders(key)
+	switch {
+	case err != nil:
+		return "", err
+	case len(folders) == 1:
+		resolved(keys.cmd, "the index is in the folder %s", folders[0])
+		return folders[0], nil
+	case len(folders) > 1:
+		advice = "pass --index with one of: " + strings.Join(folders, ", ")
+	}
+	return "", hint.Add(missing, "%s", sanitize.Text(advice))
 }
 
 // resolved prints how a command understood --index, because the user may have

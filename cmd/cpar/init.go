@@ -72,6 +72,10 @@ words, or reads them from standard input.`,
 				if !noPassphrase {
 					fmt.Fprintf(cmd.ErrOrStderr(), "note: each command asks for the passphrase; cpar key remember%s stores it in your system's keyring\n", keys.again())
 				}
+				if fromPhrase { // the key may already have an index at a cloud
+					next(cmd, "cpar list%s", keys.again())
+					return
+				}
 				next(cmd, "cpar build FOLDER%s --out FOLDER.index", keys.again())
 			})
 		},

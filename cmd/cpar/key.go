@@ -354,7 +354,7 @@ It prints only to a terminal unless --yes confirms that the output is safe.`,
 				for i := 0; i < len(words); i += 6 { // in rows of six, which are easy to copy
 					fmt.Fprintln(cmd.OutOrStdout(), strings.Join(words[i:min(i+6, len(words))], " "))
 				}
-				fmt.Fprintln(cmd.ErrOrStderr(), "note: anyone who reads these words has your key; keep them on paper, and close this window")
+				fmt.Fprintln(cmd.ErrOrStderr(), "note: anyone who reads these words has your key; keep them on paper, and close this window. cpar init --from-phrase restores the key from them")
 			})
 		},
 	}

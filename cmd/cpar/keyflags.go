@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"cpar"
+	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/device"
@@ -164,9 +165,14 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (pass string, err err
 		}
 		return pass, err
 	}
-	if term.IsTerminal(int(os.Stdin.Fd())) {
-		fmt.Fprint(k.cmd.ErrOrStderr(), passphraseAdvice)
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		advice := "pass --passphrase-file FILE, or make the key with --no-passphrase"
+		if k.cmd.Flags().Lookup("new-passphrase-file") != nil {
+			advice = "pass --new-passphrase-file FILE"
+		}
+		return "", hint.Add(exitcode.UsageError(fmt.Errorf("asking for a new passphrase: %w", errNoTerminal)), "%s", advice)
 	}
+	fmt.Fprint(k.cmd.ErrOrStderr(), passphraseAdvice)
 	for left := maxPrompts; left > 0; left-- {
 		if pass, err = k.typed(); err == nil {
 			err = checkPassphrase(pass, insist)

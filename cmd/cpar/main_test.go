@@ -136,7 +136,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "network": writeNetwork, "sets": writeSets, "pair": writePair, "interrupt": interrupt, "await": await, "film": film, "withoutffmpeg": withoutFFmpeg, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "runin": runIn, "model": writeModel, "network": writeNetwork, "sets": writeSets, "pair": writePair, "interrupt": interrupt, "await": await, "film": film, "withoutffmpeg": withoutFFmpeg, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"files": serveFiles, "sumof": sumOf,

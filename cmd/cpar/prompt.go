@@ -30,7 +30,7 @@ func prompt(ctx context.Context, label string) (string, error) {
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", hint.Add(fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, errNoTerminal),
-			"pass --passphrase-file FILE, or make the key with --no-passphrase")
+			"pass --passphrase-file FILE, or let the system's keyring open it: cpar key remember")
 	}
 	fmt.Fprint(os.Stderr, label)
 	typed, err := interruptible.Answer(ctx, func() (string, error) { return readHidden(os.Stdin) })

@@ -115,9 +115,13 @@ func undoCommand() *cobra.Command {
 that the run created. From files changed since, it removes exactly the keywords of the run,
 except those that you have accepted, and keeps all other changes.
 
+--last names the last run before it undoes it. If that run wrote nothing, or is undone
+already, nothing happens (exit code 3): an older run is undone only by its id.
+
 cpar runs lists the runs. The same command continues an interrupted undo. Files that cannot
 be changed are named, and the exit code is 8.`,
 		Example: `  $ cpar undo --last --dry-run
+  note: run 20260712-k7pm is annotate photos/, 2026-07-12 18:03
   would restore 1901 files of run 20260712-k7pm; nothing was written
   $ cpar undo 20260712-k7pm
   restored 1901 files of run 20260712-k7pm`,
@@ -134,7 +138,14 @@ be changed are named, and the exit code is 8.`,
 			if err != nil {
 				return err
 			}
-			u, err := l.Undo(cmd.Context(), id, f.dryRun, bar.On(cmd.ErrOrStderr()))
+			run, err := l.ToUndo(id)
+			if err != nil {
+				return err
+			}
+			if !f.json {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: run %s is %s, %s\n", run.ID, sanitize.Text(run.Command), run.Began.Local().Format("2006-01-02 15:04"))
+			}
+			u, err := l.Undo(cmd.Context(), run.ID, f.dryRun, bar.On(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -149,7 +160,7 @@ be changed are named, and the exit code is 8.`,
 		},
 	}
 	f.keys.add(c)
-	c.Flags().BoolVar(&f.last, "last", false, "the last run not yet undone")
+	c.Flags().BoolVar(&f.last, "last", false, "the last run, if it wrote something and is not undone")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.json)
 	return c

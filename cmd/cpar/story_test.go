@@ -273,6 +273,13 @@ func idOf(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], v.ID)
 }
 
+// runIn sets a variable to the id of the last run in a list.
+func runIn(ts *testscript.TestScript, _ bool, args []string) {
+	var all []struct{ Run string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &all))
+	ts.Setenv(args[0], all[len(all)-1].Run)
+}
+
 func passOn(w http.ResponseWriter, url string) {
 	resp, err := http.Get(url)
 	if err != nil {

@@ -28,7 +28,7 @@ type updateFlags struct {
 
 func (f *updateFlags) add(c *cobra.Command) {
 	f.keys.add(c)
-	c.Flags().StringVar(&f.index, "index", "", indexUsage+" (required)")
+	c.Flags().StringVar(&f.index, "index", "", indexUsage+" (default: the only one that this device made)")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 }
@@ -62,9 +62,6 @@ func (f *updateFlags) result() *updated {
 // check finds the folder of the index and checks the flags. It needs the key
 // only if --index names no folder.
 func (f *updateFlags) check() (err error) {
-	if f.index == "" {
-		return hint.Add(usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made, or the name of the index")
-	}
 	if f.index, err = indexFolder(&f.keys, f.index); err != nil {
 		return err
 	}
@@ -74,7 +71,7 @@ func (f *updateFlags) check() (err error) {
 	}
 	if !m.Scheme.Grows() {
 		return hint.Add(fmt.Errorf("updating index %s: %w: an index of scheme %v is made in one go", f.index, cpar.ErrInput, m.Scheme),
-			"build it again, or build one of scheme sealed")
+			"build it again with --replace, or build one of scheme sealed")
 	}
 	return nil
 }

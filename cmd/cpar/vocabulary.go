@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/internal/hint"
 	"cpar/internal/sanitize"
 	"cpar/photo/metadata"
 	"cpar/user"
@@ -67,9 +67,18 @@ func readAtMost(file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
+// rulesOf counts the rules of each kind that a vocabulary has.
 func rulesOf(c vocabulary.Counts) string {
-	parts := []string{counted(c.Synonyms, "synonym"), counted(c.Translations, "translation"), counted(c.Parents, "word") + " with parents", counted(c.Never, "word") + " never suggested"}
-	return strings.Join(parts, ", ")
+	var parts []string
+	for _, kind := range []struct {
+		n          int
+		noun, rest string
+	}{{c.Synonyms, "synonym", ""}, {c.Translations, "translation", ""}, {c.Parents, "word", " with parents"}, {c.Never, "word", " never suggested"}} {
+		if kind.n > 0 {
+			parts = append(parts, counted(kind.n, kind.noun)+kind.rest)
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "no rules")
 }
 
 func vocabularyShow() *cobra.Command {
@@ -108,9 +117,6 @@ func (f *updateFlags) addReading(c *cobra.Command) {
 }
 
 func (f *updateFlags) openIndex() (o *user.Owner, err error) {
-	if f.index == "" {
-		return nil, hint.Add(usageOf("no index was named"), "pass --index with the folder or name of an index")
-	}
 	o, f.index, err = openIndexOf(&f.keys, f.index)
 	return o, err
 }

@@ -43,7 +43,7 @@ func vocabularyImport() *cobra.Command {
 Names of people are left out. For a word in several places, the first counts. Everything
 left out is listed.`,
 		Example: `  $ cpar words import "Lightroom Keywords.txt" photos/ --out vocabulary.toml
-  wrote vocabulary.toml: 14 synonyms, 0 translations, 212 words with parents, 0 words never suggested
+  wrote vocabulary.toml: 14 synonyms, 212 words with parents
   $ cpar words set vocabulary.toml --index family`,
 		Args: someArgs("a keyword list or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error {

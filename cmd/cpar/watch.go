@@ -103,6 +103,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	f.watch(cmd, args)
 	defer f.arrival.Close()
+	go f.tellEmpty(cmd)
 	follower := f.follower(cmd, args, l, a)
 	err = follower.Run(cmd.Context())
 	if cmd.Context().Err() != nil {
@@ -200,6 +201,25 @@ func (f *watchFlags) printResult(cmd *cobra.Command, r library.Result) {
 	case verbose(cmd) && len(r.Files) > 0:
 		fmt.Fprintln(cmd.OutOrStdout(), sanitize.Text(r.Path))
 		printKeywords(cmd, r.Keywords, "")
+	}
+}
+
+// tellEmpty names each photo once that stays empty for a minute, because watch
+// waits for its content.
+func (f *watchFlags) tellEmpty(cmd *cobra.Command) {
+	told := map[string]bool{}
+	for {
+		select {
+		case <-cmd.Context().Done():
+			return
+		case <-time.After(time.Minute):
+		}
+		for _, path := range f.arrival.Empty(time.Now().Add(-time.Minute)) {
+			if !told[path] {
+				told[path] = true
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: the file is empty; it waits for its content\n", sanitize.Text(path))
+			}
+		}
 	}
 }
 

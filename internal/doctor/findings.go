@@ -1,7 +1,7 @@
 // Package doctor collects the findings of a program's self-check.
 //
-//	OK, Warn, Fail ─▶ List ─▶ Print: one line each, with the remedy
-//	                       ─▶ Err:   the first failure, for the exit code
+//	OK, Note, Warn, Fail ─▶ List ─▶ Print: one line each, with the remedy
+//	                             ─▶ Err:   the first failure, for the exit code
 package doctor
 
 import (
@@ -12,7 +12,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Finding is the result of one check: ok, warn or fail, with a remedy.
+// A Finding is the result of one check: ok, note, warn or fail, with a remedy.
 type Finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"`
@@ -31,6 +31,11 @@ func (l *List) OK(check, says string, args ...any) {
 // Warn adds a problem that does not stop the program, with its remedy.
 func (l *List) Warn(check, do, says string, args ...any) {
 	*l = append(*l, Finding{Check: check, Result: "warn", Says: fmt.Sprintf(says, args...), Do: do})
+}
+
+// Note adds something that was not checked, with the way to check it.
+func (l *List) Note(check, do, says string, args ...any) {
+	*l = append(*l, Finding{Check: check, Result: "note", Says: fmt.Sprintf(says, args...), Do: do})
 }
 
 func (l *List) Fail(check, do string, err error) {

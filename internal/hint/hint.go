@@ -11,7 +11,7 @@ import (
 )
 
 // Rebuild is the advice for an index of another version.
-const Rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
+const Rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index --replace), and push it"
 
 type hinted struct {
 	error

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -217,6 +218,20 @@ func (w *Watcher) Waiting() (n int) {
 		}
 	}
 	return n
+}
+
+// Empty returns the photos that have been empty since before a time. They wait
+// for their content.
+func (w *Watcher) Empty(before time.Time) (paths []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for path, s := range w.photos {
+		if s.size == 0 && s.since.Before(before) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 // wait returns after duration d, or sooner after an event, with a delay so that

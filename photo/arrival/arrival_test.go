@@ -82,6 +82,9 @@ func TestNextWaitsUntilPhotosHaveSettled(t *testing.T) {
 		if got, _ := f.next(w, time.Hour); got != nil || w.Waiting() != 1 {
 			t.Errorf("%q, %d waiting", got, w.Waiting())
 		}
+		if got := w.Empty(time.Now().Add(-time.Minute)); len(got) != 1 || filepath.Base(got[0]) != "c.jpg" {
+			t.Errorf("empty: %q", got)
+		}
 		f.write("c.jpg", "whole")
 		if got, _ := f.next(w, time.Hour); !slices.Equal(got, []string{"c.jpg"}) {
 			t.Errorf("%q", got)

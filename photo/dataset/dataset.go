@@ -175,7 +175,7 @@ func (c *Collection) nothingFound(dir string) error {
 	}
 	advice := "repair these first"
 	switch {
-	case slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Kind != NoKeywords }):
+	case !slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Kind == NoKeywords }):
 	case len(c.People) > 0:
 		advice = "these photos have names of people only; pass --include-people to use them as keywords"
 	default:

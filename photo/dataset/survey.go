@@ -109,14 +109,14 @@ func List(all []Frequency, n int) string {
 // PeopleLeftOut counts and lists the names of people that were left out, or
 // returns "".
 func PeopleLeftOut(people []Frequency) string {
-	words := "words"
+	names := "names of people"
 	switch len(people) {
 	case 0:
 		return ""
 	case 1:
-		words = "word"
+		names = "name of a person"
 	}
-	return fmt.Sprintf("%d %s below People left out as names: %s", len(people), words, List(people, 5))
+	return fmt.Sprintf("%d %s left out: %s", len(people), names, List(people, 5))
 }
 
 // Survey summarises the collection. It fails if the split is unusable.

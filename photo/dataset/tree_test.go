@@ -148,6 +148,7 @@ func TestTreeFollowsLinksToPhotos(t *testing.T) {
 func TestOpenRefusesFolders(t *testing.T) {
 	dir := manifestFolder(t, "path,keywords\na.jpg,sky\n", "a.jpg")
 	none := folder(t, map[string]string{"none.jpg": string(plainJPEG(t))})
+	damaged := folder(t, map[string]string{"none.jpg": string(plainJPEG(t)), "empty.jpg": "", "notes.jpg": "hi"})
 	asFolder := folder(t, map[string]string{"manifest.csv/a.txt": ""})
 	for dir, want := range map[string]string{
 		"":                                 "no folder given",
@@ -156,6 +157,7 @@ func TestOpenRefusesFolders(t *testing.T) {
 		filepath.Join(dir, "manifest.csv"): "not the file",
 		t.TempDir():                        "it holds no annotated image",
 		none:                               "1 image without keywords: none.jpg",
+		damaged:                            "give at least twenty of these photos keywords",
 		asFolder:                           "manifest.csv is not a file",
 		"nul\x00byte":                      `"nul\x00byte"`,
 	} {

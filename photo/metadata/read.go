@@ -158,6 +158,8 @@ func readBlocks(r io.ReaderAt, size int64, name string) (s source, problems []Pr
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		b.problem("", readError(err))
+	case size == 0:
+		b.problem("", errors.New("the file is empty"))
 	case at >= 0:
 		readers[at].read(&b, r, size)
 		s = b.source()

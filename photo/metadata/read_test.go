@@ -204,7 +204,7 @@ func TestDamageDoesNotHideOtherBlocks(t *testing.T) {
 		"overlap.heic": {overlapping(), "sea", "it overlaps other blocks"},
 		"big.tif":      {[]byte("II+\x00\x08\x00\x00\x00\x00\x00\x00\x00"), "", "BigTIFF"},
 		"no photo.jpg": {[]byte("text"), "", "not a photo"},
-		"empty.jpg":    {nil, "", "not a photo"},
+		"empty.jpg":    {nil, "", "the file is empty"},
 		"beyond.raf":   {rafOf(jpg)[:120], "", "RAF"},
 	} {
 		w, problems, err := ReadFile(save(t, name, c.data))

@@ -155,7 +155,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 func failure(path string, said []byte, err error) error {
 	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
 	if last := lines[len(lines)-1]; len(last) > 0 && !errors.Is(err, context.DeadlineExceeded) {
-		return errors.New(sanitize.Text(strings.TrimPrefix(string(last), "file:"+path+": ")))
+		return fmt.Errorf("ffmpeg cannot read it (%s); copy it again from its source", sanitize.Text(strings.TrimPrefix(string(last), "file:"+path+": ")))
 	}
 	return err
 }

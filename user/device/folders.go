@@ -3,6 +3,7 @@ package device
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,6 +50,12 @@ func (d *Device) Folder(key *user.Key, id cpar.IndexID, name string) (string, er
 	}
 	return "", hint.Add(fmt.Errorf("looking for the folder of index %s: %w: there are %d: %s", sanitize.Text(what), cpar.ErrInput, len(found), sanitize.Text(strings.Join(found, ", "))),
 		"name one of the folders")
+}
+
+// Folders returns the folders of the indexes that this device made with a key.
+func (d *Device) Folders(key *user.Key) ([]string, error) {
+	made, err := d.folders(key)
+	return slices.Sorted(maps.Keys(made)), err
 }
 
 // Vocabularies returns the vocabularies, by folder, of the indexes that this

@@ -38,7 +38,7 @@ const keyringService = "cpar key file"
 var errKeyring = errors.New("the system's keyring")
 
 // keyringHint is for systems without a keyring, such as an SSH host.
-const keyringHint = "nothing was remembered, and nothing is kept in a file instead; cpar asks for the passphrase as before"
+const keyringHint = "nothing was remembered, and nothing is kept in a file instead; without a keyring pass --passphrase-file FILE, or set passphrase-file in the settings"
 
 // marker returns the path of a file that marks a remembered identity. Without
 // the file, the keyring is not queried, because a query may open a window.

@@ -85,6 +85,7 @@ type Result struct {
 	Files    []string         // files written or, in a dry run, planned
 	Run      string           // "" if nothing was written
 	Known    bool             // the answer was already stored
+	copied   bool             // the answer was stored in this run, for another photo with the same content
 	Finished bool             // an earlier run had finished the photo
 	// CutShort reports that the file is truncated but could be read.
 	CutShort bool
@@ -101,6 +102,7 @@ type Summary struct {
 	Run      string // "" if nothing was written
 	Done     int    // photos with an answer
 	Known    int    // photos whose answer was already stored
+	Copies   int    // photos with the content of another photo of this run, whose answer they share
 	Written  int    // photos with words written
 	Files    int    // files written
 	Keywords int
@@ -145,7 +147,7 @@ func newAnnotator(l *Library, x *device.Index, list []photo.Photo, o Options) (*
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	w := &annotator{l: l, x: x, o: o, list: list, final: make([]bool, len(list)), results: make([]Result, len(list))}
+	w := &annotator{l: l, x: x, o: o, list: list, final: make([]bool, len(list)), results: make([]Result, len(list)), fresh: map[digest]bool{}}
 	if x != nil {
 		var err error
 		if w.key, err = Key(x, o); err != nil {
@@ -194,7 +196,10 @@ func (s *Summary) count(r *Result) {
 		return
 	}
 	s.Done++
-	if r.Known {
+	switch {
+	case r.copied:
+		s.Copies++
+	case r.Known:
 		s.Known++
 	}
 	if len(r.Keywords) == 0 {
@@ -254,12 +259,13 @@ type annotator struct {
 	sum     Summary
 	failed  atomic.Int64 // unreadable photos
 
-	wrong   error    // error of the journal during askAll
-	run     string   // id, chosen before the first write
-	same    string   // digest of the command (began.Same)
-	resumed bool     // an earlier call began the run
-	began   bool     // the journal records the run's beginning
-	confirm []record // records of finished photos, not yet in the journal
+	wrong   error           // error of the journal during askAll
+	run     string          // id, chosen before the first write
+	same    string          // digest of the command (began.Same)
+	resumed bool            // an earlier call began the run
+	began   bool            // the journal records the run's beginning
+	confirm []record        // records of finished photos, not yet in the journal
+	fresh   map[digest]bool // contents answered in this run
 }
 
 type job struct {
@@ -295,6 +301,9 @@ func (w *annotator) writeAll(ctx context.Context, batches []batch, err error) er
 			return err // the next process records that this run stopped early
 		}
 		w.o.Progress.Report("write", i+1, len(batches))
+	}
+	if !w.began && w.l != nil && w.o.Where != "" && !w.o.DryRun && !w.o.More {
+		w.confirm = append(w.confirm, record{Idle: beginning("", w.o.Command, false)})
 	}
 	return cmp.Or(w.wrong, w.flush(err != nil || w.o.More), err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"cpar"
 	"cpar/photo/metadata"
+	"cpar/user/device"
 )
 
 func TestAnnotateAndUndo(t *testing.T) {
@@ -315,5 +316,19 @@ func TestTruncatedPhotoIsAnnotated(t *testing.T) {
 	all, sum := w.annotate(sidecars())
 	if all[0].Err != nil || !all[0].CutShort || all[1].CutShort || len(all[0].Files) != 1 || sum.Failed > 0 {
 		t.Errorf("%+v, %+v", sum, all[0])
+	}
+}
+
+// A copy of a photo of the same run was not known before it.
+func TestSummaryCountsCopies(t *testing.T) {
+	w := &annotator{x: new(device.Index), results: make([]Result, 3), final: make([]bool, 3), fresh: map[digest]bool{{1}: true}}
+	var sum Summary
+	for i, j := range []job{{content: digest{1}, fresh: true}, {content: digest{1}}, {content: digest{2}}} {
+		j.at, j.answer = i, new(answer)
+		w.tell(&j)
+		sum.count(&w.results[i])
+	}
+	if sum.Done != 3 || sum.Copies != 1 || sum.Known != 1 {
+		t.Errorf("%+v", sum)
 	}
 }

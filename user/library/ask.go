@@ -136,6 +136,7 @@ func (w *annotator) store(jobs []*job) error {
 				return fmt.Errorf("encoding an answer: %w", err)
 			}
 			records = append(records, record{Asked: &asked{j.content, j.key, b}})
+			w.fresh[j.content] = true
 		}
 	}
 	if err := w.l.remember(records...); err != nil {

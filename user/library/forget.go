@@ -85,6 +85,8 @@ func nameOf(r *record) string {
 	switch {
 	case r.Asked != nil: // asked under any index and generation
 		return fmt.Sprintf("asked %x", r.Asked.Content)
+	case r.Idle != nil:
+		return "idle"
 	case r.Done != nil && r.Done.Run == "":
 		return fmt.Sprintf("done %q %s", r.Done.Photo, r.Done.Want)
 	}

@@ -153,6 +153,7 @@ func (w *annotator) tell(j *job) {
 	r := &w.results[j.at]
 	w.final[j.at] = true
 	r.Known = !j.fresh && w.x != nil
+	r.copied = r.Known && w.fresh[j.content]
 	all := j.answer.keywords()
 	for _, k := range all {
 		if len(r.Keywords) < w.o.MaxKeywords && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {

@@ -13,6 +13,7 @@ import (
 type memory struct {
 	runs    map[string]*run
 	order   []string // run ids, oldest first
+	idle    *began   // the last command, if it wrote nothing
 	answers map[answerKey]json.RawMessage
 	latest  map[digest]string // key of the last answer for a photo's content
 	photos  map[string]*knownPhoto
@@ -94,7 +95,7 @@ func (m *memory) take(r *record) {
 		if m.runs[r.Began.Run] == nil {
 			m.order = append(m.order, r.Began.Run)
 		}
-		m.runs[r.Began.Run] = &run{began: *r.Began}
+		m.runs[r.Began.Run], m.idle = &run{began: *r.Began}, nil
 	case r.Asked != nil:
 		m.answers[answerKey{r.Asked.Content, r.Asked.Key}] = r.Asked.Answer
 		m.latest[r.Asked.Content] = r.Asked.Key
@@ -125,8 +126,10 @@ func (m *memory) take(r *record) {
 		}
 	case r.Resumed != "":
 		if run := m.runs[r.Resumed]; run != nil {
-			run.ended, run.cut = false, false
+			run.ended, run.cut, m.idle = false, false, nil
 		}
+	case r.Idle != nil:
+		m.idle = r.Idle
 	case r.Bound > 0:
 		m.bound = r.Bound
 	}

@@ -33,6 +33,8 @@ type record struct {
 	// Resumed is the id of a run that writes again after it was cut.
 	Resumed string  `json:"resumed,omitempty"`
 	Undone  *undone `json:"undone,omitempty"`
+	// Idle describes a command that wrote nothing and so has no run.
+	Idle *began `json:"idle,omitempty"`
 	// Bound is the journal size that triggers the next compaction.
 	Bound int64 `json:"bound,omitempty"`
 }

@@ -37,10 +37,46 @@ func (l *Library) Runs() ([]Run, error) {
 		if r.empty() {
 			continue
 		}
-		out = append(out, Run{ID: id, Began: r.At, Command: r.Command, Files: r.files, Keywords: r.words,
-			Undone: r.undone, Left: len(r.left), Forgotten: r.began.Words})
+		out = append(out, r.listed())
 	}
 	return out, nil
+}
+
+func (r *run) listed() Run {
+	return Run{ID: r.Run, Began: r.At, Command: r.Command, Files: r.files, Keywords: r.words,
+		Undone: r.undone, Left: len(r.left), Forgotten: r.began.Words}
+}
+
+// ToUndo returns the run with the given id or, if id is "", the last run. It
+// returns an error if the last run wrote nothing or is undone, so that no undo
+// reaches past it to a run that the user may have forgotten.
+func (l *Library) ToUndo(id string) (Run, error) {
+	if err := l.refresh(); err != nil {
+		return Run{}, err
+	}
+	r, err := l.find(id)
+	if err != nil {
+		return Run{}, fmt.Errorf("undoing: %w", err)
+	}
+	if id != "" {
+		return r.listed(), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, why := l.mem.runs[l.mem.order[len(l.mem.order)-1]], ""
+	now := last.began
+	switch {
+	case l.mem.idle != nil:
+		now, why = *l.mem.idle, "it wrote nothing"
+	case last.empty():
+		why = "it wrote nothing"
+	case last.undone:
+		why = "it is undone"
+	default:
+		return last.listed(), nil
+	}
+	return Run{}, hint.Add(fmt.Errorf("undoing the last run (%s, %s): %w: %s", sanitize.Text(now.Command), now.At.Local().Format("2006-01-02 15:04"), cpar.ErrInput, why),
+		"cpar runs lists the earlier runs; name one to undo it")
 }
 
 // letters are the characters of run ids, without lookalikes such as l and 1.

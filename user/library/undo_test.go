@@ -380,3 +380,44 @@ func TestWordsWrittenAfterUndoCanBeUndone(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// An undo of the last run must not reach past it to an older run.
+func TestUndoOfLastRunLeavesOlderRuns(t *testing.T) {
+	w := newWorld(t, 2)
+	_, first := w.annotate(sidecars())
+	last := func() string {
+		t.Helper()
+		r, err := w.open().ToUndo("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ID
+	}
+	refused := func(why string) {
+		t.Helper()
+		if r, err := w.open().ToUndo(""); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%+v, %v, want %q", r, err, why)
+		}
+	}
+	w.paint("more.jpg", 50)
+	_, second := w.annotate(sidecars())
+	if second.Files != 1 || last() != second.Run {
+		t.Fatalf("%+v", second)
+	}
+	w.annotate(sidecars())
+	refused("it wrote nothing")
+	if runs := w.runs(); len(runs) != 2 {
+		t.Errorf("a run that wrote nothing is listed: %+v", runs)
+	}
+	w.undo(second.Run)
+	o := sidecars()
+	o.Again = true
+	_, third := w.annotate(o)
+	if last() != third.Run {
+		t.Errorf("%+v", third)
+	}
+	w.undo(third.Run)
+	refused("it is undone")
+	w.undo(first.Run)
+	refused("there is no run to undo")
+}

@@ -79,8 +79,9 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error)
 		Likely   int     `json:"likely"` // number of rows with a likely suggestion of the reviewed word
 		Surveyed int     `json:"surveyed"`
 		Of       int     `json:"of"`
+		LeftOut  int     `json:"left_out"`
 		Rows     []entry `json:"rows"` // the first rows
-	}{Listing: id, Total: len(x.rows), Surveyed: s.survey.progress(), Of: len(all)}
+	}{Listing: id, Total: len(x.rows), Surveyed: s.survey.progress(), Of: len(all), LeftOut: len(s.leftOut())}
 	out.At = slices.IndexFunc(x.rows, func(r row) bool { return r.photo.id == f.At })
 	threshold := s.backend.Settings().limit
 	for _, r := range x.rows {
@@ -255,8 +256,16 @@ type leftOut struct {
 	Reason string `json:"reason"`
 }
 
-// unreadable lists the files left out and the unreadable photos.
 func (s *Server) unreadable(http.ResponseWriter, *http.Request) (any, error) {
+	out := s.leftOut()
+	return struct {
+		Files []leftOut `json:"files"`
+		Total int       `json:"total"`
+	}{out[:min(len(out), maxRows)], len(out)}, nil
+}
+
+// leftOut lists the files left out and the unreadable photos.
+func (s *Server) leftOut() []leftOut {
 	out := []leftOut{}
 	all, _ := s.photos.list()
 	for _, p := range all {
@@ -264,9 +273,5 @@ func (s *Server) unreadable(http.ResponseWriter, *http.Request) (any, error) {
 			out = append(out, leftOut{p.name, why})
 		}
 	}
-	out = append(out, s.backend.Skipped()...)
-	return struct {
-		Files []leftOut `json:"files"`
-		Total int       `json:"total"`
-	}{out[:min(len(out), maxRows)], len(out)}, nil
+	return append(out, s.backend.Skipped()...)
 }

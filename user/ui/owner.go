@@ -185,7 +185,11 @@ func (w *LibraryBackend) Photos(ctx context.Context) (paths []string, skipped st
 	w.also, w.skipped = also, nil
 	for _, x := range found.Skipped {
 		if x.Reason != photo.Sidecar && x.Reason != photo.System && x.Reason != photo.Hidden {
-			w.skipped = append(w.skipped, leftOut{w.below(x.Path), strings.TrimPrefix(x.String(), sanitize.Text(x.Path)+": ")})
+			why := strings.TrimPrefix(x.String(), sanitize.Text(x.Path)+": ")
+			if x.Reason == photo.Video && photo.IsVideo(x.Path) {
+				why = "videos are not shown here; cpar annotate handles them"
+			}
+			w.skipped = append(w.skipped, leftOut{w.below(x.Path), why})
 		}
 	}
 	return paths, found.Summary(), nil

@@ -25,6 +25,7 @@ import (
 	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/library"
+	"cpar/user/vocabulary"
 )
 
 // A house is an owner with an index of 32 painted photos at a cloud and a
@@ -361,5 +362,46 @@ func TestNeighboursBelowTheFoldersAreFound(t *testing.T) {
 	v := ask[[]view](c, "POST", "/api/look", ids{[]string{p.id}})[0]
 	if len(v.Near) == 0 || v.Near[0].Photo != p.id || v.Near[0].Name != "renamed.jpg" || v.Near[1].Photo != "" {
 		t.Errorf("near: %+v", v.Near)
+	}
+}
+
+// A change of the vocabulary also pushes photos that wait in the folder of the
+// index. The answers from before stay on the page until the user asks anew.
+func TestVocabularyChangeKeepsSuggestions(t *testing.T) {
+	h := newHouse(t, rank.KindCalibrated)
+	paths, _, err := h.Photos(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Annotate(t.Context(), paths[:1]); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := h.indexFolder(h.index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before, err := h.o.Device.ToUpdate(h.o.Key, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, _, err := user.ReadPhotos(t.Context(), []dataset.Photo{{Name: "new2.jpg", Path: paths[2], Keywords: []string{"sky"}}}, user.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := user.Add(t.Context(), h.o.Key, folder, images, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.o.Device.Made(h.o.Key, folder, before); err != nil {
+		t.Fatal(err)
+	}
+	v, err := vocabulary.Parse([]byte("never = ['todo']"))
+	if err == nil {
+		err = h.SetRules(t.Context(), v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := h.look(t, paths[0]); !k.Asked || len(k.Keywords) == 0 {
+		t.Errorf("the suggestions are gone: %+v", k)
 	}
 }

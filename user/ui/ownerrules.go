@@ -19,7 +19,7 @@ func (w *LibraryBackend) Rules() (v *vocabulary.Vocabulary, fixed string) {
 	x := w.state.Load()
 	switch _, err := w.indexFolder(x); {
 	case !x.Scheme().Grows():
-		fixed = fmt.Sprintf("An index of scheme %v keeps its vocabulary. Build it again with cpar build --vocabulary.", x.Scheme())
+		fixed = fmt.Sprintf("An index of scheme %v keeps its vocabulary. Build it again with cpar build --replace --vocabulary.", x.Scheme())
 	case err != nil:
 		fixed = "The folder of this index is not on this device. Change the vocabulary where the index was built."
 	}
@@ -77,20 +77,19 @@ func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder str
 	return w.reload(ctx)
 }
 
-// reload opens the pushed generation. Stored answers stay valid, because a
+// reload opens the pushed generation. Stored answers stay on the page until the
+// user asks again, although photos that were pushed along could change them. A
 // vocabulary changes only their words.
 func (w *LibraryBackend) reload(ctx context.Context) error {
 	key, err := library.Key(w.index, w.options())
 	if err != nil {
 		return err
 	}
-	records := w.index.Manifest.Records
 	if err := w.index.Reload(ctx); err != nil {
 		return err
 	}
-	if w.keepState(); w.index.Manifest.Records == records {
-		earlier := append(slices.Clone(*w.earlier.Load()), key)
-		w.earlier.Store(&earlier)
-	}
+	w.keepState()
+	earlier := append(slices.Clone(*w.earlier.Load()), key)
+	w.earlier.Store(&earlier)
 	return nil
 }

@@ -137,7 +137,8 @@ func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 		pending
 		Surveyed int `json:"surveyed"`
 		Of       int `json:"of"`
-	}{s.decided.pending(), s.survey.progress(), len(all)}, nil
+		LeftOut  int `json:"left_out"`
+	}{s.decided.pending(), s.survey.progress(), len(all), len(s.leftOut())}, nil
 }
 
 // write writes, as one run, either all decisions or one photo's decisions and

@@ -112,7 +112,11 @@ func (s *Server) undoVocabulary(w http.ResponseWriter, r *http.Request) (any, er
 // It fails while decisions wait, because they contain words of the old vocabulary.
 func (s *Server) changeRules(w http.ResponseWriter, r *http.Request, change func(context.Context) error) (any, error) {
 	if n := s.decided.pending().Photos; n > 0 {
-		return nil, hint.Add(fmt.Errorf("changing the vocabulary: %w: decisions on %d photos wait to be written", cpar.ErrInput, n), "write or undo them first")
+		photos := "1 photo"
+		if n > 1 {
+			photos = fmt.Sprintf("%d photos", n)
+		}
+		return nil, hint.Add(fmt.Errorf("changing the vocabulary: %w: decisions on %s wait to be written", cpar.ErrInput, photos), "write or undo them first")
 	}
 	s.ruling.Lock()
 	defer s.ruling.Unlock()

@@ -95,7 +95,10 @@ func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 	for _, c := range candidates(known) {
 		words = append(words, suggestion{Word: c.word, Percent: c.percent(), Bar: int(c.bar), Sure: c.sure(threshold), Mark: d.mark(c.word), Written: c.written})
 	}
-	sort.SliceStable(words, func(i, j int) bool { return words[i].Sure && !words[j].Sure })
+	sort.SliceStable(words, func(i, j int) bool {
+		a, b := words[i], words[j]
+		return a.Sure && !b.Sure || a.Sure == b.Sure && a.Percent > b.Percent
+	})
 	return words
 }
 

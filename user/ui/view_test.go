@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestSuggestionsOmitPresentAndRejected(t *testing.T) {
 	for _, w := range s.suggestions(known, Decision{Accept: []string{"FOG"}, Reject: []string{"sand"}}) {
 		got = append(got, fmt.Sprintf("%s %d %v %v %q", w.Word, w.Percent, w.Sure, w.Written, w.Mark))
 	}
-	want := `[sky 80 true true "" sand 50 true false "reject" day 99 true false "" pier 0 true true "" fog 50 false false "accept" ant 1 false false ""]`
+	want := `[day 99 true false "" sky 80 true true "" sand 50 true false "reject" pier 0 true true "" fog 50 false false "accept" ant 1 false false ""]`
 	if fmt.Sprint(got) != want {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -28,6 +29,31 @@ func TestSuggestionsOmitPresentAndRejected(t *testing.T) {
 	for _, w := range s.suggestions(&Known{Keywords: []rank.Keyword{{Word: "sea", Weight: 8}, {Word: "sky", Weight: 2}}}, Decision{}) {
 		if w.Sure || w.Percent != 0 || w.Bar != map[string]int{"sea": 100, "sky": 25}[w.Word] {
 			t.Errorf("%+v", w)
+		}
+	}
+}
+
+// The head of the page counts the same files as the list behind its link.
+func TestHeadCountsFilesLeftOut(t *testing.T) {
+	f := newFake(t, 2)
+	s, _ := start(t, f)
+	c := caller{t: t, s: s}
+	s.survey.outcome(s.photos.all[0].id, cpar.ErrInput)
+	var listed struct{ Total int }
+	_, answer := c.call("GET", "/api/unreadable", nil)
+	if err := json.Unmarshal(answer, &listed); err != nil || listed.Total != 1+len(f.Skipped()) {
+		t.Fatalf("%s, %v", answer, err)
+	}
+	for path, body := range map[string]string{"list": "{}", "pending": ""} {
+		method := "GET"
+		if body != "" {
+			method = "POST"
+		}
+		var head struct {
+			LeftOut int `json:"left_out"`
+		}
+		if _, answer := c.call(method, "/api/"+path, []byte(body)); json.Unmarshal(answer, &head) != nil || head.LeftOut != listed.Total {
+			t.Errorf("%s: %s, want %d left out", path, answer, listed.Total)
 		}
 	}
 }

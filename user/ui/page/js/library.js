@@ -27,7 +27,7 @@ export async function library(main, signal, query) {
   const [settings] = await Promise.all([get('settings'), source.open()]);
   if (signal.aborted) return;
   const told = h('p', { class: 'soft', id: 'told' });
-  const asking = h('button', { type: 'button', class: 'main', onclick: () => ask(source, asking) }, 'Suggest keywords');
+  const asking = h('button', { type: 'button', class: 'main', onclick: () => ask(source, asking, drawTold) }, 'Suggest keywords');
   asking.disabled = running();
   const g = grid(source, { card: photos, signal });
   const open = async () => {
@@ -40,7 +40,7 @@ export async function library(main, signal, query) {
     const n = count(source.total, 'photo');
     told.replaceChildren(Object.keys(filter).length ? `${n} of ${source.of.toLocaleString('en')}` : n,
       source.surveyed < source.of ? `, keywords of ${source.surveyed.toLocaleString('en')} read so far` : '');
-    if (settings.skipped) told.append(' · ', h('a', { href: '#/unreadable' }, leftOut(settings.skipped)));
+    if (source.left_out) told.append(' · ', h('a', { href: '#/unreadable' }, `${count(source.left_out, 'file')} left out`));
     likely.textContent = `Accept likely in all ${source.total.toLocaleString('en')} shown`;
   };
   const likely = h('button', { type: 'button', class: 'quiet', 'data-key': 'likely', id: 'likely', onclick: () =>
@@ -58,12 +58,6 @@ export async function library(main, signal, query) {
   follow(source, open, drawTold, signal);
 }
 
-// leftOut shortens the summary of skipped files to a number.
-function leftOut(summary) {
-  const n = [...summary.matchAll(/left out: (\d+)/g)].reduce((sum, m) => sum + Number(m[1]), 0);
-  return n ? `${count(n, 'file')} left out` : 'files left out';
-}
-
 // follow renews a filtered list while the program still reads keywords.
 async function follow(source, open, told, signal) {
   while (source.surveyed < source.of && !signal.aborted) {
@@ -79,7 +73,7 @@ async function follow(source, open, told, signal) {
   }
 }
 
-const pick = ({ surveyed, of }) => ({ surveyed, of });
+const pick = ({ surveyed, of, left_out }) => ({ surveyed, of, left_out });
 
 function filters(filter, folders, signal) {
   const now = { ...filter };
@@ -120,8 +114,10 @@ async function lookAgain(open, main) {
 }
 
 // ask annotates all photos shown. Known answers are not requested again.
-async function ask(source, button) {
+async function ask(source, button, told) {
   button.disabled = true;
   await suggest(source);
   button.disabled = false;
+  Object.assign(source, pick(await refreshPending().catch(() => source)));
+  told();
 }

@@ -44,7 +44,7 @@ function draw() {
   right.replaceChildren(...[
     photos ? h('span', { class: 'soft', id: 'waiting' }, `${told} in ${count(photos, 'photo')}`) : null,
     step ? h('button', { type: 'button', class: 'quiet', id: 'undo', title: step.told, 'aria-label': `Undo: ${step.told}`, onclick: undo }, icon('undo'), 'Undo') : null,
-    photos || writing ? h('button', { type: 'button', class: own ? 'quiet' : 'main', id: 'write-all', disabled: writing, onclick: writeAll }, writing ? 'Writing…' : ['Write all', h('span', { class: 'wide' }, ' accepted')]) : null,
+    photos || writing ? h('button', { type: 'button', class: own ? 'quiet' : 'main', id: 'write-all', disabled: writing, onclick: writeAll }, writing ? 'Writing…' : ['Write', h('span', { class: 'wide' }, ' decisions')]) : null,
   ].filter(Boolean));
   place.hidden = !left.childElementCount && !right.childElementCount;
   document.body.classList.toggle('has-pinned', !place.hidden);

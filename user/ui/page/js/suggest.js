@@ -11,6 +11,8 @@ let stopping = null;
 
 export const running = () => stopping !== null;
 
+const named = (all) => all.slice(0, 3).join(', ') + (all.length > 3 ? ` and ${all.length - 3} more` : '');
+
 // suggest annotates the photos of a source.
 export async function suggest(source) {
   if (running()) return;
@@ -29,13 +31,13 @@ export async function suggest(source) {
       const some = [];
       for (let i = done; i < Math.min(source.total, done + atOnce); i++) some.push(source.get(i).id);
       const outcomes = await post('annotate', { ids: some });
-      bad.push(...outcomes.filter((o) => o.error));
+      bad.push(...outcomes.filter((o) => o.error).map((o) => source.get(done + some.indexOf(o.id)).name || o.error));
       await refresh(some);
       done += some.length;
       bar.value = done;
     }
-    const told = `${count(done, 'photo')} annotated`;
-    if (bad.length) say(`${told}, ${bad.length} failed: ${bad[0].error}`, 'bad');
+    const told = `${count(done - bad.length, 'photo')} annotated`;
+    if (bad.length) say(`${told}, ${bad.length} failed: ${named(bad)}. The reasons are under Files left out, at the top of Photos.`, 'bad');
     else say(told);
     changed();
   } catch (e) {
