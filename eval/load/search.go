@@ -61,9 +61,9 @@ type SearchDraw struct {
 	VectorBytes int `json:"vector_bytes"`
 }
 
-// minPhotos is the number of test photos that a word must have. The average
-// precision of rarer words is that of one or two ranks. Corel-5k has 132 words
-// with three test photos.
+// minPhotos is the number of test photos that a word must have. For rarer words,
+// the average precision depends on one or two ranks. Corel-5k has 132 words with
+// at least three test photos.
 const minPhotos = 3
 
 // SearchOptions configure MeasureSearch. Lab names the collection and the image

@@ -28,7 +28,7 @@ type Clip struct {
 	Images  int    `json:"images"`
 	Queries int    `json:"queries"`
 	// Full is R@10 of the full-width float32 search: the share of texts with a
-	// right image among the ten with the greatest cosine. FullCentred is R@10
+	// right image among the ten with the highest cosine. FullCentred is R@10
 	// after subtracting the mean of each side.
 	Full        float64   `json:"full"`
 	FullCentred float64   `json:"full_centred"`
@@ -59,7 +59,7 @@ type ClipPair struct {
 
 // The made pair: image and text i are unit(z_i + noise + gap), where z_i is
 // normal with variance 1/k in direction k of a random orthonormal basis. The
-// noise is white, and its total variance is madeNoise times that of z. The gap
+// noise is white, with madeNoise times the total variance of z. The gap
 // is a vector of each modality in a random direction, madeGap times as long as z
 // on average. The noise was chosen by the full-width search alone, which finds
 // three quarters, before a profile was fitted.

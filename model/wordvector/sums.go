@@ -1,5 +1,5 @@
-// Package wordvector turns words into vectors like those of photos, so that an
-// index finds photos by words.
+// Package wordvector turns words into vectors of the kind that photos have,
+// so that an index finds photos by words.
 //
 //	rows and keywords of photos ─▶ Fit ─▶ Vectors: sums of each word's rows, a curve
 //	text ─▶ Parse ─▶ Query: words with weights, negative to subtract
@@ -128,8 +128,8 @@ const maxDim = 512
 
 // AppendBinary appends the length of a row, the number of words and, for each
 // word in ascending order, its length and bytes, its number of photos and its
-// sum. Numbers after the word have variable length. Of nil it appends a length
-// of 0 and nothing else.
+// sum. Numbers after the word have variable length. Of nil it appends only a
+// length of 0.
 func (s *Sums) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint16(b, uint16(s.Dim()))
 	if s == nil {
