@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestWatchAnnotatesEachPhotoOnce(t *testing.T) {
 	}
 	<-arrived
 	if len(h.sidecars()) > 0 { // otherwise every process was killed before its first run
-		h.cpar(0, "undo", "--last", "--dry-run") // settles what the last kill left
+		h.cpar(0, "undo", h.runs()[0].ID, "--dry-run") // settles what the last kill left
 	}
 	t.Logf("%d of %d photos have a sidecar after %d kills", len(h.sidecars()), photos, kills)
 	before, _ := h.contents()
@@ -81,8 +82,8 @@ func TestWatchAnnotatesEachPhotoOnce(t *testing.T) {
 		t.Errorf("a photo was annotated again: %d questions after %d", h.questions(), asked)
 	}
 	runs := h.runs()
-	for range runs {
-		h.cpar(0, "undo", "--last")
+	for _, r := range slices.Backward(runs) {
+		h.cpar(0, "undo", r.ID)
 	}
 	if photos, others := h.contents(); !maps.Equal(photos, before) || len(others) > 0 {
 		t.Error("undo has not taken back all")

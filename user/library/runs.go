@@ -51,9 +51,11 @@ func (r *run) listed() Run {
 // returns an error if the last run wrote nothing or is undone, so that no undo
 // reaches past it to a run that the user may have forgotten.
 func (l *Library) ToUndo(id string) (Run, error) {
-	if err := l.refresh(); err != nil {
+	release, err := l.lockShared() // ends the runs of killed processes
+	if err != nil {
 		return Run{}, err
 	}
+	defer release()
 	r, err := l.find(id)
 	if err != nil {
 		return Run{}, fmt.Errorf("undoing: %w", err)
