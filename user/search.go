@@ -42,7 +42,6 @@ type Hit struct {
 	Keywords    []string
 }
 
-// likely is the probability from which a hit is likelier right than wrong.
 const likely = 0.5
 
 // Likely reports whether a hit is likelier right than wrong.
@@ -70,9 +69,9 @@ func (o *Owner) CanSearch() error {
 		"cpar compact --index INDEX computes them; then push the index")
 }
 
-// SearchWords prepares a search for words. Words that are not keywords of the
-// index, synonyms in the owner's vocabulary included, need a text half. Without
-// one they are ErrInput.
+// SearchWords prepares a search for words. Words that are neither keywords of
+// the index nor their synonyms in the owner's vocabulary need a text half.
+// Without one, the error is ErrInput.
 func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, error) {
 	if err := o.CanSearch(); err != nil {
 		return nil, err
@@ -214,7 +213,7 @@ func unknownWords(unknown, known []string) error {
 }
 
 // share returns the share of suitable photos among the indexed photos with
-// keywords, as if there were at least one.
+// keywords. It counts at least one of each.
 func (s *Search) share() (float64, error) {
 	x, ok := schemes[s.owner.Scheme()].updatable(s.owner.scheme)
 	if !ok {
@@ -238,7 +237,7 @@ func (s *Search) share() (float64, error) {
 
 // Requests returns the states to keep and the requests to send, which look like
 // the requests for a photo. A request is nil if the owner searches the index
-// locally. If every is set, there is one request for each cell.
+// locally. If every is set, there is one request for each cell (cluster).
 func (s *Search) Requests(every bool) ([]*Pending, []*cpar.Request, error) {
 	p := s.owner.DefaultParams()
 	if err := s.owner.check(p); err != nil {

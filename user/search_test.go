@@ -150,7 +150,8 @@ func TestWordsLookLikePhotos(t *testing.T) {
 	}
 }
 
-// fresh computes the sums of all photos of an index from its decrypted rows.
+// freshSums computes the sums of all photos of an index from its decrypted
+// rows.
 func freshSums(t *testing.T, key *Key, folder string) (sums *wordvector.Sums) {
 	t.Helper()
 	_, err := update(key, folder, "testing", UpdateOptions{DryRun: true}, func(u *updater) error {

@@ -10,7 +10,8 @@ import (
 )
 
 // This file maintains the vectors by which an index is searched for words
-// (search.go): the sum of the rows of each word's photos.
+// (search.go): for each word, the sum of the rows (rounded vectors) of its
+// photos.
 
 // fitVectors computes the vectors of all words of a new index. It returns nil
 // for profile "paper", whose vectors have no meaningful mean, and for schemes

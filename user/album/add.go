@@ -36,7 +36,7 @@ type AddOptions struct {
 	// New allows a new album although the server has albums of other keys.
 	New bool
 	// Check reads all photos again, even photos of unchanged size and time, and
-	// sends contents again that the server has lost.
+	// sends again what the server has lost.
 	Check    bool
 	DryRun   bool
 	Progress progress.Func
@@ -49,7 +49,7 @@ type AddOptions struct {
 type Added struct {
 	Photos    int   `json:"photos"`    // new photos
 	Versions  int   `json:"versions"`  // changed photos, whose older versions are in the trash
-	Unchanged int   `json:"unchanged"` // photos that the album had
+	Unchanged int   `json:"unchanged"` // photos that the album already had
 	Mended    int   `json:"mended"`    // photos that the server had lost
 	Bytes     int64 `json:"bytes"`     // size of new and changed photos
 	// Thumbnails counts unchanged photos whose thumbnails were missing.
@@ -76,9 +76,9 @@ const batchPhotos, batchBytes = 1000, 256 << 20
 type item struct {
 	folder, name string
 	files        []string
-	words        []string         // keywords that a manifest.csv gives the photo
-	same         bool             // the album has the photo with these files
-	old, row     *catalogue.Photo // the row before, or nil, and the new row
+	words        []string         // the photo's keywords in manifest.csv
+	same         bool             // the album has these files
+	old, row     *catalogue.Photo // catalogue entries: the current one or nil, and the new one
 	images       *thumbs.Images
 	packs        []string
 	size         int64
@@ -242,7 +242,7 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 		err = r.Flush(ctx)
 	}
 	if err == nil {
-		err = r.Adopt(ctx) // it may move photos of an interrupted run into other packs
+		err = r.Adopt(ctx) // Adopt may move photos of an interrupted run into other packs
 	}
 	for _, i := range some {
 		if err == nil && i.err == nil {
@@ -252,7 +252,7 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 				i.packs = append(i.packs, packs...)
 			}
 		}
-		if err == nil && !o.Check { // a check has compared all packs with the server's list
+		if err == nil && !o.Check { // a check has already compared all packs
 			err = r.Rely(ctx, i.packs)
 		}
 	}
@@ -286,8 +286,9 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	return nil
 }
 
-// rows returns the change of state s that adds the items of a batch, and counts
-// them in n. It fails if a pack on which they rely is no longer pinned.
+// rows returns the change that adds a batch to state s, and counts its items in
+// n. It fails if a pack (blob of file contents) that they need is no longer
+// pinned in the state.
 func (a *Album) rows(s *catalogue.State, r *repository.Repository, some []*item, n *Added) (*catalogue.Change, error) {
 	added, _ := r.Changes()
 	c := &catalogue.Change{}

@@ -24,7 +24,7 @@ type Conflict struct {
 	unknown error // why Difference is empty
 }
 
-// The type refused marks the error for such a state.
+// refused marks the error for such a state.
 type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
@@ -73,8 +73,8 @@ func (a *Album) compared(ctx context.Context, err error) error {
 	return c
 }
 
-// shown fetches the state that the server shows into a folder. It does not compare
-// the state with those that this device has seen.
+// shown fetches the state that the server shows into a folder, without
+// comparing it with states that this device has seen.
 func (a *Album) shown(ctx context.Context, folder string) (c *catalogue.Catalogue, newest device.IndexGeneration, err error) {
 	o := a.catalogue.Options
 	o.Folder = folder
@@ -107,11 +107,10 @@ func difference(old, now *catalogue.State) Difference {
 	return d
 }
 
-// Trust makes the device believe the state that the server shows, which is older
-// than expected if the operator has restored a backup. It returns the album in
-// this state, and how the state differs from this device's copy of the catalogue.
-// It renames the folder of the copy to kept. If there is no Conflict, Trust
-// changes nothing.
+// Trust makes the device accept the state that the server shows, for example
+// after the operator has restored a backup. It returns the album in this state
+// and how the state differs from this device's copy of the catalogue, whose
+// folder it renames to `kept`. Without a Conflict, Trust changes nothing.
 func (a *Album) Trust(ctx context.Context) (now *Album, d Difference, kept string, err error) {
 	release, err := a.lock()
 	if err != nil {

@@ -130,7 +130,7 @@ func TestAlbumCardProtectsNewDevice(t *testing.T) {
 	must(t, b.Sync(t.Context()))
 }
 
-// Trust tells what vanishes, and keeps the copy of the catalogue that knows it.
+// Trust reports which photos vanish, and keeps the catalogue that lists them.
 func TestTrustKeepsCatalogue(t *testing.T) {
 	w := newWorld(t)
 	a := w.open("one")

@@ -15,8 +15,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// list returns the photos in files and folders, with their places in the album,
-// and the folders without photos. If all are, list returns an error.
+// list returns the photos in `roots`, with their paths in the album, and the
+// folders without photos. It fails if there are no photos at all.
 func list(ctx context.Context, roots []string, o AddOptions) (items []*item, empty []string, err error) {
 	var none error
 	seen, all := map[string]bool{}, &photo.Listing{}
@@ -39,7 +39,7 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, emp
 		if info, err := os.Stat(root); err == nil && !info.IsDir() {
 			base = filepath.Dir(root)
 		}
-		whole, err := filepath.Abs(base) // the base of . has no name
+		whole, err := filepath.Abs(base) // the folder . needs its real name
 		if err != nil {
 			return nil, nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
 		}
@@ -78,8 +78,8 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, emp
 	return items, empty, none
 }
 
-// manifest returns the keywords that a folder's manifest.csv, if it exists, gives
-// to photos, by path.
+// manifest maps paths of photos to their keywords in the folder's manifest.csv,
+// if it exists.
 func manifest(ctx context.Context, folder string) (map[string][]string, error) {
 	if _, err := os.Stat(filepath.Join(folder, dataset.ManifestName)); err != nil {
 		return nil, nil
@@ -95,9 +95,9 @@ func manifest(ctx context.Context, folder string) (map[string][]string, error) {
 	return words, nil
 }
 
-// filesOf returns the files of one exposure: the photo, others such as a raw
-// file, and existing sidecars. A file system that ignores case finds one sidecar
-// under several names.
+// filesOf returns the files of one exposure: the photo, its raw file or other
+// formats, and existing sidecars. It lists a sidecar once, although a file
+// system that ignores case finds it under several names.
 func filesOf(p photo.Photo) (files []string) {
 	var sidecars []os.FileInfo
 	for _, f := range append([]string{p.Path}, p.Also...) {

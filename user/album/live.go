@@ -21,19 +21,19 @@ import (
 	"cpar/user/album/thumbs"
 )
 
-// A Live serves an album to a program that stays open, such as a page. It is safe
-// for concurrent use.
+// A Live serves an album to a long-running program, such as a web page. It is
+// safe for concurrent use.
 type Live struct {
 	album    *Album
-	changing sync.Mutex // held while the album changes or is read anew
+	changing sync.Mutex // held while the album is changed or fetched
 	view     atomic.Pointer[View]
 
 	reading sync.RWMutex // held for writing while the repository is opened or closed
 	files   *repository.Repository
-	number  uint64 // generation whose pins files has
+	number  uint64 // the generation (version of the album) in `files`
 }
 
-// A View is a state of an album, as a timeline.
+// A View is an album in one generation, sorted by time.
 type View struct {
 	Number uint64
 	// Photos lists the photos outside the trash, newest first. Those without a
@@ -58,7 +58,7 @@ func NewLive(a *Album) *Live {
 	return l
 }
 
-// look renews the view. The caller holds changing, unless l is new.
+// look renews the view. The caller holds l.changing, unless l is new.
 func (l *Live) look() {
 	s := l.album.catalogue.State()
 	if v := l.view.Load(); v != nil && v.Number == s.Number {
@@ -78,11 +78,11 @@ func (l *Live) look() {
 		return query.NewIndex(v.Photos, func(*catalogue.Photo) bool { return true })
 	})
 	v.words = sync.OnceValue(v.count)
-	go v.index() // the first search then does not wait for it
+	go v.index() // saves the first search from waiting
 	l.view.Store(v)
 }
 
-// order returns the time of a photo, and the earliest time if it has none.
+// order returns the time of a photo, or the earliest time if it has none.
 func order(p *catalogue.Photo) int64 {
 	if p.Time == 0 {
 		return math.MinInt64
@@ -90,7 +90,6 @@ func order(p *catalogue.Photo) int64 {
 	return p.Time
 }
 
-// View returns the newest view.
 func (l *Live) View() *View { return l.view.Load() }
 
 // Photo returns the photo of a path in the newest view, or nil.
@@ -139,9 +138,9 @@ func (l *Live) Sync(ctx context.Context) (changed bool, err error) {
 	return l.View() != before, err
 }
 
-// Thumbnail returns the thumbnail of a photo, a JPEG file. It is empty if the photo
-// has none. If the server has no longer the part with it, maintenance on another
-// device may have merged it, so Thumbnail fetches the newest generation.
+// Thumbnail returns a photo's thumbnail, a JPEG file, or nothing if there is
+// none. If the server no longer has the blob with it, Thumbnail fetches the
+// newest generation, because another device may have merged blobs.
 func (l *Live) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Size) ([]byte, error) {
 	month, day := thumbs.When(p)
 	get := func() ([]byte, error) { return l.album.thumbs.Get(ctx, size, month, day, thumbs.KeyOf(p)) }
@@ -177,7 +176,7 @@ func (l *Live) Original(ctx context.Context, p *catalogue.Photo) ([]byte, error)
 	return b, err
 }
 
-// read reads a file. It returns the generation of the repository that it used.
+// read returns a file and the generation in which it looked for it.
 func (l *Live) read(ctx context.Context, f catalogue.File) ([]byte, uint64, error) {
 	l.reading.RLock()
 	open := l.files != nil
@@ -201,8 +200,8 @@ func (l *Live) read(ctx context.Context, f catalogue.File) ([]byte, uint64, erro
 	return b, l.number, l.files.Failed("reading from the album", err)
 }
 
-// reopen opens the repository if it is not open, or only for the generation that
-// the caller has found to be outdated.
+// reopen opens the repository if it is closed, or open in generation `outdated`
+// although the view is newer.
 func (l *Live) reopen(ctx context.Context, outdated uint64) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -241,9 +240,9 @@ type Edit struct {
 // Photos returns the number of changed photos.
 func (e *Edit) Photos() int { return len(e.after) }
 
-// Tag adds keywords to photos, given by path, and removes others. Added keywords,
-// and suggestions among them, count as accepted. They stay when a changed file of
-// the photo is added to the album.
+// Tag adds keywords to photos, given by path, and removes others. Added
+// keywords count as accepted, even if they were suggestions. They stay when a
+// changed file of the photo is added to the album.
 func (l *Live) Tag(ctx context.Context, paths, add, remove []string) (*Edit, error) {
 	var e *Edit
 	err := l.edit(ctx, func(s *catalogue.State) map[string][]catalogue.Keyword {

@@ -20,12 +20,12 @@ import (
 	"cpar/user/album/repository"
 )
 
-// suspects is the file of packs that Verify could not read although the server
-// lists them correctly.
+// suspects is the file that names packs (blobs of photo contents) that Verify
+// could not read although the server lists them correctly.
 const suspects = "suspects"
 
-// lost returns the packs that the server has lost or changed, with the problem of
-// each. Of packs that the server lists correctly, it reads the suspects.
+// lost maps each pack that the server has lost or changed to its problem. It
+// trusts the server's list, except about suspects, which it reads.
 func (a *Album) lost(ctx context.Context) (map[string]string, error) {
 	pins := a.catalogue.State().Pins
 	lost, err := blobs.Check(ctx, a.o.Store, maps.Clone(pins))
@@ -38,7 +38,7 @@ func (a *Album) lost(ctx context.Context) (map[string]string, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &names)
 	}
-	if err != nil { // there is no such file, or Verify writes it again
+	if err != nil { // no suspects, or a file that Verify will replace
 		return lost, nil
 	}
 	for _, name := range names {
@@ -51,8 +51,8 @@ func (a *Album) lost(ctx context.Context) (map[string]string, error) {
 	return lost, nil
 }
 
-// problem reads a blob and, if it is not the pinned one, adds its problem to
-// damaged.
+// problem reads a blob and, if its digest is not the pinned (recorded) one,
+// adds the problem to `damaged`.
 func (a *Album) problem(ctx context.Context, name string, p blobs.Pin, damaged map[string]string) error {
 	b, err := a.o.Store.Get(ctx, name, 0, -1)
 	switch {
@@ -80,7 +80,7 @@ func (a *Album) suspect(packs map[string]string) error {
 	return err
 }
 
-// put stores a file. It sends the file again if the server has lost a part of it.
+// put stores a file. It sends the file again if the server has lost any of it.
 func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from io.Reader) (object string, size int64, mended bool, err error) {
 	object, size, err = r.Put(ctx, from)
 	for again := true; err == nil; mended = true {
@@ -91,8 +91,8 @@ func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from
 		if _, err = file.Seek(0, io.SeekStart); err == nil {
 			object, size, err = r.Put(ctx, from)
 		}
-		// Its lost contents are no longer in the index, so this batch must not be
-		// committed without it.
+		// Mend has removed the former contents from the index, so a batch
+		// without them must not be committed.
 		if err == nil && object != before {
 			err = hint.Add(fmt.Errorf("replacing a lost photo: %w: the file changed while it was read", cpar.ErrInput), "run the same command again")
 		}
@@ -100,8 +100,7 @@ func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from
 	return object, size, mended, err
 }
 
-// abandon commits that the album no longer needs the packs whose photos have been
-// sent again.
+// abandon commits a state without the packs whose photos have been sent again.
 func (a *Album) abandon(ctx context.Context, r *repository.Repository) error {
 	left, err := r.Abandon(ctx, func(yield func(string) bool) {
 		for _, p := range a.catalogue.State().Photos() {

@@ -152,8 +152,8 @@ func (c *changing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A server that lists a damaged pack correctly is found out by reading. The next
-// check knows it.
+// Verify finds a damaged pack by reading, although the server lists it
+// correctly. The next check mends it.
 func TestCheckMendsPacksThatVerifyCouldNotRead(t *testing.T) {
 	w := newWorld(t)
 	a, dir := w.open("one"), w.photos("photos", 6, 1)
@@ -179,7 +179,7 @@ func TestCheckMendsPacksThatVerifyCouldNotRead(t *testing.T) {
 	w.whole(w.open("one"))
 }
 
-// Photos that rely on a lost pack are not reported as safe, even without a check.
+// Add does not report photos in a lost pack as safe, even without a check.
 func TestAddDoesNotRelyOnLostPack(t *testing.T) {
 	w := newWorld(t)
 	a, dir := w.open("one"), w.photos("photos", 2, 1)

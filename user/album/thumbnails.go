@@ -30,13 +30,12 @@ func (a *Album) Prefetch(ctx context.Context, years []int, tell progress.Func) e
 // empty ones, so that it is not tried again.
 func (i *item) makeThumbs() {
 	file, err := decode.ReadFile(i.files[0])
-	if err != nil { // the file has vanished, and the next run sees that
+	if err != nil { // the file has vanished, which the next run reports
 		return
 	}
 	i.images = thumbs.Make(file)
 }
 
-// storeThumbs stores the thumbnails that items have.
 func (a *Album) storeThumbs(ctx context.Context, r *repository.Repository, items []*item) error {
 	b := a.thumbnails().Batch()
 	for _, i := range items {
@@ -105,8 +104,8 @@ func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items [
 	return nil
 }
 
-// mergeThumbs merges the parts of thumbnails, and leaves out the thumbnails of
-// photos that were removed for good.
+// mergeThumbs merges parts (blobs of thumbnails), without thumbnails of photos
+// that were removed for good.
 func (a *Album) mergeThumbs(ctx context.Context, r *repository.Repository) error {
 	days := map[thumbs.Key]uint8{}
 	for _, p := range a.catalogue.State().Photos() {

@@ -37,13 +37,14 @@ type verifying struct {
 	Verified
 	repository *repository.Repository
 	broken     error             // why the album cannot be opened
-	unreadable map[string]string // packs that the server lists correctly
+	unreadable map[string]string // packs (content blobs) that the server lists correctly
 }
 
-// Verify compares the server's list of blobs with the owner's record, and reads
-// the given percentage of the files. If anything is missing, the error wraps
-// cpar.ErrCloud. If the catalogue or the repository cannot be opened, all photos
-// in this device's copy of the catalogue are affected.
+// Verify compares the server's list of blobs with the pins, which record them
+// in the catalogue, and reads the given percentage of the files. If anything is
+// missing, the error wraps cpar.ErrCloud. If the catalogue or the repository
+// cannot be opened, all photos in this device's copy of the catalogue are
+// affected.
 func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (Verified, error) {
 	v := &verifying{Album: a, unreadable: map[string]string{}}
 	defer v.close(ctx)
@@ -153,7 +154,7 @@ func (v *verifying) recover(ctx context.Context) (bool, error) {
 	for name := range v.Blobs {
 		if strings.HasPrefix(name, "x") {
 			release, err := v.lock()
-			if err != nil { // another process writes, so this is left to another run
+			if err != nil { // another process writes, so a later run does this
 				return false, nil
 			}
 			defer release()
@@ -188,7 +189,7 @@ func (a *Album) unpinSuperseded(ctx context.Context) (bool, error) {
 			}
 		}
 	}
-	if errors.Is(err, blobs.ErrDamaged) { // they are needed
+	if errors.Is(err, blobs.ErrDamaged) { // photos need the missing blobs
 		return false, nil
 	}
 	if err != nil {

@@ -361,9 +361,9 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	return nil
 }
 
-// Tidy deletes segments, generations and parts of thumbnails that are no longer
-// needed. Function old reports whether a blob is so old that no device is about to
-// read, list or pin it.
+// Tidy deletes segments, generations and thumbnail parts (blobs of images) that
+// are no longer needed. Function old reports whether a blob is so old that no
+// device is about to read, list or pin it.
 func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error {
 	if c.now == nil {
 		return nil

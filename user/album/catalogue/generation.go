@@ -32,8 +32,8 @@ func (l listed) name() string { return segmentPrefix + hex.EncodeToString(l.id[:
 
 const (
 	generationPrefix, segmentPrefix = "cpar-gen-", "cpar-seg-"
-	// ThumbPrefix begins the names of parts of thumbnails, which package thumbs
-	// writes and generations pin.
+	// ThumbPrefix begins the names of thumbnail parts, the blobs that package
+	// thumbs writes.
 	ThumbPrefix = "cpar-thumb-"
 
 	generationMagic   = "CPAR"

@@ -25,7 +25,7 @@ type Cipher struct {
 	source *seed.Source
 }
 
-// New returns the cipher for blobs of a kind, of the album with the given secret.
+// New returns the cipher for one kind of blobs of the album with this secret.
 func New(secret seed.Secret, kind string) *Cipher {
 	return &Cipher{box: aead.New(secret.Derive(kind)), source: seed.NewSource(secret.Derive("fresh"), rand.Reader)}
 }

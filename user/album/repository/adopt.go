@@ -12,10 +12,10 @@ import (
 	"cpar/user/album/blobs"
 )
 
-// Adopt pins all packs to which kopia's indexes refer. An interrupted run may have
-// written both, and the next generation will pin the indexes. Packs that were
-// written long ago are replaced by new ones with the same contents, because
-// maintenance by another device may be deleting them.
+// Adopt pins all packs (blobs of contents) in kopia's indexes, so that the next
+// generation keeps them. An interrupted run may have written both. Adopt
+// replaces old packs by new ones with the same contents, because maintenance by
+// another device may be deleting them.
 func (r *Repository) Adopt(ctx context.Context) error {
 	err := r.adoptAll(ctx, false)
 	if errors.Is(err, ErrBusy) { // maintenance by another device may have replaced a pack
@@ -81,7 +81,7 @@ func (r *Repository) replace(ctx context.Context, contents []content.Info) error
 	return r.writer.Flush(ctx)
 }
 
-// adopt pins a blob that a killed run wrote at a time.
+// adopt pins a blob that a killed run wrote at time `at`.
 func (r *Repository) adopt(ctx context.Context, name string, at time.Time) error {
 	b, err := r.storage.store.Get(ctx, name, 0, -1)
 	if errors.Is(err, blobs.ErrNotFound) {

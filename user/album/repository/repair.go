@@ -15,14 +15,14 @@ import (
 // Distrust records packs that the server has lost or changed. Mend replaces them.
 func (r *Repository) Distrust(packs map[string]string) { r.lost = packs }
 
-// Mend removes from the index the contents of an object that are in distrusted
-// packs, and reports whether there are any. The caller must then Put the file
-// again. Put alone does not send contents that the index has.
+// Mend removes from the index the contents (chunks) of an object that are in
+// distrusted packs, and reports whether there are any. The caller must then Put
+// the file again. Put alone does not send contents that the index has.
 func (r *Repository) Mend(ctx context.Context, id string) (again bool, err error) {
 	if len(r.lost) == 0 {
 		return false, nil
 	}
-	r.mending.Lock() // otherwise two files with a content may delete it after it was sent again
+	r.mending.Lock() // otherwise another file with the same content could delete it after it was sent again
 	defer r.mending.Unlock()
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -62,8 +62,8 @@ func (r *Repository) distrusted(ctx context.Context, id string) (found []content
 }
 
 // Abandon removes from the index the distrusted packs that none of the objects
-// needs, and returns the number of other distrusted packs. The next generation no
-// longer pins the removed ones. Maintain writes the folders again that they
+// needs, and returns the number of other distrusted packs. The next generation
+// no longer pins the removed ones. Maintain rewrites the folders that they
 // contained.
 func (r *Repository) Abandon(ctx context.Context, objects iter.Seq[string]) (left int, err error) {
 	ctx, done := r.storage.guard(ctx)

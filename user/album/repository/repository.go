@@ -305,8 +305,8 @@ func (r *Repository) Store(ctx context.Context, name string, b []byte) error {
 	return nil
 }
 
-// Drop deletes a blob that Store has stored, after a generation that no longer pins
-// it has been committed.
+// Drop deletes a blob that Store has stored, once a generation without it has
+// been committed.
 func (r *Repository) Drop(ctx context.Context, name string) error {
 	return r.storage.DeleteBlob(ctx, blob.ID(name))
 }
@@ -343,8 +343,8 @@ func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) e
 	return r.Failed("deleting blobs", r.storage.committed(ctx, pins))
 }
 
-// Rely returns an error if the server lacks one of the packs, on which photos
-// are about to rely without sending it. It asks once for each pack.
+// Rely returns an error if the server lacks one of the packs, which photos are
+// about to need. It asks once for each pack.
 func (r *Repository) Rely(ctx context.Context, packs []string) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()

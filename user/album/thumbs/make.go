@@ -10,8 +10,8 @@ import (
 	"cpar/photo/decode"
 )
 
-// The qualities of JPEG at which thumbnails of photographs take about 1.5 kB
-// and 7 kB within a part.
+// At these JPEG qualities, thumbnails take about 1.5 kB and 7 kB within a part
+// (a blob).
 var qualities = map[Size]int{Small: 70, Medium: 70}
 
 // Images are the thumbnails of a photo, JPEG files without metadata. If the photo
@@ -75,7 +75,7 @@ func Scale(p *decode.Image, side int) *image.RGBA {
 // averaged returns an image of the means of blocks of n×n pixels. It drops the
 // pixels of incomplete blocks at the edges.
 func averaged(p *decode.Image, n int) *decode.Image {
-	if min(p.Width, p.Height) < n { // a strip
+	if min(p.Width, p.Height) < n { // a strip, narrower than a block
 		return p
 	}
 	out := &decode.Image{Width: p.Width / n, Height: p.Height / n}

@@ -40,7 +40,6 @@ const (
 	Medium                 // for one photo, until its original is there
 )
 
-// Sizes lists all sizes.
 var Sizes = []Size{Small, Medium}
 
 // Side returns the length of the longer side in pixels.
@@ -76,12 +75,12 @@ type Entry struct {
 	JPEG []byte
 }
 
-// A part describes a part. Its name encrypts everything else.
+// A part describes one blob of thumbnails. Its name encrypts the other fields.
 type part struct {
 	name        string
 	size        Size
 	month       Month
-	first, last uint8  // days of the photos
+	first, last uint8  // days of the month of the photos
 	pages       uint16 // length of the index in pages
 }
 
@@ -121,7 +120,7 @@ func (c *coder) seal(p *part) {
 	p.name = catalogue.ThumbPrefix + hex.EncodeToString(b)
 }
 
-// open returns the part of a name. Result ok is false for names of other blobs.
+// open decrypts a part's name. Result ok is false for names of other blobs.
 func (c *coder) open(name string) (p part, ok bool) {
 	digits, ok := strings.CutPrefix(name, catalogue.ThumbPrefix)
 	b, err := hex.DecodeString(digits)

@@ -19,7 +19,7 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// maxOpened bounds the decrypted parts in memory, about 100 MB.
+// maxOpened bounds the decrypted parts (blobs) in memory, about 100 MB.
 const maxOpened = 24
 
 // A Reader reads the thumbnails of an album, and encodes new ones. It keeps the
@@ -53,8 +53,8 @@ func NewReader(store blobs.Store, folder string, secret seed.Secret) *Reader {
 	return &Reader{coder: newCoder(secret), store: store, folder: folder, opened: kept, parts: map[slot][]part{}}
 }
 
-// Use makes the parts that a generation pins available, and deletes this device's
-// copies of others.
+// Use makes the parts that a generation pins (lists) available, and deletes
+// this device's copies of others.
 func (r *Reader) Use(number uint64, pins map[string]blobs.Pin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,9 +83,9 @@ func (r *Reader) in(s slot) ([]part, map[string]blobs.Pin) {
 	return r.parts[s], r.pins
 }
 
-// Get returns the thumbnail of a photo with a key, taken in a month and on a day
-// of it. The thumbnail is empty if the photo cannot be decoded, and nil if the
-// album has none.
+// Get returns the thumbnail of the photo with a key, taken on a day of a month.
+// The thumbnail is empty if the photo cannot be decoded, and nil if the album
+// has none.
 func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key Key) ([]byte, error) {
 	parts, pins := r.in(slot{size, month})
 	for _, p := range parts {

@@ -42,11 +42,11 @@ func (b *Batch) Encode(put func(name string, part []byte) error) error {
 	return nil
 }
 
-// Merge merges the small parts of each size and month. It calls put for each new
-// part, and drop for each part that the new ones replace. Function day returns
-// the day of a photo in its month, or false if the album no longer has the photo.
-// Once a quarter of a part has no photo, Merge writes the part without them. It
-// leaves months with damaged parts as they are, for Verify to report.
+// Merge merges the small parts of each size and month. It calls put for each
+// new part, and drop for each part that the new ones replace. Function day
+// returns the day of a photo in its month, or false if the album no longer has
+// the photo. It also rewrites a part once more than a quarter of its photos are
+// gone. It leaves months with damaged parts as they are, for Verify to report.
 func (r *Reader) Merge(ctx context.Context, day func(Key) (uint8, bool), put func(name string, part []byte) error, drop func(name string) error) error {
 	r.mu.Lock()
 	all, pins := maps.Clone(r.parts), r.pins
@@ -84,8 +84,8 @@ func (r *Reader) Merge(ctx context.Context, day func(Key) (uint8, bool), put fun
 	return nil
 }
 
-// mergeable returns the parts that Merge replaces: parts of which a quarter has no
-// photo, and several small ones.
+// mergeable returns the parts that Merge replaces: those that have lost a
+// quarter of their photos, and the small ones if there are several.
 func (r *Reader) mergeable(ctx context.Context, parts []part, pins map[string]blobs.Pin, day func(Key) (uint8, bool)) (some []part, err error) {
 	idle := false
 	for _, p := range parts {
