@@ -144,7 +144,7 @@ func TestErratumLine25PrunesUnfilledQueue(t *testing.T) {
 	}
 }
 
-// Line 28: the search does not continue above a sibling.
+// With line 28 as printed, the search never continues above a sibling.
 func TestErratumLine28SiblingEndsTheSearch(t *testing.T) {
 	with, without, err := run(t, Printed{SiblingEnds: true}, Search{L: smallL, AP: 1})
 	if err != nil || with.Stats.Visited >= smallN/2 || without.Stats.Visited != smallN {
@@ -152,7 +152,8 @@ func TestErratumLine28SiblingEndsTheSearch(t *testing.T) {
 	}
 }
 
-// Line 12: an image is another node in every tree, so copies of it fill Queue.
+// An image is a different node in each tree, so with line 12 its copies fill
+// Queue.
 func TestErratumLine12VisHoldsImages(t *testing.T) {
 	with, without, err := run(t, Printed{VisHoldsNodes: true}, Search{L: smallL, AP: 10})
 	if err != nil {
@@ -164,8 +165,8 @@ func TestErratumLine12VisHoldsImages(t *testing.T) {
 	}
 }
 
-// Line 17 is asked when backtracking starts. Trees that are on their way down
-// then still visit their leaves, up to one each.
+// Line 17 is evaluated when backtracking starts. Trees that are on their way
+// down then still visit their leaves, up to one each.
 func TestErratumLine17AddsLeaves(t *testing.T) {
 	most := 0
 	for k := 1; k < 10; k++ {

@@ -108,10 +108,10 @@ func (r *fastRequest) dis(image int) float64 {
 	return r.budget.Dis(r.budget.Cipher().Score(r.records[image], r.q), r.scale)
 }
 
-// TestSameNeighboursAsTheFastSystem: the product's single vector, folded
-// request and search find the same images in the same order as three keys,
-// unfolded requests and Algorithm 1. With ε, images whose distances differ by
-// less may swap.
+// TestSameNeighboursAsTheFastSystem checks that the product's single vector,
+// folded request and search find the same images in the same order as three
+// keys, unfolded requests and Algorithm 1. With ε, images whose distances
+// differ by less may swap.
 func TestSameNeighboursAsTheFastSystem(t *testing.T) {
 	sameNeighbours(t, systemOf(t, 150, Printed{}), []int{1000})
 }

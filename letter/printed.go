@@ -36,7 +36,7 @@ type Printed struct {
 	// tree". In the corrected system, Vis on line 17 counts the visits of all
 	// trees together.
 	APOfTree bool
-	// LeavesPastAP restores line 17, which is asked only when backtracking
+	// LeavesPastAP restores line 17, which is evaluated only when backtracking
 	// starts. A tree that is on its way down then still visits its leaf.
 	LeavesPastAP bool
 	// OneField restores the s_i of Sec. IV-D, a single number that selects both

@@ -148,7 +148,7 @@ func (w *walk) run(pause func()) {
 }
 
 // searchBelow applies both functions of Algorithm 1 to the subtree at node k,
-// with a Path of its own: to the tree (line 2), and to a sibling (line 28).
+// the tree (line 2) or a sibling (line 28), with its own Path.
 func (w *walk) searchBelow(k int) {
 	var path []int // Path
 	k = w.topDownTraversal(k, &path)

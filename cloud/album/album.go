@@ -124,8 +124,8 @@ type Options struct {
 	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
 	// Quota is nil, there are no limits.
 	Quota func(tenant string) int64
-	// Indexes counts the bytes of the same quota that the tenant's stored indexes
-	// use. If Indexes is nil, there are no indexes.
+	// Indexes counts the bytes of the tenant's stored indexes, which share the
+	// quota. If Indexes is nil, there are none.
 	Indexes func(ctx context.Context, tenant string) (int64, error)
 	// Memory reserves n bytes of memory while the log of a tenant's albums is
 	// read or written. If Memory is nil, there is no limit.

@@ -24,7 +24,7 @@ type Fault struct {
 // until the blob is put again or a later Check finds it intact. Check calls
 // pace, if it is not nil, before each read with the maximum length of the read.
 func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
-	s.log(tenant).forget() // to read the log again, which may be damaged too
+	s.log(tenant).forget() // so that the log is read again, as it may be damaged too
 	for after := (Ref{}); ; {
 		list, err := s.page(ctx, tenant, after)
 		if err != nil || len(list) == 0 {

@@ -124,7 +124,7 @@ func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry
 	return nil
 }
 
-// unnamed returns those of a tenant's objects that are not committed.
+// unnamed returns the uncommitted objects of a tenant.
 func (s *Store) unnamed(ctx context.Context, tenant string, list []Object) ([]Object, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -100,7 +100,7 @@ func decodeEntry(b []byte, whole bool) (*entry, error) {
 	if !whole {
 		into = &struct {
 			*entry
-			State skipped `json:"state"` // instead of the field of entry
+			State skipped `json:"state"` // hides entry's field
 		}{entry: e}
 	}
 	if err := json.Unmarshal(text, into); err != nil || e.Event == nil {
@@ -256,8 +256,8 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 	}
 }
 
-// entry reads an entry, whose expected size determines the memory to reserve, as
-// decodeEntry does.
+// entry reads an entry, with its state only if `whole` is set. The expected
+// size determines the memory to reserve.
 func (l *tenantLog) entry(ctx context.Context, seq uint64, size int, whole bool) (*entry, error) {
 	r, err := l.objects.Get(ctx, l.tenant, entryName(seq), 0, -1)
 	if err != nil {

@@ -53,7 +53,7 @@ func (l *tenantLog) forget() {
 	l.drop()
 }
 
-// drop removes the state from memory. The caller holds turn.
+// drop removes the state from memory. The caller holds l.turn.
 func (l *tenantLog) drop() {
 	l.view.Lock()
 	defer l.view.Unlock()
@@ -75,9 +75,9 @@ func (l *tenantLog) admit(ctx context.Context, n int64) error {
 	return nil
 }
 
-// makeRoom takes n bytes of Options.States for the state of l, or reports false.
-// It drops states that no request is using, beginning with the state that was
-// used longest ago. A single state is admitted whatever its size.
+// makeRoom takes n bytes of Options.States for the state of l, or returns
+// false. It drops states that no request is using, beginning with the state
+// that was used longest ago. A single state is admitted whatever its size.
 func (l *tenantLog) makeRoom(n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -77,8 +77,8 @@ func (s *Store) limit(tenant string) int64 {
 	return s.o.Quota(tenant)
 }
 
-// within calls f, which fails with ErrQuota if the quota has no room. Before f
-// may fail so, within counts the stored indexes.
+// within calls f. It returns ErrQuota only after a recount of the stored
+// indexes, because their recorded sum may be too large.
 func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool) error) error {
 	if s.limit(tenant) == 0 || s.o.Indexes == nil {
 		return f(false)

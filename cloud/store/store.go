@@ -83,7 +83,7 @@ type Options struct {
 	Quota func(tenant string) int64
 	// AlbumMemory is Memory of package album's Options.
 	AlbumMemory func(ctx context.Context, tenant string, n int64) (release func(), err error)
-	// AlbumStates is States of package album's Options.
+	// AlbumStates bounds the memory of albums' states (album.Options.States).
 	AlbumStates int64
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory

@@ -146,7 +146,7 @@ has restored a backup, and keeps this device's former copy of the catalogue.`,
 			a, err := f.copy()
 			var out struct {
 				album.Verified
-				*album.Difference        // of --force
+				*album.Difference        // set by --force
 				Kept              string `json:"kept,omitempty"`
 			}
 			if force && err == nil {

@@ -19,8 +19,8 @@ type Curve [curveTerms]float64
 const curveTerms = 3
 
 // usual was fitted to the 4,500 training photos of Corel-5k with profile
-// "network". Fit begins there and departs from it as far as the collection's
-// own photos require: spread is the standard deviation that it expects.
+// "network". Fit takes it as the mean of a normal prior with standard
+// deviations `spread`.
 var usual, spread = Curve{0.02, 11.28, 1.454}, Curve{1.5, 4, 0.4}
 
 // The curve is fitted to pairs of at most testedPhotos and testedWords.

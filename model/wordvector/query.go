@@ -117,8 +117,8 @@ func Combine(vectors [][]float64, weights []float64) ([]float32, error) {
 	return out, nil
 }
 
-// Nearest returns at most n of the known words, those that need the fewest
-// insertions, deletions and replacements of letters to become word.
+// Nearest returns at most n known words, those with the smallest edit distance
+// from `word`.
 func Nearest(word string, known []string, n int) []string {
 	word = strings.ToLower(word)
 	cost := map[string]int{}
