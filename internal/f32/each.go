@@ -1,7 +1,7 @@
 package f32
 
-// AtEachLevel calls f with each set of kernels that the processor supports in
-// use, and with its name. The caller must be the package's only user meanwhile.
+// AtEachLevel activates each set of kernels that the processor supports, and
+// calls f with its name. Nothing else may use the package meanwhile.
 func AtEachLevel(f func(kernels string)) {
 	defer func(l level) { active = l }(active)
 	for active = plain; active <= best(); active++ {

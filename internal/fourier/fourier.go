@@ -92,8 +92,8 @@ func ScaleLanes(dst, src []complex128, by []float64, ld int) {
 // vectors selects the kernels in assembly.
 var vectors = supported() != ""
 
-// AtEachLevel calls f with each set of kernels that the processor supports in
-// use, and with its name. The caller must be the package's only user meanwhile.
+// AtEachLevel activates each set of kernels that the processor supports, and
+// calls f with its name. Nothing else may use the package meanwhile.
 func AtEachLevel(f func(kernels string)) {
 	defer func(v bool) { vectors = v }(vectors)
 	vectors = false

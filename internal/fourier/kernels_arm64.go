@@ -19,7 +19,7 @@ func pass4Vector(x *complex128, y *complex128, twiddles *complex128, done int, s
 //go:noescape
 func pass3Vector(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
 
-// scaleVector is ScaleLanes.
+// scaleVector implements ScaleLanes.
 //
 //go:noescape
 func scaleVector(dst *complex128, src *complex128, by *float64, rows int, ld int)

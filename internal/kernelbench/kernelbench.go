@@ -25,8 +25,8 @@ type Row struct {
 // A Call is a function of a package of kernels on arguments of typical sizes.
 type Call struct {
 	Package, Name string
-	// prepare returns the call. It runs at each level, because operands depend
-	// on the level.
+	// prepare returns the call. It runs for each set of kernels, because the
+	// operands depend on it.
 	prepare func() func()
 }
 
@@ -34,14 +34,14 @@ var levels = map[string]func(func(kernels string)){
 	"f32": f32.AtEachLevel, "fourier": fourier.AtEachLevel, "mod48": mod48.AtEachLevel, "modq": modq.AtEachLevel,
 }
 
-// AtEachLevel calls f with each set of kernels in use, and with the prepared
-// call. Nothing may use the kernels meanwhile.
+// AtEachLevel activates each set of kernels, and calls f with its name and the
+// prepared call. Nothing else may use the kernels meanwhile.
 func (c Call) AtEachLevel(f func(kernels string, call func())) {
 	levels[c.Package](func(kernels string) { f(kernels, c.prepare()) })
 }
 
-// Run times every call for about `each`, at each level, and passes the rows to
-// report.
+// Run times every call for about `each` with each set of kernels, and passes
+// the rows to `report`.
 func Run(ctx context.Context, each time.Duration, report func(Row)) error {
 	for _, c := range Calls {
 		c.AtEachLevel(func(kernels string, call func()) {
@@ -54,8 +54,8 @@ func Run(ctx context.Context, each time.Duration, report func(Row)) error {
 }
 
 // fastest returns the lowest time of a call in nanoseconds, because other load
-// on the machine only adds to it. Short calls are timed in groups, which the
-// clock can resolve.
+// on the machine only adds to it. It times short calls in groups, because the
+// clock is coarse.
 func fastest(call func(), each time.Duration) float64 {
 	least, group := math.Inf(1), 1
 	for begun := time.Now(); time.Since(begun) < each || math.IsInf(least, 1); {

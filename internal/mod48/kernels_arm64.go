@@ -20,11 +20,11 @@ func supported() []level { return []level{plain, withNEON} }
 //	Cut, per word             1.9 and 10
 //
 // Scalar assembly would need 6.5 for a product of Rows and 5.5 for one of
-// Products, because UMULH and MUL also need their operands unpacked and two
-// additions. Both take small cores, such as Cortex-A72, seven cycles.
+// Products, because UMULH and MUL also need unpacked operands and two
+// additions. Small cores, such as Cortex-A72, take seven cycles for the two.
 //
 // A Tile of four requests by two rows would need 2.0 instructions per product,
-// too few less than Rows to be worth a kernel.
+// too small a gain over Rows for a kernel.
 
 // foursNEON stores the three sums of four rows of eights·8 words. x holds
 // Operand.halves.
@@ -38,14 +38,14 @@ func foursNEON(places *[4][16]byte, sums *[4][3]uint64, r0 *byte, r1 *byte, r2 *
 //go:noescape
 func productsNEON(sums *[4]uint64, rows int, a *uint64, b *uint64, eights int)
 
-// cutNEON is Cut of sixteens·16 words. The sign of the result is set if a word
-// is too large.
+// cutNEON implements Cut for sixteens·16 words. The sign of the result is set
+// if a word is too large.
 //
 //go:noescape
 func cutNEON(dst *uint64, b *byte, sixteens int, drop uint64, last uint64) uint64
 
-// fieldsNEON is Fields of blocks·16 numbers. shifts holds the shifts of four
-// fields and twice the mask of a shifted field.
+// fieldsNEON implements Fields for blocks·16 numbers. shifts holds the shifts
+// of four fields and twice the mask of a shifted field.
 //
 //go:noescape
 func fieldsNEON(quads *[2][2][16]byte, shifts *[6]uint64, dst *uint64, b *byte, blocks int)
@@ -72,7 +72,7 @@ var places = func() (p [4][16]byte) {
 		for j := range p[i] {
 			p[i][j] = byte(i/2*8 + j/4*WordBytes + i%2*3 + j%4)
 			if j%4 == 3 {
-				p[i][j] = 0xff // none, which is zero
+				p[i][j] = 0xff // TBL writes 0 for it
 			}
 		}
 	}
@@ -95,8 +95,7 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	}
 }
 
-// close returns the sum of products modulo q that the kernels' three sums, each
-// below 2⁶¹, stand for.
+// close combines the kernels' three sums, each below 2⁶¹, into one modulo q.
 func (m *Modulus) close(low, cross, high uint64) uint64 {
 	cross -= low + high
 	lo, carry := bits.Add64(low, cross<<24, 0)

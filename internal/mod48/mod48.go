@@ -16,11 +16,10 @@
 // Package mod48 handles no keys. Its running time depends only on lengths.
 //
 // The server's rows consist of whole blocks of sixteen words, 96 bytes.
-// Functions in plain Go, named …Plain, define the operations. On amd64,
-// assembly for AVX2, or for AVX-512 with IFMA and VBMI, replaces them, which
-// package gen writes, and on arm64 assembly for NEON. Build tag purego leaves
-// assembly out. Tests compare
-// every kernel that the processor supports with big integers.
+// Functions in plain Go, named …Plain, define the operations. Assembly replaces
+// them: on amd64 for AVX2, or for AVX-512 with IFMA and VBMI, written by
+// package gen, and on arm64 for NEON. Build tag purego leaves it out. Tests
+// compare every supported kernel with big integers.
 //
 // On a core with IFMA, memory bandwidth limits Rows. The multiplier limits a
 // Tile of sixteen requests, to one cycle for eight products.
@@ -117,8 +116,8 @@ func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512
 // active is the level in use, the last that the processor supports.
 var active = supported()[len(supported())-1]
 
-// AtEachLevel calls f with each set of kernels that the processor supports in
-// use, and with its name. The caller must be the package's only user meanwhile.
+// AtEachLevel activates each set of kernels that the processor supports, and
+// calls f with its name. Nothing else may use the package meanwhile.
 func AtEachLevel(f func(kernels string)) {
 	defer func(l level) { active = l }(active)
 	for _, active = range supported() {

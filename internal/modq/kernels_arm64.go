@@ -12,19 +12,19 @@ func supported() []level { return []level{plain, withNEON} }
 //
 //	dotNEON 1.75 and 3.6   fourNEON 1.4 and 3.6   tile8NEON 1.2 and 2.9   axpyRowsNEON 1.75 and 7
 //
-// Multiplying 64-bit words also takes small cores, such as Cortex-A72, three
-// cycles (MADD), and halves of words one or two for as many products. Winograd's
+// Small cores, such as Cortex-A72, also take three cycles to multiply 64-bit
+// words (MADD), but one or two for the same product by halves. Winograd's
 // identity (see Tile) would need 1.5 instructions, so tile8NEON does without.
 //
 // Axpy and DotLanes remain plain Go, because the owner calls them with at most
 // three words.
 
-// dotNEON is Dot of n words.
+// dotNEON implements Dot for n words.
 //
 //go:noescape
 func dotNEON(a *uint64, b *uint64, n int) uint64
 
-// sumNEON is Sum of n words.
+// sumNEON implements Sum for n words.
 //
 //go:noescape
 func sumNEON(x *uint64, n int) uint64
@@ -34,7 +34,7 @@ func sumNEON(x *uint64, n int) uint64
 //go:noescape
 func fourNEON(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int)
 
-// axpyRowsNEON is AxpyRows of n words.
+// axpyRowsNEON implements AxpyRows for n words.
 //
 //go:noescape
 func axpyRowsNEON(alpha *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, y *uint64, n int)

@@ -14,10 +14,10 @@
 //	many vectors   Tile, four rows by sixteen vectors: encryption
 //	none           Sum and SumFour, which only read: the faster gives the speed of memory
 //
-// Plain Go (plain.go) defines the operations. On amd64, assembly for AVX2 or
-// AVX-512 replaces it, which package gen writes, and on arm64 assembly for NEON.
-// Build tag purego leaves assembly out. Tests compare every kernel that the processor supports with
-// plain multiplication.
+// Plain Go (plain.go) defines the operations. Assembly replaces it: on amd64
+// for AVX2 or AVX-512, written by package gen, and on arm64 for NEON. Build tag
+// purego leaves it out. Tests compare every supported kernel with plain
+// multiplication.
 //
 // On a core with AVX-512, memory bandwidth limits Dot, Rows and Gather. From
 // about eight requests on, the multiplier limits RowsMany. Eight requests take
@@ -81,8 +81,8 @@ var active = supported()[len(supported())-1]
 // "AVX-512" or "NEON".
 func Kernels() string { return active.String() }
 
-// AtEachLevel calls f with each set of kernels that the processor supports in
-// use, and with its name. The caller must be the package's only user meanwhile.
+// AtEachLevel activates each set of kernels that the processor supports, and
+// calls f with its name. Nothing else may use the package meanwhile.
 func AtEachLevel(f func(kernels string)) {
 	defer func(l level) { active = l }(active)
 	for _, active = range supported() {

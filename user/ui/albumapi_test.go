@@ -53,8 +53,8 @@ type queried struct {
 	Rows    []shot
 }
 
-// The server sees of a session which parts of thumbnails are read, and when an
-// original is read, and nothing of searches.
+// The server sees which thumbnail parts (blobs) a session reads, and when it
+// reads an original, but nothing of searches.
 func TestServerSeesPartsOfShownMonths(t *testing.T) {
 	m := newAlbum(t, 2000)
 	m.synced(t, "two")

@@ -36,8 +36,8 @@ func New(t testing.TB) *Counter {
 	return c
 }
 
-// Count returns the smallest number of instructions that a call of f took in
-// three. The others may include work of Go's scheduler.
+// Count returns the smallest number of instructions in three calls of f. Larger
+// numbers may include work of Go's scheduler.
 func (c *Counter) Count(f func()) int {
 	c.t.Helper()
 	return min(c.between(f), c.between(f), c.between(f)) - c.own

@@ -44,7 +44,8 @@ func (k *kernels) each(f form, operands ...pair) pair {
 	return operands[0]
 }
 
-// native is each for an instruction of Go's assembler, the result last.
+// native is like each, for an instruction of Go's assembler, which takes the
+// result last.
 func (k *kernels) native(name string, view func(vector) string, operands ...any) {
 	for i := range 2 {
 		all := make([]any, len(operands))

@@ -116,9 +116,9 @@ export async function album(main, signal, query) {
   if (!signal.aborted) refresh(open, signal);
 }
 
-let fresh = false; // this page has asked for what other devices have changed
+let fresh = false; // this page has asked for changes by other devices
 
-// refresh shows this device's copy first, and then what other devices have changed.
+// refresh shows this device's copy first, and then changes by other devices.
 async function refresh(open, signal) {
   if (fresh) return;
   fresh = true;

@@ -19,7 +19,7 @@ export function grid(source, { card, signal, picks = null, label = 'Photos', kin
   const wall = h('ul', picks
     ? { class: `wall ${kind}`, role: 'listbox', 'aria-multiselectable': 'true', 'aria-label': label }
     : { class: `wall ${kind}`, 'aria-label': label });
-  const heads = h('div', { class: 'heads', 'aria-hidden': 'true' }); // each card also has its date
+  const heads = h('div', { class: 'heads', 'aria-hidden': 'true' }); // each card has its date
   const shown = new Map(); // cards by position
   let layout = new Layout([], 1, 1, 0);
   let columns = 1, width = 0, height = 0, gap = 0, head = 0, seen = 0;

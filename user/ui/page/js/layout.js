@@ -65,7 +65,7 @@ export class Layout {
     return [this.#span(this.#rowAt(top))[0], this.#span(this.#rowAt(bottom))[1]];
   }
 
-  // vertical returns the card a number of rows below a card, or above it.
+  // vertical returns the card `rows` below a card, or above if negative.
   vertical(i, rows) {
     const part = this.parts[this.section(i)];
     const row = part.row + Math.floor((i - part.from) / this.columns) + rows;

@@ -176,7 +176,7 @@ export function viewer(source, start, { signal, edited }) {
   // The entry in the history makes the browser's back button close the viewer.
   history.pushState({ viewing: true }, '');
   addEventListener('popstate', close, { signal: ends.signal });
-  watch(async (view) => { // an undo has changed keywords
+  watch(async (view) => { // an undo changes keywords
     if (view) return;
     await source.load(at, at + 1).catch(() => {});
     renew(false);

@@ -45,7 +45,7 @@ export class Zoom {
     this.#pointers.set(e.pointerId, e);
   }
 
-  // show begins with another image, which fits.
+  // show replaces the image and fits it to the window.
   show(img) {
     this.#img = img;
     this.fit();
