@@ -31,7 +31,7 @@ type Search struct {
 	wanted, refused [][]string
 }
 
-// A Hit is a record that a search found.
+// A Hit is a record (indexed photo) that a search found.
 type Hit struct {
 	Record uint32
 	// Similarity is the cosine of the vectors of the photo and the query.
@@ -50,8 +50,8 @@ func (h Hit) Likely() bool { return h.Probability >= likely }
 // MostFound is the maximum number of hits of a search.
 const MostFound = math.MaxUint16
 
-// TextVectors returns the vectors of words by the text half of a network. It is
-// nil if there is no text half.
+// TextVectors computes the vectors of words by a network's text half (text
+// encoder). It is nil if there is no text half.
 type TextVectors = profile.TextVectors
 
 // CanSearch returns an error if the index cannot be searched for words.

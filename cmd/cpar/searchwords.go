@@ -125,7 +125,6 @@ func (f *likeFlags) paths(cmd *cobra.Command, a *asker, x *device.Index) (map[ui
 	return out, nil
 }
 
-// foundRow is a hit in JSON.
 type foundRow struct {
 	Record      uint32   `json:"record"`
 	Photo       string   `json:"photo,omitempty"`

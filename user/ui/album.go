@@ -68,7 +68,6 @@ func (a *albumPage) id(path string) string {
 	return id
 }
 
-// photo returns the photo of an id.
 func (a *albumPage) photo(id string) (*catalogue.Photo, error) {
 	a.mu.Lock()
 	path, ok := a.paths[id]
@@ -89,7 +88,7 @@ func (a *albumPage) settings(http.ResponseWriter, *http.Request) (any, error) {
 	}{v.Usage, a.cloud, v.Number, leakage.Album()}, nil
 }
 
-// refresh fetches what other devices have changed.
+// refresh fetches changes by other devices.
 func (a *albumPage) refresh(_ http.ResponseWriter, r *http.Request) (any, error) {
 	changed, err := a.live.Sync(r.Context())
 	return struct {
@@ -146,7 +145,6 @@ func (a *albumPage) shown(r *http.Request, p *catalogue.Photo) ([]byte, error) {
 	return a.decoded.get(p.Files[0].Object, decodedSide, func() ([]byte, error) { return b, nil })
 }
 
-// original responds with the bytes of a photo's file.
 func (a *albumPage) original(w http.ResponseWriter, r *http.Request) {
 	p, err := a.photo(r.PathValue("id"))
 	var b []byte
@@ -206,7 +204,6 @@ func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
 	}{a.last, e.Photos()}, nil
 }
 
-// untag undoes an edit.
 func (a *albumPage) untag(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[struct {
 		Action int `json:"action"`

@@ -159,7 +159,7 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// ofAlbum serves the page with the mark by which it shows an album.
+// ofAlbum serves the page, marked as one of an album.
 func ofAlbum(page fs.FS) http.HandlerFunc {
 	index, err := fs.ReadFile(page, "index.html")
 	if err != nil {

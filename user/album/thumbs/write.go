@@ -17,7 +17,6 @@ type Batch struct {
 
 func (r *Reader) Batch() *Batch { return &Batch{r, map[slot][]Entry{}} }
 
-// Add adds the thumbnails of a photo.
 func (b *Batch) Add(p *catalogue.Photo, images *Images) {
 	month, day := When(p)
 	for _, size := range Sizes {
