@@ -21,7 +21,7 @@ func supported() []level { return []level{plain, withNEON} }
 //
 // Scalar assembly would need 6.5 for a product of Rows and 5.5 for one of
 // Products, because UMULH and MUL also need unpacked operands and two
-// additions. Small cores, such as Cortex-A72, take seven cycles for the two.
+// additions.
 //
 // A Tile of four requests by two rows would need 2.0 instructions per product,
 // too small a gain over Rows for a kernel.
