@@ -102,6 +102,7 @@ func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from
 
 // abandon commits a state without the packs whose photos have been sent again.
 func (a *Album) abandon(ctx context.Context, r *repository.Repository) error {
+	number := a.catalogue.State().Number
 	left, err := r.Abandon(ctx, func(yield func(string) bool) {
 		for _, p := range a.catalogue.State().Photos() {
 			for _, f := range p.Files {
@@ -112,7 +113,12 @@ func (a *Album) abandon(ctx context.Context, r *repository.Repository) error {
 		}
 	})
 	if err == nil {
-		err = a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{}, nil })
+		err = a.commit(ctx, r, func(s *catalogue.State) (*catalogue.Change, error) {
+			if s.Number != number { // photos of another device may need the packs
+				return nil, repository.ErrBusy
+			}
+			return &catalogue.Change{}, nil
+		})
 	}
 	if err == nil && left > 0 {
 		return hint.Add(fmt.Errorf("the server has lost or changed %d packs with photos that were not added again", left), "cpar album verify names them")

@@ -216,6 +216,11 @@ func (a *albumPage) untag(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, fmt.Errorf("undoing an edit: %w: it is too old, or undone already", cpar.ErrInput)
 	}
 	n, err := a.live.Undo(r.Context(), e)
+	if err != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.past = append(a.past, pastEdit{which.Action, e})
+	}
 	return struct {
 		Photos int `json:"photos"`
 	}{n}, err

@@ -363,8 +363,8 @@ func (r *Repository) Rely(ctx context.Context, packs []string) error {
 	return nil
 }
 
-// Packs returns the names of the blobs that contain an object. Pinned ones must
-// have their full length.
+// Packs returns the names of the blobs that contain an object. They must be pinned
+// with their full length. Call it after Adopt.
 func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -383,7 +383,11 @@ func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 			return nil, r.Failed("finding an object", err)
 		}
 		name := string(info.PackBlobID)
-		if p, pinned := r.storage.pin(name); pinned && p.Size < int64(info.PackOffset)+int64(info.PackedLength) {
+		p, pinned := r.storage.pin(name)
+		if !pinned { // an old index blob refers to a pack that maintenance has replaced
+			return nil, r.Failed("finding an object", r.storage.fail(blobs.Damage(name, "belongs to no generation")))
+		}
+		if p.Size < int64(info.PackOffset)+int64(info.PackedLength) {
 			return nil, r.Failed("finding an object", r.storage.fail(blobs.Damage(name, "is cut off")))
 		}
 		packs = append(packs, name)

@@ -88,11 +88,16 @@ func (r *Reader) in(s slot) ([]part, map[string]blobs.Pin) {
 // has none.
 func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key Key) ([]byte, error) {
 	parts, pins := r.in(slot{size, month})
+	var damaged error
 	for _, p := range parts {
 		if day < p.first || day > p.last {
 			continue
 		}
 		o, err := r.read(ctx, p, pins[p.name])
+		if errors.Is(err, blobs.ErrDamaged) || errors.Is(err, blobs.ErrNotFound) {
+			damaged = err // Add may have made the thumbnail again, in another part
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +105,7 @@ func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key
 			return o.image(i), nil
 		}
 	}
-	return nil, nil
+	return nil, damaged
 }
 
 // Keys returns the keys of the thumbnails of a size and month. It leaves out
