@@ -62,10 +62,10 @@ all, and the memory is that of a process which embeds, in GB:
 
 ## Instructions on arm64
 
-No time was measured on an arm64 processor. The table shows instead how many instructions one call executes in plain Go and with NEON,
-rounded to three digits. A ratio is not a speed-up, because instructions differ in duration. Vectors have 3,136 values. A plugin of
-qemu-aarch64 7.2 counts, which is in Debian's qemu-user (qemu-user-static accepts no plugins). The last command counts the last row, and
-plain Go with -tags static,purego:
+We measured no times on an arm64 processor. The table shows instead how many instructions one call executes in plain Go and with NEON,
+rounded to three digits. A ratio is not a speed-up, because instructions differ in duration. Vectors have 3,136 values. A plugin for
+qemu-aarch64 7.2, from Debian's qemu-user, counts the instructions (qemu-user-static accepts no plugins). The last command counts the last
+row with NEON, and in plain Go with -tags static,purego:
 
     gcc -shared -fPIC -O2 -o /tmp/count.so internal/testing/instructions/testdata/count.c
     export CPAR_INSTRUCTIONS=/tmp/count GOARCH=arm64 CGO_ENABLED=0
