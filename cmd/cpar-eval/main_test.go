@@ -63,9 +63,15 @@ func TestSimulateReportsItsOptions(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"fleet", "load", "plan", "results", "security", "version"}, c.Name()) {
+		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"clip", "fleet", "load", "plan", "results", "search", "security", "version"}, c.Name()) {
 			t.Errorf("%s: an unexpected command", c.Name())
 		}
+	}
+	if _, err := invoke(t, "search"); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--data") {
+		t.Errorf("search without a collection: %v", err)
+	}
+	if _, err := invoke(t, "search", "--data", filepath.Join(t.TempDir(), "none")); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("search of a missing folder: %v", err)
 	}
 	for name, flags := range measuring {
 		c, _, err := rootCommand().Find([]string{name})

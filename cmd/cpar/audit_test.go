@@ -11,7 +11,7 @@ import (
 // commands that need no --dry-run, because they write nothing.
 var (
 	servers = []string{"cpar vision-serve", "cpar watch", "cpar ui", "cpar demo-cloud"}
-	readers = []string{"cpar tune", "cpar annotate", "cpar runs", "cpar config", "cpar doctor", "cpar inspect", "cpar features", "cpar version",
+	readers = []string{"cpar tune", "cpar annotate", "cpar runs", "cpar search", "cpar config", "cpar doctor", "cpar inspect", "cpar features", "cpar version",
 		"cpar key slots", "cpar key phrase", "cpar dataset inspect", "cpar list", "cpar model list", "cpar model check", "cpar immich runs", "cpar cache show", "cpar words show", "cpar words check", "cpar words find",
 		"cpar album du", "cpar album list", "cpar album search", "cpar album verify"}
 )
