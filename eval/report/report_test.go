@@ -77,7 +77,7 @@ func syntheticResults() *measure.Results {
 		Failed: []measure.Failure{{Step: "none <really>", Error: "it & that"}},
 		Each: []measure.Result{sweep, measured, approximation, loss, sealed, syntheticProfiles(), &cost.Letter{Boxes: []cost.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &quality.Draws{Draws: []quality.Draw{draw, draw}}, &quality.SmallCollections{Rows: []quality.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}, Found: []float64{1.5}, Likely: [][]quality.Likely{{{Written: 1, Right: 0.7, Found: 0.3, Without: 0.2}}}}}}, growth, structures, corel5k, samples, flann, scaling,
 			CollectNumbers(paper.Values(), measured, approximation, loss), &quality.Agreement{Records: 300, Requests: 20}, attacks,
-			&cost.SealedTargets{Million: cost.LargeIndex{Records: 1_000_000, CellCount: 8}}, &quality.Cells{Records: 300, Rows: []measure.CellRow{{Cells: 8, Copies: 1.72}}},
+			&cost.SealedTargets{Million: cost.LargeIndex{Records: 1_000_000, CellCount: 8}}, &quality.Cells{Records: 300, Rows: []measure.CellRow{{Cells: 8, Copies: 1.72}}, Asked: []measure.AskedRow{{Asked: 1}}},
 			&cost.Baselines{Rows: []cost.BaselineRow{{Search: "sealed", Dim: 96}}}}}
 }
 
