@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -58,7 +59,7 @@ func TestWatchAnnotatesEachPhotoOnce(t *testing.T) {
 	w := h.start(args...)
 	for deadline := time.Now().Add(5 * time.Minute); len(h.sidecars()) < photos; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d photos have a sidecar\n%s", len(h.sidecars()), photos, w.Stderr)
+			t.Fatalf("%d of %d photos have a sidecar\n%s", len(h.sidecars()), photos, said(w))
 		}
 	}
 	h.end(w)
@@ -192,14 +193,24 @@ func distinct(i int) []byte {
 func (h *home) start(args ...string) *exec.Cmd {
 	h.t.Helper()
 	cmd := h.command("cpar", args...)
-	cmd.Stderr = new(bytes.Buffer)
-	if err := cmd.Start(); err != nil {
+	log, err := os.Create(filepath.Join(h.t.TempDir(), "stderr"))
+	if err == nil {
+		cmd.Stderr = log
+		err = errors.Join(cmd.Start(), log.Close())
+	}
+	if err != nil {
 		h.t.Fatal(err)
 	}
 	return cmd
 }
 
-// end interrupts a watch as ^C does.
+// said returns what a process of start has written to stderr so far.
+func said(cmd *exec.Cmd) string {
+	b, _ := os.ReadFile(cmd.Stderr.(*os.File).Name())
+	return string(b)
+}
+
+// end interrupts a watch as ^C does, once it handles the signal.
 func (h *home) end(cmd *exec.Cmd) {
 	h.t.Helper()
 	if runtime.GOOS == "windows" {
@@ -207,11 +218,16 @@ func (h *home) end(cmd *exec.Cmd) {
 		_ = cmd.Wait()
 		return
 	}
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(said(cmd), "^C ends it"); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("cpar watch has not started\n%s", said(cmd))
+		}
+	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		h.t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
-		h.t.Fatalf("^C: %v\n%s", err, cmd.Stderr)
+		h.t.Fatalf("^C: %v\n%s", err, said(cmd))
 	}
 }
 

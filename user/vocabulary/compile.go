@@ -25,8 +25,8 @@ func compile(f file) (*Vocabulary, error) {
 	if v.file.Parents, err = cleanMap(f.Parents, cleanPath); err != nil {
 		return nil, err
 	}
-	for language, words := range f.Translations {
-		words, err := cleanMap(words, clean)
+	for _, language := range slices.Sorted(maps.Keys(f.Translations)) {
+		words, err := cleanMap(f.Translations[language], clean)
 		if err != nil {
 			return nil, err
 		}
@@ -97,8 +97,8 @@ func (v *Vocabulary) mapWords() error {
 	for other, word := range v.file.Synonyms {
 		base[fold(other)] = word
 	}
-	for other, word := range v.file.Synonyms {
-		steps := 0
+	for _, other := range slices.Sorted(maps.Keys(v.file.Synonyms)) { // in order, so that the same text always gives the same error
+		word, steps := v.file.Synonyms[other], 0
 		for ; base[fold(word)] != "" && steps <= len(base); steps++ {
 			word = base[fold(word)]
 		}
@@ -153,7 +153,7 @@ func (v *Vocabulary) linkParents() error {
 			}
 		}
 	}
-	for word := range v.parents {
+	for _, word := range slices.Sorted(maps.Keys(v.parents)) {
 		if slices.ContainsFunc(v.ancestors(word), func(a string) bool { return fold(a) == word }) {
 			return wordError{fmt.Errorf("%w: %s is a parent of itself", cpar.ErrInput, sanitize.Text(word)), word}
 		}

@@ -95,8 +95,8 @@ func TestTextIsReadAgain(t *testing.T) {
 
 func TestUnusableVocabulariesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"[synonyms]\na = 'b'\nb = 'a'":             "line 2: unusable input: the synonyms of a lead back to it|line 3: unusable input: the synonyms of b lead back to it",
-		"[parents]\ndog = 'pet'\npet = 'dog'":      "line 2: unusable input: dog is a parent of itself|line 2: unusable input: pet is a parent of itself",
+		"[synonyms]\na = 'b'\nb = 'a'":             "line 2: unusable input: the synonyms of a lead back to it",
+		"[parents]\ndog = 'pet'\npet = 'dog'":      "line 2: unusable input: dog is a parent of itself",
 		"[parents]\ndog = 'animal//pet'":           "line 2: unusable input: an empty word",
 		"language = 'de'":                          "language de has no translations",
 		"[synonym]\na = 'b'":                       "line 1: there is no synonym",
@@ -105,8 +105,7 @@ func TestUnusableVocabulariesAreRefused(t *testing.T) {
 		"never = 3": "line 1",
 	} {
 		_, err := Parse([]byte(text))
-		says := func(want string) bool { return strings.Contains(err.Error(), want) }
-		if !errors.Is(err, cpar.ErrInput) || !slices.ContainsFunc(strings.Split(want, "|"), says) {
+		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
