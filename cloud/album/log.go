@@ -132,6 +132,7 @@ type tenantLog struct {
 	reserved atomic.Int64 // bytes that running uploads of this process will charge
 	counted  atomic.Bool  // whether state.Indexes has been compared with the storage
 	memory   atomic.Int64 // upper bound of the bytes of the state in memory
+	recounts recounting
 }
 
 func (s *Store) log(tenant string) *tenantLog {
@@ -139,7 +140,7 @@ func (s *Store) log(tenant string) *tenantLog {
 	defer s.mu.Unlock()
 	l := s.logs[tenant]
 	if l == nil {
-		l = &tenantLog{Store: s, tenant: tenant}
+		l = &tenantLog{Store: s, tenant: tenant, recounts: recounting{turn: make(chan struct{}, 1)}}
 		s.logs[tenant] = l
 	}
 	l.used = time.Now()

@@ -1,13 +1,16 @@
 package album
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 )
 
 // One quota covers a tenant's blobs and indexes. The log orders the additions of
@@ -20,8 +23,10 @@ import (
 // corrects the sum, at the latest before the quota refuses an upload.
 
 // Charge calls put to store at most n bytes of an index. Function put returns
-// the number of bytes that it added, which an entry of the log then records. If
-// this fails, the caller removes what put has stored.
+// the number of bytes that it added, even if it fails, and an entry of the log
+// then records them. If the error wraps ErrQuota, the caller removes what put
+// has stored. After any other error the stored bytes stay, because the entry may
+// have been written.
 func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (added int64, err error)) error {
 	if s.limit(tenant) == 0 {
 		_, err := put()
@@ -41,26 +46,31 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 		return err
 	}
 	defer end()
-	added, err := put()
-	if err != nil {
-		// The storage may have kept the bytes all the same. If this recount fails
-		// too, the next upload repeats it.
-		_ = s.recount(context.WithoutCancel(ctx), tenant)
-		return err
+	added, failed := put()
+	if added == 0 {
+		return failed
 	}
-	return s.within(ctx, tenant, func(recounted bool) error {
+	ctx = context.WithoutCancel(ctx) // a client that leaves now must not hide the bytes
+	err := s.within(ctx, tenant, func(recounted bool) error {
 		if recounted {
 			added = 0 // the recount has found the bytes
 		}
 		return s.commit(ctx, tenant, func(st *state) (*event, error) {
-			if err := s.room(tenant, st, added, 0); err != nil {
+			if err := s.room(tenant, st, added, 0); err != nil && (failed == nil || st.Indexes == nil) {
 				return nil, err
 			}
 			end()
+			if added == 0 {
+				return nil, nil
+			}
 			total := *st.Indexes + added
 			return &event{Indexes: &total}, nil
 		})
 	})
+	if err != nil {
+		s.log(tenant).counted.Store(false) // the next upload finds the bytes
+	}
+	return cmp.Or(failed, err)
 }
 
 // promise reserves n bytes of the quota in this process until the caller calls
@@ -77,14 +87,21 @@ func (s *Store) limit(tenant string) int64 {
 	return s.o.Quota(tenant)
 }
 
-// within calls f. It returns ErrQuota only after a recount of the stored
-// indexes, because their recorded sum may be too large.
+// A tight error wraps ErrQuota, and a recount of the stored indexes may find
+// enough room.
+type tight struct{ error }
+
+func (t tight) Unwrap() error { return t.error }
+
+// within calls f. If f returns a tight error, within counts the stored indexes
+// and calls f again, because their recorded sum may be too large.
 func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool) error) error {
 	if s.limit(tenant) == 0 || s.o.Indexes == nil {
 		return f(false)
 	}
 	if s.log(tenant).counted.Load() {
-		if err := f(false); !errors.Is(err, ErrQuota) {
+		err := f(false)
+		if _, again := errors.AsType[tight](err); !again {
 			return err
 		}
 	}
@@ -94,11 +111,38 @@ func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool
 	return f(true)
 }
 
+// restTimes is the rest after a recount, in multiples of its duration.
+const (
+	restTimes = 4
+	maxRest   = time.Minute
+)
+
+// A recounting limits the recounts of a tenant, because any token of the tenant
+// can cause one by a small request. Uploads that wait share the next recount.
+type recounting struct {
+	turn chan struct{} // of capacity 1; the sender may use the fields below until it receives
+	from time.Time     // start of the last successful recount
+	rest time.Time     // earliest start of the next recount
+}
+
 // recount counts the stored indexes of a tenant and records the sum. The entry
 // is written only if no other process has added an entry meanwhile.
 func (s *Store) recount(ctx context.Context, tenant string) error {
-	l := s.log(tenant)
-	l.counted.Store(false)
+	l, asked := s.log(tenant), time.Now()
+	c := &l.recounts
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("counting stored data: %w", ctx.Err())
+	}
+	if c.from.After(asked) {
+		return nil
+	}
+	if err := parallel.Sleep(ctx, time.Until(c.rest)); err != nil {
+		return fmt.Errorf("counting stored data: %w", err)
+	}
+	start := time.Now()
 	err := s.commit(ctx, tenant, func(st *state) (*event, error) {
 		n, err := s.o.Indexes(ctx, tenant)
 		if err != nil || st.Indexes != nil && *st.Indexes == n {
@@ -106,7 +150,11 @@ func (s *Store) recount(ctx context.Context, tenant string) error {
 		}
 		return &event{Indexes: &n}, nil
 	})
-	l.counted.Store(err == nil)
+	c.rest = time.Now().Add(min(restTimes*time.Since(start), maxRest))
+	if err == nil {
+		c.from = start
+		l.counted.Store(true)
+	}
 	return err
 }
 
@@ -148,8 +196,12 @@ func (s *Store) room(tenant string, st *state, n, reserved int64) error {
 		s.log(tenant).counted.Store(false)
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy)
 	}
-	if n > limit-taken {
-		return fmt.Errorf("%w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra", cpar.ErrInput, ErrQuota, n, taken, limit, blobBytes)
+	if n <= limit-taken {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("%w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra", cpar.ErrInput, ErrQuota, n, taken, limit, blobBytes)
+	if st.Indexes != nil && n <= limit-taken+*st.Indexes {
+		return tight{err}
+	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -97,7 +98,7 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 
 // PutSegment stores a segment of `size` bytes (−1 if unknown) with digest d. It
 // does not read r if the segment is already stored. On failure it stores
-// nothing.
+// nothing, unless the storage fails.
 func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error {
 	limit := s.o.MaxSegmentBytes
 	if size < 0 {
@@ -106,43 +107,37 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	if size > limit {
 		return tooLarge(d, limit)
 	}
-	ended := s.account(k.Tenant).uploadsEnded()
-	_, before, err := s.inspectSegment(ctx, k, d)
-	if err != nil || before == whole {
-		return err
-	}
 	if size >= 0 {
 		limit = size
 	}
-	room := limit
-	if before == spoilt {
-		room = 0 // the damaged file is already counted, so a tenant at its quota can repair an index
-	}
-	end, err := s.reserve(ctx, k, room)
+	x, end, err := s.reserve(ctx, k, d, limit)
 	if err != nil {
 		return err
 	}
-	written, added := 0, int64(0)
-	defer func() { end(d, written, added) }()
-	if before == absent && s.account(k.Tenant).uploadsEnded() != ended {
-		// Look again, because another upload may have stored the segment.
-		if _, now, err := s.inspectSegment(ctx, k, d); err != nil || now == whole {
-			return err
-		}
+	written, added, unlock := 0, int64(0), func() {}
+	defer func() {
+		end(written, added)
+		unlock()
+	}()
+	x.Lock()
+	_, before, err := s.inspectSegment(ctx, k, d)
+	x.Unlock()
+	if err != nil || before == whole {
+		return err
 	}
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
 	put := func() (int64, error) {
-		err := s.backend.Put(ctx, k, d, size, bounded)
+		err := s.backend.Put(ctx, k, d, size, atEnd{bounded, sync.OnceFunc(func() { x.Lock(); unlock = x.Unlock })})
 		if bounded.N == 0 && size < 0 {
 			err = tooLarge(d, limit)
 		}
 		if err != nil {
-			return 0, err
+			return s.keptBytes(ctx, k, d, limit), err
 		}
 		written, added = 1, limit+1-bounded.N
 		return added + fileBytes, nil
 	}
-	if before == spoilt {
+	if before == spoilt { // already counted, so a tenant at its quota can repair an index
 		if _, err = put(); err == nil {
 			written, added = 0, 0
 			s.albums.Recount()
@@ -150,15 +145,43 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 		}
 		return err
 	}
-	err = s.albums.Charge(ctx, k.Tenant, room+fileBytes, put)
-	if err != nil && written > 0 {
-		_ = s.backend.Remove(context.WithoutCancel(ctx), k, d)
-		written, added = 0, 0
-	}
+	err = s.albums.Charge(ctx, k.Tenant, limit+fileBytes, put)
 	if errors.Is(err, ErrQuota) {
+		if written > 0 && !x.stored {
+			_ = s.backend.Remove(context.WithoutCancel(ctx), k, d)
+		}
+		written, added = 0, 0
 		return hint.Add(fmt.Errorf("index %v: %w", k.Index, err), "delete an index that is no longer needed; a push needs room for the old segments and the new")
 	}
 	return err
+}
+
+// atEnd is a reader that calls last before it reports the end.
+type atEnd struct {
+	io.Reader
+	last func()
+}
+
+func (r atEnd) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err == io.EOF {
+		r.last()
+	}
+	return n, err
+}
+
+// keptBytes returns the bytes that the quota counts for a segment of at most
+// `most` bytes after a failed upload, because the storage may have kept it.
+func (s *Store[T]) keptBytes(ctx context.Context, k IndexRef, d cpar.Digest, most int64) int64 {
+	r, size, err := s.backend.Read(context.WithoutCancel(ctx), k, d)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return 0
+	case err != nil:
+		return most + fileBytes
+	}
+	r.Close()
+	return size + fileBytes
 }
 
 func tooLarge(d cpar.Digest, limit int64) error {

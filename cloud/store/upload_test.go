@@ -3,13 +3,16 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -294,4 +297,85 @@ func FuzzPutManifest(f *testing.F) {
 			t.Errorf("the index changed: %v", err)
 		}
 	})
+}
+
+// A refusing backend calls stored after it has stored a segment, and removed
+// after it has removed one.
+type refusing struct {
+	store.Backend
+	stored, removed func()
+}
+
+func (r *refusing) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, body io.Reader) error {
+	err := r.Backend.Put(ctx, k, d, size, body)
+	if do := r.stored; do != nil && err == nil {
+		r.stored = nil
+		do()
+	}
+	return err
+}
+
+func (r *refusing) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Digest) error {
+	defer r.removed()
+	return r.Backend.Remove(ctx, k, digests...)
+}
+
+// An upload that the quota refuses at its end removes no segment that a second
+// upload has stored or found.
+func TestRefusedUploadSparesSecondOne(t *testing.T) {
+	f, err := store.OpenFolder(filepath.Join(t.TempDir(), "data"), durable.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limit atomic.Int64
+	limit.Store(1 << 20)
+	b := &refusing{Backend: f, removed: func() { limit.Store(1 << 20) }}
+	s := store.New(b, loader, store.Options{Quota: func(string) int64 { return limit.Load() }})
+	t.Cleanup(func() { s.Close() })
+	k := store.IndexRef{Tenant: "00000000000000aa", Index: cpar.IndexID{1}}
+	check := func(body []byte, first, second error) {
+		t.Helper()
+		limit.Store(1 << 20)
+		_, there, err := s.HasSegment(t.Context(), k, sha256.Sum256(body))
+		if err != nil || !errors.Is(first, store.ErrQuota) || second != nil || !there {
+			t.Errorf("%s: the first upload: %v; the second: %v; it is there: %v, %v", body, first, second, there, err)
+		}
+	}
+	for _, early := range []bool{true, false} {
+		body := fmt.Appendf(nil, "a second upload that began before the first stored the segment: %v", early)
+		put := func(r io.Reader) error {
+			return s.PutSegment(t.Context(), k, sha256.Sum256(body), int64(len(body)), r)
+		}
+		begun, more, second := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
+		attempt := func() { second <- put(&gated{Reader: bytes.NewReader(body), begun: begun, more: more}) }
+		if early {
+			go attempt()
+			<-begun
+		}
+		b.stored = func() {
+			close(more)
+			if !early {
+				go attempt()
+			}
+			select { // the second upload ends, or waits for the first
+			case err := <-second:
+				second <- err
+			case <-time.After(100 * time.Millisecond):
+			}
+			limit.Store(1)
+		}
+		first := put(bytes.NewReader(body))
+		check(body, first, <-second)
+	}
+	body := []byte("a second upload that ended before the first stored the segment")
+	put := func(r io.Reader) error {
+		return s.PutSegment(t.Context(), k, sha256.Sum256(body), int64(len(body)), r)
+	}
+	begun, more, first := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() { first <- put(&gated{Reader: bytes.NewReader(body), begun: begun, more: more}) }()
+	<-begun
+	second := put(bytes.NewReader(body))
+	limit.Store(1)
+	close(more)
+	check(body, <-first, second)
 }

@@ -34,7 +34,6 @@ type account struct {
 
 	mu      sync.Mutex
 	counted bool
-	ended   uint64 // number of uploads that have ended
 	indexes map[cpar.IndexID]*use
 	sum     Usage
 }
@@ -50,8 +49,16 @@ type use struct {
 	lastUpload   time.Time
 
 	uploads       int
-	arrived       map[cpar.Digest]bool // segments stored since field uploads was last 0
+	sending       map[cpar.Digest]*sending // segments uploaded since field uploads was last 0
 	reservedBytes int64
+}
+
+// sending is a segment that one or several uploads send. An upload locks it while
+// it stores the complete segment and charges the quota. Otherwise an upload that
+// the quota refuses could remove what another has meanwhile stored.
+type sending struct {
+	sync.Mutex
+	stored bool // whether an upload has stored it and charged the quota
 }
 
 func (s *Store[T]) account(tenant string) *account {
@@ -154,7 +161,7 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.change(k.Index, func(u *use) {
-		n.uploads, n.arrived, n.reservedBytes = u.uploads, u.arrived, u.reservedBytes
+		n.uploads, n.sending, n.reservedBytes = u.uploads, u.sending, u.reservedBytes
 		*u = n
 	})
 	return nil
@@ -189,19 +196,13 @@ func (sum *Usage) add(u *use, sign int64) {
 	}
 }
 
-func (a *account) uploadsEnded() uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.ended
-}
-
-// reserve makes an upload of at most n bytes part of the usage. The caller calls
-// end with the numbers of files and bytes added. Concurrent uploads of the same
-// segment count once.
-func (s *Store[T]) reserve(ctx context.Context, k IndexRef, n int64) (end func(d cpar.Digest, files int, added int64), err error) {
+// reserve makes an upload of at most n bytes of segment d part of the usage. The
+// caller calls end with the numbers of files and bytes added. Concurrent uploads
+// of the same segment count once.
+func (s *Store[T]) reserve(ctx context.Context, k IndexRef, d cpar.Digest, n int64) (x *sending, end func(files int, added int64), err error) {
 	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -210,32 +211,38 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, n int64) (end func(d
 	}()
 	a := s.account(k.Tenant)
 	if err := a.count(ctx, s.backend, k.Tenant, false); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.makeRoom(ctx, a, k); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.change(k.Index, func(u *use) { u.uploads++; u.reservedBytes += n })
-	return func(d cpar.Digest, written int, added int64) {
+	a.change(k.Index, func(u *use) {
+		u.uploads++
+		u.reservedBytes += n
+		if u.sending == nil {
+			u.sending = map[cpar.Digest]*sending{}
+		}
+		if u.sending[d] == nil {
+			u.sending[d] = &sending{}
+		}
+		x = u.sending[d]
+	})
+	return x, func(written int, added int64) {
 		s.release(e)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.ended++
 		a.change(k.Index, func(u *use) {
 			u.reservedBytes -= n
 			u.lastUpload = time.Now()
-			if written > 0 && !u.arrived[d] {
+			if written > 0 && !x.stored {
 				u.files += written
 				u.bytes += added
-				if u.arrived == nil {
-					u.arrived = map[cpar.Digest]bool{}
-				}
-				u.arrived[d] = true
+				x.stored = true
 			}
 			if u.uploads--; u.uploads == 0 {
-				u.arrived = nil
+				u.sending = nil
 			}
 		})
 	}, nil

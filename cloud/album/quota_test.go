@@ -1,0 +1,73 @@
+package album_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cpar/cloud/album"
+)
+
+// Refused and cut uploads make the server list the stored indexes only if a
+// removed index can make room, and then at most a fifth of the time.
+func TestRefusedUploadsListIndexesRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, f := openData(t)
+		const limit, stored, listing = 100_000, int64(50_000), time.Second
+		listed := 0
+		s := album.New(f.Albums(), album.Options{
+			Quota: func(string) int64 { return limit },
+			Indexes: func(context.Context, string) (int64, error) {
+				listed++
+				time.Sleep(listing)
+				return stored, nil
+			},
+		})
+		mustPut(t, s, "a")
+		refused := func(name string, bytes int) {
+			t.Helper()
+			if _, err := put(t.Context(), s, ref(name), make([]byte, bytes), nil); !errors.Is(err, album.ErrQuota) {
+				t.Errorf("%d bytes: %v", bytes, err)
+			}
+		}
+		for i := range 10 {
+			refused(fmt.Sprint("large-", i), limit)
+			err := s.Charge(t.Context(), anna, 100, func() (int64, error) { return 0, io.ErrUnexpectedEOF })
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("a cut upload: %v", err)
+			}
+		}
+		if listed != 1 {
+			t.Fatalf("uploads that no removal makes room for, and cut uploads: %d listings", listed)
+		}
+		start := time.Now()
+		for i := range 10 {
+			refused(fmt.Sprint("fits-without-indexes-", i), limit-int(stored))
+		}
+		if took := time.Since(start); listed != 11 || took < 9*5*listing {
+			t.Fatalf("%d listings in %v", listed, took)
+		}
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() { refused(fmt.Sprint("at-once-", i), limit-int(stored)) })
+		}
+		group.Wait()
+		if listed != 12 {
+			t.Errorf("uploads at once: %d listings", listed-11)
+		}
+		// The bytes of a failed upload that the storage has kept count.
+		err := s.Charge(t.Context(), anna, 30_000, func() (int64, error) { return 30_000, io.ErrUnexpectedEOF })
+		if !errors.Is(err, io.ErrUnexpectedEOF) || listed != 12 {
+			t.Errorf("a cut upload: %v, %d listings", err, listed)
+		}
+		mustPut(t, s, "b", "c")
+		if _, err := put(t.Context(), s, ref("d"), make([]byte, 15_000), nil); err != nil || listed != 13 {
+			t.Errorf("a blob in the room of the bytes that a recount misses: %v, %d listings", err, listed)
+		}
+	})
+}
