@@ -137,20 +137,30 @@ func (s *Store) unnamed(ctx context.Context, tenant string, list []Object) ([]Ob
 }
 
 // trim removes entries that are older than keptFor and more than keptEntries
-// before the newest entry with a state.
+// before the newest entry with a state. Then it corrects the state's sum of the
+// others.
 func (s *Store) trim(ctx context.Context, tenant string) error {
 	list, last, err := s.log(tenant).entries(ctx)
 	if err != nil {
 		return err
 	}
 	before := time.Now().Add(-keptFor)
-	for _, o := range list {
-		if n, _ := entrySeq(o.Name); n+keptEntries >= last/snapshotEvery*snapshotEvery || !o.Modified.Before(before) {
-			return nil
+	for ; len(list) > 0; list = list[1:] {
+		if n, _ := entrySeq(list[0].Name); n+keptEntries >= last/snapshotEvery*snapshotEvery || !list[0].Modified.Before(before) {
+			break
 		}
-		if err := s.objects.Delete(ctx, tenant, o.Name); err != nil {
+		if err := s.objects.Delete(ctx, tenant, list[0].Name); err != nil {
 			return err
 		}
 	}
-	return nil
+	left := int64(0)
+	for _, o := range list {
+		left += o.Bytes + blobBytes
+	}
+	return s.commit(ctx, tenant, func(st *state) (*event, error) {
+		if d := st.Log - left; max(d, -d) < snapshotEvery*blobBytes {
+			return nil, nil // a small difference needs no entry
+		}
+		return &event{Log: &left}, nil
+	})
 }

@@ -26,6 +26,9 @@ const (
 	// keptEntries is the number of entries that trim keeps before the newest
 	// entry with a state.
 	keptEntries = 4 * snapshotEvery
+	// freeEntries is the number of entries that the quota does not count. With one
+	// more per blob, they have room for all entries and states that trim keeps.
+	freeEntries = 2 * keptEntries
 	// keptFor is the minimum age of the entries that trim removes.
 	keptFor = 48 * time.Hour
 	// trusted is the time after the last check for a next entry after which a
@@ -44,6 +47,8 @@ type entry struct {
 	Version int    `json:"version"`
 	State   *state `json:"state,omitempty"`
 	Event   *event `json:"event"`
+
+	bytes int // its size in the log
 }
 
 const entryVersion = 1
@@ -187,13 +192,13 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 			return err
 		}
 		// Apply a copy, because the state and e would share memory otherwise.
+		n, b := next.bytes, []byte(nil)
 		next.State = nil
-		var b []byte
 		if b, err = next.encode(); err == nil {
 			next, err = decodeEntry(b, false)
 		}
 		if err == nil {
-			l.apply(next.Event)
+			l.apply(next.Event, n)
 		}
 		return err
 	}
@@ -210,6 +215,7 @@ func (l *tenantLog) write(ctx context.Context, seq uint64, e *entry) error {
 	if err != nil {
 		return err
 	}
+	e.bytes = len(b)
 	if err := l.objects.PutNew(ctx, l.tenant, entryName(seq), b); err != nil {
 		return fmt.Errorf("writing the log: %w", err)
 	}
@@ -223,10 +229,10 @@ func (l *tenantLog) age() time.Duration {
 	return max(time.Since(l.checked), l.now().Round(0).Sub(l.checked))
 }
 
-func (l *tenantLog) apply(e *event) {
+func (l *tenantLog) apply(e *event, n int) {
 	l.view.Lock()
 	defer l.view.Unlock()
-	l.state.apply(e)
+	l.state.replay(e, n)
 	l.state.seq++
 	l.checked = time.Now()
 	if l.memory.Add(eventBytes); e.Restore != nil || l.state.seq%snapshotEvery == 0 {
@@ -253,7 +259,7 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.apply(e.Event)
+		l.apply(e.Event, e.bytes)
 	}
 }
 
@@ -279,6 +285,7 @@ func (l *tenantLog) entry(ctx context.Context, seq uint64, size int, whole bool)
 	if err != nil {
 		return nil, fmt.Errorf("entry %d: %w", seq, err)
 	}
+	e.bytes = b.Len()
 	return e, nil
 }
 
@@ -350,7 +357,7 @@ func (l *tenantLog) load(ctx context.Context) (err error) {
 				return fmt.Errorf("%w: %w: entry %d of the log lacks the state", cpar.ErrCorrupt, ErrDamaged, first)
 			}
 		}
-		st.apply(e.Event)
+		st.replay(e.Event, e.bytes)
 	}
 	l.view.Lock()
 	defer l.view.Unlock()

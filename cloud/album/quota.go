@@ -19,6 +19,9 @@ import (
 //	blob ─▶ stored ─▶ an entry names it
 //	segment of an index ─▶ stored ─▶ an entry adds its bytes to state.Indexes
 //
+// The log itself counts as far as it is larger than usual, because a client may
+// repeat small changes.
+//
 // No entry subtracts the bytes of removed segments. A recount of the storage
 // corrects the sum, at the latest before the quota refuses an upload.
 
@@ -186,7 +189,7 @@ func (s *Store) fits(r Ref, st *state, v *version, reserved int64) error {
 
 // room fails if the quota has no room for n more bytes.
 func (s *Store) room(tenant string, st *state, n, reserved int64) error {
-	limit, taken := s.limit(tenant), st.charged+reserved
+	limit, taken := s.limit(tenant), st.charged+reserved+max(st.Log-int64(freeEntries+st.versions)*blobBytes, 0)
 	switch {
 	case limit == 0:
 		return nil

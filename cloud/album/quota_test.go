@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cpar/cloud/album"
+	"cpar/internal/testing/buckettest"
 )
 
 // Refused and cut uploads make the server list the stored indexes only if a
@@ -70,4 +71,53 @@ func TestRefusedUploadsListIndexesRarely(t *testing.T) {
 			t.Errorf("a blob in the room of the bytes that a recount misses: %v, %d listings", err, listed)
 		}
 	})
+}
+
+// A client that uploads and deletes small segments cannot make the log larger
+// than the quota allows, until old entries are removed.
+func TestLogCountsTowardsTheQuota(t *testing.T) {
+	const limit, free = 1 << 20, 2048 * 4096
+	bucket := &buckettest.Memory{}
+	p := bucket.Serve(t)
+	o := album.Options{
+		Quota:   func(string) int64 { return limit },
+		Indexes: func(context.Context, string) (int64, error) { return 0, nil }, // all are deleted
+	}
+	s, other := album.New(openBucket(t, p).Albums(), o), album.New(openBucket(t, p).Albums(), o)
+	mustPut(t, s, "a", "b")
+	upload := func() error {
+		return s.Charge(t.Context(), anna, 4097, func() (int64, error) { return 4097, nil })
+	}
+	objects := openBucket(t, p).Albums()
+	size := func() (n int64) {
+		for o, err := range objects.List(t.Context(), anna, "log/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += o.Bytes + 4096
+		}
+		return n
+	}
+	uploads, err := 0, error(nil)
+	for ; err == nil && uploads < 3000; uploads++ {
+		err = upload()
+	}
+	if got := size(); !errors.Is(err, album.ErrQuota) || got < free || got > free+limit {
+		t.Errorf("upload %d: %v, and the log takes %d bytes", uploads, err, got)
+	}
+	if err := s.Delete(t.Context(), ref("a")); err != nil {
+		t.Errorf("a deletion: %v", err)
+	}
+	bucket.Age(72 * time.Hour)
+	if _, err := other.Collect(t.Context(), anna, time.Time{}, time.Time{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := upload(); err != nil {
+		t.Errorf("after old entries are removed: %v", err)
+	}
+	for i, s := range []*album.Store{s, other, album.New(objects, album.Options{})} {
+		if got, err := s.LogBytes(t.Context(), anna); err != nil || got != size() {
+			t.Errorf("store %d counts %d bytes of %d, %v", i, got, size(), err)
+		}
+	}
 }

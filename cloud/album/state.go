@@ -29,6 +29,8 @@ type state struct {
 	// Indexes is the number of bytes of the tenant's indexes that the quota
 	// counts. It is nil before the first recount, and too large after a removal.
 	Indexes *int64 `json:"indexes,omitempty"`
+	// Log is the number of bytes of the kept entries of the log, counted like blobs.
+	Log int64 `json:"log,omitempty"`
 
 	seq      uint64 // number of the last entry
 	charged  int64  // bytes that the quota counts
@@ -71,6 +73,7 @@ type event struct {
 	Purge    []string  `json:"purge,omitempty"`   // names of purged objects
 	Sweep    uint64    `json:"sweep,omitempty"`   // new value of state.Swept
 	Indexes  *int64    `json:"indexes,omitempty"` // new value of state.Indexes
+	Log      *int64    `json:"log,omitempty"`     // new value of state.Log
 	Mark     string    `json:"mark,omitempty"`    // name of the object that Bad describes
 	Bad      bool      `json:"bad,omitempty"`
 }
@@ -249,6 +252,12 @@ func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 	}
 }
 
+// replay applies the event of the next entry, which takes n bytes.
+func (s *state) replay(e *event, n int) {
+	s.apply(e)
+	s.Log += int64(n) + blobBytes
+}
+
 // apply changes the state as an event says. The result depends only on the state
 // and the event, so that all processes that replay the log agree.
 func (s *state) apply(e *event) {
@@ -257,7 +266,7 @@ func (s *state) apply(e *event) {
 	case e.Restore != nil:
 		old := *s
 		*s = *e.Restore
-		s.seq, s.Last, s.Swept, s.Indexes = old.seq, e.At, old.Swept, old.Indexes
+		s.seq, s.Last, s.Swept, s.Indexes, s.Log = old.seq, e.At, old.Swept, old.Indexes, old.Log
 	case e.Put != nil:
 		s.put(e)
 	case e.Delete:
@@ -293,6 +302,8 @@ func (s *state) apply(e *event) {
 		s.Swept = max(s.Swept, e.Sweep)
 	case e.Indexes != nil:
 		s.Indexes = e.Indexes
+	case e.Log != nil:
+		s.Log = *e.Log
 	case e.Mark != "":
 		s.all(func(album string, b *blob, v *version) {
 			if v.object(album, b.Name) == e.Mark {
