@@ -57,7 +57,7 @@ func TestUploadsKeepTheirNewFolders(t *testing.T) {
 }
 
 // Another process that removes empty album folders must not remove the folder of
-// an upload, however often it tries.
+// an upload, however often it tries, but removes folders without blobs.
 func TestUploadsKeepTheirNewAlbumFolders(t *testing.T) {
 	data := t.TempDir()
 	fsys := &collecting{FS: durable.OS}
@@ -75,6 +75,9 @@ func TestUploadsKeepTheirNewAlbumFolders(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		if _, err := other.Sweep(t.Context(), time.Time{}, false); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := s.Albums().Put(t.Context(), album.Ref{Tenant: tenant, Album: one, Name: "a"}, 0, sha256.Sum256(nil), nil, bytes.NewReader(nil)); err != nil {
 		t.Error(err)
@@ -86,6 +89,30 @@ func TestUploadsKeepTheirNewAlbumFolders(t *testing.T) {
 	_, err = s.Albums().Put(t.Context(), album.Ref{Tenant: tenant, Album: "2" + one[1:], Name: "a"}, 1, sha256.Sum256(nil), nil, bytes.NewReader(nil))
 	if _, e := os.Stat(filepath.Join(data, "tenants", tenant, "albums", "2"+one[1:])); err == nil || !errors.Is(e, fs.ErrNotExist) {
 		t.Errorf("after a failed upload: %v, %v", err, e)
+	}
+	r := album.Ref{Tenant: tenant, Album: one, Name: "a"}
+	folder, invented := filepath.Join(data, "tenants", tenant, "albums", one), filepath.Join(data, "tenants", tenant, "albums", "3"+one[1:])
+	later := store.Before{Deleted: time.Now().Add(time.Hour)}
+	if err := errors.Join(s.Albums().Delete(t.Context(), r), os.Mkdir(invented, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Collect(t.Context(), other, later, true, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Errorf("a dry run: %v", err)
+	}
+	if _, err := store.Collect(t.Context(), other, later, false, nil); err != nil {
+		t.Error(err)
+	}
+	for _, x := range []string{folder, invented} {
+		if _, err := os.Stat(x); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after a collection: %v", err)
+		}
+	}
+	tried = 0
+	if _, err := s.Albums().Put(t.Context(), r, 0, sha256.Sum256(nil), nil, bytes.NewReader(nil)); err != nil || tried < 4 {
+		t.Errorf("an upload into a folder that another process has removed: %v; it synced %d folders", err, tried)
 	}
 }
 

@@ -25,8 +25,9 @@ import (
 const (
 	indexesName = "indexes"
 	deletedName = "deleted"
-	// gateName is a file that processes lock briefly to activate an index
-	// (shared) or to remove segments (exclusive).
+	// gateName is a file that processes lock briefly to begin an upload or to
+	// activate an index (shared), or to remove segments or empty folders
+	// (exclusive).
 	gateName = "gate"
 	// RestoringName marks a data folder with an unfinished restore.
 	RestoringName = "restoring"
@@ -189,9 +190,9 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 
 // gate locks the file gateName. The lock is exclusive if `alone` is set, and
 // otherwise shared. Without the lock, another process could remove a segment
-// before the activation that needs it commits.
+// before the activation that needs it commits, or the new folder of an upload.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
-	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
+	l := f.gateFile()
 	try := l.TryRLockContext
 	if alone {
 		try = l.TryLockContext
@@ -199,9 +200,13 @@ func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err erro
 	if _, err := try(ctx, 5*time.Millisecond); err != nil {
 		l.Close()
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("waiting for %s: %w", filepath.Join(f.data, gateName), ctx.Err())
+			return nil, fmt.Errorf("waiting for %s: %w", l.Path(), ctx.Err())
 		}
-		return nil, durable.StorageError("locking", filepath.Join(f.data, gateName), 0, err)
+		return nil, durable.StorageError("locking", l.Path(), 0, err)
 	}
 	return func() { l.Close() }, nil
+}
+
+func (f *Folder) gateFile() *flock.Flock {
+	return flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
 }

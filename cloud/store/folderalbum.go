@@ -38,19 +38,12 @@ func (f folderAlbums) path(tenant, name string) string {
 
 // write writes a file with the bytes that fill produces and calls commit to give
 // the complete file its name.
-func (f folderAlbums) write(tenant, name string, size int64, fill func(io.Writer) error, commit func(*durable.Writer, string) error) error {
+func (f folderAlbums) write(ctx context.Context, tenant, name string, size int64, fill func(io.Writer) error, commit func(*durable.Writer, string) error) error {
 	folder, base := filepath.Split(f.path(tenant, name))
 	folder = filepath.Clean(folder)
-	var out *durable.Writer
-	for attempt := 0; out == nil; attempt++ {
-		err := f.prepare(folder)
-		if err == nil {
-			out, err = durable.Create(f.fsys, folder, uploadLabel, fileMode)
-		}
-		// The empty folder may have been removed meanwhile.
-		if err != nil && (!errors.Is(err, fs.ErrNotExist) || attempt == 10) {
-			return err
-		}
+	out, err := f.begin(ctx, folder)
+	if err != nil {
+		return err
 	}
 	out.Expect(size)
 	if err := fill(out); err != nil {
@@ -61,9 +54,27 @@ func (f folderAlbums) write(tenant, name string, size int64, fill func(io.Writer
 	return commit(out, base)
 }
 
+// begin starts a file in a folder, which it creates if necessary. It holds the
+// gate, because another process could otherwise remove the folder while it is
+// empty.
+func (f folderAlbums) begin(ctx context.Context, folder string) (*durable.Writer, error) {
+	release, err := f.gate(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := f.prepare(folder); err != nil {
+		return nil, err
+	}
+	return durable.Create(f.fsys, folder, uploadLabel, fileMode)
+}
+
 // prepare creates a folder. Before the first write of this process it syncs the
 // names of all folders above, because a killed process may not have done so.
 func (f folderAlbums) prepare(folder string) error {
+	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+		f.synced.Delete(folder) // another process has removed the folder
+	}
 	if err := durable.MkdirAll(f.fsys, folder, folderMode); err != nil {
 		return err
 	}
@@ -80,28 +91,26 @@ func (f folderAlbums) prepare(folder string) error {
 	return nil
 }
 
-// removeEmptyAlbum removes an empty folder, unless another process may serve the
-// data folder. That process could be about to write to the folder, and would not
-// sync its name again.
+// removeEmptyAlbum removes an empty folder, unless an upload is just beginning. A
+// later sweep then removes it.
 func (f folderAlbums) removeEmptyAlbum(folder string) {
-	if f.lock == nil {
-		return
-	}
-	if f.fsys.Remove(folder) == nil {
+	gate := f.gateFile()
+	defer gate.Close()
+	if alone, err := gate.TryLock(); err == nil && alone && f.fsys.Remove(folder) == nil {
 		f.synced.Delete(folder)
 	}
 }
 
-func (f folderAlbums) Put(_ context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error {
-	return f.write(tenant, name, size, func(w io.Writer) error { return album.Receive(w, r, size, sum) }, (*durable.Writer).Commit)
+func (f folderAlbums) Put(ctx context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error {
+	return f.write(ctx, tenant, name, size, func(w io.Writer) error { return album.Receive(w, r, size, sum) }, (*durable.Writer).Commit)
 }
 
-func (f folderAlbums) PutNew(_ context.Context, tenant, name string, b []byte) error {
+func (f folderAlbums) PutNew(ctx context.Context, tenant, name string, b []byte) error {
 	// Check the name first, because writing the file costs a sync.
 	if _, err := os.Lstat(f.path(tenant, name)); err == nil {
 		return album.ErrTaken
 	}
-	err := f.write(tenant, name, int64(len(b)), func(w io.Writer) error { _, err := w.Write(b); return err }, (*durable.Writer).CommitNew)
+	err := f.write(ctx, tenant, name, int64(len(b)), func(w io.Writer) error { _, err := w.Write(b); return err }, (*durable.Writer).CommitNew)
 	if errors.Is(err, fs.ErrExist) {
 		return album.ErrTaken
 	}

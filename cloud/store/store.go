@@ -2,7 +2,7 @@
 // Backend is a data folder:
 //
 //	data/lock                 held by the daemon that serves the folder
-//	data/gate                 held briefly to activate or to remove segments
+//	data/gate                 held briefly to begin uploads, activate and remove
 //	data/indexes/<id>/…       one folder per index, see package indexdir
 //	data/deleted/…            folders about to be removed
 //	data/albums/…             encrypted blobs of albums, see package album

@@ -31,7 +31,9 @@ func (f *Folder) Sweep(ctx context.Context, before time.Time, dry bool) (Swept, 
 		}
 		albums, _ := filepath.Glob(filepath.Join(folderAlbums{f}.root(tenant), "*"))
 		for _, folder := range albums {
-			s.temps(folder)
+			if s.temps(folder); !dry {
+				folderAlbums{f}.removeEmptyAlbum(folder)
+			}
 		}
 	}
 	return s.Swept, s.err
