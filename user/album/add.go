@@ -99,7 +99,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	defer release()
-	there, err := a.sync(ctx, a.catalogue)
+	there, err := a.sync(ctx)
 	if err == nil && !there && !o.New {
 		err = a.alone(ctx)
 	}
