@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -165,10 +166,13 @@ has restored a backup, and keeps this device's former copy of the catalogue.`,
 				fmt.Fprintf(cmd.ErrOrStderr(), "blob %s %s\n", sanitize.Text(blob), what)
 			}
 			printSome(cmd, v.Affected, func(path string) string { return "affected: " + sanitize.Text(path) })
+			out.Verified = v
 			if err != nil {
+				if f.asJSON && len(v.Blobs)+len(v.Affected) > 0 && !errors.As(err, new(*album.Conflict)) { // a conflict has a report of its own
+					err = errors.Join(err, writeJSON(cmd.OutOrStdout(), out))
+				}
 				return err
 			}
-			out.Verified = v
 			return output(cmd, f.asJSON, out, func() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s complete: read %s\n", map[bool]string{true: "1 photo is", false: photosOf(v.Photos) + " are"}[v.Photos == 1], size(uint64(v.Read)))
 			})

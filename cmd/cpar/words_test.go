@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -131,6 +132,38 @@ func (f fatal) Fatal(args ...any) { f.ts.Fatalf("%s", fmt.Sprint(args...)) }
 type wire struct {
 	h    http.Handler
 	sent []string
+	// alter, if not nil, changes the replies to requests.
+	alter func(r *http.Request, reply []byte)
+}
+
+// wired returns a cloud behind a wire, and runs cpar in this process.
+func wired(t *testing.T) (w *wire, url string, run func(t *testing.T, args ...string) (string, error)) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		t.Setenv(v, filepath.Join(dir, "home"))
+	}
+	t.Chdir(dir)
+	c, err := cloud.New("data", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := api.New(c.Store, c, api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = &wire{h: h}
+	server := httptest.NewServer(w)
+	t.Cleanup(func() { server.Close(); c.Close() })
+	return w, server.URL, func(t *testing.T, args ...string) (string, error) {
+		var out bytes.Buffer
+		root := newRoot()
+		root.SetArgs(args)
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		err := root.ExecuteContext(context.Background())
+		return out.String(), err
+	}
 }
 
 func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -139,18 +172,27 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	var header bytes.Buffer
 	r.Header.Write(&header)
 	w.sent = append(w.sent, fmt.Sprintf("%s %s\n%s\n%q", r.Method, r.URL, header.String(), body))
-	w.h.ServeHTTP(rw, r)
+	if w.alter == nil {
+		w.h.ServeHTTP(rw, r)
+		return
+	}
+	rec := httptest.NewRecorder()
+	w.h.ServeHTTP(rec, r)
+	w.alter(r, rec.Body.Bytes())
+	maps.Copy(rw.Header(), rec.Header())
+	rw.WriteHeader(rec.Code)
+	rw.Write(rec.Body.Bytes())
 }
 
 // With the same random numbers, the cloud receives the same bytes in the same
 // order, whatever the list of words.
 func TestWordsAreNotSent(t *testing.T) {
-	dir := t.TempDir()
-	for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
-		t.Setenv(v, filepath.Join(dir, "home"))
+	pair := t.TempDir()
+	clipPair(t, pair)
+	w, url, run := wired(t)
+	if err := os.CopyFS("pair", os.DirFS(pair)); err != nil {
+		t.Fatal(err)
 	}
-	clipPair(t, filepath.Join(dir, "pair"))
-	t.Chdir(dir)
 	for folder, from := range map[string]int{"photos": 0, "new": 40} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
@@ -172,15 +214,6 @@ func TestWordsAreNotSent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := func(t *testing.T, args ...string) (string, error) {
-		var out bytes.Buffer
-		root := newRoot()
-		root.SetArgs(args)
-		root.SetOut(&out)
-		root.SetErr(io.Discard)
-		err := root.ExecuteContext(context.Background())
-		return out.String(), err
-	}
 	must := func(args ...string) {
 		t.Helper()
 		if _, err := run(t, args...); err != nil {
@@ -189,19 +222,8 @@ func TestWordsAreNotSent(t *testing.T) {
 	}
 	must("init", "--key", "k", "--no-passphrase")
 	must("build", "photos", "--key", "k", "--out", "index", "--scheme", "sealed", "--profile", "network", "--model", "pair/visual.onnx")
-	c, err := cloud.New("data", store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := api.New(c.Store, c, api.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wire{h: h}
-	server := httptest.NewServer(w)
-	t.Cleanup(func() { server.Close(); c.Close() })
-	must("push", "index", "--cloud", server.URL)
-	ask := []string{"annotate", "new", "--key", "k", "--cloud", server.URL, "--model", "pair/visual.onnx", "--jobs", "1", "--json",
+	must("push", "index", "--cloud", url)
+	ask := []string{"annotate", "new", "--key", "k", "--cloud", url, "--model", "pair/visual.onnx", "--jobs", "1", "--json",
 		"--cache", "open"} // an encrypted cache draws random numbers
 	must(ask...) // fill the caches before all comparisons
 	sentBy := func(seed uint64, args ...string) (sent []string) {

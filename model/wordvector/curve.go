@@ -75,16 +75,16 @@ func (s *Sums) observe(word string, row []int16, right bool, tagged int) (o obse
 	if right {
 		photos, own, o.right = photos-1, 1, 1
 	}
-	inner, square, length := int64(0), int64(0), int64(0)
+	inner, square, length := int64(0), 0.0, int64(0) // the square overflows 64 bits if there are many photos
 	for k, v := range of.total {
 		x := int64(row[k])
-		t := int64(v) - own*x
-		inner, square, length = inner+t*x, square+t*t, length+x*x
+		t := v - own*x
+		inner, square, length = inner+t*x, square+float64(t)*float64(t), length+x*x
 	}
 	if photos < 1 || square == 0 || length == 0 || tagged < 2 {
 		return o, false
 	}
-	o.terms = [curveTerms]float64{1, float64(inner) / math.Sqrt(float64(square)) / math.Sqrt(float64(length)), math.Log(min(1, float64(photos)/float64(tagged-1)))}
+	o.terms = [curveTerms]float64{1, float64(inner) / math.Sqrt(square) / math.Sqrt(float64(length)), math.Log(min(1, float64(photos)/float64(tagged-1)))}
 	return o, true
 }
 

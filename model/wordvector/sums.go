@@ -33,7 +33,7 @@ type Sums struct {
 
 type sum struct {
 	photos int
-	total  []int32
+	total  []int64
 }
 
 func NewSums(dim int) *Sums { return &Sums{dim: dim, words: map[string]*sum{}} }
@@ -53,14 +53,14 @@ func (s *Sums) add(row []int16, keywords []string, sign int) {
 		of := s.of(w)
 		of.photos += sign
 		for k, v := range row {
-			of.total[k] += int32(sign) * int32(v)
+			of.total[k] += int64(sign) * int64(v)
 		}
 	}
 }
 
 func (s *Sums) of(word string) *sum {
 	if s.words[word] == nil {
-		s.words[word] = &sum{total: make([]int32, s.dim)}
+		s.words[word] = &sum{total: make([]int64, s.dim)}
 	}
 	return s.words[word]
 }
@@ -79,7 +79,7 @@ func (s *Sums) Plus(o *Sums) *Sums {
 		}
 	}
 	maps.DeleteFunc(out.words, func(_ string, of *sum) bool {
-		return of.photos == 0 && !slices.ContainsFunc(of.total, func(v int32) bool { return v != 0 })
+		return of.photos == 0 && !slices.ContainsFunc(of.total, func(v int64) bool { return v != 0 })
 	})
 	return out
 }
@@ -141,7 +141,7 @@ func (s *Sums) AppendBinary(b []byte) ([]byte, error) {
 		b = append(b, word...)
 		b = binary.AppendVarint(b, int64(s.words[word].photos))
 		for _, v := range s.words[word].total {
-			b = binary.AppendVarint(b, int64(v))
+			b = binary.AppendVarint(b, v)
 		}
 	}
 	return b, nil
@@ -162,7 +162,7 @@ func ReadSums(r *wire.Reader) (*Sums, error) {
 		of := s.of(word)
 		of.photos = int(r.Varint("photos of a word", cpar.MaxRecords))
 		for k := range of.total {
-			of.total[k] = int32(r.Varint("word vector", math.MaxInt32))
+			of.total[k] = r.Varint("word vector", cpar.MaxRecords*-math.MinInt16)
 		}
 		if r.Err() == nil && word <= before {
 			r.Fail("word vectors are out of order")

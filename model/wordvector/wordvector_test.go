@@ -158,3 +158,34 @@ func TestEncodingIsCanonical(t *testing.T) {
 		t.Errorf("no vectors: %v, %v", none, err)
 	}
 }
+
+// TestManyPhotosOfOneWord checks sums beyond 32 bits, and a curve of sums whose
+// squares exceed 64 bits.
+func TestManyPhotosOfOneWord(t *testing.T) {
+	row := []int16{700, -700, 200, -100}
+	s := NewSums(len(row))
+	s.Add(row, []string{"sea"})
+	want, _ := s.Vector("sea")
+	for range 26 {
+		s = s.Plus(s)
+	}
+	got, ok := s.Vector("sea")
+	if !ok || s.words["sea"].photos != 1<<26 {
+		t.Fatalf("%d photos", s.words["sea"].photos)
+	}
+	for k := range want {
+		if math.Abs(got[k]-want[k]) > 1e-12 {
+			t.Errorf("the direction is %v, want %v", got, want)
+		}
+	}
+	if o, ok := s.observe("sea", row, true, 1<<26); !ok || math.Abs(o.terms[1]-1) > 1e-9 {
+		t.Errorf("the similarity of a photo like all others is %v", o.terms[1])
+	}
+	b, err := s.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := ReadSums(wire.NewReader(b, cpar.ErrCorrupt)); err != nil || !reflect.DeepEqual(back, s) {
+		t.Errorf("read back: %v, %v", back, err)
+	}
+}

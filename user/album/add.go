@@ -1,6 +1,7 @@
 package album
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
 	"cpar/photo"
+	"cpar/photo/decode"
 	"cpar/photo/metadata"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
@@ -99,7 +101,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	defer release()
-	there, err := a.sync(ctx, a.catalogue)
+	there, err := a.sync(ctx)
 	if err == nil && !there && !o.New {
 		err = a.alone(ctx)
 	}
@@ -144,14 +146,18 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		}
 		done += n
 	}
-	if len(lost) > 0 {
-		if err := a.abandon(ctx, r); err != nil {
-			sum.Warnings = append(sum.Warnings, err)
-		}
-	}
 	o.Progress.Report("adding", len(todo), len(todo))
-	err = a.addThumbs(ctx, r, lacking, o.Progress, &sum)
-	return sum, err
+	if len(lost) == 0 {
+		_, err = a.addThumbs(ctx, r, lacking, o.Progress, &sum)
+		return sum, err
+	}
+	if err := a.mendThumbs(ctx, r, items, lost, o.Progress, &sum); err != nil {
+		return sum, err
+	}
+	if err := a.abandon(ctx, r); err != nil {
+		sum.Warnings = append(sum.Warnings, err)
+	}
+	return sum, nil
 }
 
 // alone returns an error if the server has albums of other keys, because a new
@@ -343,13 +349,17 @@ var errUnreadable = fmt.Errorf("reading the photo: %w", cpar.ErrInput)
 // store stores an item's files and creates its row.
 func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions) error {
 	i.row = &catalogue.Photo{Folder: i.folder, Name: i.name}
-	for _, name := range i.files {
-		f, mended, err := storeFile(ctx, r, name)
+	var image []byte
+	for at, name := range i.files {
+		s, err := storeFile(ctx, r, name, at == 0)
 		if err != nil {
 			return err
 		}
-		i.mended = i.mended || mended
-		i.row.Files = append(i.row.Files, f)
+		if at == 0 {
+			image = s.bytes
+		}
+		i.mended = i.mended || s.mended
+		i.row.Files = append(i.row.Files, s.File)
 	}
 	facts, err := metadata.ReadFacts(i.files[0])
 	if err != nil {
@@ -378,16 +388,25 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 	}
 	add(k.Machine, catalogue.Suggested)
 	if i.old == nil || thumbs.KeyOf(i.old) != thumbs.KeyOf(i.row) {
-		i.makeThumbs()
+		i.makeThumbs(image)
 	}
 	return nil
 }
 
-// storeFile stores a file. It fails if the file changes meanwhile.
-func storeFile(ctx context.Context, r *repository.Repository, name string) (f catalogue.File, mended bool, err error) {
+// A stored file is in the repository. Its bytes are nil if they were not wanted, or
+// are too many to be decoded.
+type stored struct {
+	catalogue.File
+	bytes  []byte
+	mended bool
+}
+
+// storeFile stores a file. It fails if the file changes meanwhile. The result has
+// the bytes if decoded is set.
+func storeFile(ctx context.Context, r *repository.Repository, name string, decoded bool) (s stored, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return f, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
+		return s, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
 	}
 	defer file.Close()
 	before, err := file.Stat()
@@ -398,32 +417,38 @@ func storeFile(ctx context.Context, r *repository.Repository, name string) (f ca
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return f, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
+		return s, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
 	}
-	source := &reading{file: file}
-	object, size, mended, err := put(ctx, r, file, source)
-	if source.err != nil && !mended {
-		return f, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(source.err))
+	source := &reading{ReadSeeker: file}
+	if decoded {
+		if s.bytes, err = decode.ReadFile(name); err == nil {
+			source.ReadSeeker = bytes.NewReader(s.bytes)
+		}
+	}
+	s.File = catalogue.File{Name: filepath.Base(name), Modified: before.ModTime().UnixNano()}
+	s.Object, s.Size, s.mended, err = put(ctx, r, source)
+	if source.err != nil && !s.mended {
+		return s, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(source.err))
 	}
 	if err != nil {
-		return f, mended, err
+		return s, err
 	}
 	after, err := os.Stat(name)
-	if err != nil || after.Size() != size || !after.ModTime().Equal(before.ModTime()) {
-		return f, mended, fmt.Errorf("%w: it changed while it was read", errUnreadable)
+	if err != nil || after.Size() != s.Size || !after.ModTime().Equal(before.ModTime()) {
+		return s, fmt.Errorf("%w: it changed while it was read", errUnreadable)
 	}
-	return catalogue.File{Name: filepath.Base(name), Size: size, Modified: before.ModTime().UnixNano(), Object: object}, mended, nil
+	return s, nil
 }
 
 // A reading keeps the error of reading a file, to distinguish it from an error of
 // the server.
 type reading struct {
-	file io.Reader
-	err  error
+	io.ReadSeeker
+	err error
 }
 
 func (r *reading) Read(p []byte) (int, error) {
-	n, err := r.file.Read(p)
+	n, err := r.ReadSeeker.Read(p)
 	if err != nil && err != io.EOF {
 		r.err = err
 	}

@@ -92,17 +92,17 @@ func (a *Album) Known() bool { return a.catalogue.State().Number > 0 }
 // Sync fetches the newest generation. It returns an error if the server has no
 // album of this key.
 func (a *Album) Sync(ctx context.Context) error {
-	there, err := a.sync(ctx, a.catalogue)
+	there, err := a.sync(ctx)
 	if err == nil && !there {
 		err = hint.Add(fmt.Errorf("reading the album: %w: the server has no album of this key", cpar.ErrInput), "make one: cpar album add PHOTOS")
 	}
 	return err
 }
 
-// sync fetches the newest generation into c. It returns false if the server has no
-// album of this key.
-func (a *Album) sync(ctx context.Context, c *catalogue.Catalogue) (bool, error) {
-	there, err := c.Sync(ctx)
+// sync fetches the newest generation. It returns false if the server has no album
+// of this key.
+func (a *Album) sync(ctx context.Context) (bool, error) {
+	there, err := a.catalogue.Sync(ctx)
 	return there, a.compared(ctx, err)
 }
 
@@ -138,14 +138,8 @@ func (a *Album) repositoryOf(ctx context.Context, pins map[string]blobs.Pin, unc
 // newestPins returns the pins of the newest generation. It does not change the
 // state that the caller works on.
 func (a *Album) newestPins(ctx context.Context) (map[string]blobs.Pin, error) {
-	c, err := catalogue.Open(ctx, a.catalogue.Options)
-	if err == nil {
-		_, err = a.sync(ctx, c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c.State().Pins, nil
+	s, err := a.catalogue.Newest(ctx)
+	return s.Pins, a.compared(ctx, err)
 }
 
 // commit commits the change that create returns. If r is not nil, the change

@@ -117,7 +117,7 @@ func (a *Album) Trust(ctx context.Context) (now *Album, d Difference, kept strin
 		return nil, d, "", err
 	}
 	defer release()
-	if _, err := a.sync(ctx, a.catalogue); !errors.As(err, new(*Conflict)) {
+	if _, err := a.sync(ctx); !errors.As(err, new(*Conflict)) {
 		return a, d, "", err
 	}
 	folder, next := a.catalogue.Folder, a.catalogue.Folder+".new"

@@ -144,9 +144,10 @@ func (l *Live) Sync(ctx context.Context) (changed bool, err error) {
 func (l *Live) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Size) ([]byte, error) {
 	month, day := thumbs.When(p)
 	get := func() ([]byte, error) { return l.album.thumbs.Get(ctx, size, month, day, thumbs.KeyOf(p)) }
+	before := l.View() // before the parts that get uses, which another caller may renew
 	b, err := get()
 	if errors.Is(err, blobs.ErrDamaged) {
-		if changed, again := l.Sync(ctx); changed && again == nil {
+		if _, again := l.Sync(ctx); again == nil && l.View() != before {
 			b, err = get()
 		}
 	}

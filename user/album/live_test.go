@@ -138,3 +138,24 @@ func TestLiveReadsWhileAlbumChanges(t *testing.T) {
 	}
 	read()
 }
+
+// Several callers read thumbnails of a state that another device has merged. Only
+// one of them fetches the new state, and all get their thumbnails.
+func TestThumbnailsAfterMaintenance(t *testing.T) {
+	w := newWorld(t)
+	a := w.open("one")
+	for i := range 3 {
+		w.add(a, w.photos("photos", 3+i, uint64(i)))
+	}
+	var l *Live
+	b := w.over("two", interrupted{w.store, catalogue.ThumbPrefix, new(sync.Once), func() {
+		_, err := l.Sync(t.Context()) // another caller is faster
+		must(t, err)
+	}})
+	must(t, b.Sync(t.Context()))
+	l = NewLive(b)
+	must(t, a.Maintain(t.Context(), false))
+	if got, err := l.Thumbnail(t.Context(), l.View().Photos[0], thumbs.Small); err != nil || len(got) == 0 {
+		t.Errorf("a thumbnail of %d bytes, %v", len(got), err)
+	}
+}

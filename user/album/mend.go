@@ -15,24 +15,29 @@ import (
 	"cpar"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
+	"cpar/internal/progress"
 	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
+	"cpar/user/album/thumbs"
 )
 
 // suspects is the file that names packs (blobs of photo contents) that Verify
 // could not read although the server lists them correctly.
 const suspects = "suspects"
 
-// lost maps each pack that the server has lost or changed to its problem. It
-// trusts the server's list, except about suspects, which it reads.
+// lost maps each pack and each part (blob of thumbnails) that the server has lost
+// or changed to its problem. It trusts the server's list, except about suspects,
+// which it reads.
 func (a *Album) lost(ctx context.Context) (map[string]string, error) {
 	pins := a.catalogue.State().Pins
 	lost, err := blobs.Check(ctx, a.o.Store, maps.Clone(pins))
 	if err != nil {
 		return nil, fmt.Errorf("looking for lost packs: %w", err)
 	}
-	maps.DeleteFunc(lost, func(name, _ string) bool { return !strings.HasPrefix(name, "p") && !strings.HasPrefix(name, "q") })
+	maps.DeleteFunc(lost, func(name, _ string) bool {
+		return !strings.HasPrefix(name, "p") && !strings.HasPrefix(name, "q") && !strings.HasPrefix(name, catalogue.ThumbPrefix)
+	})
 	var names []string
 	b, err := os.ReadFile(filepath.Join(a.folder, suspects))
 	if err == nil {
@@ -81,14 +86,14 @@ func (a *Album) suspect(packs map[string]string) error {
 }
 
 // put stores a file. It sends the file again if the server has lost any of it.
-func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from io.Reader) (object string, size int64, mended bool, err error) {
+func put(ctx context.Context, r *repository.Repository, from io.ReadSeeker) (object string, size int64, mended bool, err error) {
 	object, size, err = r.Put(ctx, from)
 	for again := true; err == nil; mended = true {
 		if again, err = r.Mend(ctx, object); err != nil || !again {
 			return object, size, mended, err
 		}
 		before := object
-		if _, err = file.Seek(0, io.SeekStart); err == nil {
+		if _, err = from.Seek(0, io.SeekStart); err == nil {
 			object, size, err = r.Put(ctx, from)
 		}
 		// Mend has removed the former contents from the index, so a batch
@@ -100,7 +105,54 @@ func put(ctx context.Context, r *repository.Repository, file io.ReadSeeker, from
 	return object, size, mended, err
 }
 
-// abandon commits a state without the packs whose photos have been sent again.
+// mendThumbs makes the thumbnails of lost parts (blobs) again: of files at home,
+// or of the album's. If a photo cannot be read, the parts of its month leave the
+// lost ones and so stay pinned, because the operator may bring them back.
+func (a *Album) mendThumbs(ctx context.Context, r *repository.Repository, items []*item, lost map[string]string, tell progress.Func, sum *Added) error {
+	parts, home := a.thumbnails().Distrust(lost), map[thumbs.Key]*item{}
+	for _, i := range items {
+		if i.err == nil {
+			home[thumbs.KeyOf(i.row)] = i
+		}
+	}
+	var some []*item
+	for _, p := range a.catalogue.State().Photos() {
+		key := thumbs.KeyOf(p)
+		month, _ := thumbs.When(p)
+		if len(parts[month]) == 0 {
+			continue
+		}
+		whole := true
+		for _, size := range thumbs.Sizes {
+			keys, err := a.thumbnails().Keys(ctx, size, month)
+			if err != nil {
+				return fmt.Errorf("reading the album: %w", err)
+			}
+			whole = whole && keys[key]
+		}
+		i := &item{old: p}
+		if h := home[key]; h != nil {
+			i.files = h.files
+		}
+		if !whole {
+			some = append(some, i)
+		}
+	}
+	left, err := a.addThumbs(ctx, r, some, tell, sum)
+	for _, i := range left {
+		month, _ := thumbs.When(i.old)
+		for _, name := range parts[month] {
+			delete(lost, name)
+		}
+	}
+	if err == nil && len(left) > 0 {
+		sum.Warnings = append(sum.Warnings, hint.Add(fmt.Errorf("%d photos whose thumbnails the server has lost cannot be read", len(left)), "cpar album verify names them"))
+	}
+	return err
+}
+
+// abandon commits a state without the packs whose photos have been sent again, and
+// without the parts whose thumbnails have been made again.
 func (a *Album) abandon(ctx context.Context, r *repository.Repository) error {
 	number := a.catalogue.State().Number
 	left, err := r.Abandon(ctx, func(yield func(string) bool) {

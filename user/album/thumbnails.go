@@ -1,14 +1,15 @@
 package album
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
 	"cpar/internal/progress"
-	"cpar/photo/decode"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
 	"cpar/user/album/thumbs"
@@ -26,14 +27,40 @@ func (a *Album) Prefetch(ctx context.Context, years []int, tell progress.Func) e
 	return a.thumbnails().Prefetch(ctx, years, tell)
 }
 
-// makeThumbs makes the thumbnails of an item. A photo that cannot be decoded gets
-// empty ones, so that it is not tried again.
-func (i *item) makeThumbs() {
-	file, err := decode.ReadFile(i.files[0])
-	if err != nil { // the file has vanished, which the next run reports
-		return
+// makeThumbs makes the thumbnails of an item from the bytes that the album has. A
+// photo that cannot be decoded gets empty ones, so that it is not tried again. If
+// its bytes are unknown, it gets none.
+func (i *item) makeThumbs(file []byte) {
+	if file != nil {
+		i.images = thumbs.Make(file)
 	}
-	i.images = thumbs.Make(file)
+}
+
+// maxDecoded is the size of the largest photo that is decoded.
+const maxDecoded = 1 << 30
+
+// photo returns the bytes of an item's photo in the album, from the file at home if
+// there is one, or nil if they cannot be read.
+func (i *item) photo(ctx context.Context, r *repository.Repository) ([]byte, error) {
+	f := i.old.Files[0]
+	if len(i.files) > 0 {
+		s, err := storeFile(ctx, r, i.files[0], true)
+		switch {
+		case errors.Is(err, errUnreadable):
+			return nil, nil // the next run reports it
+		case err == nil && s.Object != f.Object: // a commit needs what was stored
+			return nil, r.Flush(ctx)
+		}
+		return s.bytes, err
+	}
+	if missing, err := r.Missing(ctx, f.Object); err != nil || missing || f.Size > maxDecoded {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if _, err := copyFile(ctx, r, &b, f); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }
 
 func (a *Album) storeThumbs(ctx context.Context, r *repository.Repository, items []*item) error {
@@ -68,25 +95,32 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 	return some, nil
 }
 
-// addThumbs makes and commits the thumbnails of unchanged photos, in batches.
-func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) error {
+// addThumbs makes and commits the thumbnails of unchanged photos, in batches. It
+// returns the photos that cannot be read.
+func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) (left []*item, err error) {
 	for done := 0; done < len(items); done += batchPhotos {
 		some := items[done:min(done+batchPhotos, len(items))]
 		work, inner := errgroup.WithContext(ctx)
 		work.SetLimit(runtime.GOMAXPROCS(0))
 		for at, i := range some {
 			work.Go(func() error {
+				if inner.Err() != nil {
+					return context.Cause(inner)
+				}
 				tell.Report("making thumbnails", done+at, len(items))
 				i.row = i.old
-				i.makeThumbs()
-				return context.Cause(inner)
+				file, err := i.photo(inner, r)
+				i.makeThumbs(file)
+				return err
 			})
 		}
-		err := work.Wait()
+		err = work.Wait()
 		made := 0
 		for _, i := range some {
 			if i.images != nil {
 				made++
+			} else {
+				left = append(left, i)
 			}
 		}
 		if err == nil {
@@ -97,11 +131,11 @@ func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items [
 		}
 		sum.Sent = r.Sent() + a.catalogue.Sent()
 		if err != nil {
-			return fmt.Errorf("making thumbnails: %w", err)
+			return left, fmt.Errorf("making thumbnails: %w", err)
 		}
 		sum.Thumbnails += made
 	}
-	return nil
+	return left, nil
 }
 
 // mergeThumbs merges parts (blobs of thumbnails), without thumbnails of photos

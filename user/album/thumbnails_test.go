@@ -252,3 +252,93 @@ func withDate(file []byte, date string) []byte {
 	segment := append([]byte{0xff, 0xe1, byte((len(b) + 2) >> 8), byte(len(b) + 2)}, b...)
 	return slices.Concat(file[:2], segment, file[2:])
 }
+
+// A check makes the thumbnails of lost parts again, of photos at home and of others,
+// even if this device has copies of the parts. No lost part stays pinned.
+func TestCheckMendsLostThumbnails(t *testing.T) {
+	for what, change := range map[string]func([]byte) []byte{
+		"missing": func([]byte) []byte { return nil },
+		"changed": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
+	} {
+		w := newWorld(t)
+		a, dir, away := w.open("one"), w.photos("photos", 4, 1), w.photos("away", 3, 2)
+		_, err := a.Add(t.Context(), []string{dir, away}, AddOptions{})
+		must(t, err)
+		w.shown(a) // it keeps the parts
+		must(t, os.RemoveAll(away))
+		for _, name := range w.store.Names(catalogue.ThumbPrefix) {
+			w.store.Alter(name, change)
+		}
+		_, err = w.open("two").Verify(t.Context(), 0, nil)
+		noticed(t, what, err)
+		sum, err := w.open("one").Add(t.Context(), []string{dir}, AddOptions{Check: true})
+		if err != nil || len(sum.Warnings) > 0 || sum.Thumbnails != 7 || sum.Unchanged != 4 {
+			t.Errorf("%s: %+v, %v", what, sum, err)
+		}
+		_, err = w.open("two").Verify(t.Context(), 100, nil)
+		must(t, err)
+		b := w.open("two")
+		must(t, b.Sync(t.Context()))
+		w.shown(b)
+		w.whole(w.open("one"))
+	}
+}
+
+// If a photo and its thumbnails are lost, both stay pinned, so that the operator can
+// bring them back.
+func TestCheckKeepsThumbnailsOfLostPhotos(t *testing.T) {
+	w := newWorld(t)
+	a, dir, away := w.open("one"), w.photos("photos", 2, 1), w.photos("away", 2, 2)
+	w.add(a, dir)
+	packs := len(w.store.Names("p"))
+	w.add(a, away)
+	must(t, os.RemoveAll(away))
+	before := w.store.Snapshot()
+	for _, name := range append(w.store.Names("p"), w.store.Names(catalogue.ThumbPrefix)...) {
+		w.store.Alter(name, func([]byte) []byte { return nil })
+	}
+	sum, err := w.open("one").Add(t.Context(), []string{dir}, AddOptions{Check: true})
+	if err != nil || len(sum.Warnings) != 2 || sum.Mended != 2 || sum.Thumbnails != 2 {
+		t.Errorf("with %d packs: %+v, %v", packs, sum, err)
+	}
+	now := w.store.Snapshot()
+	w.store.Restore(before) // the operator undeletes
+	lost := map[string][]byte{}
+	for _, name := range append(w.store.Names("p"), w.store.Names(catalogue.ThumbPrefix)...) {
+		lost[name], err = w.store.Get(t.Context(), name, 0, -1)
+		must(t, err)
+	}
+	w.store.Restore(now)
+	for name, b := range lost {
+		must(t, w.store.Put(t.Context(), name, b))
+	}
+	w.whole(w.open("one"))
+	b := w.open("two")
+	must(t, b.Sync(t.Context()))
+	w.shown(b)
+}
+
+// A file that has changed, although its size and time are the same, is not the
+// photo's thumbnail.
+func TestThumbnailIsOfStoredContent(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 2, 1)
+	w.add(a, dir)
+	w.unpinThumbs(a)
+	file := filepath.Join(dir, "2020", "IMG_0000.jpg")
+	info, err := os.Stat(file)
+	must(t, err)
+	b, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, append(picture(t, rand.New(rand.NewPCG(5, 5)))[:1000], b[1000:]...), 0o644))
+	must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
+	if sum := w.add(a, dir); sum.Thumbnails != 1 || sum.Unchanged != 2 {
+		t.Errorf("another content: %+v", sum)
+	}
+	must(t, os.WriteFile(file, b, 0o644))
+	must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
+	if sum := w.add(a, dir); sum.Thumbnails != 1 || sum.Unchanged != 2 {
+		t.Errorf("the stored content: %+v", sum)
+	}
+	w.shown(a)
+}

@@ -142,33 +142,24 @@ type numbered struct {
 
 // annotateGroup annotates the photos of one batch.
 //
-// The segments that decrypt replies belong to one generation of the index.
-// Therefore annotateGroup fetches the manifest again after each batch, and
-// repeats the batch after an update by another device. Whether it repeats a
-// batch depends on the manifest alone, and replies are decrypted at the end. A
-// cloud therefore learns nothing by altering a reply.
+// The replies are decrypted at the end, so a cloud learns nothing by altering one.
 func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w AnnotateOptions) ([]Annotated, error) {
 	if len(photos) == 0 {
 		return nil, nil
 	}
-	all, err := x.askOnce(ctx, photos, w)
-	for range x.tries() {
-		moved, e := x.reopenIfMoved(ctx)
-		if e != nil || !moved {
-			err = cmp.Or(err, e)
-			break
-		}
-		next, e := x.askOnce(ctx, photos, w)
-		if e != nil && len(next) < len(all) {
-			err = e
-			break
+	var all []*photoRequest
+	err := x.untilSettled(ctx, func() (worse bool, err error) {
+		next, err := x.askOnce(ctx, photos, w)
+		if err != nil && len(next) < len(all) {
+			return true, err
 		}
 		for i := range min(len(next), len(all)) {
 			next[i].Sent += all[i].Sent
 			next[i].Received += all[i].Received
 		}
-		all, err = next, e
-	}
+		all = next
+		return false, err
+	})
 	done := make([]Annotated, len(all))
 	for i, a := range all {
 		if a.Err == nil {
@@ -177,6 +168,28 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 		done[i] = a.Annotated
 	}
 	return done, err
+}
+
+// untilSettled calls ask, which sends a batch of requests for the open generation.
+//
+// The segments that decrypt replies belong to one generation of the index.
+// Therefore untilSettled fetches the manifest again after each batch, and
+// repeats the batch after an update by another device, unless the repetition
+// has fewer replies (result worse). Otherwise it depends on the manifest alone
+// whether a batch is repeated.
+func (x *Index) untilSettled(ctx context.Context, ask func() (worse bool, err error)) error {
+	_, err := ask()
+	for range x.tries() {
+		moved, e := x.reopenIfMoved(ctx)
+		if e != nil || !moved {
+			return cmp.Or(err, e)
+		}
+		worse, e := ask()
+		if err = e; worse {
+			break
+		}
+	}
+	return err
 }
 
 // tries returns how often a batch is repeated if the index keeps changing.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"cpar"
 	"cpar/model/rank"
 	"cpar/user"
 )
@@ -20,16 +21,28 @@ type Found struct {
 // the open generation, and is called again after a change of the index. If exact
 // is set, Search requests every cell.
 func (x *Index) Search(ctx context.Context, prepare func(*user.Owner) (*user.Search, error), exact bool) (f Found, err error) {
-	for left := x.tries(); ; left-- {
-		s, err := prepare(x.Owner)
-		if err != nil {
-			return f, err
+	s, unfit := prepare(x.Owner)
+	if unfit != nil {
+		return f, unfit
+	}
+	var pending []*user.Pending
+	var all []*photoRequest
+	in, answered := x.Owner, false
+	err = x.untilSettled(ctx, func() (worse bool, err error) {
+		if x.Owner != in {
+			in = x.Owner
+			next, err := prepare(in)
+			if unfit = err; err != nil { // for a photo, a request would follow
+				next = in.SearchLike(s.Vector())
+			}
+			s = next
 		}
-		pending, requests, err := s.Requests(exact)
-		if err != nil {
-			return f, err
+		var requests []*cpar.Request
+		if pending, requests, err = s.Requests(exact); err != nil {
+			answered = true
+			return false, err
 		}
-		all := make([]*photoRequest, len(requests))
+		all = make([]*photoRequest, len(requests))
 		for i, q := range requests {
 			all[i] = &photoRequest{request: q}
 		}
@@ -37,25 +50,23 @@ func (x *Index) Search(ctx context.Context, prepare func(*user.Owner) (*user.Sea
 			err = x.ask(ctx, all)
 		}
 		for _, a := range all {
-			f.Sent, f.Received, err = f.Sent+a.Sent, f.Received+a.Received, cmp.Or(err, a.Err)
+			f.Sent, f.Received = f.Sent+a.Sent, f.Received+a.Received
 		}
-		if x.tries() > 0 {
-			if moved, e := x.reopenIfMoved(ctx); moved && e == nil && left > 0 {
-				continue
-			} else if err = cmp.Or(err, e); err != nil {
-				return f, err
-			}
-		}
-		if err != nil {
+		worse, answered = answered && err != nil, answered || err == nil
+		return worse, err
+	})
+	err = cmp.Or(err, unfit)
+	lists := make([][]rank.Neighbour, len(all))
+	for i, a := range all {
+		if err = cmp.Or(err, a.Err); err != nil {
 			return f, err
 		}
-		lists := make([][]rank.Neighbour, len(all))
-		for i, a := range all {
-			if lists[i], err = pending[i].Neighbours(a.reply); err != nil {
-				return f, err
-			}
+		if lists[i], err = pending[i].Neighbours(a.reply); err != nil {
+			return f, err
 		}
-		f.Hits, err = s.Hits(lists...)
-		return f, err
 	}
+	if err == nil {
+		f.Hits, err = s.Hits(lists...)
+	}
+	return f, err
 }

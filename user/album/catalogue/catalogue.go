@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"strings"
 
 	"cpar"
-	"cpar/internal/durable"
 	"cpar/internal/seed"
 	"cpar/user"
 	"cpar/user/album/blobs"
@@ -43,6 +41,8 @@ type Catalogue struct {
 	state    *State
 	segments []*segment
 	sent     int64
+	// looking is set if the folder must not change.
+	looking bool
 }
 
 // maxMerged bounds the size of a segment that a small commit merges from its
@@ -59,15 +59,20 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
 	}
 	c := &Catalogue{Options: o, cipher: envelope.New(o.Secret, "catalogue"), state: newState(0, nil)}
-	names, err := filepath.Glob(filepath.Join(o.Folder, generationPrefix+"*"))
-	if err != nil || len(names) == 0 {
+	release, err := c.lock()
+	if err != nil {
+		return nil, fmt.Errorf("opening the catalogue: %w", err)
+	}
+	defer release()
+	newest, err := c.kept()
+	if err != nil || newest == "" {
 		return c, err
 	}
-	number, _ := strconv.ParseUint(strings.TrimPrefix(filepath.Base(slices.Max(names)), generationPrefix), 16, 64)
-	b, err := os.ReadFile(slices.Max(names))
+	b, err := os.ReadFile(filepath.Join(o.Folder, newest))
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
 	}
+	number, _ := strconv.ParseUint(strings.TrimPrefix(newest, generationPrefix), 16, 64)
 	if g, err := c.openGeneration(number, b); err == nil {
 		// A damaged copy is fetched again.
 		_ = c.load(ctx, g, func(l listed) ([]byte, error) { return c.local(l) })
@@ -112,14 +117,6 @@ func (c *Catalogue) openGeneration(number uint64, b []byte) (*generation, error)
 		err = fmt.Errorf("%w: generation %d of the album has another number", cpar.ErrCloud, number)
 	}
 	return got, err
-}
-
-func (c *Catalogue) local(l listed) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(c.Folder, l.name()))
-	if err == nil && sha256.Sum256(b) != l.digest {
-		err = fs.ErrNotExist
-	}
-	return b, err
 }
 
 // load makes g the current generation. It calls fetch for new segments.
@@ -168,42 +165,50 @@ func (c *Catalogue) fetch(ctx context.Context, l listed) ([]byte, error) {
 	case sha256.Sum256(b) != l.digest:
 		return nil, blobs.Damage(l.name(), "is not the one that was stored")
 	}
-	return b, c.keep(l.name(), b)
-}
-
-func (c *Catalogue) keep(name string, b []byte) error {
-	if err := durable.WriteFile(filepath.Join(c.Folder, name), b, 0o600); err != nil {
-		return fmt.Errorf("keeping the catalogue: %w", err)
-	}
-	return nil
+	return b, nil
 }
 
 // Sync updates the device's copy to the server's newest generation. It returns
 // false if the server has no album.
-func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
-	newest := ""
-	err := c.Store.List(ctx, generationPrefix, func(b blobs.Blob) error {
-		newest = max(newest, b.Name)
-		return nil
-	})
+func (c *Catalogue) Sync(ctx context.Context) (there bool, err error) {
+	newest, err := c.newest(ctx)
+	if err == nil {
+		err = c.takeNamed(ctx, newest)
+	}
+	if err != nil { // another process may have seen a newer generation since the list
+		if newer, e := c.newest(ctx); e == nil && newer > newest {
+			newest, err = newer, c.takeNamed(ctx, newer)
+		}
+	}
 	if err != nil {
 		return false, fmt.Errorf("reading the album: %w", err)
 	}
-	if newest == "" {
+	return newest != "", nil
+}
+
+// newest returns the name of the newest generation at the server, or "".
+func (c *Catalogue) newest(ctx context.Context) (name string, err error) {
+	err = c.Store.List(ctx, generationPrefix, func(b blobs.Blob) error {
+		name = max(name, b.Name)
+		return nil
+	})
+	return name, err
+}
+
+// takeNamed takes the generation with a blob's name, or no album if it is "".
+func (c *Catalogue) takeNamed(ctx context.Context, name string) error {
+	if name == "" {
 		if err := c.See(0, [32]byte{}, nil); err != nil {
-			return false, fmt.Errorf("reading the album: %w", err)
+			return err
 		}
 		c.now, c.segments, c.state = nil, nil, newState(0, nil)
-		return false, nil
+		return nil
 	}
-	number, err := strconv.ParseUint(strings.TrimPrefix(newest, generationPrefix), 16, 64)
-	if err != nil || generationName(number) != newest || number == 0 {
-		return false, fmt.Errorf("reading the album: %w: it has a generation named %q", cpar.ErrCloud, newest)
+	number, err := strconv.ParseUint(strings.TrimPrefix(name, generationPrefix), 16, 64)
+	if err != nil || generationName(number) != name || number == 0 {
+		return fmt.Errorf("%w: it has a generation named %q", cpar.ErrCloud, name)
 	}
-	if err := c.take(ctx, number); err != nil {
-		return false, fmt.Errorf("reading the album: %w", err)
-	}
-	return true, nil
+	return c.take(ctx, number)
 }
 
 // take fetches, checks and keeps a generation.
@@ -226,33 +231,20 @@ func (c *Catalogue) take(ctx context.Context, number uint64) error {
 		return c.See(g.number, g.digest, c.state.history())
 	}
 	before := *c
-	if err := c.load(ctx, g, func(l listed) ([]byte, error) { return c.fetch(ctx, l) }); err != nil {
+	fetched := map[string][]byte{}
+	err = c.load(ctx, g, func(l listed) ([]byte, error) {
+		b, err := c.fetch(ctx, l)
+		fetched[l.name()] = b
+		return b, err
+	})
+	if err != nil {
 		return err
 	}
 	if err := c.See(g.number, g.digest, c.state.history()); err != nil {
 		c.now, c.segments, c.state = before.now, before.segments, before.state
 		return err
 	}
-	return c.settle(sealed)
-}
-
-// settle adds the current generation to the device's copy and removes the files
-// of older generations.
-func (c *Catalogue) settle(sealed []byte) error {
-	keep := map[string]bool{generationName(c.now.number): true}
-	for _, l := range c.now.segments {
-		keep[l.name()] = true
-	}
-	if err := c.keep(generationName(c.now.number), sealed); err != nil {
-		return err
-	}
-	names, err := filepath.Glob(filepath.Join(c.Folder, "cpar-*"))
-	for _, name := range names {
-		if !keep[filepath.Base(name)] {
-			os.Remove(name) // if this fails, the file stays until the next commit
-		}
-	}
-	return err
+	return c.settle(sealed, fetched)
 }
 
 // A Change describes how a commit changes a state.
@@ -354,7 +346,7 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 		// If this fails, Tidy deletes the blob.
 		_ = c.Store.Delete(ctx, generationName(g.number-keptGenerations))
 	}
-	err := errors.Join(c.See(g.number, g.digest, c.state.history()), c.keep(l.name(), sealed), c.settle(sealedGeneration))
+	err := errors.Join(c.See(g.number, g.digest, c.state.history()), c.settle(sealedGeneration, map[string][]byte{l.name(): sealed}))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCommitted, err)
 	}

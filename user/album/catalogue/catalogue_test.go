@@ -313,3 +313,63 @@ func FuzzSegment(f *testing.F) {
 		}
 	})
 }
+
+// A meeting store calls a function before the first request for a generation.
+type meeting struct {
+	blobs.Store
+	once *sync.Once
+	work func()
+}
+
+func (m meeting) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
+	if name[:9] == generationPrefix {
+		m.once.Do(m.work)
+	}
+	return m.Store.Get(ctx, name, offset, length)
+}
+
+// Two catalogues of a device share its folder and memory. While one reads a
+// generation, the other commits the next. This is no rollback, and the copy keeps
+// the newest generation.
+func TestCataloguesShareFolder(t *testing.T) {
+	for what, work := range map[string]func(*Catalogue) (*State, error){
+		"sync":   func(c *Catalogue) (*State, error) { _, err := c.Sync(t.Context()); return c.State(), err },
+		"newest": func(c *Catalogue) (*State, error) { return c.Newest(t.Context()) },
+		"a sync that forgets": func(c *Catalogue) (*State, error) { // See accepts the older generation
+			c.See = func(uint64, [sha256.Size]byte, user.History) error { return nil }
+			_, err := c.Sync(t.Context())
+			return c.State(), err
+		},
+	} {
+		store := blobtest.NewMemory()
+		one := opened(t, store)
+		commit(t, one, &Change{Put: []*Photo{{Name: "a"}}})
+		o := one.Options
+		o.Folder = t.TempDir()
+		slow := o
+		slow.Store = meeting{store, new(sync.Once), func() {
+			two, err := Open(t.Context(), o)
+			if err == nil {
+				_, err = two.Sync(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			commit(t, two, &Change{Put: []*Photo{{Name: "b"}}, Compact: true})
+		}}
+		c, err := Open(t.Context(), slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := work(c)
+		if want := map[bool]int{true: 1, false: 2}[what == "a sync that forgets"]; err != nil || len(s.Photos()) != want {
+			t.Errorf("%s: %d photos, %v", what, len(s.Photos()), err)
+		}
+		if what == "newest" && (c.State().Number != 0) {
+			t.Error("looking for the newest state has changed the catalogue")
+		}
+		if again, err := Open(t.Context(), o); err != nil || len(again.State().Photos()) != 2 {
+			t.Errorf("after %s, the copy is of generation %d, %v", what, again.State().Number, err)
+		}
+	}
+}

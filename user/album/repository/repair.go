@@ -61,6 +61,15 @@ func (r *Repository) distrusted(ctx context.Context, id string) (found []content
 	return found, true, err
 }
 
+// Missing reports whether an object cannot be read because some of its contents
+// are in distrusted packs.
+func (r *Repository) Missing(ctx context.Context, id string) (bool, error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	found, whole, err := r.distrusted(ctx, id)
+	return len(found) > 0 || !whole, r.Failed("finding an object", err)
+}
+
 // Abandon removes from the index the distrusted packs that none of the objects
 // needs, and returns the number of other distrusted packs. The next generation
 // no longer pins the removed ones. Maintain rewrites the folders that they

@@ -129,6 +129,24 @@ func (r *Reader) Keys(ctx context.Context, size Size, month Month) (map[Key]bool
 	return keys, nil
 }
 
+// Distrust leaves out lost parts until the next generation, and returns their names by
+// month.
+func (r *Reader) Distrust(lost map[string]string) map[Month][]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	months := map[Month][]string{}
+	for at, parts := range r.parts {
+		r.parts[at] = slices.DeleteFunc(slices.Clone(parts), func(p part) bool {
+			_, is := lost[p.name]
+			if is {
+				months[at.month] = append(months[at.month], p.name)
+			}
+			return is
+		})
+	}
+	return months
+}
+
 // Prefetch fetches the parts of whole years, so that the server does not see
 // which months are looked at.
 func (r *Reader) Prefetch(ctx context.Context, years []int, tell progress.Func) error {
