@@ -130,7 +130,7 @@ func (a *Album) mendThumbs(ctx context.Context, r *repository.Repository, items 
 			}
 			whole = whole && keys[key]
 		}
-		i := &item{old: p}
+		i := &item{old: p, bare: true}
 		if h := home[key]; h != nil {
 			i.files = h.files
 		}
@@ -138,7 +138,7 @@ func (a *Album) mendThumbs(ctx context.Context, r *repository.Repository, items 
 			some = append(some, i)
 		}
 	}
-	left, err := a.addThumbs(ctx, r, some, tell, sum)
+	left, err := a.completeAll(ctx, r, some, tell, sum)
 	for _, i := range left {
 		month, _ := thumbs.When(i.old)
 		for _, name := range parts[month] {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar/internal/progress"
+	"cpar/photo/decode"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
 	"cpar/user/album/thumbs"
@@ -27,11 +28,18 @@ func (a *Album) Prefetch(ctx context.Context, years []int, tell progress.Func) e
 	return a.thumbnails().Prefetch(ctx, years, tell)
 }
 
-// makeThumbs makes the thumbnails of an item from the bytes that the album has. A
-// photo that cannot be decoded gets empty ones, so that it is not tried again. If
-// its bytes are unknown, it gets none.
-func (i *item) makeThumbs(file []byte) {
-	if file != nil {
+// complete computes the content digest of an item's row and makes its thumbnails,
+// if they are missing, from the bytes that the album has. A photo that cannot be
+// decoded gets empty thumbnails, so that it is not tried again. If its bytes are
+// unknown, it gets neither.
+func (i *item) complete(file []byte) {
+	if file == nil {
+		return
+	}
+	if i.row.Content == ([32]byte{}) {
+		i.row.Content = decode.ContentDigest(file)
+	}
+	if i.bare {
 		i.images = thumbs.Make(file)
 	}
 }
@@ -74,8 +82,8 @@ func (a *Album) storeThumbs(ctx context.Context, r *repository.Repository, items
 	return b.Encode(func(name string, part []byte) error { return r.Store(ctx, name, part) })
 }
 
-// lacking returns the unchanged items whose photos have no thumbnails in the
-// album, because an older program added them.
+// lacking returns the unchanged items whose photos have no thumbnails or content
+// digest in the album, because an older program added them.
 func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err error) {
 	months := map[thumbs.Month]map[thumbs.Key]bool{}
 	for _, i := range items {
@@ -88,16 +96,16 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 				return nil, fmt.Errorf("reading the album: %w", err)
 			}
 		}
-		if !months[month][thumbs.KeyOf(i.old)] {
+		if i.bare = !months[month][thumbs.KeyOf(i.old)]; i.bare || i.old.Content == [32]byte{} {
 			some = append(some, i)
 		}
 	}
 	return some, nil
 }
 
-// addThumbs makes and commits the thumbnails of unchanged photos, in batches. It
-// returns the photos that cannot be read.
-func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) (left []*item, err error) {
+// completeAll completes and commits unchanged photos, in batches. It returns the
+// photos without thumbnails that cannot be read.
+func (a *Album) completeAll(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) (left []*item, err error) {
 	for done := 0; done < len(items); done += batchPhotos {
 		some := items[done:min(done+batchPhotos, len(items))]
 		work, inner := errgroup.WithContext(ctx)
@@ -108,18 +116,19 @@ func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items [
 					return context.Cause(inner)
 				}
 				tell.Report("making thumbnails", done+at, len(items))
-				i.row = i.old
+				row := *i.old
+				i.row = &row
 				file, err := i.photo(inner, r)
-				i.makeThumbs(file)
+				i.complete(file)
 				return err
 			})
 		}
 		err = work.Wait()
-		made := 0
+		made, digests := 0, 0
 		for _, i := range some {
 			if i.images != nil {
 				made++
-			} else {
+			} else if i.bare {
 				left = append(left, i)
 			}
 		}
@@ -127,13 +136,25 @@ func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items [
 			err = a.storeThumbs(ctx, r, some)
 		}
 		if err == nil {
-			err = a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{}, nil })
+			err = a.commit(ctx, r, func(s *catalogue.State) (*catalogue.Change, error) {
+				c := &catalogue.Change{}
+				for _, i := range some {
+					p := s.Photo(i.row.Path())
+					if p != nil && p.SameFiles(i.row) && p.Content == ([32]byte{}) && i.row.Content != ([32]byte{}) {
+						now := *p
+						now.Content = i.row.Content
+						c.Put = append(c.Put, &now)
+					}
+				}
+				digests = len(c.Put)
+				return c, nil
+			})
 		}
 		sum.Sent = r.Sent() + a.catalogue.Sent()
 		if err != nil {
 			return left, fmt.Errorf("making thumbnails: %w", err)
 		}
-		sum.Thumbnails += made
+		sum.Thumbnails, sum.Digests = sum.Thumbnails+made, sum.Digests+digests
 	}
 	return left, nil
 }

@@ -33,7 +33,7 @@ func (x *Index) Search(ctx context.Context, prepare func(*user.Owner) (*user.Sea
 			in = x.Owner
 			next, err := prepare(in)
 			if unfit = err; err != nil { // for a photo, a request would follow
-				next = in.SearchLike(s.Vector())
+				next = s.Again(in)
 			}
 			s = next
 		}
