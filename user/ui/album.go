@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,10 +29,10 @@ type albumPage struct {
 	decoded  *thumbnails // originals in formats that browsers do not show
 	secret   [32]byte
 
-	mu    sync.Mutex
-	paths map[string]string // of photos that the page has seen, by id
-	past  []pastEdit        // edits that can be undone, oldest first
-	last  int               // number of the latest edit
+	mu   sync.Mutex
+	seen map[string]*catalogue.Photo // photos that the page has seen, by id
+	past []pastEdit                  // edits that can be undone, oldest first
+	last int                         // number of the latest edit
 }
 
 type pastEdit struct {
@@ -40,7 +41,7 @@ type pastEdit struct {
 }
 
 func newAlbumPage(l *album.Live, cloud string, related func(string) []string) *albumPage {
-	a := &albumPage{live: l, cloud: cloud, related: related, listings: newCache[string, *timeline](maxListings), decoded: newThumbnails(), paths: map[string]string{}}
+	a := &albumPage{live: l, cloud: cloud, related: related, listings: newCache[string, *timeline](maxListings), decoded: newThumbnails(), seen: map[string]*catalogue.Photo{}}
 	rand.Read(a.secret[:])
 	return a
 }
@@ -58,24 +59,29 @@ func (a *albumPage) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/original/{id}", a.original)
 }
 
-// id returns the opaque id of a path, and remembers it.
-func (a *albumPage) id(path string) string {
-	d := sha256.Sum256(append(a.secret[:], path...))
+// id returns the opaque id of a photo, and remembers it. Another photo under the
+// same path has another id.
+func (a *albumPage) id(p *catalogue.Photo) string {
+	key := thumbs.KeyOf(p)
+	d := sha256.Sum256(slices.Concat(a.secret[:], key[:], []byte(p.Path())))
 	id := "p" + base64.RawURLEncoding.EncodeToString(d[:12])
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.paths[id] = path
+	a.seen[id] = p
 	return id
 }
 
 func (a *albumPage) photo(id string) (*catalogue.Photo, error) {
 	a.mu.Lock()
-	path, ok := a.paths[id]
+	p, ok := a.seen[id]
 	a.mu.Unlock()
-	if p := a.live.Photo(path); ok && p != nil {
-		return p, nil
+	if !ok {
+		return nil, errUnknown
 	}
-	return nil, errUnknown
+	if now := a.live.Now(p); now != nil {
+		return now, nil
+	}
+	return nil, album.Moved(p)
 }
 
 func (a *albumPage) settings(http.ResponseWriter, *http.Request) (any, error) {
@@ -185,11 +191,7 @@ func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
 	if len(t.Add)+len(t.Remove) > maxWords {
 		return nil, fmt.Errorf("editing keywords: %w: at most %d at a time", cpar.ErrInput, maxWords)
 	}
-	paths := make([]string, len(photos))
-	for i, p := range photos {
-		paths[i] = p.Path()
-	}
-	e, err := a.live.Tag(r.Context(), paths, t.Add, t.Remove)
+	e, err := a.live.Tag(r.Context(), photos, t.Add, t.Remove)
 	if err != nil {
 		return nil, err
 	}

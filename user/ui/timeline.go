@@ -12,6 +12,7 @@ import (
 
 	"cpar"
 	"cpar/photo/metadata"
+	"cpar/user/album"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/query"
 )
@@ -122,11 +123,10 @@ func (a *albumPage) shots(x *timeline, from, n int) []shot {
 	from = min(max(from, 0), len(x.photos))
 	out := []shot{}
 	for _, p := range x.photos[from:min(len(x.photos), from+n)] {
-		path := p.Path()
-		if now := a.live.Photo(path); now != nil {
+		if now := a.live.Now(p); now != nil {
 			p = now
 		}
-		s := shot{ID: a.id(path), Name: p.Name, Folder: p.Folder, Camera: p.Camera, Width: p.Width, Height: p.Height, Bytes: p.Size(), Words: []string{}, Maybe: []string{}}
+		s := shot{ID: a.id(p), Name: p.Name, Folder: p.Folder, Camera: p.Camera, Width: p.Width, Height: p.Height, Bytes: p.Size(), Words: []string{}, Maybe: []string{}}
 		if p.Time != 0 {
 			s.Time = time.Unix(p.Time, 0).UTC().Format("2006-01-02T15:04:05")
 		}
@@ -145,7 +145,8 @@ func (a *albumPage) shots(x *timeline, from, n int) []shot {
 	return out
 }
 
-// within returns the photos of the ranges of a request, as they are now.
+// within returns the photos of the ranges of a request, as they are now. It refuses
+// photos that have been replaced since the page listed them.
 func (a *albumPage) within(t tagging) (photos []*catalogue.Photo, err error) {
 	x, ok := a.listings.Get(t.Listing)
 	if !ok {
@@ -155,9 +156,11 @@ func (a *albumPage) within(t tagging) (photos []*catalogue.Photo, err error) {
 		if !within(t.Only, i) {
 			continue
 		}
-		if now := a.live.Photo(p.Path()); now != nil {
-			photos = append(photos, now)
+		now := a.live.Now(p)
+		if now == nil {
+			return nil, album.Moved(p)
 		}
+		photos = append(photos, now)
 	}
 	return photos, nil
 }
