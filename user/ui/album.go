@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/internal/leakage"
@@ -53,6 +54,7 @@ func (a *albumPage) routes(mux *http.ServeMux) {
 	answer(mux, "GET /api/list/{listing}", a.rows)
 	answer(mux, "POST /api/selected", a.selected)
 	answer(mux, "GET /api/complete", a.complete)
+	answer(mux, "POST /api/pictures", a.pictures)
 	answer(mux, "POST /api/tag", a.tag)
 	answer(mux, "POST /api/untag", a.untag)
 	mux.HandleFunc("GET /api/picture/{id}", a.picture)
@@ -130,6 +132,38 @@ func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", http.DetectContentType(b))
 		w.Write(b)
 	}
+}
+
+// readers bounds the parts of thumbnails that one request fetches at once.
+const readers = 6
+
+// pictures responds with the small thumbnails of photos, in order. One that is
+// missing or cannot be fetched is null.
+func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error) {
+	which, err := body[struct {
+		IDs []string `json:"ids"`
+	}](w, r)
+	if err == nil && len(which.IDs) > maxAtOnce {
+		err = fmt.Errorf("reading thumbnails: %w: at most %d at a time", cpar.ErrInput, maxAtOnce)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]byte, len(which.IDs))
+	var work errgroup.Group
+	work.SetLimit(readers)
+	for i, id := range which.IDs {
+		work.Go(func() error {
+			if p, err := a.photo(id); err == nil {
+				found[i], _ = a.live.Thumbnail(r.Context(), p, thumbs.Small)
+			}
+			return nil
+		})
+	}
+	work.Wait()
+	return struct {
+		Pictures [][]byte `json:"pictures"`
+	}{found}, nil
 }
 
 // decodedSide bounds the longer side in pixels of originals that are decoded for

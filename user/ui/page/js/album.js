@@ -22,6 +22,8 @@ const shots = {
   label: (entry) => [day(entry.time), entry.words.join(', ') || entry.name].join('; '),
 };
 
+const pictures = async (ids, signal) => (await post('pictures', { ids }, signal)).pictures;
+
 export async function album(main, signal, query) {
   const filter = { query: new URLSearchParams(query ?? '').get('q') ?? '' };
   const source = new Source(filter);
@@ -39,7 +41,7 @@ export async function album(main, signal, query) {
     keyword, alike);
 
   const picks = new Picks(drawActs, true);
-  const g = grid(source, { card: shots, signal, picks, label: 'Photos of the album, newest first', kind: 'shots', open: (i) => viewer(source, i, { signal, edited }) });
+  const g = grid(source, { card: shots, signal, picks, pictures, label: 'Photos of the album, newest first', kind: 'shots', open: (i) => viewer(source, i, { signal, edited }) });
   const bar = scrubber(g, source, signal);
   const box = h('div', { class: 'timeline' }, g.heads, g.wall, bar.bar);
 
