@@ -24,8 +24,11 @@ const shots = {
 
 const pictures = async (ids, signal) => (await post('pictures', { ids }, signal)).pictures;
 
-export async function album(main, signal, query) {
-  const filter = { query: new URLSearchParams(query ?? '').get('q') ?? '' };
+// The query stays in this entry of the tab's history, and out of the address.
+const kept = () => history.state?.query ?? '';
+
+export async function album(main, signal) {
+  const filter = { query: kept() };
   const source = new Source(filter);
   const told = h('p', { class: 'soft', id: 'told', role: 'status' });
   const input = h('input', { type: 'search', id: 'find', value: filter.query, maxlength: '500', placeholder: 'dog beach 2024', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', enterkeyhint: 'search', 'aria-describedby': 'told' });
@@ -74,8 +77,7 @@ export async function album(main, signal, query) {
   let waiting = 0;
   const find = async () => {
     clearTimeout(waiting);
-    const q = input.value.trim();
-    history.replaceState(history.state, '', q ? `#/?${new URLSearchParams({ q })}` : '#/');
+    history.replaceState({ query: input.value.trim() }, '');
     scrollTo(0, 0);
     await open();
   };
@@ -109,6 +111,11 @@ export async function album(main, signal, query) {
 
   pin([], signal);
   watch((view) => { if (!view) edited(); }, signal);
+  addEventListener('popstate', () => { // the link to the photos ends a search
+    if (!/^#?\/?$/.test(location.hash) || kept() === input.value.trim()) return;
+    input.value = kept();
+    open();
+  }, { signal });
   keys({
     '/': () => { scrollTo(0, 0); input.focus(); input.select(); },
     e: edit, x: () => pick(!picks.picking),

@@ -174,7 +174,7 @@ export function viewer(source, start, { signal, edited }) {
   }
   const ends = new AbortController();
   // The entry in the history makes the browser's back button close the viewer.
-  history.pushState({ viewing: true }, '');
+  history.pushState(history.state, '');
   addEventListener('popstate', close, { signal: ends.signal });
   watch(async (view) => { // an undo changes keywords
     if (view) return;
