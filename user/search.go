@@ -17,10 +17,12 @@ import (
 	"cpar/photo/metadata"
 )
 
-// This file searches an index for words. A word's vector is sent as the vector
-// of a photo is, so that the server cannot tell a word from a photo:
+// This file searches an index for words, or for photos like another. A word's
+// vector is sent as the vector of a photo is, so that the server cannot tell a
+// word from a photo:
 //
-//	query ─▶ SearchWords ─▶ Search ─▶ Request ║─▶ reply ║─▶ neighbours ─▶ Hits
+//	words ─▶ SearchWords ─▶ Search ─▶ Requests ║─▶ replies ║─▶ neighbours ─▶ Hits
+//	photo ─▶ SearchLike ──────▲                ║           ║
 
 // A Search is a query for photos that is ready to be sent.
 type Search struct {
@@ -115,8 +117,19 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 // words.
 func (s *Search) Vector() *vector.Vector { return s.vector }
 
-// SearchLike prepares a search for photos like one with this vector.
-func (o *Owner) SearchLike(v *vector.Vector) *Search { return &Search{owner: o, vector: v} }
+// SearchLike prepares a search for photos like one, given as the bytes of its
+// file. SetEncoder must have set the network of the index, if it has one.
+func (o *Owner) SearchLike(file []byte) (*Search, error) {
+	if o.Profile().Kind() == profile.Paper {
+		return nil, hint.Add(fmt.Errorf("searching by likeness: %w: profile paper has no similarity", cpar.ErrInput), "build the index with --profile network or learned")
+	}
+	features, err := o.Features(file)
+	if err != nil {
+		return nil, fmt.Errorf("searching by likeness: %w", err)
+	}
+	v, err := o.Vector(features)
+	return &Search{owner: o, vector: v}, err
+}
 
 // textVector returns the vector of a word by the text half of the network.
 func (o *Owner) textVector(word string, text TextVectors) ([]float64, error) {

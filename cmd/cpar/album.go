@@ -136,8 +136,8 @@ you delete at home stays in the album until cpar album remove.
 
 A photo's place in the album is the name of the folder that you name, and its path below
 that folder. --into names another folder. --places rounds the places in the catalogue. The
-photos themselves are kept byte for byte. add also makes thumbnails, and those that photos
-of the album lack because an older cpar added them.
+photos themselves are kept byte for byte. add also makes thumbnails and digests for search
+--like, and those that photos of the album lack because an older cpar added them.
 
 Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
 and left out. If some of several folders have no photos, they are named, and the exit code
@@ -210,6 +210,9 @@ func (f *albumAddFlags) print(out io.Writer, s album.Added) {
 	if s.Thumbnails > 0 {
 		fmt.Fprintf(out, ", made %s", counted(s.Thumbnails, "missing thumbnail"))
 	}
+	if s.Digests > 0 {
+		fmt.Fprintf(out, ", prepared %s for album search --like", photosOf(s.Digests))
+	}
 	if !f.o.DryRun {
 		fmt.Fprintf(out, ": sent %s", size(uint64(s.Sent)))
 		if s.Bytes > 0 && s.Sent < s.Bytes {
@@ -254,17 +257,21 @@ func albumRows(photos []*catalogue.Photo) []albumRow {
 
 func printRows(out io.Writer, rows []albumRow) {
 	for _, r := range rows {
-		var words []string
-		for _, k := range r.Keywords {
-			word := sanitize.Text(k.Word)
-			if k.Source == catalogue.Suggested {
-				word += "?"
-			}
-			words = append(words, word)
-		}
-		taken, _, _ := strings.Cut(r.Taken, "T")
-		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%s  %s  %s", sanitize.Text(r.Path), orDash(taken), strings.Join(words, ", ")), " "))
+		fmt.Fprintln(out, r)
 	}
+}
+
+func (r albumRow) String() string {
+	var words []string
+	for _, k := range r.Keywords {
+		word := sanitize.Text(k.Word)
+		if k.Source == catalogue.Suggested {
+			word += "?"
+		}
+		words = append(words, word)
+	}
+	taken, _, _ := strings.Cut(r.Taken, "T")
+	return strings.TrimRight(fmt.Sprintf("%s  %s  %s", sanitize.Text(r.Path), orDash(taken), strings.Join(words, ", ")), " ")
 }
 
 // An albumFolder sums up the photos of a folder of the album.

@@ -32,14 +32,14 @@ const mostHits = 100
 func (f *likeFlags) add(c *cobra.Command) {
 	f.keys.add(c)
 	f.cloud.add(c)
-	f.cache.addAsking(c)
 	f.addLike(c)
+	c.Flags().StringSliceVar(&f.photos, "photos", nil, "`folders` with photos of the index, to print their paths (the cloud sees a download that annotate does not make)")
 }
 
 // addLike adds the flags that do not name an index or its cloud.
 func (f *likeFlags) addLike(c *cobra.Command) {
+	f.cache.addAsking(c)
 	f.half.addHalf(c, "for words that are no keywords of an index of profile clip")
-	c.Flags().StringSliceVar(&f.photos, "photos", nil, "`folders` with photos of the index, to print their paths (the cloud sees a download that annotate does not make)")
 	c.Flags().BoolVar(&f.more, "more", false, "also print photos that are likelier wrong than right")
 	c.Flags().IntVar(&f.most, "most", mostHits, "maximum number of photos to print, 0 for no limit")
 	c.Flags().BoolVar(&f.exact, "exact", false, "search all cells of an index (the cloud sees the number of requests)")
@@ -65,34 +65,34 @@ func (f *likeFlags) words(ctx context.Context, a *asker, text string) (func(*use
 	return func(o *user.Owner) (*user.Search, error) { return o.SearchWords(q, vectors) }, err
 }
 
-// search opens the index and searches it. It also returns the paths of the photos
-// in --photos by record. It calls prepare before it sends anything that depends on
-// the query, and fetches the identities for the paths before the request. After the
-// reply, that download would tell the cloud whether the reply was accepted.
-func (f *likeFlags) search(cmd *cobra.Command, a *asker, prepare func(*user.Owner) (*user.Search, error)) (found device.Found, paths map[uint32]string, err error) {
-	x, err := a.open(cmd.Context(), func(o *user.Owner) error {
+// search opens the index and searches it. It calls prepare before it sends anything
+// that depends on the query. Function locate, which fetches identities, is called
+// before the request. After the reply, that download would tell the cloud whether
+// the reply was accepted.
+func (f *likeFlags) search(ctx context.Context, a *asker, prepare func(*user.Owner) (*user.Search, error), locate func(*device.Index) error) (found device.Found, err error) {
+	x, err := a.open(ctx, func(o *user.Owner) error {
 		_, err := prepare(o)
 		return err
 	})
 	if err != nil {
-		return found, nil, err
+		return found, err
 	}
 	var located *user.Owner
-	found, err = x.Search(cmd.Context(), func(o *user.Owner) (*user.Search, error) {
+	return x.Search(ctx, func(o *user.Owner) (*user.Search, error) {
 		s, err := prepare(o)
 		if err == nil && located != o {
 			located = o
-			paths, err = f.paths(cmd, a, x)
+			err = locate(x)
 		}
 		return s, err
 	}, f.exact)
-	return found, paths, err
 }
 
-// shown returns the hits to print. Without --more these are the likely ones.
-func (f *likeFlags) shown(hits []user.Hit, likely bool) (shown []user.Hit, more int) {
+// shownOf returns the hits to print. With cut set and without --more, these are the
+// likely ones.
+func shownOf[H interface{ Likely() bool }](f *likeFlags, hits []H, cut bool) (shown []H, more int) {
 	for _, h := range hits {
-		if (f.more || !likely || h.Likely()) && (f.most == 0 || len(shown) < f.most) {
+		if (f.more || !cut || h.Likely()) && (f.most == 0 || len(shown) < f.most) {
 			shown = append(shown, h)
 		}
 	}
@@ -207,11 +207,15 @@ folders in which to look for the photos. They are recognised by their content.`,
 			if err != nil {
 				return err
 			}
-			found, paths, err := f.search(cmd, &a, prepare)
+			var paths map[uint32]string
+			found, err := f.search(cmd.Context(), &a, prepare, func(x *device.Index) (err error) {
+				paths, err = f.paths(cmd, &a, x)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			shown, more := f.shown(found.Hits, true)
+			shown, more := shownOf(&f, found.Hits, true)
 			rows := foundRows(shown, paths)
 			return output(cmd, asJSON, struct {
 				Hits []foundRow `json:"hits"`

@@ -52,8 +52,10 @@ type Added struct {
 	Unchanged int   `json:"unchanged"` // photos that the album already had
 	Mended    int   `json:"mended"`    // photos that the server had lost
 	Bytes     int64 `json:"bytes"`     // size of new and changed photos
-	// Thumbnails counts unchanged photos whose thumbnails were missing.
+	// Thumbnails counts unchanged photos whose thumbnails were missing, and Digests
+	// those whose rows had no content digest.
 	Thumbnails int       `json:"thumbnails"`
+	Digests    int       `json:"digests"`
 	Sent       int64     `json:"sent_bytes"`
 	LeftOut    []LeftOut `json:"left_out"`
 	Empty      []string  `json:"empty"` // folders without photos
@@ -78,6 +80,7 @@ type item struct {
 	files        []string
 	words        []string         // the photo's keywords in manifest.csv
 	same         bool             // the album has these files
+	bare         bool             // the album has no thumbnails of the photo
 	old, row     *catalogue.Photo // catalogue entries: the current one or nil, and the new one
 	images       *thumbs.Images
 	packs        []string
@@ -150,7 +153,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		}
 	}
 	o.Progress.Report("adding", len(todo), len(todo))
-	err = a.addThumbs(ctx, r, lacking, o.Progress, &sum)
+	err = a.completeAll(ctx, r, lacking, o.Progress, &sum)
 	return sum, err
 }
 
@@ -377,9 +380,10 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 		add(words, catalogue.Human)
 	}
 	add(k.Machine, catalogue.Suggested)
-	if i.old == nil || thumbs.KeyOf(i.old) != thumbs.KeyOf(i.row) {
-		i.makeThumbs()
+	if i.bare = i.old == nil || thumbs.KeyOf(i.old) != thumbs.KeyOf(i.row); !i.bare {
+		i.row.Content = i.old.Content
 	}
+	i.complete()
 	return nil
 }
 

@@ -26,14 +26,21 @@ func (a *Album) Prefetch(ctx context.Context, years []int, tell progress.Func) e
 	return a.thumbnails().Prefetch(ctx, years, tell)
 }
 
-// makeThumbs makes the thumbnails of an item. A photo that cannot be decoded gets
-// empty ones, so that it is not tried again.
-func (i *item) makeThumbs() {
-	file, err := decode.ReadFile(i.files[0])
-	if err != nil { // the file has vanished, which the next run reports
+// complete computes the content digest of an item's row and makes its thumbnails,
+// if they are missing. A photo that cannot be decoded gets empty thumbnails, so
+// that it is not tried again.
+func (i *item) complete() {
+	if !i.bare && i.row.Content != ([32]byte{}) {
 		return
 	}
-	i.images = thumbs.Make(file)
+	file, err := decode.ReadFile(i.files[0])
+	if err != nil { // the file has vanished, which the next run reports, or is too large for an index
+		return
+	}
+	i.row.Content = decode.ContentDigest(file)
+	if i.bare {
+		i.images = thumbs.Make(file)
+	}
 }
 
 func (a *Album) storeThumbs(ctx context.Context, r *repository.Repository, items []*item) error {
@@ -47,8 +54,8 @@ func (a *Album) storeThumbs(ctx context.Context, r *repository.Repository, items
 	return b.Encode(func(name string, part []byte) error { return r.Store(ctx, name, part) })
 }
 
-// lacking returns the unchanged items whose photos have no thumbnails in the
-// album, because an older program added them.
+// lacking returns the unchanged items whose photos have no thumbnails or content
+// digest in the album, because an older program added them.
 func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err error) {
 	months := map[thumbs.Month]map[thumbs.Key]bool{}
 	for _, i := range items {
@@ -61,15 +68,15 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 				return nil, fmt.Errorf("reading the album: %w", err)
 			}
 		}
-		if !months[month][thumbs.KeyOf(i.old)] {
+		if i.bare = !months[month][thumbs.KeyOf(i.old)]; i.bare || i.old.Content == [32]byte{} {
 			some = append(some, i)
 		}
 	}
 	return some, nil
 }
 
-// addThumbs makes and commits the thumbnails of unchanged photos, in batches.
-func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) error {
+// completeAll completes and commits unchanged photos, in batches.
+func (a *Album) completeAll(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) error {
 	for done := 0; done < len(items); done += batchPhotos {
 		some := items[done:min(done+batchPhotos, len(items))]
 		work, inner := errgroup.WithContext(ctx)
@@ -77,13 +84,14 @@ func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items [
 		for at, i := range some {
 			work.Go(func() error {
 				tell.Report("making thumbnails", done+at, len(items))
-				i.row = i.old
-				i.makeThumbs()
+				row := *i.old
+				i.row = &row
+				i.complete()
 				return context.Cause(inner)
 			})
 		}
 		err := work.Wait()
-		made := 0
+		made, digests := 0, 0
 		for _, i := range some {
 			if i.images != nil {
 				made++
@@ -93,13 +101,24 @@ func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items [
 			err = a.storeThumbs(ctx, r, some)
 		}
 		if err == nil {
-			err = a.commit(ctx, r, func(*catalogue.State) (*catalogue.Change, error) { return &catalogue.Change{}, nil })
+			err = a.commit(ctx, r, func(s *catalogue.State) (*catalogue.Change, error) {
+				c := &catalogue.Change{}
+				for _, i := range some {
+					if p := s.Photo(i.row.Path()); p != nil && p.SameFiles(i.row) && p.Content != i.row.Content {
+						now := *p
+						now.Content = i.row.Content
+						c.Put = append(c.Put, &now)
+					}
+				}
+				digests = len(c.Put)
+				return c, nil
+			})
 		}
 		sum.Sent = r.Sent() + a.catalogue.Sent()
 		if err != nil {
 			return fmt.Errorf("making thumbnails: %w", err)
 		}
-		sum.Thumbnails += made
+		sum.Thumbnails, sum.Digests = sum.Thumbnails+made, sum.Digests+digests
 	}
 	return nil
 }

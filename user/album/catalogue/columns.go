@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,7 @@ const (
 	colPinDigests
 	colUnpinned
 	colAncestors
+	colContents // missing in albums of version 1
 	columns
 )
 
@@ -125,6 +127,12 @@ func (w *writer) photo(p *Photo) {
 			w.col[colKeywords].uint(uint64(k.Probability))
 		}
 	}
+	if p.Content == [len(p.Content)]byte{} {
+		w.col[colContents].uint(0)
+	} else {
+		w.col[colContents].uint(1)
+		w.col[colContents] = append(w.col[colContents], p.Content[:]...)
+	}
 }
 
 // appendBinary encodes a segment: the length of each column, then the columns.
@@ -169,6 +177,7 @@ func (s *segment) appendBinary(b []byte) []byte {
 // A reader decodes columns. After the first failure it returns zero values.
 type reader struct {
 	col     [columns]column
+	columns int // number of columns that the segment has
 	strings []string
 	name    string
 	last    struct{ folder, size, time, modified, lat, lon int64 }
@@ -290,17 +299,22 @@ func (r *reader) photo(p *Photo) {
 		}
 		p.Keywords[i] = k
 	}
+	if r.columns > colContents && r.uint(colContents) > 0 {
+		copy(p.Content[:], r.bytes(colContents, uint64(len(p.Content))))
+	}
 }
 
 func readSegment(b []byte) (*segment, error) {
 	r := &reader{}
 	var lengths [columns]uint64
-	for i := range lengths {
+	// In a segment of version 1, the columns follow after one length less.
+	for total := uint64(0); r.columns < colContents || r.columns < columns && total != uint64(len(b)); r.columns++ {
 		n, size := binary.Uvarint(b)
-		if size <= 0 {
+		if size <= 0 || n > math.MaxInt32 {
 			return nil, fmt.Errorf("%w: a segment is cut off", cpar.ErrCorrupt)
 		}
-		lengths[i], b = n, b[size:]
+		lengths[r.columns], b = n, b[size:]
+		total += n
 	}
 	for i, n := range lengths {
 		if n > uint64(len(b)) {

@@ -38,7 +38,7 @@ const (
 
 	generationMagic   = "CPAR"
 	generationKind    = 'C'
-	generationVersion = 1
+	generationVersion = 2 // version 1 had no digests of contents in its rows
 )
 
 func generationName(number uint64) string { return fmt.Sprintf(generationPrefix+"%016x", number) }
@@ -62,7 +62,7 @@ func readGeneration(b []byte) (*generation, error) {
 	switch {
 	case string(magic) != generationMagic || kind != generationKind || zero != 0:
 		r.Fail("this is not a generation of an album")
-	case version != generationVersion:
+	case version == 0 || version > generationVersion:
 		return nil, fmt.Errorf("%w: the album has version %d, this program speaks version %d", cpar.ErrVersion, version, generationVersion)
 	}
 	g := &generation{digest: digestOf(b)}

@@ -16,6 +16,7 @@ package catalogue
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"path"
 	"slices"
 	"strings"
@@ -39,6 +40,9 @@ type Photo struct {
 	// Place is where the photo was taken, rounded as the owner chose, or nil.
 	Place    *Place
 	Keywords []Keyword
+	// Content is the digest of the image by decode.ContentDigest, by which
+	// indexes recognise photos. It is zero if an older program added the photo.
+	Content [sha256.Size]byte
 	// Trashed is when the photo was moved to the trash, in nanoseconds since
 	// 1970, or 0.
 	Trashed int64
