@@ -26,6 +26,7 @@ type albumPage struct {
 	live     *album.Live
 	cloud    string
 	related  func(word string) []string
+	seeker   Seeker // nil if no index was named
 	listings *lru.Cache[string, *timeline]
 	decoded  *thumbnails // originals in formats that browsers do not show
 	secret   [32]byte
@@ -52,6 +53,7 @@ func (a *albumPage) routes(mux *http.ServeMux) {
 	answer(mux, "POST /api/refresh", a.refresh)
 	answer(mux, "POST /api/list", a.list)
 	answer(mux, "GET /api/list/{listing}", a.rows)
+	answer(mux, "POST /api/alike", a.alike)
 	answer(mux, "POST /api/selected", a.selected)
 	answer(mux, "GET /api/complete", a.complete)
 	answer(mux, "POST /api/pictures", a.pictures)

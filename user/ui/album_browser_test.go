@@ -27,7 +27,7 @@ const shown = screenful + `.length > 2 && ` + screenful + `.every((i) => i.match
 // no errors, and loads nothing from elsewhere.
 func TestEveryViewOfAlbumIsAccessible(t *testing.T) {
 	m := newAlbum(t, 3000)
-	_, _, address := startAlbum(t, m.synced(t, "two"))
+	_, _, address := startSeeking(t, m.synced(t, "two"), &fakeSeeker{})
 	p := browser.New(t)
 	p.Open(address)
 	p.Await(shown)
@@ -47,6 +47,13 @@ func TestEveryViewOfAlbumIsAccessible(t *testing.T) {
 		p.Await(shown)
 	}
 	open := `document.querySelector('.wall li[data-at="1"]').click()`
+	enter := func(text string) func() {
+		return func() {
+			search(text)()
+			p.Text(`document.querySelector('.finding').requestSubmit()`)
+		}
+	}
+	alike := `!document.getElementById('alike').matches('[aria-busy]') && document.querySelector('#alike .wall img.there')`
 	views := []struct {
 		name  string
 		do    func()
@@ -61,6 +68,19 @@ func TestEveryViewOfAlbumIsAccessible(t *testing.T) {
 		{"found", search("sea sky"), found + `.includes(' of 3,012') && ` + shown},
 		{"typing", search(`"sea`), found + `.includes('quotation')`},
 		{"none", search("nosuchword"), `document.querySelector('.empty')`},
+		{"offered", search("boat sunset 2019-07"), `document.getElementById('ask-alike')`},
+		{"alike", func() {
+			enter("boat sunset")()
+			p.Await(alike)
+			p.Text(`document.getElementById('more-alike').click()`)
+			p.Text(`document.getElementById('jump').click()`)
+		}, shown},
+		{"unknown", enter("nosuchword"), `document.querySelector('#alike .failed')`},
+		{"like", func() {
+			p.Text(open)
+			p.Await(`document.querySelector('.viewer')`)
+			p.Text(`document.getElementById('like').click()`)
+		}, alike + ` && ` + shown},
 		{"selected", func() {
 			p.Text(`[...document.querySelectorAll('.wall .tick')].slice(2, 7).forEach((e) => e.click())`)
 		}, `document.getElementById('edit')`},

@@ -88,7 +88,7 @@ func TestAlbumScrollsSmoothly(t *testing.T) {
 	p := browser.New(t)
 	p.Window("light", 1280, 860)
 	began, before := time.Now(), spent(t)
-	_, _, address := startAlbum(t, m.device(t, "two"))
+	_, _, address := startSeeking(t, m.device(t, "two"), &fakeSeeker{})
 	p.Do(performance.Enable().WithTimeDomain(performance.EnableTimeDomainThreadTicks))
 	p.Open(address)
 	p.Await(shown)
@@ -121,6 +121,23 @@ func TestAlbumScrollsSmoothly(t *testing.T) {
 	}
 	if scroll.CPU > 100*time.Millisecond {
 		t.Errorf("a task of %v delays a frame: %q", scroll.CPU, scroll.Parts)
+	}
+	p.Text(`scrollTo(0, 0)`)
+	p.Text(`document.getElementById('find').value = 'sea boat 2019'`)
+	before, page = spent(t), worked(p)
+	p.Text(`(() => {
+		const began = performance.now(), wait = () => {
+			if (document.querySelector('#alike .wall img.there') && ` + shown + `) window.took_ = performance.now() - began;
+			else setTimeout(wait, 5);
+		};
+		document.querySelector('.finding').requestSubmit();
+		wait();
+	})()`)
+	p.Await(`window.took_`)
+	page, program = worked(p)-page, spent(t)-before
+	t.Logf("from Enter to the first thumbnails of both sections: %s ms; processor time: %v of the page, %v of the program", p.Text(`Math.round(window.took_)`), page, program)
+	if page+program > 300*time.Millisecond {
+		t.Errorf("a search took %v of processor time", page+program)
 	}
 	if got := append(p.Complaints(), p.Strangers()...); len(got) > 0 {
 		t.Errorf("complaints: %q", got)

@@ -43,12 +43,28 @@ type shot struct {
 	Maybe []string `json:"maybe"`
 }
 
+// A shotList is the response for a timeline, with its first rows.
+type shotList struct {
+	Listing string `json:"listing"`
+	Total   int    `json:"total"`
+	Of      int    `json:"of"`
+	Rows    []shot `json:"rows"`
+}
+
+// open keeps a timeline for the page.
+func (a *albumPage) open(x *timeline, view *album.View) shotList {
+	b := make([]byte, 9)
+	rand.Read(b)
+	id := "l" + base64.RawURLEncoding.EncodeToString(b)
+	a.listings.Add(id, x)
+	return shotList{id, len(x.photos), len(view.Photos), a.shots(x, 0, maxAtOnce)}
+}
+
 // list opens a timeline. If the query is incomplete, the response contains the
 // reason instead, because an incomplete query is no error while the user types.
 func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
 	f, err := body[struct {
 		Query string `json:"query,omitempty"`
-		At    string `json:"at,omitempty"`
 	}](w, r)
 	if err != nil {
 		return nil, err
@@ -58,31 +74,18 @@ func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
 	if strings.TrimSpace(f.Query) != "" {
 		q, err := query.Parse(typed(f.Query), a.related)
 		if err != nil {
-			_, why, _ := strings.Cut(err.Error(), cpar.ErrInput.Error()+": ")
 			return struct {
 				Wrong string `json:"wrong"`
-			}{why}, nil
+			}{why(err)}, nil
 		}
 		x = &timeline{view.Find(q)}
 	}
-	b := make([]byte, 9)
-	rand.Read(b)
-	id := "l" + base64.RawURLEncoding.EncodeToString(b)
-	a.listings.Add(id, x)
-	at := -1
-	if f.At != "" {
-		if p, err := a.photo(f.At); err == nil {
-			at = slices.IndexFunc(x.photos, func(o *catalogue.Photo) bool { return o.Key() == p.Key() })
-		}
-	}
 	return struct {
-		Listing string `json:"listing"`
-		Total   int    `json:"total"`
-		Of      int    `json:"of"`
-		At      int    `json:"at"`
-		Spans   []span `json:"spans"`
-		Rows    []shot `json:"rows"` // the first rows
-	}{id, len(x.photos), len(view.Photos), at, x.spans(), a.shots(x, 0, maxAtOnce)}, nil
+		shotList
+		Spans []span `json:"spans"`
+		// Alike reports whether the page can search by likeness.
+		Alike bool `json:"alike"`
+	}{a.open(x, view), x.spans(), a.seeker != nil}, nil
 }
 
 func (x *timeline) spans() []span {
