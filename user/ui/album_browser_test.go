@@ -74,7 +74,7 @@ func TestEveryViewOfAlbumIsAccessible(t *testing.T) {
 			p.Await(alike)
 			p.Text(`document.getElementById('more-alike').click()`)
 			p.Text(`document.getElementById('jump').click()`)
-		}, shown},
+		}, shown + ` && document.querySelectorAll('#alike .wall li').length > 12`},
 		{"unknown", enter("nosuchword"), `document.querySelector('#alike .failed')`},
 		{"like", func() {
 			p.Text(open)

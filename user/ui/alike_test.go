@@ -144,9 +144,10 @@ func TestAlbumFindsWhatLooksAlike(t *testing.T) {
 	f.mu.Lock()
 	f.fail = fmt.Errorf("asking: %w: it is busy", cpar.ErrCloud)
 	f.mu.Unlock()
-	p.Text(`scrollTo(0, 0)`)
 	p.Text(`history.back()`)
 	p.Await(`!document.querySelector('.viewer')`)
+	p.Text(`scrollTo(0, 0)`)
+	p.Await(`document.querySelector('.timeline .wall li[data-at="0"]')`)
 	p.Text(`document.querySelector('.timeline .wall li[data-at="0"]').click()`) // the photo of the archive has no original
 	p.Await(`document.querySelector('.viewer')`)
 	p.Press("l")

@@ -40,7 +40,10 @@ export async function album(main, signal) {
   // A selection is in one of the two grids.
   const picks = new Picks(() => drawActs(picks, others), true), others = new Picks(() => drawActs(others, picks), true);
   const picking = () => picks.picking;
-  const show = (of, i) => viewer(of, i, { signal, edited, like: source.alike ? (entry) => like({ photo: entry.id, name: entry.name }) : null });
+  async function show(of, i) {
+    await of.load(i, i + 1).catch(complain); // an edit has dropped its keywords
+    if (of.get(i)) viewer(of, i, { signal, edited, like: source.alike ? (entry) => like({ photo: entry.id, name: entry.name }) : null });
+  }
   const look = { card: shots, signal, pictures, kind: 'shots' };
   const similar = alike({ ...look, open: show }, { picks: others, found: (n) => {
     jump.hidden = !n || keyword.hidden || !source.total;

@@ -1,19 +1,21 @@
 // Photos that look like words, or like a photo, apart from those with keywords. Every
 // search sends a request to the server of an index, so it waits for Enter or a button.
 
-import { h, count, failed } from './element.js';
+import { h, icon, count, failed } from './element.js';
 import { Source } from './source.js';
 import { grid } from './grid.js';
 
 // alike returns the section and its functions: offer shows a button for a query, ask
-// searches for { query } or { photo, name }, and hide ends a search. The grid of found
+// searches for { query } or { photo, name }, and hide ends a search. Function found is
+// called with the number of photos shown, or null during a search. The grid of found
 // photos has the given options.
 export function alike(options, { picks, found = () => {} }) {
   const root = h('section', { class: 'found', id: 'alike', hidden: true, 'aria-labelledby': 'alike-title', tabindex: '-1' });
   const title = h('h2', { id: 'alike-title' });
   const told = h('p', { class: 'soft', id: 'alike-told', role: 'status' });
   const place = h('div', {});
-  root.append(title, told, place);
+  const back = h('button', { type: 'button', class: 'quiet', id: 'leave-alike', hidden: true, onclick: () => history.back() }, icon('before'), 'Back to the photos');
+  root.append(h('div', { class: 'head' }, h('div', {}, title, told), back), place);
   let asked = null; // the search that is shown or under way
   let view = new AbortController();
   let source = null, g = null;
@@ -28,6 +30,7 @@ export function alike(options, { picks, found = () => {} }) {
     told.textContent = '';
     place.replaceChildren();
     root.hidden = !what;
+    back.hidden = true;
     found(null);
   }
 
@@ -35,7 +38,7 @@ export function alike(options, { picks, found = () => {} }) {
 
   function offer(query) {
     begin({ query }, 'Photos that look like this');
-    told.textContent = 'Keywords are searched on this device. This search asks the server, which sees that you search, and not for what.';
+    told.textContent = 'Keywords are searched on this device. This search asks the server, which sees that you search, but not for what.';
     place.append(h('button', { type: 'button', class: 'quiet', id: 'ask-alike', onclick: () => ask({ query }) }, `Find what looks like “${query}”`));
   }
 
@@ -43,6 +46,7 @@ export function alike(options, { picks, found = () => {} }) {
     const { name, ...filter } = what;
     begin(what, name ? `Looks like ${name}` : `Looks like “${what.query}”`);
     told.textContent = 'Asking the server…';
+    back.hidden = !name;
     root.setAttribute('aria-busy', 'true');
     const next = new Source(filter, 'alike');
     try {
@@ -71,6 +75,7 @@ export function alike(options, { picks, found = () => {} }) {
       source.total = all;
       more.remove();
       tell();
+      found(all);
       if (!g.wall.isConnected) place.prepend(g.wall);
       g.again();
     } }, `Show ${count(all - source.likely, 'less similar photo')}`);

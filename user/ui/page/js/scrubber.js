@@ -24,6 +24,7 @@ export function scrubber(grid, source, signal) {
     const y = Math.max(0, scrollY - above);
     const { n } = grid.layout().sectionAt(y);
     const share = Math.min(1, y / length());
+    bar.classList.toggle('past', y > grid.layout().height - innerHeight / 2);
     knob.style.top = `${share * 100}%`;
     const { title } = source.sections[n];
     if (label.textContent !== title) label.textContent = title;
