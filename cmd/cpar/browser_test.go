@@ -220,3 +220,37 @@ func pictured(t *testing.T, page *browser.Page) {
 	page.Text(`document.querySelector('.row.accept .act.accept').click()`)
 	page.Await(`!document.querySelector('.row.accept')`)
 }
+
+// The page of an album asks an index at a real cloud for photos that look like words
+// and like a photo.
+func TestAlbumPageFindsByLikeness(t *testing.T) {
+	dir := t.TempDir()
+	page := browser.New(t)
+	sh := programs{t, dir}
+	collection(t, dir, 132, 3)
+	sh.run("cpar", "init", "--key", "k", "--no-passphrase")
+	sh.run("cpar", "build", "tagged", "--key", "k", "--out", "index", "--name", "mine", "--profile", "learned")
+	log := sh.serve("listening on ", "cpard", "-data", "cloud")
+	sh.run("cpar", "push", "index", "--cloud", log.address)
+	sh.run("cpar", "album", "add", "tagged", "summer", "--key", "k", "--cloud", log.address)
+	ui := sh.serve("open ", "cpar", "ui", "--album", "--index", "mine", "--key", "k", "--cloud", log.address)
+	page.Open(ui.address)
+	thumbnail := `document.querySelector('.wall img.there')`
+	page.Await(thumbnail)
+	page.Press("/", "s", "e", "a")
+	page.Await(`document.getElementById('ask-alike')`)
+	page.Press("Enter")
+	asked := `!document.getElementById('alike').matches('[aria-busy]') && document.getElementById('alike-told').textContent.includes('The index does not have 3 photos')`
+	page.Await(asked)
+	page.Text(`document.getElementById('more-alike').click()`)
+	page.Await(`document.querySelector('#alike img.there')`)
+	page.Text(`document.querySelector('#alike li').click()`)
+	page.Await(`document.querySelector('.lit img.whole')`)
+	page.Press("l")
+	page.Await(asked + ` && document.getElementById('alike-title').textContent.endsWith('.jpg') && document.querySelector('#alike img.there')`)
+	page.Press("/", "x", "y", "z", "z", "y", "Enter")
+	page.Await(`document.querySelector('#alike .failed')?.textContent.includes('no photo of the index has the keyword')`)
+	if got := append(page.Complaints(), page.Strangers()...); len(got) > 0 {
+		t.Errorf("complaints: %q", got)
+	}
+}

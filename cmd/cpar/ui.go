@@ -65,7 +65,9 @@ and change the vocabulary, so do not pass it on. End the page with ^C, which mak
 --album shows the album of cpar album instead of folders: a timeline with search, which
 runs on this device, and the keywords, which you can edit for many photos at once. The
 cloud sees which encrypted part of thumbnails is fetched when you first look at a month.
---prefetch fetches the parts of whole years before, and hides that.
+--prefetch fetches the parts of whole years before, and hides that. With --index, Enter
+also finds photos that look like the words, tagged or not, and each photo offers those like
+it. The cloud sees that you search, but neither the words nor what is found.
 
 Without photos that have keywords, --own-words shows words of the image network's own
 vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar init).`,
@@ -167,9 +169,35 @@ func (f *uiFlags) ofAlbum(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	live := album.NewLive(a)
-	defer live.Close(context.WithoutCancel(cmd.Context()))
-	return f.serve(cmd, ui.Options{Album: live, Cloud: f.cloud.url, Related: v.Related})
+	o := ui.Options{Cloud: f.cloud.url, Related: v.Related}
+	if f.cloud.index != "" {
+		if o.Seeker, err = f.seeker(cmd); err != nil {
+			return err
+		}
+	}
+	o.Album = album.NewLive(a)
+	defer o.Album.Close(context.WithoutCancel(cmd.Context()))
+	return f.serve(cmd, o)
+}
+
+// seeker finds photos by likeness. It sends nothing before the first search.
+func (f *uiFlags) seeker(cmd *cobra.Command) (ui.Seeker, error) {
+	like := likeFlags{askFlags: f.askFlags, half: f.words}
+	if err := like.half.findHalf(); err != nil {
+		return nil, err
+	}
+	a, err := like.asker(cmd)
+	return &ui.Index{Open: a.open, Prepare: func(ctx context.Context, words string, file []byte) (func(*user.Owner) (*user.Search, error), error) {
+		if words != "" {
+			return like.words(ctx, &a, words)
+		}
+		return func(o *user.Owner) (*user.Search, error) {
+			if _, err := like.model.forOwner(o, cmd.ErrOrStderr()); err != nil {
+				return nil, err
+			}
+			return o.SearchLike(file)
+		}, nil
+	}}, err
 }
 
 func (f *uiFlags) indexed(cmd *cobra.Command) (ui.Backend, error) {

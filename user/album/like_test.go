@@ -58,7 +58,8 @@ func TestAddComputesDigests(t *testing.T) {
 		t.Errorf("added %+v", sum)
 	}
 	// Other edits keep digests, and a changed photo gets another one.
-	_, err := NewLive(a).Tag(t.Context(), []string{"photos/2020/IMG_0000.jpg"}, []string{"cat"}, nil)
+	l := NewLive(a)
+	_, err := l.Tag(t.Context(), l.photos("photos/2020/IMG_0000.jpg"), []string{"cat"}, nil)
 	must(t, err)
 	b, err := os.ReadFile(filepath.Join(dir, "2020/IMG_0003.jpg"))
 	must(t, err)

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 
 	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
 	"cpar/photo/metadata"
 	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
@@ -92,8 +94,21 @@ func order(p *catalogue.Photo) int64 {
 
 func (l *Live) View() *View { return l.view.Load() }
 
-// Photo returns the photo of a path in the newest view, or nil.
-func (l *Live) Photo(path string) *catalogue.Photo { return l.View().state.Photo(path) }
+// Now returns the row of a photo in the newest view, or nil if the photo has been
+// renamed, replaced or removed.
+func (l *Live) Now(p *catalogue.Photo) *catalogue.Photo { return now(l.View().state, p) }
+
+func now(s *catalogue.State, p *catalogue.Photo) *catalogue.Photo {
+	if row := s.Photo(p.Path()); row != nil && thumbs.KeyOf(row) == thumbs.KeyOf(p) {
+		return row
+	}
+	return nil
+}
+
+// Moved returns the error for a photo whose row Now does not find.
+func Moved(p *catalogue.Photo) error {
+	return hint.Add(fmt.Errorf("reading the album: %w: %s has been renamed, replaced or removed since it was listed", cpar.ErrInput, sanitize.Text(p.Name)), "search again, and then repeat the change")
+}
 
 // Find returns the photos that a query finds, newest first.
 func (v *View) Find(q query.Query) []*catalogue.Photo { return v.index().Find(q) }
@@ -233,33 +248,39 @@ func (l *Live) Close(ctx context.Context) error {
 	return l.files.Close(ctx)
 }
 
-// An Edit records the keywords that Tag has changed, by path, for Undo.
-type Edit struct {
-	before, after map[string][]catalogue.Keyword
-}
+// An Edit records the rows that Tag has changed, for Undo.
+type Edit struct{ before, after []*catalogue.Photo }
 
 // Photos returns the number of changed photos.
 func (e *Edit) Photos() int { return len(e.after) }
 
-// Tag adds keywords to photos, given by path, and removes others. Added
-// keywords count as accepted, even if they were suggestions. They stay when a
-// changed file of the photo is added to the album.
-func (l *Live) Tag(ctx context.Context, paths, add, remove []string) (*Edit, error) {
+// Tag adds keywords to photos and removes others. Added keywords count as
+// accepted, even if they were suggestions. They stay when a changed file of the
+// photo is added to the album. Tag changes nothing if another device has moved or
+// replaced one of the photos, because the change would affect a different photo.
+func (l *Live) Tag(ctx context.Context, photos []*catalogue.Photo, add, remove []string) (*Edit, error) {
 	var e *Edit
-	err := l.edit(ctx, func(s *catalogue.State) map[string][]catalogue.Keyword {
-		e = &Edit{map[string][]catalogue.Keyword{}, map[string][]catalogue.Keyword{}}
-		for _, path := range paths {
-			p := s.Photo(path)
-			if p == nil {
-				continue
+	err := l.edit(ctx, func(s *catalogue.State) ([]*catalogue.Photo, error) {
+		e = &Edit{}
+		for _, p := range photos {
+			row := now(s, p)
+			if row == nil {
+				return nil, Moved(p)
 			}
-			if now := tagged(p.Keywords, add, remove); !slices.Equal(now, p.Keywords) {
-				e.before[path], e.after[path] = p.Keywords, now
+			if words := tagged(row.Keywords, add, remove); !slices.Equal(words, row.Keywords) {
+				e.before, e.after = append(e.before, row), append(e.after, with(row, words))
 			}
 		}
-		return e.after
+		return e.after, nil
 	})
 	return e, err
+}
+
+// with returns a copy of a row with other keywords.
+func with(p *catalogue.Photo, words []catalogue.Keyword) *catalogue.Photo {
+	row := *p
+	row.Keywords = words
+	return &row
 }
 
 // tagged returns keywords with some added and others removed.
@@ -287,32 +308,28 @@ func tagged(words []catalogue.Keyword, add, remove []string) []catalogue.Keyword
 // Undo restores the keywords before an edit, except those of photos that have
 // changed since. It returns the number of restored photos.
 func (l *Live) Undo(ctx context.Context, e *Edit) (n int, err error) {
-	err = l.edit(ctx, func(s *catalogue.State) map[string][]catalogue.Keyword {
-		back := map[string][]catalogue.Keyword{}
-		for path, after := range e.after {
-			if p := s.Photo(path); p != nil && slices.Equal(p.Keywords, after) {
-				back[path] = e.before[path]
+	err = l.edit(ctx, func(s *catalogue.State) (back []*catalogue.Photo, _ error) {
+		for i, after := range e.after {
+			if row := now(s, after); row != nil && slices.Equal(row.Keywords, after.Keywords) {
+				back = append(back, with(row, e.before[i].Keywords))
 			}
 		}
 		n = len(back)
-		return back
+		return back, nil
 	})
 	return n, err
 }
 
-// edit commits new keywords of photos, by path.
-func (l *Live) edit(ctx context.Context, words func(*catalogue.State) map[string][]catalogue.Keyword) error {
+// edit commits the rows that change returns, unless it returns an error.
+func (l *Live) edit(ctx context.Context, change func(*catalogue.State) ([]*catalogue.Photo, error)) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
+	var refused error
 	_, err := l.album.edit(ctx, func(s *catalogue.State) *catalogue.Change {
-		c := &catalogue.Change{}
-		for path, list := range words(s) {
-			now := *s.Photo(path)
-			now.Keywords = list
-			c.Put = append(c.Put, &now)
-		}
-		return c
+		var c catalogue.Change
+		c.Put, refused = change(s)
+		return &c
 	})
 	l.look()
-	return err
+	return errors.Join(err, refused)
 }

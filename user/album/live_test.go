@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"cpar/internal/exitcode"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/thumbs"
 )
@@ -19,6 +21,14 @@ func (w *world) live(name string) *Live {
 	l := NewLive(a)
 	w.t.Cleanup(func() { must(w.t, l.Close(w.t.Context())) })
 	return l
+}
+
+// photos returns the rows of paths, with nil for those without one.
+func (l *Live) photos(paths ...string) (all []*catalogue.Photo) {
+	for _, path := range paths {
+		all = append(all, l.View().state.Photo(path))
+	}
+	return all
 }
 
 func keywords(p *catalogue.Photo) (words []string) {
@@ -65,28 +75,61 @@ func TestTagsAreInCatalogueAndUndone(t *testing.T) {
 	const first, second = "photos/2020/IMG_0000.jpg", "photos/2021/IMG_0001.jpg"
 	must(t, a.Suggest(t.Context(), map[string][]catalogue.Keyword{second: {{Word: "Sea", Source: catalogue.Suggested, Probability: 70}, {Word: "car", Source: catalogue.Suggested}}}))
 	l := w.live("one")
-	before := keywords(l.Photo(first))
-	e, err := l.Tag(t.Context(), []string{first, second, "photos/none.jpg"}, []string{"sea", "new"}, []string{"ALL"})
+	before := keywords(l.photos(first)[0])
+	e, err := l.Tag(t.Context(), l.photos(first, second), []string{"sea", "new"}, []string{"ALL"})
 	must(t, err)
 	if e.Photos() != 2 {
 		t.Errorf("%d photos changed", e.Photos())
 	}
 	other := w.live("two")
 	for _, l := range []*Live{l, other} {
-		if got := keywords(l.Photo(first)); !slices.Equal(got, []string{"dog/human", "new/accepted", "sea/accepted"}) {
+		if got := keywords(l.photos(first)[0]); !slices.Equal(got, []string{"dog/human", "new/accepted", "sea/accepted"}) {
 			t.Errorf("the first photo has %v", got)
 		}
-		if got := keywords(l.Photo(second)); !slices.Equal(got, []string{"Sea/accepted", "car/suggested", "new/accepted"}) {
+		if got := keywords(l.photos(second)[0]); !slices.Equal(got, []string{"Sea/accepted", "car/suggested", "new/accepted"}) {
 			t.Errorf("the second photo has %v", got)
 		}
 	}
 	// A photo that another device has changed since is left alone.
-	_, err = other.Tag(t.Context(), []string{second}, []string{"later"}, nil)
+	_, err = other.Tag(t.Context(), other.photos(second), []string{"later"}, nil)
 	must(t, err)
 	n, err := l.Undo(t.Context(), e)
 	must(t, err)
-	if n != 1 || !slices.Equal(keywords(l.Photo(first)), before) || len(l.Photo(second).Keywords) != 4 {
-		t.Errorf("undone for %d photos: %v and %v", n, keywords(l.Photo(first)), keywords(l.Photo(second)))
+	if n != 1 || !slices.Equal(keywords(l.photos(first)[0]), before) || len(l.photos(second)[0].Keywords) != 4 {
+		t.Errorf("undone for %d photos: %v and %v", n, keywords(l.photos(first)[0]), keywords(l.photos(second)[0]))
+	}
+}
+
+// An edit of a photo that another device has replaced or moved to the trash changes
+// nothing, and neither does its undoing.
+func TestTagsMeetOnlyTheirPhoto(t *testing.T) {
+	w := newWorld(t)
+	dir := w.photos("photos", 4, 1)
+	a := w.open("one")
+	w.add(a, dir)
+	const first, second = "photos/2020/IMG_0000.jpg", "photos/2021/IMG_0001.jpg"
+	l := w.live("two")
+	edit, err := l.Tag(t.Context(), l.photos(first), []string{"mine"}, nil)
+	must(t, err)
+	stale := l.photos(second, first)
+	b, err := os.ReadFile(filepath.Join(w.root, second))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(w.root, first), b[:len(b)-1], 0o644)) // another photo under the name of the first
+	w.add(a, dir)
+	if _, err := l.Tag(t.Context(), stale, []string{"other"}, nil); exitcode.Of(err) != exitcode.Input || !strings.Contains(err.Error(), "IMG_0000.jpg has been renamed, replaced or removed") {
+		t.Errorf("an edit of a replaced photo: %v", err)
+	}
+	if l.Now(stale[1]) != nil || l.Now(stale[0]) == nil {
+		t.Error("the view does not tell the replaced photo from the other")
+	}
+	for _, p := range l.photos(first, second) {
+		if p.Has("other") {
+			t.Errorf("%s has %v", p.Name, keywords(p))
+		}
+	}
+	before := keywords(l.photos(first)[0])
+	if n, err := l.Undo(t.Context(), edit); n != 0 || err != nil || !slices.Equal(keywords(l.photos(first)[0]), before) {
+		t.Errorf("undone for %d photos, %v; %v", n, err, keywords(l.photos(first)[0]))
 	}
 }
 
@@ -96,7 +139,8 @@ func TestTagsSurviveChangedFile(t *testing.T) {
 	a, dir := w.open("one"), w.photos("photos", 1, 1)
 	w.add(a, dir)
 	const path = "photos/2020/IMG_0000.jpg"
-	_, err := w.live("one").Tag(t.Context(), []string{path}, []string{"mine"}, nil)
+	l := w.live("one")
+	_, err := l.Tag(t.Context(), l.photos(path), []string{"mine"}, nil)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "2020", "IMG_0000.jpg.xmp"), sidecar("cat"), 0o644))
 	w.add(a, dir)

@@ -6,10 +6,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/internal/leakage"
@@ -24,14 +26,15 @@ type albumPage struct {
 	live     *album.Live
 	cloud    string
 	related  func(word string) []string
+	seeker   Seeker // nil if no index was named
 	listings *lru.Cache[string, *timeline]
 	decoded  *thumbnails // originals in formats that browsers do not show
 	secret   [32]byte
 
-	mu    sync.Mutex
-	paths map[string]string // of photos that the page has seen, by id
-	past  []pastEdit        // edits that can be undone, oldest first
-	last  int               // number of the latest edit
+	mu   sync.Mutex
+	seen map[string]*catalogue.Photo // photos that the page has seen, by id
+	past []pastEdit                  // edits that can be undone, oldest first
+	last int                         // number of the latest edit
 }
 
 type pastEdit struct {
@@ -40,7 +43,7 @@ type pastEdit struct {
 }
 
 func newAlbumPage(l *album.Live, cloud string, related func(string) []string) *albumPage {
-	a := &albumPage{live: l, cloud: cloud, related: related, listings: newCache[string, *timeline](maxListings), decoded: newThumbnails(), paths: map[string]string{}}
+	a := &albumPage{live: l, cloud: cloud, related: related, listings: newCache[string, *timeline](maxListings), decoded: newThumbnails(), seen: map[string]*catalogue.Photo{}}
 	rand.Read(a.secret[:])
 	return a
 }
@@ -50,32 +53,39 @@ func (a *albumPage) routes(mux *http.ServeMux) {
 	answer(mux, "POST /api/refresh", a.refresh)
 	answer(mux, "POST /api/list", a.list)
 	answer(mux, "GET /api/list/{listing}", a.rows)
+	answer(mux, "POST /api/alike", a.alike)
 	answer(mux, "POST /api/selected", a.selected)
 	answer(mux, "GET /api/complete", a.complete)
+	answer(mux, "POST /api/pictures", a.pictures)
 	answer(mux, "POST /api/tag", a.tag)
 	answer(mux, "POST /api/untag", a.untag)
 	mux.HandleFunc("GET /api/picture/{id}", a.picture)
 	mux.HandleFunc("GET /api/original/{id}", a.original)
 }
 
-// id returns the opaque id of a path, and remembers it.
-func (a *albumPage) id(path string) string {
-	d := sha256.Sum256(append(a.secret[:], path...))
+// id returns the opaque id of a photo, and remembers it. Another photo under the
+// same path has another id.
+func (a *albumPage) id(p *catalogue.Photo) string {
+	key := thumbs.KeyOf(p)
+	d := sha256.Sum256(slices.Concat(a.secret[:], key[:], []byte(p.Path())))
 	id := "p" + base64.RawURLEncoding.EncodeToString(d[:12])
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.paths[id] = path
+	a.seen[id] = p
 	return id
 }
 
 func (a *albumPage) photo(id string) (*catalogue.Photo, error) {
 	a.mu.Lock()
-	path, ok := a.paths[id]
+	p, ok := a.seen[id]
 	a.mu.Unlock()
-	if p := a.live.Photo(path); ok && p != nil {
-		return p, nil
+	if !ok {
+		return nil, errUnknown
 	}
-	return nil, errUnknown
+	if now := a.live.Now(p); now != nil {
+		return now, nil
+	}
+	return nil, album.Moved(p)
 }
 
 func (a *albumPage) settings(http.ResponseWriter, *http.Request) (any, error) {
@@ -124,6 +134,38 @@ func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", http.DetectContentType(b))
 		w.Write(b)
 	}
+}
+
+// readers bounds the parts of thumbnails that one request fetches at once.
+const readers = 6
+
+// pictures responds with the small thumbnails of photos, in order. One that is
+// missing or cannot be fetched is null.
+func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error) {
+	which, err := body[struct {
+		IDs []string `json:"ids"`
+	}](w, r)
+	if err == nil && len(which.IDs) > maxAtOnce {
+		err = fmt.Errorf("reading thumbnails: %w: at most %d at a time", cpar.ErrInput, maxAtOnce)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]byte, len(which.IDs))
+	var work errgroup.Group
+	work.SetLimit(readers)
+	for i, id := range which.IDs {
+		work.Go(func() error {
+			if p, err := a.photo(id); err == nil {
+				found[i], _ = a.live.Thumbnail(r.Context(), p, thumbs.Small)
+			}
+			return nil
+		})
+	}
+	work.Wait()
+	return struct {
+		Pictures [][]byte `json:"pictures"`
+	}{found}, nil
 }
 
 // decodedSide bounds the longer side in pixels of originals that are decoded for
@@ -185,11 +227,7 @@ func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
 	if len(t.Add)+len(t.Remove) > maxWords {
 		return nil, fmt.Errorf("editing keywords: %w: at most %d at a time", cpar.ErrInput, maxWords)
 	}
-	paths := make([]string, len(photos))
-	for i, p := range photos {
-		paths[i] = p.Path()
-	}
-	e, err := a.live.Tag(r.Context(), paths, t.Add, t.Remove)
+	e, err := a.live.Tag(r.Context(), photos, t.Add, t.Remove)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"cpar"
 	"cpar/internal/testing/browser"
@@ -24,7 +27,7 @@ const shown = screenful + `.length > 2 && ` + screenful + `.every((i) => i.match
 // no errors, and loads nothing from elsewhere.
 func TestEveryViewOfAlbumIsAccessible(t *testing.T) {
 	m := newAlbum(t, 3000)
-	_, _, address := startAlbum(t, m.synced(t, "two"))
+	_, _, address := startSeeking(t, m.synced(t, "two"), &fakeSeeker{})
 	p := browser.New(t)
 	p.Open(address)
 	p.Await(shown)
@@ -44,6 +47,13 @@ func TestEveryViewOfAlbumIsAccessible(t *testing.T) {
 		p.Await(shown)
 	}
 	open := `document.querySelector('.wall li[data-at="1"]').click()`
+	enter := func(text string) func() {
+		return func() {
+			search(text)()
+			p.Text(`document.querySelector('.finding').requestSubmit()`)
+		}
+	}
+	alike := `!document.getElementById('alike').matches('[aria-busy]') && document.querySelector('#alike .wall img.there')`
 	views := []struct {
 		name  string
 		do    func()
@@ -58,6 +68,19 @@ func TestEveryViewOfAlbumIsAccessible(t *testing.T) {
 		{"found", search("sea sky"), found + `.includes(' of 3,012') && ` + shown},
 		{"typing", search(`"sea`), found + `.includes('quotation')`},
 		{"none", search("nosuchword"), `document.querySelector('.empty')`},
+		{"offered", search("boat sunset 2019-07"), `document.getElementById('ask-alike')`},
+		{"alike", func() {
+			enter("boat sunset")()
+			p.Await(alike)
+			p.Text(`document.getElementById('more-alike').click()`)
+			p.Text(`document.getElementById('jump').click()`)
+		}, shown + ` && document.querySelectorAll('#alike .wall li').length > 12`},
+		{"unknown", enter("nosuchword"), `document.querySelector('#alike .failed')`},
+		{"like", func() {
+			p.Text(open)
+			p.Await(`document.querySelector('.viewer')`)
+			p.Text(`document.getElementById('like').click()`)
+		}, alike + ` && ` + shown},
 		{"selected", func() {
 			p.Text(`[...document.querySelectorAll('.wall .tick')].slice(2, 7).forEach((e) => e.click())`)
 		}, `document.getElementById('edit')`},
@@ -134,7 +157,9 @@ func TestAlbumByKeyboard(t *testing.T) {
 	if got, want := p.Text(`document.getElementById('told').textContent`), fmt.Sprintf("%d photos of 512", count("sea*")); got != want {
 		t.Errorf("the page found %s, want %s", got, want)
 	}
-	p.Await(`location.hash === '#/?q=sea'`)
+	if got := p.Text(`location.href + JSON.stringify(history.state)`); strings.Contains(got, "sea") == strings.Contains(got, "/sea") || !strings.HasSuffix(got, `{"query":"sea"}`) {
+		t.Errorf("the address and the state of the tab are %s", got)
+	}
 	p.Text(`document.querySelector('.wall li[tabindex="0"]').focus()`)
 	p.Press("ArrowRight", "Enter")
 	p.Await(`document.querySelector('.viewer .soft')?.textContent.includes('2 of ') && document.querySelector('.lit img.there')`)
@@ -189,19 +214,34 @@ func TestAlbumSavesOriginal(t *testing.T) {
 	}
 }
 
-// A gone store answers nothing.
-type gone struct{ blobs.Store }
+// An unsteady store answers nothing while it is gone.
+type unsteady struct {
+	blobs.Store
+	gone atomic.Bool
+}
 
-func (gone) List(context.Context, string, func(blobs.Blob) error) error { return cpar.ErrCloud }
+func (s *unsteady) List(ctx context.Context, prefix string, yield func(blobs.Blob) error) error {
+	if s.gone.Load() {
+		return cpar.ErrCloud
+	}
+	return s.Store.List(ctx, prefix, yield)
+}
 
-func (gone) Get(context.Context, string, int64, int64) ([]byte, error) { return nil, cpar.ErrCloud }
+func (s *unsteady) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
+	if s.gone.Load() {
+		return nil, cpar.ErrCloud
+	}
+	return s.Store.Get(ctx, name, offset, length)
+}
 
 // Without the server, the page shows and searches this device's copy, and names
 // photos whose thumbnails it has not fetched.
 func TestAlbumWithoutServer(t *testing.T) {
 	m := newAlbum(t, 100)
 	m.synced(t, "two")
-	_, _, address := startAlbum(t, m.over(t, "two", gone{m.store}))
+	server := &unsteady{Store: m.store}
+	server.gone.Store(true)
+	_, _, address := startAlbum(t, m.over(t, "two", server))
 	p := browser.New(t)
 	p.Open(address)
 	p.Await(`document.getElementById('said').textContent.startsWith("This is this device's copy of the album")`)
@@ -212,4 +252,56 @@ func TestAlbumWithoutServer(t *testing.T) {
 	}
 	p.Press("/", "s", "e", "a")
 	p.Await(`document.getElementById('told').textContent.includes(' of 112')`)
+}
+
+// The query is in the address of no entry of the history. It survives a reload, and
+// the link to the photos ends the search.
+func TestAlbumKeepsQueryOutOfAddress(t *testing.T) {
+	m := newAlbum(t, 100)
+	_, _, address := startAlbum(t, m.synced(t, "two"))
+	p := browser.New(t)
+	p.Open(address)
+	p.Await(shown)
+	p.Press("/", "s", "e", "a")
+	found := `document.getElementById('told')?.textContent.includes(' of 112')`
+	p.Await(found)
+	p.Text(`location.hash = '#/album'`)
+	p.Await(`document.getElementById('sees')`)
+	p.Text(`history.back()`)
+	p.Await(found)
+	p.Do(chromedp.Reload())
+	p.Await(found)
+	if got := p.Text(`document.getElementById('find').value + ' ' + location.href.replace(location.origin, '')`); got != "sea /#/" && got != "sea /" {
+		t.Errorf("the query and the address are %s", got)
+	}
+	p.Text(`document.querySelector('.of-album a').click()`)
+	p.Await(`document.getElementById('told').textContent === '112 photos' && document.getElementById('find').value === ''`)
+	quiet(t, p)
+}
+
+// An undo that fails because the server is gone can be tried again.
+func TestAlbumKeepsUndoThatFailed(t *testing.T) {
+	m := newAlbum(t, 20)
+	m.synced(t, "two")
+	server := &unsteady{Store: m.store}
+	_, live, address := startAlbum(t, m.over(t, "two", server))
+	p := browser.New(t)
+	p.Open(address)
+	p.Await(shown)
+	p.Text(`document.querySelector('.wall .tick').click()`)
+	p.Press("e")
+	p.Await(`document.activeElement.id === 'tag'`)
+	p.Press("q", "u", "a", "y", "Enter", "Enter")
+	p.Await(`document.getElementById('undo')`)
+	said := `document.getElementById('said').textContent`
+	server.gone.Store(true)
+	p.Text(`document.activeElement.blur()`)
+	p.Press("u")
+	p.Await(`document.querySelector('.said.bad.shown') && document.getElementById('undo')`)
+	server.gone.Store(false)
+	p.Press("u")
+	p.Await(said + `.startsWith('Undone: quay')`)
+	if live.View().Photos[0].Has("quay") || p.Text(`String(document.getElementById('undo'))`) != "null" {
+		t.Error("the edit is not undone, or can be undone twice")
+	}
 }

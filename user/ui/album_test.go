@@ -153,6 +153,12 @@ func (m *madeAlbum) synced(t testing.TB, name string) *album.Album {
 // startAlbum serves the album to a page and returns the server and its address.
 func startAlbum(t testing.TB, a *album.Album) (s *Server, live *album.Live, address string) {
 	t.Helper()
+	return startSeeking(t, a, nil)
+}
+
+// startSeeking serves an album in which the page can search by likeness.
+func startSeeking(t testing.TB, a *album.Album, seeker Seeker) (s *Server, live *album.Live, address string) {
+	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +166,7 @@ func startAlbum(t testing.TB, a *album.Album) (s *Server, live *album.Live, addr
 	live = album.NewLive(a)
 	s = newServer(listener.Addr().String(), nil, &shelf{})
 	s.album = newAlbumPage(live, "http://127.0.0.1:8080", nil)
+	s.album.seeker = seeker
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.serve(ctx, listener) }()

@@ -80,6 +80,9 @@ func TestEveryViewIsAccessible(t *testing.T) {
 				}
 				name := fmt.Sprintf("%s-%s-%d", v.name, theme, width)
 				pictured(t, p, name)
+				if got := p.Text(`new Set([...document.querySelectorAll('.wall .word:not(.unwritten)')].map((e) => e.offsetHeight).filter(Boolean)).size`); got != "0" && got != "1" {
+					t.Errorf("%s: words have %s heights", name, got)
+				}
 				for _, rule := range p.Broken() {
 					t.Errorf("%s: %s", name, rule)
 				}

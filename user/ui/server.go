@@ -30,10 +30,11 @@ type Options struct {
 	Folders []string
 	// Album, if not nil, is shown instead of folders, and Backend is not used.
 	// Cloud is the address of its server, and Related returns words that a search
-	// for a word also finds.
+	// for a word also finds. Seeker, if not nil, finds photos by likeness.
 	Album   *album.Live
 	Cloud   string
 	Related func(word string) []string
+	Seeker  Seeker
 	// Port is the port on loopback. 0 selects a free port.
 	Port    int
 	Backend Backend
@@ -92,6 +93,7 @@ func Serve(ctx context.Context, o Options) error {
 	s := newServer(listener.Addr().String(), o.Backend, photos)
 	if o.Album != nil {
 		s.album = newAlbumPage(o.Album, o.Cloud, o.Related)
+		s.album.seeker = o.Seeker
 	}
 	if o.Ready != nil {
 		if err := o.Ready("http://" + s.host + "/#token=" + s.token); err != nil {

@@ -74,7 +74,7 @@ func ask[T any](c caller, method, path string, body any) (v T) {
 
 // Other tests compare the policy with itself, so this one spells it out.
 func TestContentSecurityPolicy(t *testing.T) {
-	want := "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob:; connect-src 'self'; base-uri 'none'; " +
+	want := "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; connect-src 'self'; base-uri 'none'; " +
 		"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 	if policy != want {
 		t.Errorf("the policy is %s", policy)

@@ -12,6 +12,7 @@ import (
 
 	"cpar"
 	"cpar/photo/metadata"
+	"cpar/user/album"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/query"
 )
@@ -42,12 +43,28 @@ type shot struct {
 	Maybe []string `json:"maybe"`
 }
 
+// A shotList is the response for a timeline, with its first rows.
+type shotList struct {
+	Listing string `json:"listing"`
+	Total   int    `json:"total"`
+	Of      int    `json:"of"`
+	Rows    []shot `json:"rows"`
+}
+
+// open keeps a timeline for the page.
+func (a *albumPage) open(x *timeline, view *album.View) shotList {
+	b := make([]byte, 9)
+	rand.Read(b)
+	id := "l" + base64.RawURLEncoding.EncodeToString(b)
+	a.listings.Add(id, x)
+	return shotList{id, len(x.photos), len(view.Photos), a.shots(x, 0, maxAtOnce)}
+}
+
 // list opens a timeline. If the query is incomplete, the response contains the
 // reason instead, because an incomplete query is no error while the user types.
 func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
 	f, err := body[struct {
 		Query string `json:"query,omitempty"`
-		At    string `json:"at,omitempty"`
 	}](w, r)
 	if err != nil {
 		return nil, err
@@ -57,31 +74,18 @@ func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
 	if strings.TrimSpace(f.Query) != "" {
 		q, err := query.Parse(typed(f.Query), a.related)
 		if err != nil {
-			_, why, _ := strings.Cut(err.Error(), cpar.ErrInput.Error()+": ")
 			return struct {
 				Wrong string `json:"wrong"`
-			}{why}, nil
+			}{why(err)}, nil
 		}
 		x = &timeline{view.Find(q)}
 	}
-	b := make([]byte, 9)
-	rand.Read(b)
-	id := "l" + base64.RawURLEncoding.EncodeToString(b)
-	a.listings.Add(id, x)
-	at := -1
-	if f.At != "" {
-		if p, err := a.photo(f.At); err == nil {
-			at = slices.IndexFunc(x.photos, func(o *catalogue.Photo) bool { return o.Key() == p.Key() })
-		}
-	}
 	return struct {
-		Listing string `json:"listing"`
-		Total   int    `json:"total"`
-		Of      int    `json:"of"`
-		At      int    `json:"at"`
-		Spans   []span `json:"spans"`
-		Rows    []shot `json:"rows"` // the first rows
-	}{id, len(x.photos), len(view.Photos), at, x.spans(), a.shots(x, 0, maxAtOnce)}, nil
+		shotList
+		Spans []span `json:"spans"`
+		// Alike reports whether the page can search by likeness.
+		Alike bool `json:"alike"`
+	}{a.open(x, view), x.spans(), a.seeker != nil}, nil
 }
 
 func (x *timeline) spans() []span {
@@ -122,11 +126,10 @@ func (a *albumPage) shots(x *timeline, from, n int) []shot {
 	from = min(max(from, 0), len(x.photos))
 	out := []shot{}
 	for _, p := range x.photos[from:min(len(x.photos), from+n)] {
-		path := p.Path()
-		if now := a.live.Photo(path); now != nil {
+		if now := a.live.Now(p); now != nil {
 			p = now
 		}
-		s := shot{ID: a.id(path), Name: p.Name, Folder: p.Folder, Camera: p.Camera, Width: p.Width, Height: p.Height, Bytes: p.Size(), Words: []string{}, Maybe: []string{}}
+		s := shot{ID: a.id(p), Name: p.Name, Folder: p.Folder, Camera: p.Camera, Width: p.Width, Height: p.Height, Bytes: p.Size(), Words: []string{}, Maybe: []string{}}
 		if p.Time != 0 {
 			s.Time = time.Unix(p.Time, 0).UTC().Format("2006-01-02T15:04:05")
 		}
@@ -145,7 +148,8 @@ func (a *albumPage) shots(x *timeline, from, n int) []shot {
 	return out
 }
 
-// within returns the photos of the ranges of a request, as they are now.
+// within returns the photos of the ranges of a request, as they are now. It refuses
+// photos that have been replaced since the page listed them.
 func (a *albumPage) within(t tagging) (photos []*catalogue.Photo, err error) {
 	x, ok := a.listings.Get(t.Listing)
 	if !ok {
@@ -155,9 +159,11 @@ func (a *albumPage) within(t tagging) (photos []*catalogue.Photo, err error) {
 		if !within(t.Only, i) {
 			continue
 		}
-		if now := a.live.Photo(p.Path()); now != nil {
-			photos = append(photos, now)
+		now := a.live.Now(p)
+		if now == nil {
+			return nil, album.Moved(p)
 		}
+		photos = append(photos, now)
 	}
 	return photos, nil
 }

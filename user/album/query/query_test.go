@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -190,4 +191,52 @@ func BenchmarkFind(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestSplitSeparatesWordsFromTheRest(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"":                             {"", ""},
+		"dog":                          {`"dog"`, ""},
+		`Dog "old Town" beach*`:        {`"dog" "old town" "beach"`, ""},
+		"dog 2024 camera:canon":        {`"dog"`, "2024 camera:canon"},
+		"dog -party":                   {`"dog" -"party"`, "-party"},
+		"beach or sea":                 {`"beach" "sea"`, ""},
+		"(beach or sea) 2023 or 2024":  {`"beach" "sea"`, "2023 or 2024"},
+		"beach (2023 or 2024)":         {`"beach"`, "2023 or 2024"},
+		"folder:a not (folder:b or c)": {"", "folder:a -(folder:b or c)"},
+	} {
+		q, err := Parse(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := Parse(want[1], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, left := q.Split()
+		if got != want[0] || !reflect.DeepEqual(flat(left.root), flat(rest.root)) {
+			t.Errorf("%q: %s and %#v, want %s and %#v", text, got, left.root, want[0], rest.root)
+		}
+	}
+}
+
+// flat returns a node without groups of one.
+func flat(n node) node {
+	switch n := n.(type) {
+	case allOf:
+		if len(n.of) == 1 {
+			return flat(n.of[0])
+		}
+		return fmt.Sprint("all of ", flatAll(n.of))
+	case anyOf:
+		return fmt.Sprint("any of ", flatAll(n.of))
+	}
+	return n
+}
+
+func flatAll(nodes []node) (out []node) {
+	for _, n := range nodes {
+		out = append(out, flat(n))
+	}
+	return out
 }

@@ -7,6 +7,8 @@
 //	         fill(view, entry) completes it. Without fill, entries have all details,
 //	         and label(entry) names a card
 //	picks    a Picks (picks.js) makes cards selectable. Without, cards are links.
+//	pictures (ids, signal) returns the pictures of many photos in base64, with null
+//	         for missing ones. Without, every card fetches its own
 
 import { h } from './element.js';
 import { show } from './session.js';
@@ -14,8 +16,9 @@ import { look, watch, setOrder } from './photos.js';
 import { Layout } from './layout.js';
 
 const rest = 70; // milliseconds without scrolling before details are fetched
+const batch = 40; // pictures per request
 
-export function grid(source, { card, signal, picks = null, label = 'Photos', kind = '', open = null }) {
+export function grid(source, { card, signal, picks = null, pictures = null, label = 'Photos', kind = '', open = null }) {
   const wall = h('ul', picks
     ? { class: `wall ${kind}`, role: 'listbox', 'aria-multiselectable': 'true', 'aria-label': label }
     : { class: `wall ${kind}`, 'aria-label': label });
@@ -26,6 +29,8 @@ export function grid(source, { card, signal, picks = null, label = 'Photos', kin
   let from = 0, to = 0;
   let active = 0; // the card that Tab reaches
   let frame = 0, waiting = 0;
+  let titled = ''; // the range of headings in the page
+  const fetching = new Map(); // cards whose pictures are fetched together, by AbortController
 
   setOrder(source);
 
@@ -42,6 +47,7 @@ export function grid(source, { card, signal, picks = null, label = 'Photos', kin
       head = source.sections ? number('--head') * 16 : 0;
     }
     layout = new Layout(source.sections ? source.sections.map((s) => s.count) : [source.total], columns, height, head);
+    titled = '';
     wall.style.height = `${layout.height}px`;
     for (const [i, li] of shown) place(i, li);
   }
@@ -55,14 +61,16 @@ export function grid(source, { card, signal, picks = null, label = 'Photos', kin
   // titles draws the headings of the visible sections.
   function titles(top, bottom) {
     if (!source.sections) return;
-    const out = [];
-    for (let n = layout.sectionAt(top).n; n < layout.parts.length && layout.parts[n].top < bottom; n++) {
-      const { title, count } = source.sections[n];
+    const first = layout.sectionAt(top).n;
+    let end = first;
+    while (end < layout.parts.length && layout.parts[end].top < bottom) end++;
+    if (titled === `${first} ${end}`) return;
+    titled = `${first} ${end}`;
+    heads.replaceChildren(...source.sections.slice(first, end).map(({ title, count }, n) => {
       const e = h('div', {}, h('b', {}, title), h('span', {}, count.toLocaleString('en')));
-      e.style.transform = `translateY(${layout.parts[n].top}px)`;
-      out.push(e);
-    }
-    heads.replaceChildren(...out);
+      e.style.transform = `translateY(${layout.parts[first + n].top}px)`;
+      return e;
+    }));
   }
 
   // draw adds and removes cards for the scroll position.
@@ -146,22 +154,47 @@ export function grid(source, { card, signal, picks = null, label = 'Photos', kin
       if (signal.aborted) return;
       for (const [i, li] of shown) dress(i, li);
       const ids = [...shown.keys()].map((i) => source.get(i)?.id).filter(Boolean);
-      pictures();
+      paint();
       if (card.fill) for (const view of await look(ids)) if (view && !signal.aborted) fill(view);
     } catch (e) {
       if (!signal.aborted) console.info(e.message); // the next scroll tries again
     }
   }
 
-  function pictures() {
-    for (const [i, li] of [...shown].sort(([a], [b]) => a - b)) {
-      if (li.stop || !li.dataset.id || i < from || i >= to) continue;
+  // paint fetches the pictures of the visible cards, and those above and below them
+  // afterwards.
+  function paint() {
+    const middle = (from + to) / 2;
+    const wanted = [...shown].filter(([i, li]) => !li.stop && li.dataset.id && i >= from && i < to)
+      .sort(([a], [b]) => Math.abs(a - middle) - Math.abs(b - middle)).map(([, li]) => li);
+    for (const li of wanted) {
       li.stop = new AbortController();
-      const img = li.querySelector('img');
-      show(img, li.dataset.id, 'small', AbortSignal.any([signal, li.stop.signal]))
-        .then(() => img.classList.add('there'))
-        .catch((e) => { if (e.name !== 'AbortError') img.closest('.frame').classList.add('broken'); });
+      if (!pictures) put(li, (img) => show(img, li.dataset.id, 'small', AbortSignal.any([signal, li.stop.signal])));
     }
+    if (!pictures) return;
+    for (const [stop, cards] of fetching) if (!cards.some((li) => li.isConnected)) stop.abort();
+    for (let n = 0; n < wanted.length; n += batch) together(wanted.slice(n, n + batch));
+  }
+
+  function together(cards) {
+    const stop = new AbortController();
+    fetching.set(stop, cards);
+    const found = pictures(cards.map((li) => li.dataset.id), AbortSignal.any([signal, stop.signal]));
+    found.catch(() => {}).finally(() => fetching.delete(stop));
+    cards.forEach((li, n) => put(li, async (img) => {
+      const { signal: gone } = li.stop;
+      const all = await found;
+      if (gone.aborted) return;
+      if (!all[n]) throw new Error('there is no picture');
+      await new Promise((done, fail) => Object.assign(img, { onload: done, onerror: fail, src: `data:image/jpeg;base64,${all[n]}` }));
+    }));
+  }
+
+  // put shows the picture of a card once load has set it.
+  function put(li, load) {
+    const img = li.querySelector('img');
+    load(img).then(() => img.classList.add('there'))
+      .catch((e) => { if (e.name !== 'AbortError') img.closest('.frame').classList.add('broken'); });
   }
 
   function fill(view) {

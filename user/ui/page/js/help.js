@@ -5,6 +5,7 @@ import { h } from './element.js';
 const albumTables = [
   ['Everywhere', [
     ['/', 'search'],
+    ['Enter', 'in the search: with an index, also ask the server for photos that look like the words'],
     ['u', 'undo the last change of keywords'],
     ['?', 'this help'],
   ]],
@@ -19,6 +20,7 @@ const albumTables = [
     ['+, -, 0', 'larger, smaller, whole photo'],
     ['i', 'facts and keywords'],
     ['n', 'add a keyword'],
+    ['l', 'with an index: photos like this one'],
     ['s', 'save the original'],
     ['Esc', 'back'],
   ]],
@@ -59,7 +61,7 @@ export function help() {
   const title = h('h2', { id: 'help-title', tabindex: '-1' }, 'Help');
   dialog.replaceChildren(
     title,
-    ...(album ? [h('p', {}, 'The album is encrypted at the server. Searches run on this device, and the server sees nothing of them. It sees which part of thumbnails is fetched when you first look at a month, and which bytes are read when you open or save an original.'),
+    ...(album ? [h('p', {}, 'The album is encrypted at the server. Searches for keywords run on this device, and the server sees nothing of them. A search for what looks like words or a photo asks the server, which sees when, but neither the words or the photo nor what is found. It also sees which part of thumbnails is fetched when you first look at a month, and which bytes are read when you open or save an original.'),
       h('p', {}, 'Type keywords, dates such as 2023..2024-05, camera:canon, folder:photos/sea, “or”, and “-” before what to leave out. Changed keywords are in the album at once, not in the files.')] : [
     h('p', {}, 'Your photos are never sent. The server receives an encrypted request and returns the encrypted keywords of similar photos, which are decrypted and ranked here.'),
     h('p', {}, 'Nothing is written until you press Write. Write saves what you accepted or added, for your photo program, and on the page of one photo also its likely keywords. Every write is one run, which one undo reverts.')]),

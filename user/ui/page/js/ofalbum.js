@@ -5,7 +5,7 @@ import { albumfacts } from './albumfacts.js';
 
 export const pages = [
   [/^#\/album$/, albumfacts, 'Album'],
-  [/^(?:#\/)?(?:\?(.*))?.*$/, album, 'Photos'],
+  [/^/, album, 'Photos'],
 ];
 
 export function begin() {}

@@ -113,6 +113,7 @@ export function undo() {
     try {
       say(await step.revert());
     } catch (e) {
+      if (!(e.status >= 400 && e.status < 500)) past.push(step); // it can be tried again
       complain(e);
     }
     stale();

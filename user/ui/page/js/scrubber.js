@@ -10,19 +10,21 @@ export function scrubber(grid, source, signal) {
   const years = h('div', { class: 'years', 'aria-hidden': 'true' });
   const bar = h('div', { class: 'scrubber' }, years, knob);
   let frame = 0, resting = 0, dragging = false;
+  // The height of the bars at the top, and the height above the timeline. To measure
+  // them in every frame would lay out the page twice.
+  let space = 0, above = 0;
 
-  const before = () => grid.wall.getBoundingClientRect().top + scrollY - space(); // height above the timeline
-  const space = () => parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--bars')) * 16;
-  const length = () => Math.max(1, grid.layout().height - innerHeight + space());
-  const to = (y) => scrollTo(0, before() + Math.min(length(), Math.max(0, y)));
+  const length = () => Math.max(1, grid.layout().height - innerHeight + space);
+  const to = (y) => scrollTo(0, above + Math.min(length(), Math.max(0, y)));
 
   // draw puts the knob beside the month at the top of the window.
   function draw() {
     frame = 0;
     if (signal.aborted || !source.sections?.length) return;
-    const y = Math.max(0, scrollY - before());
+    const y = Math.max(0, scrollY - above);
     const { n } = grid.layout().sectionAt(y);
     const share = Math.min(1, y / length());
+    bar.classList.toggle('past', y > grid.layout().height - innerHeight / 2);
     knob.style.top = `${share * 100}%`;
     const { title } = source.sections[n];
     if (label.textContent !== title) label.textContent = title;
@@ -33,6 +35,8 @@ export function scrubber(grid, source, signal) {
   // renew draws the years after the list has changed.
   function renew() {
     const { parts } = grid.layout();
+    space = parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--bars')) * 16;
+    above = grid.wall.getBoundingClientRect().top + scrollY - space;
     bar.hidden = grid.layout().height < 3 * innerHeight;
     knob.setAttribute('aria-valuemax', String(Math.max(0, parts.length - 1)));
     const out = [];
@@ -60,7 +64,7 @@ export function scrubber(grid, source, signal) {
   };
   const step = (by) => {
     const { parts } = grid.layout();
-    const now = grid.layout().sectionAt(Math.max(0, scrollY - before()) + 1).n;
+    const now = grid.layout().sectionAt(Math.max(0, scrollY - above) + 1).n;
     to(parts[Math.min(parts.length - 1, Math.max(0, now + by))].top);
   };
   const steps = { ArrowUp: () => step(-1), ArrowDown: () => step(1), PageUp: () => step(-12), PageDown: () => step(12), Home: () => to(0), End: () => to(Infinity) };

@@ -41,8 +41,8 @@ async function send(path, { headers, ...rest } = {}) {
 
 // get and post return the decoded response.
 export const get = async (path) => (await send(path)).json();
-export const post = async (path, value) =>
-  (await send(path, { method: 'POST', body: JSON.stringify(value), headers: { 'Content-Type': 'application/json' } })).json();
+export const post = async (path, value, signal) =>
+  (await send(path, { method: 'POST', body: JSON.stringify(value), headers: { 'Content-Type': 'application/json' }, signal })).json();
 
 export const upload = async (file) =>
   (await send('drop', {
@@ -53,7 +53,8 @@ export const upload = async (file) =>
 export const download = async (path) => (await send(path)).blob();
 
 // show loads a photo into an image element. Image requests cannot carry the token, so
-// the bytes are fetched and shown from memory.
+// the bytes are fetched and shown from memory. While createObjectURL runs, the page
+// waits for another process of the browser, so a grid of small pictures uses data:.
 export async function show(img, id, size, signal) {
   const answer = await send(`picture/${id}?size=${size}`, { signal });
   if (answer.status === 204) throw new Failure(204, { error: 'there is no picture' });

@@ -11,16 +11,18 @@ export class Source {
   #entries = new Map(); // by position
   #at = new Map(); // positions by id
 
-  constructor(filter) {
+  // route names the request that lists the photos.
+  constructor(filter, route = 'list') {
     this.filter = filter;
+    this.route = route;
     this.total = 0;
   }
 
   // open lists the photos. With an id, at becomes its position, or -1. If the program
   // cannot list them, the list stays, and wrong is the reason.
   async open(id = '') {
-    const { rows, wrong = '', ...rest } = await post('list', id ? { ...this.filter, at: id } : this.filter);
-    this.wrong = wrong;
+    const { rows, wrong = '', ...rest } = await post(this.route, id ? { ...this.filter, at: id } : this.filter);
+    Object.assign(this, { wrong, hint: rest.hint });
     if (wrong) return this;
     Object.assign(this, rest);
     this.#parts.clear();

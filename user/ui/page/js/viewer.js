@@ -13,7 +13,7 @@ import { complain, say } from './say.js';
 const rest = 400; // milliseconds before the original is fetched
 const stepping = { ArrowLeft: -1, ArrowRight: 1 };
 
-export function viewer(source, start, { signal, edited }) {
+export function viewer(source, start, { signal, edited, like = null }) {
   let at = start, entry = source.get(start), leave = new AbortController();
   const from = document.activeElement;
   const stage = h('div', { class: 'lit' });
@@ -29,6 +29,7 @@ export function viewer(source, start, { signal, edited }) {
   const over = h('div', { class: 'viewer', role: 'dialog', 'aria-modal': 'true', 'aria-label': 'Photo', tabindex: '-1' },
     h('header', {}, h('div', {}, title, place), h('div', { class: 'acts' },
       button('Smaller', 'smaller', () => zoom.by(1 / 1.5)), button('Larger', 'larger', () => zoom.by(1.5), 'larger'),
+      like ? button('Photos like this one', 'like', () => { close(); like(entry); }, 'like') : null,
       about, button('Save the original', 'save', save, 'save'), button('Close', 'close', () => history.back(), 'close'))),
     h('div', { class: 'body' }, h('div', { class: 'frame' }, stage, before, after), facts));
   facts.hidden = localStorage.getItem('about') !== 'on';
@@ -136,6 +137,7 @@ export function viewer(source, start, { signal, edited }) {
   }
 
   const acts = {
+    l: () => { if (like) { close(); like(entry); } },
     Escape: () => history.back(), i: () => reveal(facts.hidden), s: save,
     '+': () => zoom.by(1.5), '=': () => zoom.by(1.5), '-': () => zoom.by(1 / 1.5), 0: () => zoom.fit(),
     n: () => { reveal(true); facts.querySelector('#add-tag').focus(); },
@@ -174,7 +176,7 @@ export function viewer(source, start, { signal, edited }) {
   }
   const ends = new AbortController();
   // The entry in the history makes the browser's back button close the viewer.
-  history.pushState({ viewing: true }, '');
+  history.pushState(history.state, '');
   addEventListener('popstate', close, { signal: ends.signal });
   watch(async (view) => { // an undo changes keywords
     if (view) return;
