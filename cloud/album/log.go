@@ -47,6 +47,9 @@ type entry struct {
 	Version int    `json:"version"`
 	State   *state `json:"state,omitempty"`
 	Event   *event `json:"event"`
+	// Writer differs between processes. Otherwise two of them could write the
+	// same bytes at the same time, and both would take the entry for their own.
+	Writer string `json:"writer,omitempty"`
 
 	bytes int // its size in the log
 }
@@ -180,13 +183,17 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 			return err
 		}
 		e.At = l.state.later(l.now())
-		next := &entry{Version: entryVersion, Event: e}
+		next := &entry{Version: entryVersion, Event: e, Writer: s.writer}
 		if (l.state.seq+1)%snapshotEvery == 0 {
 			next.State = l.state
 		}
 		err = l.write(ctx, l.state.seq+1, next)
 		if errors.Is(err, ErrTaken) {
 			continue
+		}
+		if err == nil && l.age() > trusted { // the machine was suspended
+			err = fmt.Errorf("writing the log: %w: %w", cpar.ErrStorage, ErrBusy)
+			l.drop()
 		}
 		if err != nil {
 			return err
@@ -253,6 +260,8 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 		}
 		e, err := l.entry(ctx, l.state.seq+1, size, false)
 		if errors.Is(err, ErrNotFound) {
+			l.view.Lock()
+			defer l.view.Unlock()
 			l.checked = time.Now()
 			return nil
 		}
