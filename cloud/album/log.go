@@ -233,7 +233,8 @@ func (l *tenantLog) write(ctx context.Context, seq uint64, e *entry) error {
 // longer time of two clocks, because the monotonic clock stops while the machine
 // is suspended, and the wall clock may be set back.
 func (l *tenantLog) age() time.Duration {
-	return max(time.Since(l.checked), l.now().Round(0).Sub(l.checked))
+	now := l.now()
+	return max(now.Sub(l.checked), now.Round(0).Sub(l.checked))
 }
 
 func (l *tenantLog) apply(e *event, n int) {
@@ -241,7 +242,7 @@ func (l *tenantLog) apply(e *event, n int) {
 	defer l.view.Unlock()
 	l.state.replay(e, n)
 	l.state.seq++
-	l.checked = time.Now()
+	l.checked = l.now()
 	if l.memory.Add(eventBytes); e.Restore != nil || l.state.seq%snapshotEvery == 0 {
 		l.memory.Store(int64(l.state.size()))
 	}
@@ -262,7 +263,7 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 		if errors.Is(err, ErrNotFound) {
 			l.view.Lock()
 			defer l.view.Unlock()
-			l.checked = time.Now()
+			l.checked = l.now()
 			return nil
 		}
 		if err != nil {
@@ -371,7 +372,7 @@ func (l *tenantLog) load(ctx context.Context) (err error) {
 	l.view.Lock()
 	defer l.view.Unlock()
 	st.seq = last
-	l.state, l.checked = st, time.Now()
+	l.state, l.checked = st, l.now()
 	l.memory.Store(int64(st.size()) + 1)
 	return nil
 }
