@@ -19,6 +19,7 @@ package album
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -140,6 +141,7 @@ type Store struct {
 	objects Objects
 	o       Options
 	now     func() time.Time
+	writer  string
 
 	mu   sync.Mutex
 	logs map[string]*tenantLog
@@ -148,7 +150,7 @@ type Store struct {
 // New returns a store of albums without reading any objects.
 func New(objects Objects, o Options) *Store {
 	o.States = cmp.Or(o.States, 64<<20)
-	return &Store{objects: objects, o: o, now: time.Now, logs: map[string]*tenantLog{}}
+	return &Store{objects: objects, o: o, now: time.Now, writer: rand.Text(), logs: map[string]*tenantLog{}}
 }
 
 // Receive copies an object from r to w. It fails unless r yields size bytes with

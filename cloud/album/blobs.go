@@ -38,6 +38,8 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		return false, err
 	}
 	defer end()
+	// A client that leaves now must not leave a stored object that nothing counts.
+	ctx = context.WithoutCancel(ctx)
 	object := v.object(r.Album, r.Name)
 	if err := s.objects.Put(ctx, r.Tenant, object, size, sum, body); err != nil {
 		return false, err
@@ -66,7 +68,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 	if refused {
 		// After any other failure, keep the object, because the entry that names
 		// it may have been written.
-		_ = s.objects.Delete(context.WithoutCancel(ctx), r.Tenant, object)
+		_ = s.objects.Delete(ctx, r.Tenant, object)
 	}
 	return err == nil && !there, err
 }

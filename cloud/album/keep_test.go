@@ -259,8 +259,13 @@ func TestScrubFindsAFlippedByte(t *testing.T) {
 	}
 	flip(t, data, one+"/b.*", 3)
 	scrub()
-	// Even at the quota, putting the blob again repairs it.
+	// Even at the quota, putting the blob again repairs it, also in earlier states.
+	intact := time.Now()
+	time.Sleep(time.Millisecond)
 	mustPut(t, s, "b")
+	if u, err := s.Undelete(t.Context(), anna, one, intact, false); err != nil || u.Restored+u.Aside != 0 {
+		t.Errorf("the blob was put before: %+v, %v", u, err)
+	}
 	if got := all(t, s, anna, one); len(got) != 3 {
 		t.Errorf("it has %v", got)
 	}

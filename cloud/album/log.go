@@ -47,6 +47,9 @@ type entry struct {
 	Version int    `json:"version"`
 	State   *state `json:"state,omitempty"`
 	Event   *event `json:"event"`
+	// Writer differs between processes. Otherwise two of them could write the
+	// same bytes at the same time, and both would take the entry for their own.
+	Writer string `json:"writer,omitempty"`
 
 	bytes int // its size in the log
 }
@@ -180,13 +183,17 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 			return err
 		}
 		e.At = l.state.later(l.now())
-		next := &entry{Version: entryVersion, Event: e}
+		next := &entry{Version: entryVersion, Event: e, Writer: s.writer}
 		if (l.state.seq+1)%snapshotEvery == 0 {
 			next.State = l.state
 		}
 		err = l.write(ctx, l.state.seq+1, next)
 		if errors.Is(err, ErrTaken) {
 			continue
+		}
+		if err == nil && l.age() > trusted { // the machine was suspended
+			err = fmt.Errorf("writing the log: %w: %w", cpar.ErrStorage, ErrBusy)
+			l.drop()
 		}
 		if err != nil {
 			return err
@@ -226,7 +233,8 @@ func (l *tenantLog) write(ctx context.Context, seq uint64, e *entry) error {
 // longer time of two clocks, because the monotonic clock stops while the machine
 // is suspended, and the wall clock may be set back.
 func (l *tenantLog) age() time.Duration {
-	return max(time.Since(l.checked), l.now().Round(0).Sub(l.checked))
+	now := l.now()
+	return max(now.Sub(l.checked), now.Round(0).Sub(l.checked))
 }
 
 func (l *tenantLog) apply(e *event, n int) {
@@ -234,7 +242,7 @@ func (l *tenantLog) apply(e *event, n int) {
 	defer l.view.Unlock()
 	l.state.replay(e, n)
 	l.state.seq++
-	l.checked = time.Now()
+	l.checked = l.now()
 	if l.memory.Add(eventBytes); e.Restore != nil || l.state.seq%snapshotEvery == 0 {
 		l.memory.Store(int64(l.state.size()))
 	}
@@ -253,7 +261,9 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 		}
 		e, err := l.entry(ctx, l.state.seq+1, size, false)
 		if errors.Is(err, ErrNotFound) {
-			l.checked = time.Now()
+			l.view.Lock()
+			defer l.view.Unlock()
+			l.checked = l.now()
 			return nil
 		}
 		if err != nil {
@@ -362,7 +372,7 @@ func (l *tenantLog) load(ctx context.Context) (err error) {
 	l.view.Lock()
 	defer l.view.Unlock()
 	st.seq = last
-	l.state, l.checked = st, time.Now()
+	l.state, l.checked = st, l.now()
 	l.memory.Store(int64(st.size()) + 1)
 	return nil
 }

@@ -139,3 +139,25 @@ func TestStatesAreBounded(t *testing.T) {
 		t.Errorf("%d states are left, %v", n, err)
 	}
 }
+
+// Requests that trust the state in memory run beside requests that read the log.
+// The race detector judges.
+func TestLooksBesideReads(t *testing.T) {
+	_, f := openData(t)
+	s := album.New(f.Albums(), album.Options{})
+	mustPut(t, s, "a")
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			if _, err := s.Stat(t.Context(), ref("a")); err != nil {
+				t.Error(err)
+			}
+		})
+		group.Go(func() {
+			if _, err := s.Usage(t.Context(), anna); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -121,3 +121,68 @@ func TestLogCountsTowardsTheQuota(t *testing.T) {
 		}
 	}
 }
+
+// early calls write before an entry is written.
+type early struct {
+	album.Objects
+	write func()
+}
+
+func (e *early) PutNew(ctx context.Context, tenant, name string, b []byte) error {
+	if do := e.write; do != nil {
+		e.write = nil
+		do()
+	}
+	return e.Objects.PutNew(ctx, tenant, name, b)
+}
+
+// Two routers that add equally large segments at the same time, by their clocks,
+// count both.
+func TestEqualEntriesCountTwice(t *testing.T) {
+	for name, open := range storages(t) {
+		t.Run(name, func(t *testing.T) {
+			stored := int64(0)
+			o := album.Options{Quota: func(string) int64 { return 20_000 }, Indexes: func(context.Context, string) (int64, error) { return stored, nil }}
+			first := &early{Objects: open()}
+			var stores []*album.Store
+			for _, x := range []album.Objects{first, open()} {
+				s := album.New(x, o)
+				s.SetNow(func() time.Time { return time.Unix(1e9, 0) })
+				stores = append(stores, s)
+				mustPut(t, s, fmt.Sprint("blob-", len(stores)))
+			}
+			add := func(s *album.Store) error {
+				return s.Charge(t.Context(), anna, 5000, func() (int64, error) { stored += 5000; return 5000, nil })
+			}
+			first.write = func() {
+				if err := add(stores[1]); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := add(stores[0]); err != nil {
+				t.Fatal(err)
+			}
+			// There are 8,200 bytes of blobs and 10,000 of segments.
+			if _, err := put(t.Context(), stores[1], ref("last"), make([]byte, 1), nil); !errors.Is(err, album.ErrQuota) {
+				t.Errorf("beyond both: %v", err)
+			}
+		})
+	}
+}
+
+// A process does not rely on an entry that it wrote after its machine was
+// suspended, because others may have removed the entries of that time.
+func TestEntryAfterASuspension(t *testing.T) {
+	_, f := openData(t)
+	slow := &early{Objects: f.Albums()}
+	s := album.New(slow, album.Options{})
+	mustPut(t, s, "a")
+	slow.write = func() { s.SetNow(func() time.Time { return time.Now().Add(72 * time.Hour) }) }
+	if _, err := put(t.Context(), s, ref("b"), nil, nil); !errors.Is(err, album.ErrBusy) {
+		t.Errorf("suspended: %v", err)
+	}
+	s.SetNow(time.Now)
+	if _, err := put(t.Context(), s, ref("b"), nil, nil); err != nil {
+		t.Errorf("repeated: %v", err)
+	}
+}

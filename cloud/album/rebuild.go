@@ -36,13 +36,13 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 				return Usage{}, err
 			}
 		}
-		err := l.write(ctx, n, &entry{Version: entryVersion, Event: e})
+		err := l.write(ctx, n, &entry{Version: entryVersion, Event: e, Writer: s.writer})
 		switch {
 		case errors.Is(err, ErrTaken): // by another commit, so compute the state again
 		case err != nil:
 			return Usage{}, err
 		case e.Restore != nil:
-			l.state = nil
+			l.drop()
 			return e.Restore.usage(), nil
 		}
 	}

@@ -314,16 +314,18 @@ func (s *state) apply(e *event) {
 }
 
 // put adds a version and ends the live version, which stays recoverable. If the
-// live version is damaged and has the same digest, the new version replaces it.
+// live version is damaged and has the same digest, the new version replaces it,
+// also in earlier states of the album.
 func (s *state) put(e *event) {
 	b, v := s.insert(e.Album, e.Name), *e.Put
+	v.Put, v.Live = e.At, []span{{From: e.At}}
 	if old := b.live(); old != nil && old.Bad && old.SHA256 == v.SHA256 {
+		v.Live = old.Live
 		b.Versions = slices.DeleteFunc(b.Versions, func(x *version) bool { return x == old })
 		s.add(old, -1)
 	} else if old != nil {
 		old.end(e.At)
 	}
-	v.Put, v.Live = e.At, []span{{From: e.At}}
 	b.Versions = append(b.Versions, &v)
 	s.add(&v, 1)
 }

@@ -82,10 +82,14 @@ func (s *server) registerAlbums(h huma.API, storage []string) {
 }
 
 func (s *server) albums(ctx context.Context, _ *none) (*albumsOutput, error) {
-	list, err := s.store.Albums().Albums(ctx, tenantOf(ctx))
+	u, err := s.store.Albums().Usage(ctx, tenantOf(ctx))
 	if err == nil {
-		err = s.hold(ctx, s.gate.AcquireReply, int64(len(list))*infoBytes)
+		err = s.hold(ctx, s.gate.AcquireReply, int64(u.Albums)*infoBytes)
 	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.store.Albums().Albums(ctx, tenantOf(ctx))
 	out := &albumsOutput{cparhttp.AlbumList{Albums: []cparhttp.AlbumInfo{}}}
 	for _, x := range list {
 		if x.Blobs > 0 { // otherwise all its blobs are deleted

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +19,13 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/admission"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
+	"cpar/internal/durable"
 )
 
 const ourAlbum = "0123456789abcdef0123456789abcdef"
@@ -232,6 +238,63 @@ func TestOneQuotaForIndexesAndBlobs(t *testing.T) {
 	}
 	if err := c.PutBlob(t.Context(), ourAlbum, "p2", nil, nil); err != nil {
 		t.Errorf("a blob after a deletion: %v", err)
+	}
+}
+
+// unsynced spares the test the time of the disk.
+type unsynced struct{ durable.FS }
+
+func (u unsynced) Create(path string, perm fs.FileMode) (durable.File, error) {
+	f, err := u.FS.Create(path, perm)
+	return unsyncedFile{f}, err
+}
+func (unsynced) SyncDir(string) error { return nil }
+
+type unsyncedFile struct{ durable.File }
+
+func (unsyncedFile) Sync() error { return nil }
+
+// A list of albums takes memory for the reply before it is made.
+func TestListOfAlbumsWaitsForMemory(t *testing.T) {
+	const albums = 500
+	data := t.TempDir()
+	s, err := store.Open(data, load, store.Options{FS: unsynced{durable.OS}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for i := range albums {
+		folder := filepath.Join(data, "albums", fmt.Sprintf("%032x", i))
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.%s.%020d-a", sumOf(""), 0)), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u, err := s.Albums().Rebuild(t.Context(), ""); err != nil || u.Albums != albums {
+		t.Fatalf("%+v, %v", u, err)
+	}
+	gate := admission.New(admission.Limits{Memory: 64 << 20, Wait: time.Millisecond})
+	h, err := api.New(s, new(fake), api.Options{Gate: gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() (status int, took uint64) {
+		q, w := httptest.NewRequest("GET", "http://localhost/v1/albums", nil), httptest.NewRecorder()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		h.ServeHTTP(w, q)
+		runtime.ReadMemStats(&after)
+		return w.Code, after.TotalAlloc - before.TotalAlloc
+	}
+	if status, _ := list(); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	release, err := gate.AcquireReply(t.Context(), "", 14<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if status, took := list(); status != http.StatusServiceUnavailable || took > 100*albums {
+		t.Errorf("without memory: status %d, and it took %d bytes", status, took)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -160,6 +161,31 @@ func TestCutUploadsCountForOtherRouters(t *testing.T) {
 		t.Errorf("a segment beyond the quota: %v", err)
 	}
 	if s, n := stored(t, b); s+n != limit {
+		t.Errorf("%d segments and %d blobs are stored", s, n)
+	}
+}
+
+// A client that leaves after the last byte does not interrupt the upload, so that
+// the bytes count.
+func TestUploadsEndWithoutTheirClient(t *testing.T) {
+	routers, b := twoRouters(t, 5)
+	body := fmt.Appendf(nil, "%01000d", 1)
+	left := func() (context.Context, io.Reader) {
+		ctx, leave := context.WithCancel(t.Context())
+		end := readerFunc(func([]byte) (int, error) { leave(); return 0, io.EOF })
+		return ctx, io.MultiReader(bytes.NewReader(body), end)
+	}
+	ctx, r := left()
+	k := store.IndexRef{Tenant: quotaTenant, Index: cpar.IndexID{1}}
+	if err := routers[0].PutSegment(ctx, k, sha256.Sum256(body), int64(len(body)), r); err != nil {
+		t.Errorf("a segment: %v", err)
+	}
+	ctx, r = left()
+	x := album.Ref{Tenant: quotaTenant, Album: strings.Repeat("1", 32), Name: "a"}
+	if _, err := routers[0].Albums().Put(ctx, x, int64(len(body)), sha256.Sum256(body), nil, r); err != nil {
+		t.Errorf("a blob: %v", err)
+	}
+	if s, n := stored(t, b); s != 1 || n != 1 {
 		t.Errorf("%d segments and %d blobs are stored", s, n)
 	}
 }

@@ -179,3 +179,40 @@ func TestActivationBesideADeletion(t *testing.T) {
 		t.Errorf("%d activations met the deletion", incomplete)
 	}
 }
+
+// A list contains the objects that stay, whatever is removed meanwhile.
+func TestListOfBlobsBesideRemovals(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data, store.Options{})
+	const tenant, one = "00000000000000aa", "11111111111111111111111111111111"
+	for _, r := range []album.Ref{{Album: one, Name: "a"}, {Album: one, Name: "b"}, {Album: one, Name: "c"}, {Album: "2" + one[1:], Name: "d"}} {
+		r.Tenant = tenant
+		if _, err := s.Albums().Put(t.Context(), r, 0, sha256.Sum256(nil), nil, bytes.NewReader(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := store.OpenBeside(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, kept := filepath.Join(data, "tenants", tenant, "albums"), 0
+	gone, err := filepath.Glob(filepath.Join(folder, one, "b.*"))
+	if err != nil || len(gone) != 1 {
+		t.Fatal(gone, err)
+	}
+	for o, err := range f.Albums().List(t.Context(), tenant, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept++; kept == 1 {
+			if err := errors.Join(os.Remove(gone[0]), os.RemoveAll(filepath.Join(folder, "2"+one[1:]))); err != nil {
+				t.Fatal(err)
+			}
+		} else if o.Name[0] == '2' || filepath.Base(gone[0]) == filepath.Base(o.Name) {
+			t.Errorf("%s is listed", o.Name)
+		}
+	}
+	if kept != 2+4 {
+		t.Errorf("%d objects are listed", kept)
+	}
+}

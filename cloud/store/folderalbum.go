@@ -147,11 +147,14 @@ func (f folderAlbums) List(ctx context.Context, tenant, folder string) iter.Seq2
 			if err == nil {
 				err = ctx.Err()
 			}
-			if err != nil || !d.Type().IsRegular() || durable.IsTemp(d.Name(), uploadLabel) {
-				return err
+			var info fs.FileInfo
+			if err == nil && d.Type().IsRegular() && !durable.IsTemp(d.Name(), uploadLabel) {
+				info, err = d.Info()
 			}
-			info, err := d.Info()
-			if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // removed meanwhile; the others must still be listed
+			}
+			if err != nil || info == nil {
 				return err
 			}
 			if !yield(album.Object{Name: filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))), Bytes: info.Size(), Modified: info.ModTime()}, nil) {
@@ -159,7 +162,7 @@ func (f folderAlbums) List(ctx context.Context, tenant, folder string) iter.Seq2
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			yield(album.Object{}, fmt.Errorf("%w: reading folder %s: %w", cpar.ErrStorage, root, err))
 		}
 	}

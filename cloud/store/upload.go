@@ -126,13 +126,16 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 		return err
 	}
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
+	// A client that leaves ends r, and must not interrupt the storing of complete
+	// bytes, because nothing might count them.
+	stay := context.WithoutCancel(ctx)
 	put := func() (int64, error) {
-		err := s.backend.Put(ctx, k, d, size, atEnd{bounded, sync.OnceFunc(func() { x.Lock(); unlock = x.Unlock })})
+		err := s.backend.Put(stay, k, d, size, atEnd{bounded, sync.OnceFunc(func() { x.Lock(); unlock = x.Unlock })})
 		if bounded.N == 0 && size < 0 {
 			err = tooLarge(d, limit)
 		}
 		if err != nil {
-			return s.keptBytes(ctx, k, d, limit), err
+			return s.keptBytes(stay, k, d, limit), err
 		}
 		written, added = 1, limit+1-bounded.N
 		return added + fileBytes, nil
@@ -148,7 +151,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	err = s.albums.Charge(ctx, k.Tenant, limit+fileBytes, put)
 	if errors.Is(err, ErrQuota) {
 		if written > 0 && !x.stored {
-			_ = s.backend.Remove(context.WithoutCancel(ctx), k, d)
+			_ = s.backend.Remove(stay, k, d)
 		}
 		written, added = 0, 0
 		return hint.Add(fmt.Errorf("index %v: %w", k.Index, err), "delete an index that is no longer needed; a push needs room for the old segments and the new")
@@ -173,7 +176,7 @@ func (r atEnd) Read(p []byte) (int, error) {
 // keptBytes returns the bytes that the quota counts for a segment of at most
 // `most` bytes after a failed upload, because the storage may have kept it.
 func (s *Store[T]) keptBytes(ctx context.Context, k IndexRef, d cpar.Digest, most int64) int64 {
-	r, size, err := s.backend.Read(context.WithoutCancel(ctx), k, d)
+	r, size, err := s.backend.Read(ctx, k, d)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return 0
