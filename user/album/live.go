@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/query"
-	"cpar/user/album/repository"
 	"cpar/user/album/thumbs"
 )
 
@@ -30,9 +28,8 @@ type Live struct {
 	changing sync.Mutex // held while the album is changed or fetched
 	view     atomic.Pointer[View]
 
-	reading sync.RWMutex // held for writing while the repository is opened or closed
-	files   *repository.Repository
-	number  uint64 // the generation (version of the album) in `files`
+	opening sync.Mutex // held while the repository is opened or closed
+	files   *shared    // nil before the first original
 }
 
 // A View is an album in one generation, sorted by time.
@@ -170,82 +167,6 @@ func (l *Live) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Si
 		return nil, fmt.Errorf("reading a thumbnail: %w", err)
 	}
 	return b, nil
-}
-
-// Original returns the bytes of a photo's file.
-func (l *Live) Original(ctx context.Context, p *catalogue.Photo) ([]byte, error) {
-	if len(p.Files) == 0 {
-		return nil, fmt.Errorf("reading a photo: %w: its row has no file", cpar.ErrCorrupt)
-	}
-	b, number, err := l.read(ctx, p.Files[0])
-	if err == nil || ctx.Err() != nil {
-		return b, err
-	}
-	// Another device may have added the photo or moved its bytes meanwhile.
-	if _, again := l.Sync(ctx); again != nil {
-		return nil, err
-	}
-	if err := l.reopen(ctx, number); err != nil {
-		return nil, err
-	}
-	b, _, err = l.read(ctx, p.Files[0])
-	return b, err
-}
-
-// read returns a file and the generation in which it looked for it.
-func (l *Live) read(ctx context.Context, f catalogue.File) ([]byte, uint64, error) {
-	l.reading.RLock()
-	open := l.files != nil
-	l.reading.RUnlock()
-	if !open {
-		if err := l.reopen(ctx, 0); err != nil {
-			return nil, 0, err
-		}
-	}
-	l.reading.RLock()
-	defer l.reading.RUnlock()
-	from, err := l.files.Open(ctx, f.Object)
-	if err != nil {
-		return nil, l.number, err
-	}
-	defer from.Close()
-	b, err := io.ReadAll(from)
-	if err == nil && int64(len(b)) != f.Size {
-		err = fmt.Errorf("%w: the album holds %d bytes of %d", cpar.ErrCloud, len(b), f.Size)
-	}
-	return b, l.number, l.files.Failed("reading from the album", err)
-}
-
-// reopen opens the repository if it is closed, or open in generation `outdated`
-// although the view is newer.
-func (l *Live) reopen(ctx context.Context, outdated uint64) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.reading.Lock()
-	defer l.reading.Unlock()
-	if l.files != nil && (l.number != outdated || l.number == l.View().Number) {
-		return nil
-	}
-	// The repository outlives the request that opens it.
-	r, err := l.album.repository(context.WithoutCancel(ctx), false)
-	if err != nil {
-		return err
-	}
-	if l.files != nil {
-		l.files.Close(ctx)
-	}
-	l.files, l.number = r, l.album.catalogue.State().Number
-	return nil
-}
-
-// Close closes the repository. No call may follow.
-func (l *Live) Close(ctx context.Context) error {
-	l.reading.Lock()
-	defer l.reading.Unlock()
-	if l.files == nil {
-		return nil
-	}
-	return l.files.Close(ctx)
 }
 
 // An Edit records the rows that Tag has changed, for Undo.

@@ -2,6 +2,10 @@ package album
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +13,9 @@ import (
 	"sync"
 	"testing"
 
+	"cpar"
 	"cpar/internal/exitcode"
+	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/thumbs"
 )
@@ -149,6 +155,16 @@ func TestTagsSurviveChangedFile(t *testing.T) {
 	}
 }
 
+// original reads an original in pieces.
+func (l *Live) original(t *testing.T, p *catalogue.Photo) ([]byte, error) {
+	o, err := l.Original(t.Context(), p)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	return io.ReadAll(o)
+}
+
 // Several callers read thumbnails and originals while other devices add and merge.
 func TestLiveReadsWhileAlbumChanges(t *testing.T) {
 	w := newWorld(t)
@@ -160,7 +176,7 @@ func TestLiveReadsWhileAlbumChanges(t *testing.T) {
 		for _, p := range l.View().Photos {
 			want, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(p.Path())))
 			must(t, err)
-			if got, err := l.Original(t.Context(), p); err != nil || !bytes.Equal(got, want) {
+			if got, err := l.original(t, p); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s: %d bytes, %v", p.Path(), len(got), err)
 			}
 			for _, size := range thumbs.Sizes {
@@ -201,5 +217,53 @@ func TestThumbnailsAfterMaintenance(t *testing.T) {
 	must(t, a.Maintain(t.Context(), false))
 	if got, err := l.Thumbnail(t.Context(), l.View().Photos[0], thumbs.Small); err != nil || len(got) == 0 {
 		t.Errorf("a thumbnail of %d bytes, %v", len(got), err)
+	}
+}
+
+// A stumbling store fails some requests for packs, counted from 1.
+type stumbling struct {
+	blobs.Store
+	requests *int
+	fails    map[int]bool
+}
+
+func (s stumbling) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
+	if name[0] == 'p' {
+		if *s.requests++; s.fails[*s.requests] {
+			return nil, fmt.Errorf("%w: stumbled", cpar.ErrCloud)
+		}
+	}
+	return s.Store.Get(ctx, name, offset, length)
+}
+
+// An original is read in pieces. A failure in the middle is repaired once. Until an
+// original is closed, the repository stays open.
+func TestOriginalIsReadInPieces(t *testing.T) {
+	for _, c := range []struct {
+		fails map[int]bool
+		ok    bool
+	}{{nil, true}, {map[int]bool{2: true}, true}, {map[int]bool{2: true, 3: true}, false}} {
+		w := newWorld(t)
+		dir := w.photos("photos", 1, 1)
+		w.large(dir, 2)
+		w.add(w.open("one"), dir)
+		b := w.over("two", stumbling{w.store, new(int), c.fails})
+		must(t, b.Sync(t.Context()))
+		l := NewLive(b)
+		p := l.View().state.Photo("photos/large.jpg")
+		before := w.store.Received
+		o, err := l.Original(t.Context(), p)
+		must(t, err)
+		if got := w.store.Received - before; got >= p.Size()*9/10 {
+			t.Errorf("the beginning of %d bytes fetches %d", p.Size(), got)
+		}
+		must(t, l.Close(t.Context()))
+		want, err := os.ReadFile(filepath.Join(dir, "large.jpg"))
+		must(t, err)
+		got, err := io.ReadAll(o)
+		if c.ok && (err != nil || !bytes.Equal(got, want)) || !c.ok && !errors.Is(err, cpar.ErrCloud) {
+			t.Errorf("failures %v: %d bytes of %d, %v", c.fails, len(got), len(want), err)
+		}
+		must(t, o.Close())
 	}
 }

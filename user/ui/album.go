@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -123,7 +125,10 @@ func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 	if size, ok := thumbSizes[r.URL.Query().Get("size")]; ok && err == nil {
 		b, err = a.live.Thumbnail(r.Context(), p, size)
 	} else if err == nil {
-		b, err = a.shown(r, p)
+		var whole bool
+		if b, whole, err = a.shown(w, r, p); whole {
+			return
+		}
 	}
 	switch {
 	case err != nil:
@@ -172,33 +177,46 @@ func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error
 // the browser.
 const decodedSide = 4096
 
-func (a *albumPage) shown(r *http.Request, p *catalogue.Photo) ([]byte, error) {
+// shown returns the original as a JPEG, or sends it as it is and returns true if
+// browsers show its format.
+func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.Photo) (made []byte, sent bool, err error) {
 	if made, ok := a.decoded.large.Get(p.Files[0].Object); ok {
-		return made, nil
+		return made, false, nil
 	}
-	b, err := a.live.Original(r.Context(), p)
+	from, err := a.live.Original(r.Context(), p)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	switch http.DetectContentType(b) {
+	defer from.Close()
+	head, _ := from.Peek(512) // an error appears when it is read
+	switch kind := http.DetectContentType(head); kind {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
-		return b, nil
+		send(w, from, p, kind)
+		return nil, true, nil
 	}
-	return a.decoded.get(p.Files[0].Object, decodedSide, func() ([]byte, error) { return b, nil })
+	made, err = a.decoded.get(p.Files[0].Object, decodedSide, func() ([]byte, error) { return io.ReadAll(from) })
+	return made, false, err
+}
+
+// send sends an original. If it is damaged, the browser sees that it is too short.
+func send(w http.ResponseWriter, from *album.Original, p *catalogue.Photo, kind string) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.FormatInt(p.Files[0].Size, 10))
+	io.Copy(w, from)
 }
 
 func (a *albumPage) original(w http.ResponseWriter, r *http.Request) {
 	p, err := a.photo(r.PathValue("id"))
-	var b []byte
+	var from *album.Original
 	if err == nil {
-		b, err = a.live.Original(r.Context(), p)
+		from, err = a.live.Original(r.Context(), p)
 	}
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Write(b)
+	defer from.Close()
+	send(w, from, p, "application/octet-stream")
 }
 
 // A tagging is a request to change the keywords of part of a listing.

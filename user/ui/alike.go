@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -144,7 +145,12 @@ func (a *albumPage) seek(ctx context.Context, view *album.View, text, id string)
 		if err != nil {
 			return nil, nil, err
 		}
-		file, err := a.live.Original(ctx, p)
+		from, err := a.live.Original(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer from.Close()
+		file, err := io.ReadAll(from)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,8 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// maxOpened bounds the decrypted parts (blobs) in memory, about 100 MB.
-const maxOpened = 24
+// maxOpened bounds the images of decrypted parts (blobs) in memory, in bytes.
+const maxOpened = 96 << 20
 
 // A Reader reads the thumbnails of an album, and encodes new ones. It keeps the
 // parts that it has read in a folder, encrypted as at the server. It is safe for
@@ -29,7 +30,8 @@ type Reader struct {
 	*coder
 	store  blobs.Store
 	folder string
-	opened *lru.Cache[string, *opened]
+	opened *lru.Cache[string, *opened] // bounded by remember
+	bytes  int                         // of the images in opened
 	flying singleflight.Group
 
 	mu     sync.Mutex
@@ -46,7 +48,7 @@ type slot struct {
 
 // NewReader returns a reader without parts.
 func NewReader(store blobs.Store, folder string, secret seed.Secret) *Reader {
-	kept, err := lru.New[string, *opened](maxOpened)
+	kept, err := lru.New[string, *opened](math.MaxInt32)
 	if err != nil {
 		panic(err) // unreachable: the size is constant
 	}
@@ -182,7 +184,7 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 		}
 		o, err := r.decode(p, b)
 		if err == nil {
-			r.opened.Add(p.name, o)
+			r.remember(p.name, o)
 		}
 		return o, err
 	})
@@ -194,6 +196,19 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 		return got.Val.(*opened), nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+}
+
+// remember keeps a part in memory, and forgets others that were used long ago.
+func (r *Reader) remember(name string, o *opened) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if twice, _ := r.opened.ContainsOrAdd(name, o); twice {
+		return
+	}
+	for r.bytes += len(o.images); r.bytes > maxOpened; {
+		_, old, _ := r.opened.RemoveOldest()
+		r.bytes -= len(old.images)
 	}
 }
 

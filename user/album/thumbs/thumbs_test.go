@@ -300,3 +300,19 @@ func TestMakeLooksLikePhoto(t *testing.T) {
 		t.Errorf("a strip becomes %v", m.Rect)
 	}
 }
+
+// Parts in memory are bounded by bytes, not by number.
+func TestPartsInMemoryAreBounded(t *testing.T) {
+	r := NewReader(blobtest.NewMemory(), t.TempDir(), seed.Secret{1})
+	for i := range 5 {
+		for range 2 {
+			r.remember(fmt.Sprint(i), &opened{images: make([]byte, maxOpened*2/5)})
+		}
+	}
+	for i := range 1000 {
+		r.remember(fmt.Sprint("small ", i), &opened{images: make([]byte, 100)})
+	}
+	if r.bytes > maxOpened || r.opened.Len() != 1002 {
+		t.Errorf("%d parts of %d bytes", r.opened.Len(), r.bytes)
+	}
+}
