@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -26,22 +27,57 @@ type stepLine struct {
 	Reused  bool    `json:"reused"`
 }
 
+// A runPlan lists the measurements of a run in order, with the expected times on
+// two idle cores.
+type runPlan struct {
+	Steps   []planLine `json:"steps"`
+	Minutes float64    `json:"minutes"`
+}
+
+type planLine struct {
+	Name    string  `json:"name"`
+	Minutes float64 `json:"minutes"`
+}
+
+func planOf(p *measure.Plan) (out runPlan) {
+	for _, m := range p.Ordered() {
+		out.Steps, out.Minutes = append(out.Steps, planLine{m.Name, m.Minutes}), out.Minutes+m.Minutes
+	}
+	return out
+}
+
+func (p runPlan) print(w io.Writer) {
+	for _, x := range append(p.Steps, planLine{"together", p.Minutes}) {
+		fmt.Fprintf(w, "%-14s %5.3g minutes\n", x.Name, x.Minutes)
+	}
+}
+
+// allDraws is smaller than the default of other commands, because nine draws
+// would take most of the time of a run.
+const allDraws = 3
+
 func allCommand() *cobra.Command {
-	var f flags
+	f := flags{draws: allDraws}
+	var dryRun bool
 	c := &cobra.Command{
 		Use:   "all",
 		Short: "measure everything and write a report",
-		Long: `all measures everything and writes, into --out, one CSV file per result, plots
-as SVG and PNG, and machine.txt, which describes the machine.
+		Long: `all measures everything and writes, into --out, one CSV file per result, plots as SVG,
+and steps.csv with the time, commit and machine of each step.
+It first prints the measurements with their expected times on two idle cores. --dry-run stops there.
 
-Finished steps are kept in --out. A second run measures only steps that are missing
-or that another build of this program, another machine or other images produced.
-Interrupting a run loses only the step in progress. With --any-build, steps of
-other builds and machines are kept too, for example to draw plots again.
+Finished steps are kept in --out. A second run measures only steps that are missing or that another
+build of this program, another commit, another machine or other images produced. Interrupting a run
+loses only the step in progress. With --any-build, steps of other builds and machines are kept too,
+for example to draw plots again.
 
---publish FOLDER also writes the tables and plots there, to be committed or
-published, and --docs FILE writes a page of Markdown that links to them.`,
-		Example: `  $ cpar-eval all --data corel5k --out results/`,
+--publish FOLDER also writes the tables and plots there, to be committed or published, and --docs FILE
+writes a page of Markdown that links to them. Both refuse steps of several commits or machines.
+
+The commands of the single measurements measure more: draws, small and search with nine draws, load
+with rows of 20 seconds.`,
+		Example: `  $ cpar-eval all --data corel5k --out results/
+  $ cpar-eval all --data corel5k --out results/ --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
 				return errNoOut
@@ -51,6 +87,15 @@ published, and --docs FILE writes a page of Markdown that links to them.`,
 				return err
 			}
 			defer p.Lab.Close()
+			plan := planOf(p)
+			switch {
+			case dryRun && f.asJSON:
+				return printJSON(cmd.OutOrStdout(), plan)
+			case dryRun:
+				plan.print(cmd.OutOrStdout())
+				return nil
+			}
+			plan.print(cmd.ErrOrStderr())
 			p.Done = stepReporter(cmd.ErrOrStderr())
 			results, failed := p.All(cmd.Context())
 			if cmd.Context().Err() != nil {
@@ -66,6 +111,7 @@ published, and --docs FILE writes a page of Markdown that links to them.`,
 		},
 	}
 	f.add(c, "results", ^measure.Needs(0))
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print the plan and measure nothing")
 	c.Flags().StringVar(&f.publish, "publish", "", "also write the tables and plots to this `folder`")
 	c.Flags().StringVar(&f.docs, "docs", "", "also write the page of results to this `file`, like the command results")
 	return c
@@ -73,16 +119,23 @@ published, and --docs FILE writes a page of Markdown that links to them.`,
 
 func resultsCommand() *cobra.Command {
 	var from, out string
+	var fill []string
 	c := &cobra.Command{
 		Use:   "results",
 		Short: "write the page of results (Markdown) from a folder of tables",
 		Long: `results writes a page of Markdown from the CSV files that all writes, such
-as the published ones. It needs neither the collection nor the kept results of a run.`,
-		Example: "  $ cpar-eval results --from eval/results --out docs/results.md",
+as the published ones. It needs neither the collection nor the kept results of a run. It refuses steps of
+several commits or machines. --fill also writes figures between the markers of other pages.`,
+		Example: "  $ cpar-eval results --from eval/results --out docs/results.md --fill README.md,docs/research.md",
 		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := report.WriteResults(from, out); err != nil {
 				return err
+			}
+			for _, file := range fill {
+				if err := report.FillFigures(from, file); err != nil {
+					return fmt.Errorf("writing figures into %s: %w", file, err)
+				}
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", out)
 			return nil
@@ -90,6 +143,7 @@ as the published ones. It needs neither the collection nor the kept results of a
 	}
 	c.Flags().StringVar(&from, "from", filepath.Join("eval", "results"), "`folder` of the tables and plots")
 	c.Flags().StringVar(&out, "out", filepath.Join("docs", "results.md"), "`file` to write")
+	c.Flags().StringSliceVar(&fill, "fill", nil, "also replace the figures between markers in these Markdown `files`")
 	return c
 }
 
@@ -99,6 +153,11 @@ func writeReport(cmd *cobra.Command, f *flags, r *measure.Results) error {
 		return err
 	}
 	folder := f.out
+	if f.publish != "" || f.docs != "" {
+		if err := report.CheckOrigin(r.Steps); err != nil {
+			return err
+		}
+	}
 	if f.publish != "" {
 		folder = f.publish
 		if _, err := report.Write(folder, r); err != nil {
@@ -115,7 +174,7 @@ func writeReport(cmd *cobra.Command, f *flags, r *measure.Results) error {
 		fmt.Fprintf(w, "%d files in %s\n", len(files), f.out)
 		return nil
 	}
-	s := summary{Machine: r.Machine, Failed: r.Failed, Files: files, Steps: []stepLine{}}
+	s := summary{Machine: measure.Machine(), Failed: r.Failed, Files: files, Steps: []stepLine{}}
 	for _, x := range r.Steps {
 		s.Steps = append(s.Steps, stepLine{x.Name, x.Seconds, x.Reused})
 	}

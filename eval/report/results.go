@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"text/template"
 
@@ -56,15 +55,14 @@ func between(from, to string) (string, error) {
 // renderResults returns the page. `link` is the path from the page to the
 // folder.
 func renderResults(path, link string) ([]byte, error) {
-	machine, err := os.ReadFile(filepath.Join(path, machineName))
-	if err != nil {
+	// Folders of earlier versions have machine.txt instead of steps.csv.
+	machine, err := os.ReadFile(filepath.Join(path, "machine.txt"))
+	f := &resultFolder{path, link}
+	if err != nil && !f.have(stepsName) {
 		return nil, fmt.Errorf("%w: %s holds no results: %w", cpar.ErrInput, path, err)
 	}
-	f := &resultFolder{path, link}
-	t, err := template.New("results").Funcs(template.FuncMap{
-		"by": measuredBy, "cell": f.cell, "csv": f.markdown, "have": f.have, "home": f.transferSizes, "interval": f.interval, "link": func() string { return link },
-		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) },
-		"plot": f.plot, "scheme": schemeName, "span": f.span, "thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
+	t, err := template.New("results").Funcs(f.functions()).Funcs(template.FuncMap{
+		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "measurements": Measurements, "steps": f.steps,
 	}).Parse(resultsSource)
 	if err != nil {
 		return nil, err
@@ -72,6 +70,22 @@ func renderResults(path, link string) ([]byte, error) {
 	var page bytes.Buffer
 	err = t.Execute(&page, paper.Values())
 	return page.Bytes(), err
+}
+
+func (f *resultFolder) functions() template.FuncMap {
+	return template.FuncMap{
+		"by": func(command string) string { return "`cpar-eval " + command + "`" }, "cell": f.cell, "csv": f.markdown, "expected": expectedMinutes, "have": f.have, "home": f.transferSizes, "interval": f.interval,
+		"link": func() string { return f.link }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) }, "plot": f.plot, "scheme": schemeName, "span": f.span,
+		"thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
+	}
+}
+
+// expectedMinutes returns the expected time of all measurements.
+func expectedMinutes() (sum float64) {
+	for _, m := range Measurements() {
+		sum += m.Minutes
+	}
+	return math.Ceil(sum)
 }
 
 // times returns seconds divided by the milliseconds in a cell, with two
@@ -98,17 +112,6 @@ func thousands(x any) string {
 		return measure.FormatThousands(n)
 	}
 	return s
-}
-
-// measuredBy formats a command of cpar-eval. It fails if the command does not
-// exist.
-func measuredBy(command string) (string, error) {
-	for _, m := range Measurements() {
-		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
-			return "`cpar-eval " + command + "`", nil
-		}
-	}
-	return "", fmt.Errorf("there is no cpar-eval %s", command)
 }
 
 // plot returns the Markdown for a plot, or "" if there is no such plot.
