@@ -30,25 +30,13 @@ type stepLine struct {
 // A runPlan lists the measurements of a run in order, with the expected times on
 // two idle cores.
 type runPlan struct {
-	Steps   []planLine `json:"steps"`
-	Minutes float64    `json:"minutes"`
-}
-
-type planLine struct {
-	Name    string  `json:"name"`
-	Minutes float64 `json:"minutes"`
-}
-
-func planOf(p *measure.Plan) (out runPlan) {
-	for _, m := range p.Ordered() {
-		out.Steps, out.Minutes = append(out.Steps, planLine{m.Name, m.Minutes}), out.Minutes+m.Minutes
-	}
-	return out
+	Steps   []measure.Measurement `json:"steps"`
+	Minutes float64               `json:"minutes"`
 }
 
 func (p runPlan) print(w io.Writer) {
-	for _, x := range append(p.Steps, planLine{"together", p.Minutes}) {
-		fmt.Fprintf(w, "%-14s %5.3g minutes\n", x.Name, x.Minutes)
+	for _, m := range append(p.Steps, measure.Measurement{Name: "together", Minutes: p.Minutes}) {
+		fmt.Fprintf(w, "%-14s %5.3g minutes\n", m.Name, m.Minutes)
 	}
 }
 
@@ -87,7 +75,7 @@ with rows of 20 seconds.`,
 				return err
 			}
 			defer p.Lab.Close()
-			plan := planOf(p)
+			plan := runPlan{p.Ordered(), report.ExpectedMinutes()}
 			switch {
 			case dryRun && f.asJSON:
 				return printJSON(cmd.OutOrStdout(), plan)
@@ -129,13 +117,8 @@ several commits or machines. --fill also writes figures between the markers of o
 		Example: "  $ cpar-eval results --from eval/results --out docs/results.md --fill README.md,docs/research.md",
 		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := report.WriteResults(from, out); err != nil {
+			if err := report.WriteResults(from, out, fill...); err != nil {
 				return err
-			}
-			for _, file := range fill {
-				if err := report.FillFigures(from, file); err != nil {
-					return fmt.Errorf("writing figures into %s: %w", file, err)
-				}
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", out)
 			return nil

@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"testing"
-
 )
 
 func TestProtocolsMatchCountingByHand(t *testing.T) {

@@ -15,17 +15,17 @@ import (
 
 type Measurement struct {
 	// Name is the name of the command and of the stored step.
-	Name  string
-	Short string
-	Needs Needs
+	Name  string `json:"name"`
+	Short string `json:"-"`
+	Needs Needs  `json:"-"`
 	// Minutes is the expected time on two idle cores in cpar-eval all.
-	Minutes float64
+	Minutes float64 `json:"minutes"`
 	// Views lists commands that replace the command Name. Each command prints
 	// one table.
-	Views []View
+	Views []View `json:"-"`
 	// Custom is set if the command Name has flags and output of its own.
-	Custom bool
-	Get    Getter
+	Custom bool   `json:"-"`
+	Get    Getter `json:"-"`
 }
 
 // A Getter measures or returns a stored result. If some steps fail, it returns

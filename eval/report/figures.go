@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"os"
@@ -19,21 +18,18 @@ import (
 //go:embed figures.tmpl
 var figuresSource string
 
-// marked matches a figure, such as <!--=found-30-->5<!--/-->.
-var marked = regexp.MustCompile(`<!--=([a-z0-9-]+)-->[^<]*<!--/-->`)
+// marker matches a figure, such as <!--=found-30-->5<!--/-->.
+var marker = regexp.MustCompile(`<!--=([a-z0-9-]+)-->[^<]*<!--/-->`)
 
-// FillFigures writes the figures of the tables at `path` between the markers of
-// a Markdown file.
-func FillFigures(path, file string) error {
+func fillFile(path, file string) error {
 	b, err := os.ReadFile(file)
+	if err == nil {
+		b, err = fillFigures(path, b)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
-	filled, err := fillFigures(path, b)
-	if err != nil || bytes.Equal(filled, b) {
-		return err
-	}
-	return durable.WriteFile(file, filled, 0o644)
+	return durable.WriteFile(file, b, 0o644)
 }
 
 func fillFigures(path string, document []byte) ([]byte, error) {
@@ -43,8 +39,8 @@ func fillFigures(path string, document []byte) ([]byte, error) {
 		return nil, err
 	}
 	var failed error
-	filled := marked.ReplaceAllFunc(document, func(old []byte) []byte {
-		name := marked.FindSubmatch(old)[1]
+	filled := marker.ReplaceAllFunc(document, func(old []byte) []byte {
+		name := marker.FindSubmatch(old)[1]
 		var figure strings.Builder
 		if err := t.ExecuteTemplate(&figure, string(name), paper.Values()); err != nil && failed == nil {
 			failed = fmt.Errorf("figure %s: %w", name, err)

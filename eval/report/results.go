@@ -24,8 +24,9 @@ import (
 var resultsSource string
 
 // WriteResults writes a Markdown page to `file`. It reads the tables and plots
-// that Write left in the folder at `path`, and links to that folder.
-func WriteResults(path, file string) error {
+// that Write left in the folder at `path`, and links to that folder. It also
+// writes figures between the markers of the pages `marked`.
+func WriteResults(path, file string, marked ...string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
@@ -37,7 +38,15 @@ func WriteResults(path, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w: %w", file, cpar.ErrStorage, err)
 	}
-	return durable.WriteFile(file, page, 0o644)
+	if err := durable.WriteFile(file, page, 0o644); err != nil {
+		return err
+	}
+	for _, name := range marked {
+		if err := fillFile(path, name); err != nil {
+			return fmt.Errorf("writing figures into %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func between(from, to string) (string, error) {
@@ -74,14 +83,14 @@ func renderResults(path, link string) ([]byte, error) {
 
 func (f *resultFolder) functions() template.FuncMap {
 	return template.FuncMap{
-		"by": func(command string) string { return "`cpar-eval " + command + "`" }, "cell": f.cell, "csv": f.markdown, "expected": expectedMinutes, "have": f.have, "home": f.transferSizes, "interval": f.interval,
+		"by": func(command string) string { return "`cpar-eval " + command + "`" }, "cell": f.cell, "csv": f.markdown, "expected": ExpectedMinutes, "have": f.have, "home": f.transferSizes, "interval": f.interval,
 		"link": func() string { return f.link }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) }, "plot": f.plot, "scheme": schemeName, "span": f.span,
 		"thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
 	}
 }
 
-// expectedMinutes returns the expected time of all measurements.
-func expectedMinutes() (sum float64) {
+// ExpectedMinutes returns the expected time of all measurements.
+func ExpectedMinutes() (sum float64) {
 	for _, m := range Measurements() {
 		sum += m.Minutes
 	}

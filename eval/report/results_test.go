@@ -106,10 +106,10 @@ func TestDocumentsMatchTables(t *testing.T) {
 		if err != nil || string(got) != string(want) || bytes.Contains(got, []byte(notMeasured)) {
 			t.Errorf("figures in %s differ from eval/results (%v): go run ./cmd/cpar-eval results --fill %s", name, err, name)
 		}
-		if n := len(marked.FindAll(want, -1)); n < least || n != bytes.Count(want, []byte("<!--/-->")) {
+		if n := len(marker.FindAll(want, -1)); n < least || n != bytes.Count(want, []byte("<!--/-->")) {
 			t.Errorf("%s has %d figures between markers", name, n)
 		}
-		wrong := marked.ReplaceAll(want, []byte("<!--=$1-->8,888<!--/-->"))
+		wrong := marker.ReplaceAll(want, []byte("<!--=$1-->8,888<!--/-->"))
 		if got, err := fillFigures("../results", wrong); err != nil || string(got) != string(want) {
 			t.Errorf("%s: wrong figures stay (%v)", name, err)
 		}

@@ -4,7 +4,7 @@
 //	                ├▶ plots/NAME.svg  our points beside the paper's
 //	                └▶ steps.csv       duration, commit and machine of each step
 //	CSV, plots      ─▶ docs/results.md      tables for readers (WriteResults)
-//	                └▶ README.md …          figures between markers (FillFigures)
+//	                └▶ README.md …          figures between markers (WriteResults)
 //
 // Function Measurements lists every measurement. Only cmd/cpar-eval imports
 // this package.
