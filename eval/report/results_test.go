@@ -230,7 +230,11 @@ func TestResultsNameCommands(t *testing.T) {
 }
 
 func TestTransferSizesComeFromTables(t *testing.T) {
-	f := &resultFolder{path: "../results"}
+	f := &resultFolder{path: tablesOf(t, map[string]string{
+		"profiles.csv":       "profile,ranker,scheme,dimensions\nnetwork,calibrated,sealed,96\nnetwork,calibrated,capia,99\n",
+		"profile-cost.csv":   "profile,scheme,of it profile MB,request B\nnetwork,sealed,1.14,98344\n",
+		"profile-growth.csv": "n,hints MB,keywords MB,reply kB\n20000,2.7,1.8,68\n1000000,136.4,92,3375\n",
+	})}
 	h, err := f.transferSizes("none", "network")
 	if err != nil || h == nil || h.Profile != "network" || h.Dim != 96 {
 		t.Fatalf("%+v, %v", h, err)
