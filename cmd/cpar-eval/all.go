@@ -40,12 +40,12 @@ func (p runPlan) print(w io.Writer) {
 	}
 }
 
-// allDraws is smaller than the default of other commands, because nine draws
-// would take most of the time of a run.
-const allDraws = 3
+// Draws and the largest index of a run are smaller than those of the single
+// commands, because these would take most of its time.
+const allDraws, allMaxN = 3, 40_000
 
 func allCommand() *cobra.Command {
-	f := flags{draws: allDraws}
+	f := flags{draws: allDraws, maxN: allMaxN}
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "all",
@@ -62,8 +62,8 @@ for example to draw plots again.
 --publish FOLDER also writes the tables and plots there, to be committed or published, and --docs FILE
 writes a page of Markdown that links to them. Both refuse steps of several commits or machines.
 
-The commands of the single measurements measure more: draws, small and search with nine draws, load
-with rows of 20 seconds.`,
+The commands of the single measurements measure more: draws, small and search with nine draws, scaling up
+to 80,000 images, load with rows of 20 seconds.`,
 		Example: `  $ cpar-eval all --data corel5k --out results/
   $ cpar-eval all --data corel5k --out results/ --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -58,7 +58,7 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 		c.Flags().IntVar(&f.literalN, name, cost.DefaultLiteralN, "images in the literal index")
 	}
 	if needs&measure.NeedsMaxN != 0 {
-		c.Flags().IntVar(&f.maxN, "most", measure.DefaultMaxN, "images in the largest index of scaling")
+		c.Flags().IntVar(&f.maxN, "most", cmp.Or(f.maxN, measure.DefaultMaxN), "images in the largest index of scaling")
 	}
 	if needs&measure.NeedsDraws != 0 {
 		c.Flags().IntVar(&f.draws, "draws", cmp.Or(f.draws, quality.DefaultDraws), "`number` of draws of key and order for means and ranges of quality")
