@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,10 +58,10 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 		c.Flags().IntVar(&f.literalN, name, cost.DefaultLiteralN, "images in the literal index")
 	}
 	if needs&measure.NeedsMaxN != 0 {
-		c.Flags().IntVar(&f.maxN, "most", measure.DefaultMaxN, "images in the largest index of scaling")
+		c.Flags().IntVar(&f.maxN, "most", cmp.Or(f.maxN, measure.DefaultMaxN), "images in the largest index of scaling")
 	}
 	if needs&measure.NeedsDraws != 0 {
-		c.Flags().IntVar(&f.draws, "draws", quality.DefaultDraws, "`number` of draws of key and order for means and ranges of quality")
+		c.Flags().IntVar(&f.draws, "draws", cmp.Or(f.draws, quality.DefaultDraws), "`number` of draws of key and order for means and ranges of quality")
 	}
 	if needs&measure.NeedsModel != 0 {
 		c.Flags().StringVar(&f.model, "model", bundled.Name, "`file` of an image network (ONNX) for profile network; \"none\" skips that profile")
@@ -90,7 +91,7 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	if err := f.network.Check(); err != nil {
 		return nil, err
 	}
-	identity, err := measure.Identity()
+	origin, err := measure.ThisOrigin()
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	return &measure.Plan{
 		Measurements: report.Measurements(),
 		Lab:          lab,
-		Runner:       &checkpoint.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
+		Runner:       &checkpoint.Runner{Dir: f.out, Origin: origin, AnyOrigin: f.anyBuild},
 		N:            f.n, MaxN: f.maxN, LiteralN: f.literalN, Draws: f.draws,
 	}, nil
 }

@@ -22,6 +22,7 @@ import (
 	"cpar/eval/checkpoint"
 	"cpar/eval/measure"
 	"cpar/eval/quality"
+	"cpar/eval/report"
 	"cpar/eval/simulate"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
@@ -38,7 +39,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-var measuring = map[string]string{"agreement": "", "all": "draws few model most n", "alphagamma": "", "attacks": "model", "clusters": "model", "corel5k": "", "cost": "n", "draws": "draws model", "flann": "", "letter": "n",
+var measuring = map[string]string{"agreement": "", "all": "draws few model most n", "alphagamma": "", "attacks": "model", "clusters": "model", "corel5k": "", "cost": "n", "draws": "draws model", "flann": "", "kernels": "", "letter": "n",
 	"numbers": "n", "pca": "", "peers": "n", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "sealed-size": "model n", "small": "draws model", "speedup": "",
 	"structures": "", "tradeoff": ""}
 
@@ -107,6 +108,18 @@ func TestCommands(t *testing.T) {
 	}
 	if _, err := invoke(t, "all", "--data", ".", "--out", ""); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--out") {
 		t.Errorf("all without a folder for results: %v", err)
+	}
+	args := []string{"all", "--data", ".", "--model", "none", "--out", t.TempDir(), "--dry-run"}
+	text, err := invoke(t, args...)
+	if err != nil || !strings.Contains(text, "\nload ") || !strings.Contains(text, "\ntogether ") {
+		t.Errorf("the plan of all: %v, %s", err, text)
+	}
+	var plan runPlan
+	if text, err = invoke(t, append(args, "--json")...); err == nil {
+		err = json.Unmarshal([]byte(text), &plan)
+	}
+	if err != nil || len(plan.Steps) != len(report.Measurements()) || plan.Minutes <= 0 || plan.Minutes > 75 {
+		t.Errorf("the plan of all: %v, %+v", err, plan)
 	}
 	help, err := invoke(t, "--help")
 	for name := range measuring {
@@ -271,6 +284,20 @@ func collection(t *testing.T, n int) string {
 	return dir
 }
 
+// A foreign step is neither published nor described on a page.
+func TestForeignStepsAreNotPublished(t *testing.T) {
+	out, published := t.TempDir(), t.TempDir()
+	c := &cobra.Command{}
+	c.SetOut(io.Discard)
+	r := &measure.Results{Steps: []checkpoint.Record{{Name: "cost", Origin: checkpoint.Origin{Machine: "a"}}, {Name: "pca", Origin: checkpoint.Origin{Machine: "b"}}}}
+	if err := writeReport(c, &flags{out: out, publish: published}, r); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "one machine") {
+		t.Errorf("published: %v", err)
+	}
+	if left, err := os.ReadDir(published); err != nil || len(left) > 0 {
+		t.Errorf("published %v, %v", left, err)
+	}
+}
+
 // A kept result is reused. A changed photo is measured again.
 func TestKeptResultIsReused(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
@@ -318,7 +345,7 @@ func TestReportIsPublished(t *testing.T) {
 	var text bytes.Buffer
 	c := &cobra.Command{}
 	c.SetOut(&text)
-	r := &measure.Results{Machine: "a machine", Each: []measure.Result{&quality.Samples{}}, Steps: []checkpoint.Record{{Name: "samples", Seconds: 1}}}
+	r := &measure.Results{Each: []measure.Result{&quality.Samples{}}, Steps: []checkpoint.Record{{Name: "samples", Seconds: 1}}}
 	if err := writeReport(c, &flags{out: out, publish: published, docs: docs, asJSON: true}, r); err != nil || !strings.Contains(text.String(), `"samples"`) || !strings.Contains(text.String(), "samples.csv") {
 		t.Errorf("%s, %v", text.String(), err)
 	}

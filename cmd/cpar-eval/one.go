@@ -11,10 +11,14 @@ import (
 )
 
 // measureCommands returns one subcommand for each measurement. A measurement
-// with views has one for each view instead, which prints one table.
+// with views has one for each view instead, which prints one table. Custom
+// measurements have a file of their own.
 func measureCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, m := range report.Measurements() {
+		if m.Custom {
+			continue
+		}
 		for _, v := range m.Commands() {
 			out = append(out, measureCommand(m, v))
 		}

@@ -3,10 +3,10 @@
 //	Do(name, inputs, measure) ─▶ DIR/state/name.json exists, same inputs? ─▶ its result
 //	                           └▶ otherwise measure ─▶ write, rename ─▶ its result
 //
-// A result belongs to its inputs (the collection and the parameters) and to the
-// program and machine that measured it (Runner.Identity). If any of them
-// differs, the step is measured again. A step is done when its complete file
-// exists, so interrupting a run loses only the step in progress.
+// A result belongs to its inputs (the collection and the parameters) and to its
+// origin: the program, its commit and the machine. If any of them differs, the
+// step is measured again. A step is done when its complete file exists, so
+// interrupting a run loses only the step in progress.
 //
 // Fresh results are also encoded as JSON and decoded, so that a report from
 // stored results is identical to the report of the run.
@@ -33,19 +33,26 @@ type Runner struct {
 	// Dir is the folder of results. If it is "", nothing is stored and every
 	// step is measured.
 	Dir string
-	// Identity identifies the measuring program and its machine.
-	Identity string
-	// AnyIdentity accepts stored results of other programs and machines too.
-	AnyIdentity bool
+	// Origin identifies the measuring program and its machine.
+	Origin Origin
+	// AnyOrigin accepts stored results of other programs and machines too.
+	AnyOrigin bool
+}
+
+// An Origin identifies the program and the machine that measured a step.
+type Origin struct {
+	Program string `json:"program"` // digest of the executable
+	Commit  string `json:"commit"`
+	Machine string `json:"machine"`
 }
 
 // A Record describes how a result was obtained.
 type Record struct {
-	Name     string  `json:"name"`
-	Inputs   string  `json:"inputs"`
-	Identity string  `json:"identity"`
-	Seconds  float64 `json:"seconds"`
-	Reused   bool    `json:"-"`
+	Name   string `json:"name"`
+	Inputs string `json:"inputs"`
+	Origin
+	Seconds float64 `json:"seconds"`
+	Reused  bool    `json:"-"`
 }
 
 type stepFile struct {
@@ -61,7 +68,7 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	if err != nil {
 		return nil, Record{}, fmt.Errorf("step %s: %w", name, err)
 	}
-	if result, record, err := Load[T](r, name); err == nil && record.Inputs == digest && (r.AnyIdentity || record.Identity == r.Identity) {
+	if result, record, err := Load[T](r, name); err == nil && record.Inputs == digest && (r.AnyOrigin || record.Origin == r.Origin) {
 		return result, record, nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -72,7 +79,7 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	if err != nil {
 		return nil, Record{}, fmt.Errorf("step %s: %w", name, err)
 	}
-	k := stepFile{Record: Record{Name: name, Inputs: digest, Identity: r.Identity, Seconds: time.Since(begun).Seconds()}}
+	k := stepFile{Record: Record{Name: name, Inputs: digest, Origin: r.Origin, Seconds: time.Since(begun).Seconds()}}
 	if k.Result, err = json.Marshal(result); err != nil {
 		return nil, Record{}, fmt.Errorf("step %s: writing its result: %w", name, err)
 	}

@@ -26,7 +26,7 @@ func do(t *testing.T, r *Runner, inputs any, f func(context.Context) (*result, e
 }
 
 func TestDoMeasuresOnce(t *testing.T) {
-	r := &Runner{Dir: t.TempDir(), Identity: "a"}
+	r := &Runner{Dir: t.TempDir(), Origin: Origin{Program: "a", Commit: "c", Machine: "m"}}
 	f, n := counter(3)
 	if _, record := do(t, r, 1, f); record.Reused {
 		t.Error("reused a missing result")
@@ -39,15 +39,15 @@ func TestDoMeasuresOnce(t *testing.T) {
 	if *n != 2 {
 		t.Error("other inputs, but not measured again")
 	}
-	r.Identity = "b"
-	do(t, r, 2, f)
-	if *n != 3 {
-		t.Error("another program, but not measured again")
+	for i, origin := range []Origin{{"b", "c", "m"}, {"b", "d", "m"}, {"b", "d", "n"}} {
+		r.Origin = origin
+		if _, record := do(t, r, 2, f); *n != 3+i || record.Origin != origin {
+			t.Errorf("%+v: measured %d times, recorded %+v", origin, *n, record.Origin)
+		}
 	}
-	r.Identity, r.AnyIdentity = "c", true
-	do(t, r, 2, f)
-	if *n != 3 {
-		t.Error("measured again although any program will do")
+	r.Origin, r.AnyOrigin = Origin{Program: "e"}, true
+	if _, record := do(t, r, 2, f); *n != 5 || record.Commit != "d" {
+		t.Errorf("measured %d times although any program will do, recorded %+v", *n, record)
 	}
 }
 

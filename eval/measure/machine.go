@@ -1,16 +1,20 @@
 package measure
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"cpar"
+	"cpar/eval/checkpoint"
+	"cpar/internal/version"
 )
 
 func Machine() string {
@@ -49,6 +53,28 @@ func ProcField(file, field string) int64 {
 		}
 	}
 	return 0
+}
+
+// ThisOrigin returns the origin of the steps that this program measures.
+func ThisOrigin() (checkpoint.Origin, error) {
+	program, err := programDigest()
+	return checkpoint.Origin{Program: program, Commit: commit(), Machine: Machine()}, err
+}
+
+// commit returns the commit of the program, or "unknown". Programs of go run do
+// not contain it, so the checkout in the current folder then provides it. The
+// results and documents there may have changed during the run.
+func commit() string {
+	v := version.Of("cpar-eval")
+	if v.Revision == "" {
+		head, _ := exec.Command("git", "rev-parse", "HEAD").Output()
+		changes, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ":!eval/results", ":!*.md").Output()
+		v.Revision, v.Modified = strings.TrimSpace(string(head)), err == nil && len(changes) > 0
+	}
+	if v.Modified {
+		v.Revision += " with changes"
+	}
+	return cmp.Or(v.Revision, "unknown")
 }
 
 // programDigest returns the digest of the running program. A program with

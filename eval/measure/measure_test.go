@@ -6,24 +6,7 @@ import (
 	"math"
 	"reflect"
 	"testing"
-
-	"cpar/eval/checkpoint"
 )
-
-func TestMachinesAreNamedOnce(t *testing.T) {
-	for _, c := range []struct {
-		identities []string
-		want       string
-	}{{nil, Machine()}, {[]string{"program a, 2 cores", "other a, 2 cores"}, "a, 2 cores"}, {[]string{"p a", "p b", "q a"}, "a; b"}} {
-		var steps []checkpoint.Record
-		for _, id := range c.identities {
-			steps = append(steps, checkpoint.Record{Identity: id})
-		}
-		if got := machines(steps); got != c.want {
-			t.Errorf("%v: %q, want %q", c.identities, got, c.want)
-		}
-	}
-}
 
 func TestProtocolsMatchCountingByHand(t *testing.T) {
 	truth := [][]string{{"sea", "sky"}, {"car"}}

@@ -15,13 +15,17 @@ import (
 
 type Measurement struct {
 	// Name is the name of the command and of the stored step.
-	Name  string
-	Short string
-	Needs Needs
+	Name  string `json:"name"`
+	Short string `json:"-"`
+	Needs Needs  `json:"-"`
+	// Minutes is the expected time on two idle cores in cpar-eval all.
+	Minutes float64 `json:"minutes"`
 	// Views lists commands that replace the command Name. Each command prints
 	// one table.
-	Views []View
-	Get   Getter
+	Views []View `json:"-"`
+	// Custom is set if the command Name has flags and output of its own.
+	Custom bool   `json:"-"`
+	Get    Getter `json:"-"`
 }
 
 // A Getter measures or returns a stored result. If some steps fail, it returns
@@ -93,6 +97,11 @@ func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.NewRun().get(ctx, name)
 }
 
+// Ordered returns the measurements in the order of a run.
+func (p *Plan) Ordered() []Measurement {
+	return slices.SortedStableFunc(slices.Values(p.Measurements), func(a, b Measurement) int { return cmp.Compare(a.order(), b.order()) })
+}
+
 // All runs every measurement. After a failure it continues, and returns an
 // error that joins all failures. Cancelling ctx stops the run.
 func (p *Plan) All(ctx context.Context) (*Results, error) { return p.NewRun().All(ctx) }
@@ -130,9 +139,8 @@ func (r *Run) get(ctx context.Context, name string) (Result, error) {
 
 func (r *Run) All(ctx context.Context) (*Results, error) {
 	out := new(Results)
-	table := r.Measurements
 	var failed []error
-	for _, m := range slices.SortedStableFunc(slices.Values(table), func(a, b Measurement) int { return cmp.Compare(a.order(), b.order()) }) {
+	for _, m := range r.Ordered() {
 		_, err := r.get(ctx, m.Name)
 		if ctx.Err() != nil { // a cancellation is not a failure
 			failed = []error{ctx.Err()}
@@ -143,12 +151,12 @@ func (r *Run) All(ctx context.Context) (*Results, error) {
 			failed = append(failed, err)
 		}
 	}
-	for _, m := range table {
+	for _, m := range r.Measurements {
 		if f := r.cache[m.Name]; f.result != nil {
 			out.Each = append(out.Each, f.result)
 		}
 	}
-	out.Steps, out.Machine = r.Steps, machines(r.Steps)
+	out.Steps = r.Steps
 	return out, errors.Join(failed...)
 }
 

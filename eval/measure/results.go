@@ -1,16 +1,12 @@
 package measure
 
 import (
-	"slices"
-	"strings"
-
 	"cpar"
 	"cpar/eval/checkpoint"
 	"cpar/eval/plot"
 )
 
 type Results struct {
-	Machine string
 	// Field Each lists the available results, in the order of a report.
 	Each   []Result
 	Steps  []checkpoint.Record
@@ -21,28 +17,6 @@ type Results struct {
 type Failure struct {
 	Step  string `json:"step"`
 	Error string `json:"error"`
-}
-
-// machines names the machines that measured the steps, because stored results
-// may come from other machines. If there are no steps, it names this machine.
-func machines(steps []checkpoint.Record) string {
-	var names []string
-	for _, record := range steps {
-		if _, machine, ok := strings.Cut(record.Identity, " "); ok && !slices.Contains(names, machine) {
-			names = append(names, machine)
-		}
-	}
-	if len(names) == 0 {
-		return Machine()
-	}
-	return strings.Join(names, "; ")
-}
-
-// Identity identifies the measuring program and its machine, for
-// checkpoint.Runner.
-func Identity() (string, error) {
-	program, err := programDigest()
-	return program + " " + Machine(), err
 }
 
 type Drawn interface {

@@ -21,11 +21,7 @@ type Table struct {
 type Result interface{ Tables() []Table }
 
 func (t *Table) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(t.Columns); err != nil {
-		return fmt.Errorf("writing table %s: %w", t.Name, err)
-	}
-	if err := out.WriteAll(t.Rows); err != nil {
+	if err := csv.NewWriter(w).WriteAll(append([][]string{t.Columns}, t.Rows...)); err != nil {
 		return fmt.Errorf("writing table %s: %w", t.Name, err)
 	}
 	return nil
@@ -90,16 +86,28 @@ func FormatThousands(n int) string {
 	return s
 }
 
+// Markdown returns the rows of t as a table.
+func (t *Table) Markdown() string {
+	var b strings.Builder
+	row := func(cells []string) {
+		for _, cell := range cells {
+			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	row(t.Columns)
+	b.WriteString(strings.Repeat("|---", len(t.Columns)) + "|\n")
+	for _, cells := range t.Rows {
+		row(cells)
+	}
+	return b.String()
+}
+
+// Markdown returns sections of one table each.
 func Markdown(tables ...Table) string {
 	var b strings.Builder
 	for _, t := range tables {
-		fmt.Fprintf(&b, "\n## %s\n\n", t.Title)
-		row := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-		row(t.Columns)
-		b.WriteString(strings.Repeat("|---", len(t.Columns)) + "|\n")
-		for _, cells := range t.Rows {
-			row(cells)
-		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s", t.Title, t.Markdown())
 	}
 	return b.String()
 }

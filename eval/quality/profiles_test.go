@@ -208,7 +208,7 @@ func TestProfilesOfPhotos(t *testing.T) {
 		return l
 	}
 	network := measuretest.OpenFake(t, 1)
-	p := &measure.Plan{Measurements: []measure.Measurement{{Name: "profiles", Needs: measure.NeedsSize | measure.NeedsModel, Get: measure.OfSize(MeasureProfiles)}}, Lab: labWith(network), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 24}
+	p := &measure.Plan{Measurements: []measure.Measurement{{Name: "profiles", Needs: measure.NeedsSize | measure.NeedsModel, Get: measure.OfSize(MeasureProfiles)}}, Lab: labWith(network), Runner: &checkpoint.Runner{Dir: t.TempDir(), Origin: checkpoint.Origin{Machine: "a machine"}}, N: 24}
 	var record checkpoint.Record
 	p.Done = func(r checkpoint.Record, err error) { record = r }
 	result, err := p.Measure(t.Context(), "profiles")

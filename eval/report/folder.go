@@ -140,17 +140,5 @@ func (f *resultFolder) markdown(table string, where ...string) (string, error) {
 	if t == nil || err != nil {
 		return notMeasured + "\n", err
 	}
-	var b strings.Builder
-	line := func(cells []string) {
-		for _, cell := range cells {
-			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
-		}
-		b.WriteString("|\n")
-	}
-	line(t.Columns)
-	b.WriteString(strings.Repeat("|---", len(t.Columns)) + "|\n")
-	for _, row := range t.Rows {
-		line(row)
-	}
-	return b.String(), nil
+	return t.Markdown(), nil
 }

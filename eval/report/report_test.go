@@ -16,6 +16,7 @@ import (
 	"cpar/eval/checkpoint"
 	"cpar/eval/cost"
 	"cpar/eval/estimate"
+	"cpar/eval/load"
 	"cpar/eval/measure"
 	"cpar/eval/plot"
 	"cpar/eval/quality"
@@ -73,12 +74,14 @@ func syntheticResults() *measure.Results {
 	draw := quality.Draw{Number: 1, Records: 300, Requests: 20, Rows: []quality.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18, Likely: []quality.Likely{{Written: 1}}}},
 		Recalls: []quality.DrawRecall{{Search: "capia", Related: "one word", Admitted: 19, All: 45, Subsets: []float64{64, 65}}}}
 	growth := &cost.ProfileGrowth{Dim: 128, Rows: []cost.GrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
-	return &measure.Results{Machine: "a machine", Steps: []checkpoint.Record{{Name: "sweep", Seconds: 12}},
+	return &measure.Results{Steps: []checkpoint.Record{{Name: "sweep", Seconds: 12}},
 		Failed: []measure.Failure{{Step: "none <really>", Error: "it & that"}},
 		Each: []measure.Result{sweep, measured, approximation, loss, sealed, syntheticProfiles(), &cost.Letter{Boxes: []cost.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &quality.Draws{Draws: []quality.Draw{draw, draw}}, &quality.SmallCollections{Rows: []quality.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}, Found: []float64{1.5}, Likely: [][]quality.Likely{{{Written: 1, Right: 0.7, Found: 0.3, Without: 0.2}}}}}}, growth, structures, corel5k, samples, flann, scaling,
 			CollectNumbers(paper.Values(), measured, approximation, loss), &quality.Agreement{Records: 300, Requests: 20}, attacks,
 			&cost.SealedTargets{Million: cost.LargeIndex{Records: 1_000_000, CellCount: 8}}, &quality.Cells{Records: 300, Rows: []measure.CellRow{{Cells: 8, Copies: 1.72}}, Asked: []measure.AskedRow{{Asked: 1}}},
-			&cost.Baselines{Rows: []cost.BaselineRow{{Search: "sealed", Dim: 96}}}}}
+			&cost.Baselines{Rows: []cost.BaselineRow{{Search: "sealed", Dim: 96}}}, &attack.Security{Rings: []attack.RingBits{{}}, Formats: []attack.FormatCost{{}}}, &quality.Clip{Rows: []quality.ClipRow{{Dim: 96}}},
+			&load.Search{Each: []load.SearchDraw{{Draw: 1}}}, new(Kernels),
+			&load.Load{Rows: []load.Row{{Scheme: "capia", Records: 4500, Clients: 1, Rate: 1}, {Scheme: "capia", Records: 4500, Clients: 64, Rate: 3}}}}}
 }
 
 func syntheticProfiles() *quality.Profiles {
@@ -151,6 +154,9 @@ func TestTablesMatchCommittedResults(t *testing.T) {
 		return out
 	}
 	got, want := columns(folder), columns("../results")
+	if want["steps.csv"] == "" { // the committed tables may be older than this file
+		delete(got, "steps.csv")
+	}
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("%s has columns %q, want %q", name, got[name], want[name])

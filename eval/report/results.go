@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"text/template"
 
@@ -25,8 +24,9 @@ import (
 var resultsSource string
 
 // WriteResults writes a Markdown page to `file`. It reads the tables and plots
-// that Write left in the folder at `path`, and links to that folder.
-func WriteResults(path, file string) error {
+// that Write left in the folder at `path`, and links to that folder. It also
+// writes figures between the markers of the pages `marked`.
+func WriteResults(path, file string, marked ...string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
@@ -38,7 +38,15 @@ func WriteResults(path, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w: %w", file, cpar.ErrStorage, err)
 	}
-	return durable.WriteFile(file, page, 0o644)
+	if err := durable.WriteFile(file, page, 0o644); err != nil {
+		return err
+	}
+	for _, name := range marked {
+		if err := fillFile(path, name); err != nil {
+			return fmt.Errorf("writing figures into %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func between(from, to string) (string, error) {
@@ -56,15 +64,14 @@ func between(from, to string) (string, error) {
 // renderResults returns the page. `link` is the path from the page to the
 // folder.
 func renderResults(path, link string) ([]byte, error) {
-	machine, err := os.ReadFile(filepath.Join(path, machineName))
-	if err != nil {
+	// Folders of earlier versions have machine.txt instead of steps.csv.
+	machine, err := os.ReadFile(filepath.Join(path, "machine.txt"))
+	f := &resultFolder{path, link}
+	if err != nil && !f.have(stepsName) {
 		return nil, fmt.Errorf("%w: %s holds no results: %w", cpar.ErrInput, path, err)
 	}
-	f := &resultFolder{path, link}
-	t, err := template.New("results").Funcs(template.FuncMap{
-		"by": measuredBy, "cell": f.cell, "csv": f.markdown, "have": f.have, "home": f.transferSizes, "interval": f.interval, "link": func() string { return link },
-		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) },
-		"plot": f.plot, "scheme": schemeName, "span": f.span, "thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
+	t, err := template.New("results").Funcs(f.functions()).Funcs(template.FuncMap{
+		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "measurements": Measurements, "steps": f.steps,
 	}).Parse(resultsSource)
 	if err != nil {
 		return nil, err
@@ -72,6 +79,22 @@ func renderResults(path, link string) ([]byte, error) {
 	var page bytes.Buffer
 	err = t.Execute(&page, paper.Values())
 	return page.Bytes(), err
+}
+
+func (f *resultFolder) functions() template.FuncMap {
+	return template.FuncMap{
+		"by": func(command string) string { return "`cpar-eval " + command + "`" }, "cell": f.cell, "csv": f.markdown, "expected": ExpectedMinutes, "have": f.have, "home": f.transferSizes, "interval": f.interval,
+		"link": func() string { return f.link }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) }, "plot": f.plot, "scheme": schemeName, "span": f.span,
+		"thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
+	}
+}
+
+// ExpectedMinutes returns the expected time of all measurements.
+func ExpectedMinutes() (sum float64) {
+	for _, m := range Measurements() {
+		sum += m.Minutes
+	}
+	return math.Ceil(sum)
 }
 
 // times returns seconds divided by the milliseconds in a cell, with two
@@ -98,17 +121,6 @@ func thousands(x any) string {
 		return measure.FormatThousands(n)
 	}
 	return s
-}
-
-// measuredBy formats a command of cpar-eval. It fails if the command does not
-// exist.
-func measuredBy(command string) (string, error) {
-	for _, m := range Measurements() {
-		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
-			return "`cpar-eval " + command + "`", nil
-		}
-	}
-	return "", fmt.Errorf("there is no cpar-eval %s", command)
 }
 
 // plot returns the Markdown for a plot, or "" if there is no such plot.

@@ -1,13 +1,17 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"cpar"
+	"cpar/eval/checkpoint"
+	"cpar/eval/measure"
 )
 
 func TestResultsPageMatchesCommittedTables(t *testing.T) {
@@ -73,7 +77,7 @@ func TestResultsPagePrefersDraws(t *testing.T) {
 	columns := "profile,ranker,scheme,P %,low,high,R %,low,high,N+,low,high,words found,low,high\n"
 	dir := tablesOf(t, map[string]string{
 		"draws.csv":        columns + "network,calibrated,sealed,34.1,33.2,35,52,51.1,52.4,192,188,195,2.4,2.3,2.5\n",
-		"draws-recall.csv": "search,related by,requests\ncapia,one word,50\n",
+		"draws-recall.csv": "search,related by,requests,recall %,low,high,% of capia's,low,high\ncapia,one word,499,44.4,43.5,46.2,100,100,100\ncapia,one word,50,64,54,73,100,100,100\n",
 		"cost.csv":         "search,AP,ms,MB read,visits,of stream speed,speedup,visits allow,memory leaves\ncapia,,10,215,30000,1.1,1,1,\n",
 	})
 	page, err := renderResults(dir, "x")
@@ -81,13 +85,92 @@ func TestResultsPagePrefersDraws(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| `network`, calibrated | `sealed` | 34.1 (33.2 to 35) | 52 (51.1 to 52.4) | 192 (188 to 195) | 2.4 (2.3 to 2.5) |\n\nPublished",
-		"| `paper`, the paper's W_t | `ivf` AP-10 | not measured |", "| capia | one word | 50 |", "22,000 times faster here"} {
+		"| `paper`, the paper's W_t | `ivf` AP-10 | not measured |", "| capia | one word | 50 |", "recall here is 44.4 (43.5 to 46.2) % and not measured %", "22,000 times faster here"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if strings.Contains(string(page), "| in the clear | `capia` |") {
 		t.Error("the page has quality twice")
+	}
+}
+
+// Figures between markers come from the tables. A wrong figure is replaced.
+func TestDocumentsMatchTables(t *testing.T) {
+	for name, least := range map[string]int{"README.md": 5, "CHANGELOG.md": 0, "CONTRIBUTING.md": 1, "docs/research.md": 8} {
+		want, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := fillFigures("../results", want)
+		if err != nil || string(got) != string(want) || bytes.Contains(got, []byte(notMeasured)) {
+			t.Errorf("figures in %s differ from eval/results (%v): go run ./cmd/cpar-eval results --fill %s", name, err, name)
+		}
+		if n := len(marker.FindAll(want, -1)); n < least || n != bytes.Count(want, []byte("<!--/-->")) {
+			t.Errorf("%s has %d figures between markers", name, n)
+		}
+		wrong := marker.ReplaceAll(want, []byte("<!--=$1-->8,888<!--/-->"))
+		if got, err := fillFigures("../results", wrong); err != nil || string(got) != string(want) {
+			t.Errorf("%s: wrong figures stay (%v)", name, err)
+		}
+	}
+	if _, err := fillFigures("../results", []byte("<!--=none-->1<!--/-->")); err == nil {
+		t.Error("an unknown figure was filled")
+	}
+}
+
+// A page whose tables come from several commits or machines is refused.
+func TestResultsPageRefusesForeignSteps(t *testing.T) {
+	here := checkpoint.Origin{Program: "p", Commit: "c1", Machine: "m1"}
+	r := &measure.Results{Steps: []checkpoint.Record{{Name: "cost", Origin: here, Seconds: 90}, {Name: "pca", Origin: here, Seconds: 30}}}
+	folder, page := t.TempDir(), filepath.Join(t.TempDir(), "page.md")
+	write := func() error {
+		if _, err := Write(folder, r); err != nil {
+			t.Fatal(err)
+		}
+		return WriteResults(folder, page)
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(b), "All steps were measured at commit c1, on one machine: m1.") || !strings.Contains(string(b), "The steps took 2 minutes.") || !strings.Contains(string(b), "| pca | 30 |") {
+		t.Errorf("%v, %s", err, b)
+	}
+	for _, foreign := range []checkpoint.Origin{{Program: "p", Commit: "c2", Machine: "m1"}, {Program: "p", Commit: "c1", Machine: "m2"}} {
+		r.Steps[1].Origin = foreign
+		if err := CheckOrigin(r.Steps); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("steps of %v were accepted: %v", foreign, err)
+		}
+		if err := write(); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "step pca at commit "+foreign.Commit+" on "+foreign.Machine) {
+			t.Errorf("a page with a step of %v: %v", foreign, err)
+		}
+	}
+	if after, err := os.ReadFile(page); err != nil || string(after) != string(b) {
+		t.Errorf("a refused page was written (%v)", err)
+	}
+}
+
+// A table of an earlier run, which may have another origin, does not stay.
+func TestWriteRemovesStaleTables(t *testing.T) {
+	folder := t.TempDir()
+	mine := filepath.Join(folder, "mine.csv")
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*measure.Results{{}, {Each: []measure.Result{new(novel)}}} {
+		if _, err := Write(folder, r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(mine); err != nil != (len(r.Each) > 0) {
+			t.Errorf("with %d results, a file that Write did not write: %v", len(r.Each), err)
+		}
+	}
+	if _, err := Write(folder, &measure.Results{}); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := filepath.Glob(filepath.Join(folder, "*", "*")); err != nil || len(names) > 0 {
+		t.Errorf("the folder keeps %v, %v", names, err)
 	}
 }
 
@@ -129,20 +212,29 @@ func TestFolder(t *testing.T) {
 }
 
 func TestResultsNameCommands(t *testing.T) {
+	known := map[string]bool{}
 	for _, m := range Measurements() {
 		for _, v := range m.Commands() {
-			if got, err := measuredBy(v.Name); err != nil || got != "`cpar-eval "+v.Name+"`" {
-				t.Errorf("%s: %q, %v", v.Name, got, err)
-			}
+			known[v.Name] = true
 		}
 	}
-	if _, err := measuredBy("sweep"); err == nil {
-		t.Error("sweep is a step, not a command")
+	named := regexp.MustCompile(`{{by "([^"]*)"}}`).FindAllStringSubmatch(resultsSource, -1)
+	for _, command := range named {
+		if !known[command[1]] {
+			t.Errorf("there is no cpar-eval %s", command[1])
+		}
+	}
+	if len(named) < 20 || known["sweep"] {
+		t.Errorf("the page names %d commands of %v", len(named), known)
 	}
 }
 
 func TestTransferSizesComeFromTables(t *testing.T) {
-	f := &resultFolder{path: "../results"}
+	f := &resultFolder{path: tablesOf(t, map[string]string{
+		"profiles.csv":       "profile,ranker,scheme,dimensions\nnetwork,calibrated,sealed,96\nnetwork,calibrated,capia,99\n",
+		"profile-cost.csv":   "profile,scheme,of it profile MB,request B\nnetwork,sealed,1.14,98344\n",
+		"profile-growth.csv": "n,hints MB,keywords MB,reply kB\n20000,2.7,1.8,68\n1000000,136.4,92,3375\n",
+	})}
 	h, err := f.transferSizes("none", "network")
 	if err != nil || h == nil || h.Profile != "network" || h.Dim != 96 {
 		t.Fatalf("%+v, %v", h, err)

@@ -2,8 +2,9 @@
 //
 //	measure.Results ─▶ NAME.csv        one per table
 //	                ├▶ plots/NAME.svg  our points beside the paper's
-//	                └▶ machine.txt     the machine that measured
+//	                └▶ steps.csv       duration, commit and machine of each step
 //	CSV, plots      ─▶ docs/results.md      tables for readers (WriteResults)
+//	                └▶ README.md …          figures between markers (WriteResults)
 //
 // Function Measurements lists every measurement. Only cmd/cpar-eval imports
 // this package.
@@ -14,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"cpar"
 	"cpar/eval/attack"
@@ -25,13 +27,19 @@ import (
 )
 
 const (
-	machineName = "machine.txt"
-	plotsName   = "plots"
+	stepsName = "steps"
+	plotsName = "plots"
 )
 
 // Write writes the tables and plots of r into `folder` and returns the names of
-// the files. Errors wrap cpar.ErrStorage.
+// the files. It removes those of an earlier run, which may have another origin.
+// Errors wrap cpar.ErrStorage.
 func Write(folder string, r *measure.Results) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(folder, stepsName+".csv")); err == nil { // Write wrote this folder
+		if err := removeTablesAndPlots(folder); err != nil {
+			return nil, fmt.Errorf("writing the report: %w: %w", cpar.ErrStorage, err)
+		}
+	}
 	if err := os.MkdirAll(filepath.Join(folder, plotsName), 0o755); err != nil {
 		return nil, fmt.Errorf("writing the report: %w: %w", cpar.ErrStorage, err)
 	}
@@ -43,7 +51,7 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 			files = append(files, name)
 		}
 	}
-	for _, result := range r.Each {
+	for _, result := range append(slices.Clone(r.Each), measure.Result(steps(r.Steps))) {
 		for _, t := range result.Tables() {
 			var buf bytes.Buffer
 			if err := t.WriteCSV(&buf); err != nil {
@@ -59,11 +67,20 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 		}
 		write(plotsName+"/"+f.Name+".svg", svg)
 	}
-	write(machineName, []byte(r.Machine+"\n"))
 	if failed != nil {
 		return nil, fmt.Errorf("writing the report: %w", failed)
 	}
 	return files, nil
+}
+
+func removeTablesAndPlots(folder string) error {
+	tables, _ := filepath.Glob(filepath.Join(folder, "*.csv")) // the only error is that of a bad pattern
+	for _, table := range tables {
+		if err := os.Remove(table); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(filepath.Join(folder, plotsName))
 }
 
 func Figures(r *measure.Results) (out []plot.Figure) {
@@ -81,30 +98,35 @@ func Figures(r *measure.Results) (out []plot.Figure) {
 // computed from others, has its own function Get.
 func Measurements() []measure.Measurement {
 	return []measure.Measurement{
-		{Name: "sweep", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSweep), Views: []measure.View{
+		{Name: "sweep", Minutes: 5, Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSweep), Views: []measure.View{
 			{Name: "speedup", Short: "measure cpar over capia against AP"},
 			{Name: "recall", Short: "measure accuracy against AP"},
 			{Name: "tradeoff", Short: "measure speedup against accuracy"},
 		}},
-		{Name: "cost", Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureCost), Short: "measure cloud time against AP, the build and a request"},
-		{Name: "alphagamma", Get: measure.InCorpus(quality.MeasureAlphaGamma), Short: "measure error and size of the L1 approximation against α and γ"},
-		{Name: "pca", Get: measure.InCorpus(quality.MeasurePCA), Short: "measure the accuracy lost by PCA"},
-		{Name: "sealed", Needs: measure.NeedsSize, Get: cost.SealedSteps, Short: "measure quality and cost of schemes sealed and local"},
-		{Name: "profiles", Needs: measure.NeedsSize | measure.NeedsModel, Get: measure.OfSize(quality.MeasureProfiles), Short: "compare the quality and cost of profiles"},
-		{Name: "draws", Needs: measure.NeedsModel | measure.NeedsDraws, Get: quality.DrawSteps, Short: "measure quality as mean and range over draws of key and order"},
-		{Name: "small", Needs: measure.NeedsModel | measure.NeedsDraws, Get: quality.SmallStep, Short: "measure calibration after few photos"},
-		{Name: "profile-growth", Needs: measure.NeedsSize, Get: cost.ProfileGrowthStep, Short: "measure scheme sealed with short vectors, up to a million records"},
-		{Name: "sealed-size", Needs: measure.NeedsSize | measure.NeedsModel, Get: cost.SealedTargetsStep, Short: "measure scheme sealed at the sizes of its documented targets"},
-		{Name: "clusters", Needs: measure.NeedsModel, Get: measure.InCorpus(quality.MeasureCells), Short: "measure recall when a request searches one hidden cell"},
-		{Name: "structures", Get: measure.InCorpus(quality.MeasureStructures), Short: "measure recall by structure and search of an index"},
-		{Name: "corel5k", Needs: measure.NeedsIndex, Get: quality.Corel5kStep, Short: "measure annotation quality by the standard protocol"},
-		{Name: "samples", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSamples), Short: "annotate a few test images"},
-		{Name: "flann", Get: measure.InCorpus(cost.MeasureFLANNOfCorpus), Short: "compare the forests with FLANN's"},
-		{Name: "peers", Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureBaselines), Short: "compare sealed with plaintext searches and with BGV"},
-		{Name: "scaling", Needs: measure.NeedsMaxN, Get: cost.ScalingSteps, Short: "measure growth with n"},
+		{Name: "cost", Minutes: 2, Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureCost), Short: "measure cloud time against AP, the build and a request"},
+		{Name: "alphagamma", Minutes: 1, Get: measure.InCorpus(quality.MeasureAlphaGamma), Short: "measure error and size of the L1 approximation against α and γ"},
+		{Name: "pca", Minutes: 1, Get: measure.InCorpus(quality.MeasurePCA), Short: "measure the accuracy lost by PCA"},
+		{Name: "sealed", Minutes: 2, Needs: measure.NeedsSize, Get: cost.SealedSteps, Short: "measure quality and cost of schemes sealed and local"},
+		{Name: "profiles", Minutes: 5, Needs: measure.NeedsSize | measure.NeedsModel, Get: measure.OfSize(quality.MeasureProfiles), Short: "compare the quality and cost of profiles"},
+		{Name: "draws", Minutes: 7, Needs: measure.NeedsModel | measure.NeedsDraws, Get: quality.DrawSteps, Short: "measure quality as mean and range over draws of key and order"},
+		{Name: "small", Minutes: 4, Needs: measure.NeedsModel | measure.NeedsDraws, Get: quality.SmallStep, Short: "measure calibration after few photos"},
+		{Name: "profile-growth", Minutes: 4, Needs: measure.NeedsSize, Get: cost.ProfileGrowthStep, Short: "measure scheme sealed with short vectors, up to a million records"},
+		{Name: "sealed-size", Minutes: 4, Needs: measure.NeedsSize | measure.NeedsModel, Get: cost.SealedTargetsStep, Short: "measure scheme sealed at the sizes of its documented targets"},
+		{Name: "clusters", Minutes: 2, Needs: measure.NeedsModel, Get: measure.InCorpus(quality.MeasureCells), Short: "measure recall when a request searches one hidden cell"},
+		{Name: "structures", Minutes: 2, Get: measure.InCorpus(quality.MeasureStructures), Short: "measure recall by structure and search of an index"},
+		{Name: "corel5k", Minutes: 1, Needs: measure.NeedsIndex, Get: quality.Corel5kStep, Short: "measure annotation quality by the standard protocol"},
+		{Name: "samples", Minutes: 0.2, Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSamples), Short: "annotate a few test images"},
+		{Name: "flann", Minutes: 3, Get: measure.InCorpus(cost.MeasureFLANNOfCorpus), Short: "compare the forests with FLANN's"},
+		{Name: "peers", Minutes: 3, Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureBaselines), Short: "compare sealed with plaintext searches and with BGV"},
+		{Name: "scaling", Minutes: 3, Needs: measure.NeedsMaxN, Get: cost.ScalingSteps, Short: "measure growth with n"},
 		{Name: "numbers", Needs: measure.NeedsSize, Get: numbersStep, Short: "compare the numbers in the paper's text with ours"},
-		{Name: "agreement", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureAgreement), Short: "compare the encrypted search with its plaintext twin"},
-		{Name: "letter", Needs: measure.NeedsLiteralN, Get: cost.LetterStep, Short: "run the paper's boxes and Algorithm 1 as printed and measure their cost"},
-		{Name: "attacks", Needs: measure.NeedsModel, Get: measure.InCorpus(attack.MeasureAttacks), Short: "attack the schemes as a curious server, as SECURITY.md describes"},
+		{Name: "agreement", Minutes: 0.5, Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureAgreement), Short: "compare the encrypted search with its plaintext twin"},
+		{Name: "letter", Minutes: 1, Needs: measure.NeedsLiteralN, Get: cost.LetterStep, Short: "run the paper's boxes and Algorithm 1 as printed and measure their cost"},
+		{Name: "attacks", Minutes: 6, Needs: measure.NeedsModel, Get: measure.InCorpus(attack.MeasureAttacks), Short: "attack the schemes as a curious server, as SECURITY.md describes"},
+		{Name: "security", Custom: true, Get: measure.OfSize(computeSecurity)},
+		{Name: "search", Minutes: 4, Custom: true, Needs: measure.NeedsModel, Get: measure.OfSize(measureSearch)},
+		{Name: "clip", Minutes: 0.3, Custom: true, Get: measure.OfSize(measureClip)},
+		{Name: "load", Minutes: 5, Custom: true, Get: measure.OfSize(measureLoad)},
+		{Name: "kernels", Minutes: 0.2, Get: measure.OfSize(measureKernels), Short: "time the kernels of this processor, beside instructions on arm64"},
 	}
 }

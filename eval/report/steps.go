@@ -1,0 +1,81 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/eval/attack"
+	"cpar/eval/checkpoint"
+	"cpar/eval/load"
+	"cpar/eval/measure"
+	"cpar/eval/quality"
+	"cpar/model/profile"
+)
+
+// CheckOrigin returns an error unless all steps were measured at one commit and
+// on one machine.
+func CheckOrigin(steps []checkpoint.Record) error {
+	for _, s := range steps {
+		if first := steps[0]; s.Commit != first.Commit || s.Machine != first.Machine {
+			return fmt.Errorf("%w: step %s was measured at commit %s on %s, and step %s at commit %s on %s; measure all steps at one commit on one machine",
+				cpar.ErrInput, first.Name, first.Commit, first.Machine, s.Name, s.Commit, s.Machine)
+		}
+	}
+	return nil
+}
+
+type steps []checkpoint.Record
+
+func (s steps) Tables() []measure.Table {
+	t := measure.Table{Name: stepsName, Title: "Steps of the run", Columns: []string{"step", "seconds", "commit", "machine"}}
+	for _, r := range s {
+		t.Rows = append(t.Rows, []string{r.Name, measure.FormatDecimal(r.Seconds, 1), r.Commit, r.Machine})
+	}
+	return []measure.Table{t}
+}
+
+// steps returns the steps that measured the tables of a folder, or nil if the
+// folder does not record them. Steps of different origins are an error.
+func (f *resultFolder) steps() (s steps, err error) {
+	rows, err := f.values(stepsName, "step", 3, nil)
+	seconds, bad := f.numbers(stepsName, "seconds", nil)
+	if err = cmp.Or(err, bad); err != nil {
+		return nil, err
+	}
+	for i, row := range rows {
+		s = append(s, checkpoint.Record{Name: row[0], Seconds: seconds[i], Origin: checkpoint.Origin{Commit: row[2], Machine: row[3]}})
+	}
+	return s, CheckOrigin(s)
+}
+
+func (s steps) Minutes() (sum float64) {
+	for _, r := range s {
+		sum += r.Seconds / 60
+	}
+	return math.Ceil(sum)
+}
+
+// The following steps have commands with flags of their own. They use the
+// defaults of these commands with --json, and fewer draws.
+
+const searchDraws = 3
+
+func measureSearch(ctx context.Context, l *measure.Lab, _ int) (*load.Search, error) {
+	return load.MeasureSearch(ctx, load.SearchOptions{Lab: l, Draws: searchDraws, Done: func(load.SearchDraw) {}})
+}
+
+func measureLoad(ctx context.Context, l *measure.Lab, _ int) (*load.Load, error) {
+	return load.Measure(ctx, load.Options{Data: l.Data, Cache: l.Cache, Photos: load.ShortPhotos, Records: load.DefaultRecords, Schemes: load.DefaultSchemes,
+		Clients: load.DefaultClients, Length: load.ShortLength, Done: func(load.Row) {}, Progress: l.Progress})
+}
+
+func measureClip(ctx context.Context, l *measure.Lab, _ int) (*quality.Clip, error) {
+	return quality.MeasureClip(ctx, quality.MadePair(), profile.ClipDims[:2], l.Progress)
+}
+
+func computeSecurity(context.Context, *measure.Lab, int) (*attack.Security, error) {
+	return attack.ComputeSecurity()
+}
