@@ -62,7 +62,7 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 		return nil, nil, err
 	}
 	if n.alone {
-		c.shiftForCommon()
+		c.discountCommon()
 	}
 	for i := range p {
 		p[i] = sigmoid(dot(c.curve, seen.x[i]))
@@ -170,16 +170,17 @@ func (r *predictions) trust() float64 {
 
 // In the collections to which aloneCurve was fitted, usualShare is the share of
 // the other photos that have a random keyword of a photo. If the share differs,
-// shiftForCommon lowers the curve by commonSlope times the logarithm of the
-// ratio to usualShare. The logarithm is limited to ±commonByChance/√n for n
-// photos, about two standard deviations of chance. The factor
-// commonPhotos/(n+commonPhotos) makes the shift fade as n grows.
-const usualShare, commonSlope, commonPhotos, commonByChance = 0.062, 0.6, 50, 2.5
+// discountCommon lowers a word's log-odds by commonSlope times the logarithm of
+// the ratio to usualShare, times the logarithm of the word's number of photos.
+// The first logarithm is limited to ±commonByChance/√n for n photos, about two
+// standard deviations of chance. The factor commonPhotos/(n+commonPhotos) makes
+// the discount fade as n grows.
+const usualShare, commonSlope, commonPhotos, commonByChance = 0.062, 0.5, 50, 2.5
 
-// shiftForCommon corrects the level of the curve. In a small collection,
-// keywords may by chance be more common than usual. The samples cannot reveal
-// this, because they are from the same collection.
-func (c *Calibrated) shiftForCommon() {
+// discountCommon corrects the curve for words that are by chance more common in
+// a small collection than usual. Only words of several photos can be. The
+// samples cannot reveal this, because they are from the same collection.
+func (c *Calibrated) discountCommon() {
 	n, all, pairs := float64(c.photos), 0.0, 0.0
 	for _, w := range c.words {
 		count := float64(w.count)
@@ -189,7 +190,10 @@ func (c *Calibrated) shiftForCommon() {
 		return
 	}
 	more, most := math.Log(pairs/all/(n-1)/usualShare), commonByChance/math.Sqrt(n)
-	c.curve[0] -= commonSlope * commonPhotos / (n + commonPhotos) * min(max(more, -most), most)
+	slope := commonSlope * commonPhotos / (n + commonPhotos) * min(max(more, -most), most)
+	// The logarithm of a word's number of photos is log π + log n.
+	c.curve[4] -= slope
+	c.curve[0] -= slope * math.Log(n)
 }
 
 // regularization keeps the coefficients finite if right and wrong predictions

@@ -71,19 +71,22 @@ func TestSamplesDoNotCountThemselves(t *testing.T) {
 	}
 }
 
-// Common keywords lower the curve, up to what chance explains.
-func TestCurveFollowsCommonKeywords(t *testing.T) {
+// Words more common than usual lose log-odds, up to what chance explains, and a
+// word of one photo loses none.
+func TestCurveDiscountsCommonKeywords(t *testing.T) {
 	// With 51 photos and one word, the share of the other photos is (count−1)/50.
-	shift := func(count int) float64 {
+	discount := func(count int, share float64) float64 {
 		c := &Calibrated{photos: 51, words: map[string]wordStats{"sea": {count: count}}}
-		c.shiftForCommon()
-		return c.curve[0]
+		c.discountCommon()
+		return -dot(c.curve, terms(1, share))
 	}
 	slope := commonSlope * commonPhotos / (51.0 + commonPhotos)
 	most := slope * commonByChance / math.Sqrt(51)
-	for count, want := range map[int]float64{1: 0, 2: most, 4: -slope * math.Log(0.06/usualShare), 5: -slope * math.Log(0.08/usualShare), 40: -most} {
-		if got := shift(count); math.Abs(got-want) > 1e-9 {
-			t.Errorf("a word of %d photos shifts by %g, want %g", count, got, want)
+	for count, want := range map[int]float64{1: 0, 2: -most, 4: slope * math.Log(0.06/usualShare), 5: slope * math.Log(0.08/usualShare), 40: most} {
+		for _, photos := range []float64{1, 4, 40} {
+			if got := discount(count, photos/51); math.Abs(got-want*math.Log(photos)) > 1e-9 {
+				t.Errorf("a word of %d photos discounts words of %g photos by %g, want %g", count, photos, got, want*math.Log(photos))
+			}
 		}
 	}
 }
