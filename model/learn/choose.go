@@ -33,17 +33,18 @@ type Grid struct {
 // use five folds, and only the best is repeated, on eighty.
 const minTenFolds, maxTenFolds = 300, 1000
 
-// A Trial is one set of options with its quality on the collection's own
-// photos.
+// A Trial is one set of options with its merit (rank.Merit) on the collection's
+// own photos.
 type Trial struct {
 	Options Options
-	Quality rank.Quality
+	Merit   float64
 }
 
 type Choice struct {
 	Trial
-	Ranker *rank.Calibrated // calibrated for the keywords of the whole collection
-	Trials []Trial
+	Ranker  *rank.Calibrated // calibrated for the keywords of the whole collection
+	Quality rank.Quality     // quality of Ranker
+	Trials  []Trial
 	// Samples are the annotated photos with their neighbours in the best trial.
 	Samples []rank.Sample
 }
@@ -101,8 +102,8 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 
 // Choose tries options by cross-validation on the collection alone. The
 // calibrated ranker annotates each photo with neighbours from the other folds,
-// at distances learnt from the other folds. The trial with the highest
-// Quality.Distances (merit without chosen guesses) wins.
+// at distances learnt from the other folds. The trial with the highest merit
+// wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
 // and the most dimensions. For the best pair it tries all pairs of ridge and
@@ -152,16 +153,16 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 		if err != nil {
 			return err
 		}
-		ranker, quality, err := rank.Calibrate(ctx, samples, all, space.Keep, space.Neighbours)
+		merit, err := rank.Merit(ctx, samples, all, space.Keep, space.Neighbours)
 		if err != nil {
 			return err
 		}
-		trial := Trial{o, quality}
+		trial := Trial{o, merit}
 		best.Trials = append(best.Trials, trial)
 		// Among equal trials, take the first, for example that with the
 		// smallest ridge.
-		if best.Ranker == nil || quality.Distances > best.Quality.Distances {
-			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions
+		if bestV == nil || merit > best.Merit {
+			best.Trial, best.Samples, bestV, bestS = trial, samples, v, solutions
 		}
 		steps.step()
 		return nil
@@ -207,14 +208,16 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 	}
 	base = best.Options
 	base.Square = true
-	if err := try(base, squared); err != nil || space.FinalFolds == space.Folds {
-		return best, err
-	}
-	if best.Samples, err = bestV.again(ctx, space, best.Options); err != nil {
+	if err := try(base, squared); err != nil {
 		return nil, err
 	}
+	if space.FinalFolds != space.Folds {
+		if best.Samples, err = bestV.again(ctx, space, best.Options); err != nil {
+			return nil, err
+		}
+		steps.step()
+	}
 	best.Ranker, best.Quality, err = rank.Calibrate(ctx, best.Samples, all, space.Keep, space.Neighbours)
-	steps.step()
 	return best, err
 }
 

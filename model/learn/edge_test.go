@@ -229,7 +229,7 @@ func TestFinalFolds(t *testing.T) {
 	plain := must(Choose(t.Context(), rows, keywords, grid))
 	grid.FinalFolds = 6
 	final := must(Choose(t.Context(), rows, keywords, grid))
-	if !slices.EqualFunc(final.Trials, plain.Trials, func(a, b Trial) bool { return a.Quality == b.Quality }) || final.Options.Dim != plain.Options.Dim {
+	if !slices.EqualFunc(final.Trials, plain.Trials, func(a, b Trial) bool { return a.Merit == b.Merit }) || final.Options.Dim != plain.Options.Dim {
 		t.Fatalf("%+v, without %+v", final.Trials, plain.Trials)
 	}
 	twin := must(Choose(t.Context(), rows, keywords, Grid{Base: grid.Base, Dims: []int{final.Options.Dim}, Ridges: []float64{final.Options.Ridge}, Landmarks: []int{0}, Folds: 6}))
