@@ -2,7 +2,7 @@
 // security, and the report of their results.
 //
 //	measure ─▶ quality, cost, attack ─▶ report ─▶ cmd/cpar-eval
-//	measure ─▶ load, simulate ─▶ cmd/cpar-eval
+//	measure ─▶ load, memory, simulate ─▶ cmd/cpar-eval
 //	plot, checkpoint, distance ─▶ measure     estimate ─▶ attack
 //
 // In: an annotated collection of photos, and optionally an image network.

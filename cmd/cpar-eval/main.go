@@ -21,6 +21,7 @@ const long = `cpar-eval measures CPAR on an annotated collection, as the paper d
   $ cpar-eval all --data corel5k --out results/    measure everything and write a report
   $ cpar-eval results                              write docs/results.md from eval/results
   $ cpar-eval load --data corel5k                  load a real cpard with many clients
+  $ cpar-eval memory --data corel5k                measure the memory of cpar and cpard
   $ cpar-eval security                             compute bits, failure rates and bytes of scheme sealed
   $ cpar-eval plan --records 100000 --qps 10       plan the machines of a cluster
   $ cpar-eval fleet                                simulate a cluster with failures
@@ -62,7 +63,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{Use: "cpar-eval", Short: "measure CPAR on an annotated collection", Long: long + exitcode.Line(),
 		SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(allCommand(), resultsCommand(), loadCommand(), searchCommand(), clipCommand(), securityCommand(), planCommand(), simulateCommand())
+	root.AddCommand(allCommand(), resultsCommand(), loadCommand(), memoryCommand(), searchCommand(), clipCommand(), securityCommand(), planCommand(), simulateCommand())
 	root.AddCommand(measureCommands()...)
 	version.Add(root)
 	return root

@@ -64,7 +64,7 @@ func TestSimulateReportsItsOptions(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"clip", "fleet", "load", "plan", "results", "search", "security", "version"}, c.Name()) {
+		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"clip", "fleet", "load", "memory", "plan", "results", "search", "security", "version"}, c.Name()) {
 			t.Errorf("%s: an unexpected command", c.Name())
 		}
 	}
@@ -73,6 +73,11 @@ func TestCommands(t *testing.T) {
 	}
 	if _, err := invoke(t, "search", "--data", filepath.Join(t.TempDir(), "none")); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("search of a missing folder: %v", err)
+	}
+	for _, args := range [][]string{{"memory"}, {"memory", "--data", ".", "--large", "-1"}} {
+		if _, err := invoke(t, args...); !errors.Is(err, exitcode.ErrUsage) && !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%q: %v", args, err)
+		}
 	}
 	for name, flags := range measuring {
 		c, _, err := rootCommand().Find([]string{name})

@@ -26,17 +26,18 @@ const (
 	logKept       = 4 << 10
 )
 
-func Build(ctx context.Context, folder string) (string, error) {
-	program := filepath.Join(folder, "cpard")
+// Build builds a program of the module, "cpard" or "cpar", into folder.
+func Build(ctx context.Context, folder, name string) (string, error) {
+	program := filepath.Join(folder, name)
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "cpar/cmd/cpard").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "cpar/cmd/"+name).CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		err = fmt.Errorf("building cpard: %w: %w: %s", cpar.ErrInput, err, bytes.TrimSpace(out))
-		return "", hint.Add(err, "run it inside the module, or pass --cpard FILE")
+		err = fmt.Errorf("building %s: %w: %w: %s", name, cpar.ErrInput, err, bytes.TrimSpace(out))
+		return "", hint.Add(err, "run it inside the module, or pass --%s FILE", name)
 	}
 	return program, nil
 }

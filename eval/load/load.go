@@ -142,7 +142,7 @@ func Measure(ctx context.Context, o Options) (*Load, error) {
 	}
 	defer os.RemoveAll(work)
 	if o.Cpard == "" {
-		if o.Cpard, err = Build(ctx, work); err != nil {
+		if o.Cpard, err = Build(ctx, work, "cpard"); err != nil {
 			return nil, err
 		}
 	}

@@ -86,7 +86,7 @@ func MeasureSearch(ctx context.Context, o SearchOptions) (*Search, error) {
 	}
 	defer os.RemoveAll(work)
 	if o.Cpard == "" {
-		if o.Cpard, err = Build(ctx, work); err != nil {
+		if o.Cpard, err = Build(ctx, work, "cpard"); err != nil {
 			return nil, err
 		}
 	}

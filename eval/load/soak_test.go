@@ -70,7 +70,7 @@ func noise(seed uint64, n int) []user.Photo {
 func newSoak(t *testing.T, records int) *soak {
 	t.Helper()
 	folder := t.TempDir()
-	program, err := Build(t.Context(), folder)
+	program, err := Build(t.Context(), folder, "cpard")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,6 +62,16 @@ func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, err
 	return cached(c, vectorsKind, content[:], decodeVectors, compute, encodeVectors)
 }
 
+// Put stores the vectors of the image with digest `content`, with their
+// embedding if there is one.
+func (c *Cache) Put(content [sha256.Size]byte, v *Vectors) error {
+	err := c.store.Put(vectorsKind, content[:], encodeVectors(v))
+	if err == nil && v.Embedding != nil {
+		err = c.store.Put(embeddingKind, append(content[:], v.Embedding.Network[:]...), encodeEmbedding(v.Embedding.Values))
+	}
+	return err
+}
+
 // Embedding returns a network's embedding of the image with digest `content`.
 // `network` is the network's digest.
 func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {

@@ -63,6 +63,8 @@ type Vectors struct {
 	// Embedding is the output of the image network, or nil if none was used. It
 	// is not part of the JSON.
 	Embedding *Embedding `json:"-"`
+
+	stored *place // of a stand-in, whose values Load returns
 }
 
 type Kind int

@@ -68,7 +68,13 @@ type Options struct {
 	// Progress, if set, is called serially after every image, including failed
 	// ones. Each call raises `done` by one.
 	Progress func(done, total int)
+	// Spill, if set, keeps the vectors if there are many images. Function
+	// ExtractAll then returns stand-ins, whose values Vectors.Load returns.
+	Spill *Spill
 }
+
+// keptInMemory is the number of images up to which a Spill is not worthwhile.
+const keptInMemory = 500
 
 type Photo struct {
 	Vectors  *Vectors // nil until they are computed, or if the image is unusable
@@ -99,6 +105,9 @@ func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), op
 			} else {
 				p.Content = decode.ContentDigest(data)
 				p.Vectors, errs[i] = e.photo(data, p.Content, opts)
+				if opts.Spill != nil && n > keptInMemory && errs[i] == nil {
+					p.Vectors = opts.Spill.put(p.Vectors)
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()

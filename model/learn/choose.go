@@ -33,17 +33,18 @@ type Grid struct {
 // use five folds, and only the best is repeated, on eighty.
 const minTenFolds, maxTenFolds = 300, 1000
 
-// A Trial is one set of options with its quality on the collection's own
-// photos.
+// A Trial is one set of options with its merit (rank.Merit) on the collection's
+// own photos.
 type Trial struct {
 	Options Options
-	Quality rank.Quality
+	Merit   float64
 }
 
 type Choice struct {
 	Trial
-	Ranker *rank.Calibrated // calibrated for the keywords of the whole collection
-	Trials []Trial
+	Ranker  *rank.Calibrated // calibrated for the keywords of the whole collection
+	Quality rank.Quality     // quality of Ranker
+	Trials  []Trial
 	// Samples are the annotated photos with their neighbours in the best trial.
 	Samples []rank.Sample
 }
@@ -74,35 +75,35 @@ func (s Grid) filled(photos int) Grid {
 	return s
 }
 
-func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
+func (s Grid) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 	if s.Folds < 2 || s.FinalFolds < 2 || s.Keep < 1 || s.MaxPhotos < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
-		return nil, fmt.Errorf("%w: the grid is empty or too small: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
-			cpar.ErrInput, s.Folds, len(rows), s.Keep, s.MaxPhotos, len(s.Ridges), len(s.Dims), len(s.Landmarks), len(s.Skips))
+		return rows, nil, fmt.Errorf("%w: the grid is empty or too small: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
+			cpar.ErrInput, s.Folds, rows.N, s.Keep, s.MaxPhotos, len(s.Ridges), len(s.Dims), len(s.Landmarks), len(s.Skips))
 	}
 	o := s.Base
 	o.Ridge, o.Dim = s.Ridges[0], s.Dims[0]
-	blocks, err := o.check(rows, keywords)
+	rows, blocks, err := o.check(rows, keywords)
 	if err != nil {
-		return nil, err
+		return rows, nil, err
 	}
 	for _, o.Ridge = range s.Ridges {
 		for _, o.Dim = range s.Dims {
 			for _, o.Landmarks = range s.Landmarks {
 				for _, o.Skip = range s.Skips {
 					if err := o.bounds(len(blocks)); err != nil {
-						return nil, err
+						return rows, nil, err
 					}
 				}
 			}
 		}
 	}
-	return blocks, nil
+	return rows, blocks, nil
 }
 
 // Choose tries options by cross-validation on the collection alone. The
 // calibrated ranker annotates each photo with neighbours from the other folds,
-// at distances learnt from the other folds. The trial with the highest
-// Quality.Distances (merit without chosen guesses) wins.
+// at distances learnt from the other folds. The trial with the highest merit
+// wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
 // and the most dimensions. For the best pair it tries all pairs of ridge and
@@ -110,23 +111,23 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // come from all photos, test photos included, because they do not depend on
 // keywords. The result depends only on the arguments. After ctx ends, Choose
 // returns within one trial. Errors wrap cpar.ErrInput.
-func Choose(ctx context.Context, rows [][]float32, keywords [][]string, space Grid) (*Choice, error) {
-	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
+func Choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*Choice, error) {
+	c, err := choose(ctx, rows, keywords, space.filled(rows.N))
 	if err != nil {
 		return nil, fmt.Errorf("choosing a projection: %w", err)
 	}
 	return c, nil
 }
 
-func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Grid) (*Choice, error) {
-	blocks, err := space.check(rows, keywords)
+func choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*Choice, error) {
+	rows, blocks, err := space.check(rows, keywords)
 	if err != nil {
 		return nil, err
 	}
 	all := keywords
-	if len(rows) > space.MaxPhotos {
-		some := sample(len(rows), space.MaxPhotos, space.Base.Seed)
-		rows, keywords = pick(rows, some), pick(keywords, some)
+	if rows.N > space.MaxPhotos {
+		some := sample(rows.N, space.MaxPhotos, space.Base.Seed)
+		rows, keywords = rows.pick(some), pick(keywords, some)
 	}
 	y, err := label(keywords)
 	if err != nil {
@@ -144,6 +145,10 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 	if err != nil {
 		return nil, err
 	}
+	parts, err := r.project(ctx, rows, 0, rows.N)
+	if err != nil {
+		return nil, err
+	}
 	best := &Choice{}
 	var v, bestV *validation
 	var bestS []solution
@@ -152,16 +157,16 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 		if err != nil {
 			return err
 		}
-		ranker, quality, err := rank.Calibrate(ctx, samples, all, space.Keep, space.Neighbours)
+		merit, err := rank.Merit(ctx, samples, all, space.Keep, space.Neighbours)
 		if err != nil {
 			return err
 		}
-		trial := Trial{o, quality}
+		trial := Trial{o, merit}
 		best.Trials = append(best.Trials, trial)
 		// Among equal trials, take the first, for example that with the
 		// smallest ridge.
-		if best.Ranker == nil || quality.Distances > best.Quality.Distances {
-			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions
+		if bestV == nil || merit > best.Merit {
+			best.Trial, best.Samples, bestV, bestS = trial, samples, v, solutions
 		}
 		steps.step()
 		return nil
@@ -169,7 +174,10 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 	for _, base.Skip = range space.Skips {
 		for _, base.Landmarks = range space.Landmarks {
 			base.Ridge, base.Dim = middle, most
-			f, err := r.fitting(ctx, y, base)
+			f, err := r.problem(ctx, y, base)
+			if err == nil {
+				f.x, err = f.mapToLandmarks(ctx, f.join(parts))
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -207,14 +215,16 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 	}
 	base = best.Options
 	base.Square = true
-	if err := try(base, squared); err != nil || space.FinalFolds == space.Folds {
-		return best, err
-	}
-	if best.Samples, err = bestV.again(ctx, space, best.Options); err != nil {
+	if err := try(base, squared); err != nil {
 		return nil, err
 	}
+	if space.FinalFolds != space.Folds {
+		if best.Samples, err = bestV.again(ctx, space, best.Options); err != nil {
+			return nil, err
+		}
+		steps.step()
+	}
 	best.Ranker, best.Quality, err = rank.Calibrate(ctx, best.Samples, all, space.Keep, space.Neighbours)
-	steps.step()
 	return best, err
 }
 

@@ -25,22 +25,19 @@ type moments struct {
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments computes the sums over the photos in `use`, or over all photos if
-// `use` is nil.
+// moments computes the sums over the photos in `use`.
 func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
-	x, of := f.x, f.y.byPhoto
-	if use != nil {
-		x, of = rowsOf(x, use), make([][]int, len(use))
-		for k, i := range use {
-			of[k] = f.y.byPhoto[i]
-		}
-	}
+	return momentsOf(ctx, rowsOf(f.x, use), pick(f.y.byPhoto, use), f.y.words)
+}
+
+// momentsOf computes the sums over photos with inputs x and keywords `of`.
+func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*moments, error) {
 	xx, err := squares(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	m := &moments{n: float64(x.Rows), sx: make([]float64, x.Cols), sy: make([]float64, f.y.words),
-		xx: xx, yx: matrix(f.y.words, x.Cols), yy: matrix(f.y.words, f.y.words)}
+	m := &moments{n: float64(x.Rows), sx: make([]float64, x.Cols), sy: make([]float64, words),
+		xx: xx, yx: matrix(words, x.Cols), yy: matrix(words, words)}
 	for i, words := range of {
 		if i%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -138,9 +135,9 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	if err != nil {
 		return s, fmt.Errorf("covariance of keywords: %w", err)
 	}
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, lx, t)
+	t = solveLeft(blas.NoTrans, lx, t)
 	s.guess = m.regression(lx, t)
-	blas64.Trsm(blas.Right, blas.Trans, 1, ly, t) // T = Lx⁻¹ Cxy Ly⁻ᵀ
+	solveRight(blas.Trans, ly, t) // T = Lx⁻¹ Cxy Ly⁻ᵀ
 
 	// Compute T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only
 	// correlations below 10⁻⁸, which have negligible weight.
@@ -186,8 +183,7 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 			u.Data[i*dim+k] *= weight * sign
 		}
 	}
-	blas64.Trsm(blas.Left, blas.Trans, 1, lx, u)
-	s.directions = u
+	s.directions = solveLeft(blas.Trans, lx, u)
 	return s, nil
 }
 
@@ -215,8 +211,7 @@ func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.Gene
 			}
 		}
 	}
-	blas64.Trsm(blas.Left, blas.Trans, 1, lx, out)
-	return out
+	return solveLeft(blas.Trans, lx, out)
 }
 
 // idf returns the weights log(n/f) of keywords on f of n photos.

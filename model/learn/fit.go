@@ -29,10 +29,50 @@ const (
 	maxReduced = 5000
 )
 
+// Rows are n rows that are computed or read when they are needed, because all
+// of a large collection may not fit in memory. At is safe for concurrent use.
+type Rows struct {
+	N  int
+	At func(i int) ([]float32, error)
+}
+
+// InMemory returns existing rows.
+func InMemory(rows [][]float32) Rows {
+	return Rows{len(rows), func(i int) ([]float32, error) { return rows[i], nil }}
+}
+
+func (r Rows) pick(which []int) Rows {
+	return Rows{len(which), func(i int) ([]float32, error) { return r.At(which[i]) }}
+}
+
+// roots returns the signed roots of a block's values, which begin at value
+// `at`, for rows `from` to `to`.
+func (r Rows) roots(ctx context.Context, from, to int, blocks ...span) ([][][]float32, error) {
+	out, errs := make([][][]float32, len(blocks)), make([]error, to-from)
+	for k := range out {
+		out[k] = make([][]float32, to-from)
+	}
+	err := parallel.Until(ctx, to-from, func() func(int) {
+		return func(i int) {
+			row, err := r.At(from + i)
+			errs[i] = err
+			for k, b := range blocks {
+				if err == nil {
+					out[k][i] = signedRoot(row[b.at : b.at+b.length])
+				}
+			}
+		}
+	})
+	return out, cmp.Or(err, cmp.Or(errs...))
+}
+
+// A span is a block's place in a row.
+type span struct{ at, length int }
+
 // Fit fits a projection to n rows and the keywords of each. Repeated keywords
 // count once. The result depends only on the arguments, up to the rounding of
 // the processor architecture. Errors wrap cpar.ErrInput.
-func Fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
+func Fit(ctx context.Context, rows Rows, keywords [][]string, opt Options) (*Projection, error) {
 	p, err := fit(ctx, rows, keywords, opt)
 	if err != nil {
 		return nil, fmt.Errorf("learning a projection: %w", err)
@@ -40,8 +80,8 @@ func Fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options
 	return p, nil
 }
 
-func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
-	blocks, err := opt.check(rows, keywords)
+func fit(ctx context.Context, rows Rows, keywords [][]string, opt Options) (*Projection, error) {
+	rows, blocks, err := opt.check(rows, keywords)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +94,28 @@ func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.fitting(ctx, y, opt)
+	f, err := r.problem(ctx, y, opt)
 	if err != nil {
 		return nil, err
+	}
+	var m *moments
+	for from := 0; from < rows.N; from += maxReduced { // bounds the inputs in memory
+		to := min(from+maxReduced, rows.N)
+		x, err := f.inputs(ctx, r, from, to)
+		if err != nil {
+			return nil, err
+		}
+		part, err := momentsOf(ctx, x, y.byPhoto[from:to], y.words)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			m = part
+		} else {
+			m.add(1, part)
+		}
 	}
 	steps.step()
-	m, err := f.moments(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
 	s, err := correlateUntil(ctx, m, opt.Ridge, opt.Dim)
 	if err != nil {
 		return nil, err
@@ -86,32 +139,39 @@ func (p *progress) step() {
 	}
 }
 
-func (o Options) check(rows [][]float32, keywords [][]string) ([]int, error) {
-	if len(rows) < 2 || len(rows) != len(keywords) {
-		return nil, fmt.Errorf("%w: %d rows and %d keyword lists, want the same number and at least two", cpar.ErrInput, len(rows), len(keywords))
+// check returns the rows with a check of each, and the lengths of the blocks.
+func (o Options) check(rows Rows, keywords [][]string) (Rows, []int, error) {
+	if rows.N < 2 || rows.N != len(keywords) {
+		return rows, nil, fmt.Errorf("%w: %d rows and %d keyword lists, want the same number and at least two", cpar.ErrInput, rows.N, len(keywords))
 	}
 	blocks := o.Blocks
 	if blocks == nil {
-		blocks = []int{len(rows[0])}
+		first, err := rows.At(0)
+		if err != nil {
+			return rows, nil, err
+		}
+		blocks = []int{len(first)}
 	}
 	in := 0
 	for _, b := range blocks {
 		if b < 1 || b > pca.MaxIn {
-			return nil, fmt.Errorf("%w: a block of %d values, want 1 to %d", cpar.ErrInput, b, pca.MaxIn)
+			return rows, nil, fmt.Errorf("%w: a block of %d values, want 1 to %d", cpar.ErrInput, b, pca.MaxIn)
 		}
 		in += b
 	}
-	for i, r := range rows {
-		if len(r) != in {
-			return nil, fmt.Errorf("%w: row %d has %d values, but the blocks have %d", cpar.ErrInput, i, len(r), in)
+	checked := func(i int) ([]float32, error) {
+		r, err := rows.At(i)
+		if err == nil && len(r) != in {
+			err = fmt.Errorf("%w: row %d has %d values, but the blocks have %d", cpar.ErrInput, i, len(r), in)
 		}
 		for j, v := range r {
-			if v-v != 0 {
-				return nil, fmt.Errorf("%w: row %d: value %d is %v", cpar.ErrInput, i, j, v)
+			if v-v != 0 && err == nil {
+				err = fmt.Errorf("%w: row %d: value %d is %v", cpar.ErrInput, i, j, v)
 			}
 		}
+		return r, err
 	}
-	return blocks, o.bounds(len(blocks))
+	return Rows{rows.N, checked}, blocks, o.bounds(len(blocks))
 }
 
 func (o Options) bounds(blocks int) error {
@@ -171,53 +231,53 @@ func label(keywords [][]string) (labels, error) {
 	return y, nil
 }
 
-// reduction holds a collection's blocks as scaled principal components.
+// reduction turns a collection's rows into scaled principal components.
 type reduction struct {
-	n      int
-	blocks []block          // skipped and constant blocks have no basis
-	parts  []blas64.General // n × components
+	rows   Rows
+	blocks []block      // skipped and constant blocks have no basis
+	bases  []*pca.Basis // of blocks with a basis
+	spans  []span
 }
 
-func reduce(ctx context.Context, rows [][]float32, blocks []int, opt Options, steps *progress) (*reduction, error) {
-	r := &reduction{n: len(rows)}
+func reduce(ctx context.Context, rows Rows, blocks []int, opt Options, steps *progress) (*reduction, error) {
+	r := &reduction{rows: rows}
+	some := rows
+	if rows.N > maxReduced {
+		some = rows.pick(sample(rows.N, maxReduced, opt.Seed))
+	}
 	at := 0
 	for k, length := range blocks {
-		b, z := block{length: length}, blas64.General{}
 		if opt.Skip == nil || !opt.Skip[k] {
-			part := make([][]float32, len(rows))
-			parallel.For(len(rows), func(i int) { part[i] = signedRoot(rows[i][at : at+length]) })
-			var err error
-			if b, z, err = reduceBlock(ctx, part, min(blockComponents, length), opt.Seed); err != nil {
+			if err := r.addBlock(ctx, some, span{at, length}, opt.Seed); err != nil {
 				return nil, fmt.Errorf("block %d: %w", k, err)
 			}
+		} else {
+			r.blocks = append(r.blocks, block{length: length})
 		}
-		r.blocks, r.parts = append(r.blocks, b), append(r.parts, z)
 		at += length
 		steps.step()
 	}
 	return r, nil
 }
 
-func reduceBlock(ctx context.Context, part [][]float32, components int, seed uint64) (block, blas64.General, error) {
-	b := block{length: len(part[0])}
-	some := part
-	if len(part) > maxReduced {
-		some = nil
-		for _, i := range sample(len(part), maxReduced, seed) {
-			some = append(some, part[i])
-		}
-	}
-	basis, err := pca.Fit(ctx, some, components, seed)
+func (r *reduction) addBlock(ctx context.Context, some Rows, place span, seed uint64) error {
+	r.blocks = append(r.blocks, block{length: place.length})
+	b := &r.blocks[len(r.blocks)-1]
+	roots, err := some.roots(ctx, 0, some.N, place)
 	if err != nil {
-		return b, blas64.General{}, err
+		return err
 	}
-	spread, rank := variance(part, basis.Mean()), basis.Rank()
+	basis, err := pca.Fit(ctx, roots[0], min(blockComponents, place.length), seed)
+	if err != nil {
+		return err
+	}
+	spread, rank := variance(roots[0], basis.Mean()), basis.Rank()
 	if spread == 0 || rank == 0 {
-		return b, blas64.General{}, nil
+		return nil
 	}
 	b.scale = float32(1 / math.Sqrt(spread))
 	if !(b.scale > 0 && b.scale <= maxFloat) {
-		return b, blas64.General{}, fmt.Errorf("%w: its values are too large or small", cpar.ErrInput)
+		return fmt.Errorf("%w: its values are too large or small", cpar.ErrInput)
 	}
 	c := matrix(rank, b.length)
 	for i := range rank {
@@ -226,17 +286,45 @@ func reduceBlock(ctx context.Context, part [][]float32, components int, seed uin
 		}
 	}
 	b.mean, b.basis = slices.Clone(basis.Mean()), round16(c)
-	projected, err := basis.ProjectAll(part)
-	if err != nil {
-		return b, blas64.General{}, err
-	}
-	z := matrix(len(part), rank)
-	for i, row := range projected {
-		for j, v := range row[:rank] {
-			z.Data[i*rank+j] = v * float64(b.scale)
+	r.bases, r.spans = append(r.bases, basis), append(r.spans, place)
+	return nil
+}
+
+// rowsAtOnce is the number of rows in memory while they are projected.
+const rowsAtOnce = 512
+
+// project returns the components of every block with a basis, for rows `from`
+// to `to` of the collection.
+func (r *reduction) project(ctx context.Context, rows Rows, from, to int) ([]blas64.General, error) {
+	var parts []blas64.General
+	for _, b := range r.blocks {
+		if b.basis.rows > 0 {
+			parts = append(parts, matrix(to-from, b.basis.rows))
 		}
 	}
-	return b, z, nil
+	for first := from; first < to; first += rowsAtOnce {
+		roots, err := rows.roots(ctx, first, min(first+rowsAtOnce, to), r.spans...)
+		if err != nil {
+			return nil, err
+		}
+		k := 0
+		for _, b := range r.blocks {
+			if b.basis.rows == 0 {
+				continue
+			}
+			projected, err := r.bases[k].ProjectAll(roots[k])
+			if err != nil {
+				return nil, err
+			}
+			for i, row := range projected {
+				for j, v := range row[:b.basis.rows] {
+					parts[k].Data[(first-from+i)*parts[k].Stride+j] = v * float64(b.scale)
+				}
+			}
+			k++
+		}
+	}
+	return parts, nil
 }
 
 func sample(n, k int, seed uint64) []int {
@@ -266,57 +354,86 @@ func variance(rows [][]float32, mean []float32) float64 {
 // similarities between landmarks.
 type ccaProblem struct {
 	p      Projection     // complete except for mean and direction
-	x      blas64.General // n × q
+	x      blas64.General // n × q, only for cross-validation
 	y      labels
+	skip   []bool            // blocks of the reduction that are not used
 	factor blas64.Triangular // L, m × m
+	dense  blas64.General    // the landmarks
 }
 
-// fitting builds the problem from the blocks that `opt` does not skip.
-func (r *reduction) fitting(ctx context.Context, y labels, opt Options) (*ccaProblem, error) {
+// problem builds the problem from the blocks that `opt` does not skip, without
+// its inputs x.
+func (r *reduction) problem(ctx context.Context, y labels, opt Options) (*ccaProblem, error) {
 	f := &ccaProblem{y: y}
-	var parts []blas64.General
 	width := 0
 	for k, b := range r.blocks {
-		if b.basis.rows == 0 || opt.Skip != nil && opt.Skip[k] {
+		used := b.basis.rows > 0 && (opt.Skip == nil || !opt.Skip[k])
+		if b.basis.rows > 0 {
+			f.skip = append(f.skip, !used)
+		}
+		if !used {
 			f.p.blocks = append(f.p.blocks, block{length: b.length})
 			continue
 		}
 		b.weight = 1
 		f.p.blocks = append(f.p.blocks, b)
-		parts = append(parts, r.parts[k])
 		width += b.basis.rows
 	}
 	if width == 0 {
 		return nil, fmt.Errorf("%w: all photos have the same features", cpar.ErrInput)
 	}
-	f.x = matrix(r.n, width)
-	for i := range r.n {
-		to := f.x.Data[i*width : i*width]
-		for _, z := range parts {
-			to = append(to, z.Data[i*z.Stride:i*z.Stride+z.Cols]...)
+	if m := min(opt.Landmarks, r.rows.N/2); m > 1 {
+		picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(r.rows.N)[:m] // "learn"
+		parts, err := r.project(ctx, r.rows.pick(picked), 0, m)
+		if err == nil {
+			err = f.setLandmarks(f.join(parts), opt)
 		}
-	}
-	if m := min(opt.Landmarks, r.n/2); m > 1 {
-		if err := f.mapToLandmarks(ctx, m, opt); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// projection completes the projection with a solution in the space of x. It
-// scales s.directions in place.
-func (f *ccaProblem) projection(m *moments, s solution) *Projection {
-	p, w := f.p, s.directions
-	mean := blas64.Vector{N: f.x.Cols, Inc: 1, Data: make([]float64, f.x.Cols)}
-	for i := range f.x.Rows {
-		for j, v := range f.x.Data[i*f.x.Stride : i*f.x.Stride+f.x.Cols] {
-			mean.Data[j] += v / float64(f.x.Rows)
+// join returns the used blocks side by side.
+func (f *ccaProblem) join(parts []blas64.General) blas64.General {
+	width := 0
+	for k, z := range parts {
+		if !f.skip[k] {
+			width += z.Cols
 		}
 	}
+	x := matrix(parts[0].Rows, width)
+	for i := range x.Rows {
+		to := x.Data[i*width : i*width]
+		for k, z := range parts {
+			if !f.skip[k] {
+				to = append(to, z.Data[i*z.Stride:i*z.Stride+z.Cols]...)
+			}
+		}
+	}
+	return x
+}
+
+// inputs returns x for rows `from` to `to`.
+func (f *ccaProblem) inputs(ctx context.Context, r *reduction, from, to int) (blas64.General, error) {
+	parts, err := r.project(ctx, r.rows, from, to)
+	if err != nil {
+		return blas64.General{}, err
+	}
+	return f.mapToLandmarks(ctx, f.join(parts))
+}
+
+// projection completes the projection with a solution in the space of x. It
+// may scale s.directions in place.
+func (f *ccaProblem) projection(m *moments, s solution) *Projection {
+	p, w := f.p, s.directions
+	mean := blas64.Vector{N: len(m.sx), Inc: 1, Data: make([]float64, len(m.sx))}
+	for j, sum := range m.sx {
+		mean.Data[j] = sum / m.n
+	}
 	if p.landmarks.rows > 0 {
-		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, w)
-		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, s.guess)
+		w, s.guess = solveLeft(blas.Trans, f.factor, w), solveLeft(blas.Trans, f.factor, s.guess)
 		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
 	// Only the direction of a vector matters. Dividing by the largest value

@@ -80,7 +80,11 @@ func newKernelRidge(blocks []RidgeBlock) *KernelRidge {
 }
 
 func (k *KernelRidge) fit(ctx context.Context, rows [][]float32, keywords [][]string, priors []Prior) ([]*rank.Guess, error) {
-	if _, err := (Options{Blocks: k.lengths, Dim: 1, Ridge: 1}).check(rows, keywords); err != nil {
+	checked, _, err := Options{Blocks: k.lengths, Dim: 1, Ridge: 1}.check(InMemory(rows), keywords)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		_, err = checked.At(i)
+	}
+	if err != nil {
 		return nil, err
 	}
 	tagged := taggedRows(keywords)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -19,16 +18,14 @@ import (
 // errors do not separate nearly equal landmarks.
 const jitter = 1e-6
 
-// mapToLandmarks replaces x by m coordinates per photo. Their inner products
-// approximate the similarities of photos (Nyström's approximation).
-func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) error {
-	picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
-	landmarks := round16(rowsOf(f.x, picked))
+// setLandmarks makes landmarks of some rows' components.
+func (f *ccaProblem) setLandmarks(picked blas64.General, opt Options) error {
+	landmarks, m := round16(picked), picked.Rows
 	l := landmarks.dense() // the rounded values that Apply uses
 	if !f.setWidths(l) {
 		return nil // all landmarks are equal, so the projection stays linear
 	}
-	f.p.landmarks = landmarks
+	f.p.landmarks, f.dense = landmarks, l
 	for b, w := range opt.Weights {
 		if f.p.blocks[b].basis.rows > 0 {
 			f.p.blocks[b].weight = w
@@ -43,20 +40,26 @@ func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) err
 	if !ok {
 		return fmt.Errorf("%w: the landmarks' similarities have no Cholesky factor", cpar.ErrInput)
 	}
+	return nil
+}
+
+// mapToLandmarks turns components into m coordinates per photo, whose inner
+// products approximate the similarities of photos (Nyström's approximation).
+// Without landmarks it returns the components.
+func (f *ccaProblem) mapToLandmarks(ctx context.Context, z blas64.General) (blas64.General, error) {
+	if f.p.landmarks.rows == 0 {
+		return z, nil
+	}
 	// Each batch fits in a core's cache.
 	const batch = 256
-	x := matrix(f.x.Rows, m)
+	x := matrix(z.Rows, f.dense.Rows)
 	some := func(b int) {
 		from, to := b*batch, min((b+1)*batch, x.Rows)
 		part := slice(x, from, to)
-		copy(part.Data, f.kernel(slice(f.x, from, to), l).Data)
-		blas64.Trsm(blas.Right, blas.Trans, 1, f.factor, part)
+		copy(part.Data, f.kernel(slice(z, from, to), f.dense).Data)
+		solveRight(blas.Trans, f.factor, part)
 	}
-	if err := parallel.Until(ctx, (x.Rows+batch-1)/batch, func() func(int) { return some }); err != nil {
-		return err
-	}
-	f.x = x
-	return nil
+	return x, parallel.Until(ctx, (x.Rows+batch-1)/batch, func() func(int) { return some })
 }
 
 func slice(m blas64.General, from, to int) blas64.General {

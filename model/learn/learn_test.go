@@ -46,7 +46,7 @@ var both = []int{6, 10}
 
 func mustFit(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *Projection {
 	t.Helper()
-	p, err := Fit(t.Context(), rows, keywords, opt)
+	p, err := Fit(t.Context(), InMemory(rows), keywords, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,15 +59,18 @@ func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := opt.check(rows, keywords)
+	checked, blocks, err := opt.check(InMemory(rows), keywords)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := reduce(t.Context(), rows, blocks, opt, new(progress))
+	r, err := reduce(t.Context(), checked, blocks, opt, new(progress))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := r.fitting(t.Context(), y, opt)
+	f, err := r.problem(t.Context(), y, opt)
+	if err == nil {
+		f.x, err = f.inputs(t.Context(), r, 0, len(rows))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +248,7 @@ func TestResultIndependentOfCores(t *testing.T) {
 	rows, keywords := collection(300, 1, 4)
 	space := Grid{Base: Options{Blocks: both}, Dims: []int{2, 3}, Ridges: []float64{0.1, 1}, Landmarks: []int{0, 70}, Folds: 3}
 	fit := func() ([]byte, *Choice) {
-		c, err := Choose(context.Background(), rows, keywords, space)
+		c, err := Choose(context.Background(), InMemory(rows), keywords, space)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +274,7 @@ func TestResultIndependentOfCores(t *testing.T) {
 func TestMomentsOfTheRest(t *testing.T) {
 	rows, keywords := collection(40, 1, 5)
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
-	got := must(f.moments(t.Context(), nil))
+	got := must(momentsOf(t.Context(), f.x, f.y.byPhoto, f.y.words))
 	got.add(-1, must(f.moments(t.Context(), []int{0, 1, 2, 3})))
 	rest := make([]int, 36)
 	for i := range rest {
@@ -371,7 +374,7 @@ func TestChooseDropsNoise(t *testing.T) {
 			r[j] *= 50
 		}
 	}
-	c, err := Choose(context.Background(), rows, keywords, Grid{Base: Options{Blocks: both}, Landmarks: []int{0},
+	c, err := Choose(context.Background(), InMemory(rows), keywords, Grid{Base: Options{Blocks: both}, Landmarks: []int{0},
 		Dims: []int{1, 4}, Folds: 4, Keep: 3, Skips: [][]bool{{false, true}, {true, false}}})
 	if err != nil {
 		t.Fatal(err)
@@ -411,7 +414,7 @@ func TestFitRejectsBadInput(t *testing.T) {
 		"nothing":   {rows, keywords, changed(func(o *Options) { o.Skip = []bool{true, true} })},
 		"landmarks": {rows, keywords, changed(func(o *Options) { o.Landmarks = -1 })},
 	} {
-		if _, err := Fit(t.Context(), c.rows, c.keywords, c.opt); !errors.Is(err, cpar.ErrInput) {
+		if _, err := Fit(t.Context(), InMemory(c.rows), c.keywords, c.opt); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -423,10 +426,10 @@ func TestFitRejectsBadInput(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Choose(ctx, rows, keywords, Grid{Base: Options{Blocks: both}}); !errors.Is(err, context.Canceled) {
+	if _, err := Choose(ctx, InMemory(rows), keywords, Grid{Base: Options{Blocks: both}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := Choose(context.Background(), rows, keywords, Grid{Folds: 1}); !errors.Is(err, cpar.ErrInput) {
+	if _, err := Choose(context.Background(), InMemory(rows), keywords, Grid{Folds: 1}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("one fold: %v", err)
 	}
 }
@@ -474,12 +477,12 @@ func TestInterrupted(t *testing.T) {
 	rows, words := someRows(600, 40)
 	opt := Options{Dim: 8, Ridge: 0.1, Landmarks: 100, Seed: 1}
 	interrupt.Everywhere(t, 20, func(ctx context.Context) error {
-		_, err := Fit(ctx, rows, words, opt)
+		_, err := Fit(ctx, InMemory(rows), words, opt)
 		return err
 	})
 	space := Grid{Base: Options{Seed: 1}, Dims: []int{4, 8}, Landmarks: []int{0, 50}, Ridges: []float64{0.1, 1}, Neighbours: 5}
 	interrupt.Everywhere(t, 300, func(ctx context.Context) error {
-		_, err := Choose(ctx, rows, words, space)
+		_, err := Choose(ctx, InMemory(rows), words, space)
 		return err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -33,6 +34,49 @@ func product(a, b blas64.General, transB bool) blas64.General {
 		}
 	})
 	return c
+}
+
+// solveBlock is the number of columns that solveRight solves at once. The rest
+// are products, which are much faster.
+const solveBlock = 64
+
+// solveRight replaces b by b·L⁻ᵀ, or by b·L⁻¹ if t is blas.NoTrans.
+func solveRight(t blas.Transpose, l blas64.Triangular, b blas64.General) {
+	whole := blas64.General{Rows: l.N, Cols: l.N, Stride: l.Stride, Data: l.Data}
+	for done := 0; done < l.N; done += solveBlock {
+		n := min(solveBlock, l.N-done)
+		from := done // L⁻¹ needs the last columns first
+		if t == blas.NoTrans {
+			from = l.N - done - n
+		}
+		now, corner := columns(b, from, n), columns(slice(whole, from, from+n), from, n)
+		var known blas64.General
+		switch {
+		case done == 0:
+		case t == blas.NoTrans:
+			known = product(columns(b, from+n, done), columns(slice(whole, from+n, l.N), from, n), false)
+		default:
+			known = product(columns(b, 0, from), columns(slice(whole, from, from+n), 0, from), true)
+		}
+		for i := range known.Rows {
+			row := now.Data[i*now.Stride : i*now.Stride+n]
+			for j, v := range known.Data[i*known.Stride : i*known.Stride+n] {
+				row[j] -= v
+			}
+		}
+		blas64.Trsm(blas.Right, t, 1, blas64.Triangular{N: n, Stride: l.Stride, Uplo: l.Uplo, Diag: l.Diag, Data: corner.Data}, now)
+	}
+}
+
+// solveLeft returns L⁻¹·b, or L⁻ᵀ·b if t is blas.Trans.
+func solveLeft(t blas.Transpose, l blas64.Triangular, b blas64.General) blas64.General {
+	b = transposed(b)
+	if t == blas.Trans {
+		solveRight(blas.NoTrans, l, b)
+	} else {
+		solveRight(blas.Trans, l, b)
+	}
+	return transposed(b)
 }
 
 func transposed(m blas64.General) blas64.General {

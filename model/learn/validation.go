@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -79,23 +80,25 @@ func (v *validation) trainMoments(ctx context.Context, fold int) (*moments, erro
 // solutions solves the problem of every fold. A fold without a solution,
 // because its training photos are indistinguishable, is not tested.
 func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
-	out := make([]solution, len(v.heldOut))
+	out, errs := make([]solution, len(v.heldOut)), make([]error, len(v.heldOut))
+	if err := parallel.Until(ctx, len(out), func() func(int) {
+		return func(fold int) {
+			m, err := v.trainMoments(ctx, fold)
+			if err == nil {
+				out[fold], err = correlateUntil(ctx, m, ridge, dim)
+			}
+			errs[fold] = err
+		}
+	}); err != nil {
+		return nil, err
+	}
 	var failed error
 	some := false
-	for fold := range out {
-		m, err := v.trainMoments(ctx, fold)
-		if err != nil {
-			return nil, err
-		}
-		w, err := correlateUntil(ctx, m, ridge, dim)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	for fold, err := range errs {
 		if err != nil {
 			failed = fmt.Errorf("fold %d: %w", fold, err)
-			continue
 		}
-		out[fold], some = w, true
+		some = some || err == nil
 	}
 	if !some {
 		return nil, failed
@@ -108,41 +111,43 @@ func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]s
 // tenth of the photos is usual.
 const measuredFolds = 10
 
-// again returns the samples of one trial on FinalFolds folds. It keeps one
-// fold's moments and solution at a time.
+// again returns the samples of one trial on FinalFolds folds. Each core keeps
+// one fold's moments and solution at a time.
 func (v *validation) again(ctx context.Context, space Grid, o Options) (samples []rank.Sample, err error) {
 	final := &validation{f: v.f, words: v.words, parts: 1, whole: v.whole}
 	final.divide(space.FinalFolds, space.Base.Seed)
 	groups := min(space.FinalFolds, measuredFolds)
-	var failed error
-	for fold := range final.heldOut {
-		m, err := final.trainMoments(ctx, fold)
-		if err != nil {
-			return nil, err
+	byFold, errs := make([][]rank.Sample, len(final.heldOut)), make([]error, len(final.heldOut))
+	if err := parallel.Until(ctx, len(byFold), func() func(int) {
+		return func(fold int) {
+			byFold[fold], errs[fold] = final.tested(ctx, fold, o)
+			for i := range byFold[fold] {
+				byFold[fold][i].Fold = fold * groups / space.FinalFolds
+			}
 		}
-		s, err := correlateUntil(ctx, m, o.Ridge, o.Dim)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			failed = fmt.Errorf("fold %d: %w", fold, err)
-			continue
-		}
-		if o.Square {
-			s = s.scaleByCorrelation()
-		}
-		before := len(samples)
-		if samples, err = final.addSamples(ctx, samples, fold, m, s, o.Dim); err != nil {
-			return nil, err
-		}
-		for i := range samples[before:] {
-			samples[before+i].Fold = fold * groups / space.FinalFolds
-		}
+	}); err != nil {
+		return nil, err
 	}
-	if len(samples) == 0 {
-		return nil, failed
+	if samples = slices.Concat(byFold...); len(samples) == 0 {
+		return nil, cmp.Or(errs...)
 	}
 	return samples, nil
+}
+
+// tested solves the problem of a fold and returns its samples.
+func (v *validation) tested(ctx context.Context, fold int, o Options) ([]rank.Sample, error) {
+	m, err := v.trainMoments(ctx, fold)
+	if err != nil {
+		return nil, err
+	}
+	s, err := correlateUntil(ctx, m, o.Ridge, o.Dim)
+	if err != nil {
+		return nil, fmt.Errorf("fold %d: %w", fold, err)
+	}
+	if o.Square {
+		s = s.scaleByCorrelation()
+	}
+	return v.addSamples(ctx, nil, fold, m, s, o.Dim)
 }
 
 // samples returns the tested photos with their neighbours in the first `dim`
@@ -207,7 +212,7 @@ func (v *validation) neighbours(all, records blas64.General, asked []int, fold, 
 		inner := product(rowsOf(all, now), records, true)
 		got := make([]rank.Sample, len(now))
 		parallel.For(len(now), func(i int) {
-			got[i].Truth, got[i].Fold, got[i].Photo = v.words[now[i]], group, now[i]
+			got[i] = rank.Sample{Truth: v.words[now[i]], Fold: group, Photo: now[i], Near: make([]rank.Neighbour, 0, rank.MostNeighbours)}
 			for _, k := range largest(inner.Data[i*inner.Cols:(i+1)*inner.Cols], rank.MostNeighbours) {
 				got[i].Near = append(got[i].Near, rank.Neighbour{
 					Dis:      max(0, 2-2*inner.Data[i*inner.Cols+k]),

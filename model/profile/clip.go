@@ -51,7 +51,11 @@ func fitClip(ctx context.Context, photos []*feature.Vectors, keywords [][]string
 	if opt.Dim == 0 {
 		opt.Dim = ClipDims[0]
 	}
-	first := photos[0].Embedding
+	loaded, err := photos[0].Load()
+	if err != nil {
+		return nil, err
+	}
+	first := loaded.Embedding
 	p := &ClipProfile{network: first.Network, basis: new(pca.Basis)}
 	rows, err := mapRows(photos, func(f *feature.Vectors) ([]float32, error) { return clipRow(f, p.network, len(first.Values)) })
 	if err != nil {
@@ -73,6 +77,10 @@ func fitClip(ctx context.Context, photos []*feature.Vectors, keywords [][]string
 
 // clipRow returns the embedding of a photo, scaled to length 1.
 func clipRow(photo *feature.Vectors, network [sha256.Size]byte, length int) ([]float32, error) {
+	photo, err := photo.Load()
+	if err != nil {
+		return nil, err
+	}
 	e := photo.Embedding
 	switch {
 	case e == nil:

@@ -43,6 +43,10 @@ func (p *LearnedProfile) ridgeIn() (in int) {
 // WordNet's nodes (classes and their hypernyms). It also returns the prior, nil
 // if the network has neither classes nor a text half.
 func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prior, error) {
+	photo, err := photo.Load()
+	if err != nil {
+		return nil, nil, err
+	}
 	var row []float32
 	for _, part := range [][]float32{photo.Embedding.Values, photo.RGB, photo.HSV, photo.Lab} {
 		row = append(row, part...)
@@ -76,6 +80,10 @@ func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vecto
 	if text != nil && !p.classifies() {
 		embeddings := make([][]float32, len(photos))
 		for i, photo := range photos {
+			photo, err := photo.Load()
+			if err != nil {
+				return err
+			}
 			embeddings[i] = photo.Embedding.Values
 		}
 		var err error

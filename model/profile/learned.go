@@ -59,15 +59,22 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 		if len(photos) == 0 || photos[0].Embedding == nil {
 			return nil, hint.Add(fmt.Errorf("%w: profile network needs embeddings, and the images have none", cpar.ErrInput), "name an image network (--model FILE)")
 		}
-		p.network, p.embedding = photos[0].Embedding.Network, len(photos[0].Embedding.Values)
+		first, err := photos[0].Load()
+		if err != nil {
+			return nil, err
+		}
+		p.network, p.embedding = first.Embedding.Network, len(first.Embedding.Values)
 	}
 	if len(photos) < minPhotos {
 		return nil, hint.Add(fmt.Errorf("%w: %d photos are too few to learn from, want at least %d", cpar.ErrInput, len(photos), minPhotos), "profile paper learns nothing from keywords")
 	}
-	rows, err := mapRows(photos, p.row)
-	if err != nil {
-		return nil, err
-	}
+	rows := learn.Rows{N: len(photos), At: func(i int) ([]float32, error) {
+		row, err := p.row(photos[i])
+		if err != nil {
+			err = fmt.Errorf("image %d: %w", i, err)
+		}
+		return row, err
+	}}
 	space := p.grid()
 	space.MaxPhotos = opt.MaxValidationPhotos
 	space.Base.Progress = func(done, total int) { opt.Progress.Report("learn", done, total) }
@@ -98,6 +105,10 @@ func (p *LearnedProfile) grid() learn.Grid {
 // row returns the projection's input for a photo. It rejects embeddings of
 // other networks.
 func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
+	photo, err := photo.Load()
+	if err != nil {
+		return nil, err
+	}
 	if err := checkHaar(photo); err != nil {
 		return nil, err
 	}

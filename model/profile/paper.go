@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -42,8 +43,19 @@ type PaperProfile struct {
 	baselines []uint16
 }
 
+// maxFitted is the number of photos from which principal components are
+// computed, because more photos hardly change them.
+const maxFitted = 5000
+
 func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*PaperProfile, error) {
 	p := &PaperProfile{factor: uint16(opt.PCA)}
+	some := photos
+	if len(photos) > maxFitted {
+		some = nil
+		for _, i := range rand.New(rand.NewPCG(1, 0x7061706572)).Perm(len(photos))[:maxFitted] { // "paper"
+			some = append(some, photos[i])
+		}
+	}
 	for i, part := range []struct {
 		basis  **pca.Basis
 		values func(*feature.Vectors) []float32
@@ -56,8 +68,12 @@ func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*Pap
 			return nil, err
 		}
 		opt.Progress.Report("pca", i, 2)
-		rows := make([][]float32, len(photos))
-		for j, photo := range photos {
+		rows := make([][]float32, len(some))
+		for j, photo := range some {
+			photo, err := photo.Load()
+			if err != nil {
+				return nil, err
+			}
 			rows[j] = part.values(photo)
 		}
 		basis, err := pca.Fit(ctx, rows, feature.HaarDim/opt.PCA, 1)
@@ -94,13 +110,21 @@ func (p *PaperProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 
 // Features returns a photo's features with haar and haarq after PCA.
 func (p *PaperProfile) Features(photo *feature.Vectors) (vector.Features, error) {
-	if err := checkHaar(photo); err != nil {
+	photo, err := photo.Load()
+	if err == nil {
+		err = checkHaar(photo)
+	}
+	if err != nil {
 		return vector.Features{}, err
 	}
 	return features(photo, p.haar.Project(photo.Haar), p.haarq.Project(photo.HaarQ)), nil
 }
 
 func (p *PaperProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
+	photos, err := feature.LoadAll(photos)
+	if err != nil {
+		return nil, err
+	}
 	rows, rowsQ := make([][]float32, len(photos)), make([][]float32, len(photos))
 	for i, photo := range photos {
 		if err := checkHaar(photo); err != nil {

@@ -30,11 +30,7 @@ type Quality struct {
 	Nplus float64 `json:"Nplus"` // words found at least once
 	Words float64 `json:"words"` // words of the test photos, over which P and R are means
 	Found float64 `json:"found"` // mean number of right words per photo
-	// Distances is the merit before Calibrate chooses the guess's share. The
-	// options of a distance are chosen by this merit, because a strong guess
-	// hides poor neighbours.
-	Distances float64 `json:"-"`
-	ECE       float64 `json:"ece"` // expected calibration error over all words of all neighbours, in ten bins
+	ECE   float64 `json:"ece"`   // expected calibration error over all words of all neighbours, in ten bins
 }
 
 // Merit returns the harmonic mean of P and R (F1), by which parameters are
@@ -78,11 +74,54 @@ const nearlyBest = 0.995
 // every photo that will be searched. `neighbours`, unless 0, fixes the number
 // of neighbours. Errors wrap cpar.ErrInput or ctx's error.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
+	c, quality, err := calibrate(ctx, samples, collection, keep, neighbours)
+	if err != nil {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+	}
+	return c, quality, nil
+}
+
+func calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
+	c, n, quality, err := chooseVotes(ctx, samples, collection, keep, neighbours)
+	if err != nil {
+		return nil, quality, err
+	}
+	if n.guessed() {
+		quality = c.chooseGuessShare(n, keep)
+	}
+	voted := n.vote(c.neighbours, c.decay, c.guessShare)
+	c.setLoudness(n, voted)
+	p, y, err := c.fitCurve(ctx, n, voted)
+	if err != nil {
+		return nil, quality, err
+	}
+	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
+		return nil, quality, err
+	}
+	c.chooseRareBonus(n, voted, p, keep)
+	c.evidence.count(len(samples), p, y)
+	return c, quality, nil
+}
+
+// Merit returns the merit with which Calibrate would annotate the samples
+// before it chooses the guess's share. The options of a distance are chosen by
+// this merit, because a strong guess hides poor neighbours.
+func Merit(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (float64, error) {
+	_, _, quality, err := chooseVotes(ctx, samples, collection, keep, neighbours)
+	if err != nil {
+		return 0, fmt.Errorf("trying a ranker: %w", err)
+	}
+	return quality.Merit(), nil
+}
+
+// chooseVotes chooses neighbours, decay and rarity, with the default share of
+// the guess, and returns their quality.
+func chooseVotes(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (c *Calibrated, n *indexedSamples, quality Quality, err error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
-		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
+		return nil, nil, quality, fmt.Errorf("%w: %d samples, %d photos, %d keywords, %d neighbours",
 			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
 	}
-	c := &Calibrated{photos: len(collection), words: map[string]wordStats{}}
+	c = &Calibrated{photos: len(collection), words: map[string]wordStats{}}
 	for w, count := range Count(collection) {
 		c.words[w] = wordStats{count: count, loudnessRatio: 1}
 	}
@@ -92,10 +131,10 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	}
 	for _, s := range samples {
 		if s.Fold < 0 || s.Fold >= len(samples) {
-			return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: fold %d of %d samples", cpar.ErrInput, s.Fold, len(samples))
+			return nil, nil, quality, fmt.Errorf("%w: fold %d of %d samples", cpar.ErrInput, s.Fold, len(samples))
 		}
 	}
-	n := c.number(samples)
+	n = c.number(samples)
 	if n.guessed() {
 		c.guessShare = defaultGuessShare
 	}
@@ -112,7 +151,7 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 		}
 	}
 	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
-		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+		return nil, nil, quality, err
 	}
 	// For each number of neighbours, take the largest merit, in a tie the
 	// smaller decay and rarity.
@@ -129,25 +168,8 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 		most = max(most, best[k].Merit())
 	}
 	chosen := slices.IndexFunc(best, func(q Quality) bool { return q.Merit() >= nearlyBest*most })
-	quality := best[chosen]
 	c.neighbours, c.decay, c.loudnessExponent = ks[chosen], decayChoices[at[chosen][0]], exponentChoices[at[chosen][1]]
-	nearMerit := quality.Merit()
-	if n.guessed() {
-		quality = c.chooseGuessShare(n, keep)
-	}
-	voted := n.vote(c.neighbours, c.decay, c.guessShare)
-	c.setLoudness(n, voted)
-	p, y, err := c.fitCurve(ctx, n, voted)
-	if err != nil {
-		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
-	}
-	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
-		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
-	}
-	c.chooseRareBonus(n, voted, p, keep)
-	c.evidence.count(len(samples), p, y)
-	quality.Distances = nearMerit
-	return c, quality, nil
+	return c, n, best[chosen], nil
 }
 
 func (n *indexedSamples) guessed() bool {
@@ -156,15 +178,25 @@ func (n *indexedSamples) guessed() bool {
 
 // indexedSamples holds the samples with words as numbers, for speed.
 type indexedSamples struct {
-	names      []string
-	dis        [][]float64  // distances of every sample's neighbours
-	words      [][][]int    // words of every sample's neighbours
-	guessVotes [][]float32  // guesses for these words, in order of first occurrence
-	candidates [][]wordVote // the guesses' best words
-	truth      [][]int
-	folds      [][]int   // samples of every fold
-	share      []float64 // π of every word, its share of the photos
-	alone      bool      // the guesses need no neighbours
+	names []string
+	dis   [][]float64 // distances of every sample's neighbours
+	words [][]int     // different words of every sample's neighbours, in order of first occurrence
+	// places are the positions in `words` of the first neighbour's words, then
+	// of the second's. ends[s][i] is the end of neighbour i in places[s].
+	places, ends [][]int32
+	guessVotes   [][]float32   // guesses for `words`
+	candidates   [][]candidate // the guesses' best words
+	truth        [][]int
+	folds        [][]int   // samples of every fold
+	share        []float64 // π of every word, its share of the photos
+	alone        bool      // the guesses need no neighbours
+}
+
+// A candidate is a word with the guess's vote. Its place in `words` is
+// len(words) if no neighbour has it.
+type candidate struct {
+	wordVote
+	place int
 }
 
 func (c *Calibrated) number(samples []Sample) *indexedSamples {
@@ -201,27 +233,44 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		known[k] = out
 		return out
 	}
+	var place []int // 1 + position in the sample's words, 0 for other words
 	for i, s := range samples {
 		for len(n.folds) <= s.Fold {
 			n.folds = append(n.folds, nil)
 		}
 		n.folds[s.Fold] = append(n.folds[s.Fold], i)
 		near := nearest(s.Near, MostNeighbours)
-		words := make([][]int, len(near))
+		var found []int
+		places, ends := make([]int32, 0, 4*len(near)), make([]int32, len(near))
 		for i := range near {
-			words[i] = set(near[i].Keywords)
+			for _, w := range set(near[i].Keywords) {
+				place = append(place, make([]int, len(n.names)-len(place))...)
+				if place[w] == 0 {
+					found = append(found, w)
+					place[w] = len(found)
+				}
+				places = append(places, int32(place[w]-1))
+			}
+			ends[i] = int32(len(places))
 		}
-		n.dis = append(n.dis, distances(near))
-		n.words = append(n.words, words)
-		n.guessVotes = append(n.guessVotes, n.guesses(s.Guess, words))
+		n.dis, n.words, n.places, n.ends = append(n.dis, distances(near)), append(n.words, found), append(n.places, places), append(n.ends, ends)
+		n.guessVotes = append(n.guessVotes, n.guesses(s.Guess, found))
 		n.alone = n.alone || s.Guess != nil && s.Guess.Alone
-		var more []wordVote
+		var more []candidate
 		for _, k := range s.Guess.best() {
 			// A word that only this photo has would be unknown without the
 			// photo.
 			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
-				more = append(more, wordVote{set([]string{k.Word})[0], k.Weight})
+				w := set([]string{k.Word})[0]
+				at := len(found)
+				if w < len(place) && place[w] > 0 {
+					at = place[w] - 1
+				}
+				more = append(more, candidate{wordVote{w, k.Weight}, at})
 			}
+		}
+		for _, w := range found {
+			place[w] = 0
 		}
 		n.candidates = append(n.candidates, more)
 		n.truth = append(n.truth, set(s.Truth))
@@ -234,38 +283,46 @@ type wordVote struct {
 	vote float64
 }
 
+// votesAtOnce is the number of votes that are allocated at once.
+const votesAtOnce = 1 << 14
+
 // vote returns the votes for every sample's words by its k nearest neighbours.
 // Words are in order of first occurrence. `own` is the guess's share.
 func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	out := make([][]wordVote, len(n.dis))
-	place := make([]int, len(n.share))
+	var free []wordVote
+	var weights []float64
 	for s := range n.dis {
-		dis := n.dis[s][:min(k, len(n.dis[s]))]
-		var list []wordVote
-		for i, a := range votes(dis, decay) {
-			for _, w := range n.words[s][i] {
-				if place[w] == 0 {
-					list = append(list, wordVote{word: w})
-					place[w] = len(list)
+		if most := len(n.words[s]) + len(n.candidates[s]); cap(free) < most {
+			free = make([]wordVote, 0, max(most, votesAtOnce))
+		}
+		list := free[:0]
+		weights = appendVotes(weights[:0], n.dis[s][:min(k, len(n.dis[s]))], decay)
+		at := int32(0)
+		for i, a := range weights {
+			end := n.ends[s][i]
+			for _, p := range n.places[s][at:end] {
+				if int(p) == len(list) {
+					list = append(list, wordVote{word: n.words[s][p]})
 				}
-				list[place[w]-1].vote += a
+				list[p].vote += a
 			}
+			at = end
 		}
 		near := len(list)
 		if own > 0 {
 			for _, v := range n.candidates[s] {
-				if place[v.word] == 0 {
+				if v.place >= near {
 					list = append(list, wordVote{v.word, own * v.vote})
 				}
 			}
 		}
 		for i, v := range list[:near] {
-			place[v.word] = 0
 			if n.guessVotes[s] != nil && n.guessVotes[s][i] != noGuess {
 				list[i].vote = blended(v.vote, float64(n.guessVotes[s][i]), own)
 			}
 		}
-		out[s] = list
+		out[s], free = list[:len(list):len(list)], free[len(list):cap(free)]
 	}
 	return out
 }
@@ -276,6 +333,7 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
+	var top []wordVote
 	var mean Quality
 	folds := 0.0
 	for f, fold := range n.folds {
@@ -289,7 +347,8 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 		clear(said)
 		clear(real)
 		for _, s := range fold {
-			for _, v := range topWords(votes[s], due, keep) {
+			top = topWords(top[:0], votes[s], due, keep)
+			for _, v := range top {
 				said[v.word]++
 				if slices.Contains(n.truth[s], v.word) {
 					hit[v.word]++
@@ -310,20 +369,23 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns the words with the largest products of `vote` and `due`,
-// largest first, and at most `keep` of them.
-func topWords(list []wordVote, due []float64, keep int) []wordVote {
-	top := make([]wordVote, 0, min(keep, len(list))+1)
+// topWords appends to `top`, which is empty, the words with the largest
+// products of `vote` and `due`, largest first, and at most `keep` of them.
+func topWords(top, list []wordVote, due []float64, keep int) []wordVote {
 	for _, v := range list {
 		v.vote *= due[v.word]
 		at := len(top)
 		for at > 0 && top[at-1].vote < v.vote { // insert after equal votes, so that the order is stable
 			at--
 		}
-		if at < keep {
-			top = slices.Insert(top, at, v)
-			top = top[:min(keep, len(top))]
+		if at == keep {
+			continue
 		}
+		if len(top) < keep {
+			top = append(top, v)
+		}
+		copy(top[at+1:], top[at:])
+		top[at] = v
 	}
 	return top
 }

@@ -132,16 +132,17 @@ func distances(near []Neighbour) []float64 {
 
 // votes returns a_I for ascending distances. If all distances are 0, the
 // neighbours vote equally.
-func votes(dis []float64, decay float64) []float64 {
-	a := make([]float64, len(dis))
+func votes(dis []float64, decay float64) []float64 { return appendVotes(nil, dis, decay) }
+
+func appendVotes(a, dis []float64, decay float64) []float64 {
 	sum := 0.0
 	for i, d := range dis {
 		if last := dis[len(dis)-1]; last > 0 {
 			// Subtracting the nearest distance avoids underflow. It cancels in
 			// the division below.
-			a[i] = math.Exp(-decay * (d/last - dis[0]/last))
+			a = append(a, math.Exp(-decay*(d/last-dis[0]/last)))
 		} else {
-			a[i] = 1
+			a = append(a, 1)
 		}
 		sum += a[i]
 	}

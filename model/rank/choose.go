@@ -44,10 +44,11 @@ func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []
 			due[w] = math.Pow(l, -c.loudnessExponent)
 		}
 		for _, s := range fold {
-			for _, v := range votes[s] {
-				weights[s] = append(weights[s], wordVote{v.word, v.vote * due[v.word]})
+			weights[s] = make([]wordVote, len(votes[s]))
+			for i, v := range votes[s] {
+				weights[s][i] = wordVote{v.word, v.vote * due[v.word]}
 			}
-			for _, v := range topWords(votes[s], due, keep) {
+			for _, v := range topWords(nil, votes[s], due, keep) {
 				mean, count = mean+v.vote, count+1
 			}
 		}
@@ -55,11 +56,15 @@ func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []
 	mean /= max(1, count)
 	var best Quality
 	most := 0.0
+	scores := make([][]wordVote, len(votes))
+	for s := range scores {
+		scores[s] = make([]wordVote, len(votes[s]))
+	}
 	for _, bonus := range rareBonusChoices {
-		scores, rest := make([][]wordVote, len(votes)), p
+		rest := p
 		for s, list := range weights {
 			for i, v := range list {
-				scores[s] = append(scores[s], wordVote{v.word, rest[i] + bonus*v.vote/mean})
+				scores[s][i] = wordVote{v.word, rest[i] + bonus*v.vote/mean}
 			}
 			rest = rest[len(list):]
 		}

@@ -76,6 +76,14 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 
 // predictions returns each vote with its word's share of the other photos.
 func (c *Calibrated) predictions(n *indexedSamples, lists [][]wordVote) (seen predictions) {
+	total := priorShares * len(priorVotes)
+	for _, list := range lists {
+		total += len(list)
+	}
+	seen.x = make([][curveTerms]float64, 0, total)
+	for _, s := range []*[]float64{&seen.vote, &seen.share, &seen.right, &seen.weights} {
+		*s = make([]float64, 0, total)
+	}
 	for i, list := range lists {
 		least := 0.0
 		if n.alone {

@@ -21,11 +21,17 @@ func (g *Guess) estimate(word string) (share float64, ok bool) {
 	if g == nil {
 		return 0, false
 	}
-	at, ok := g.Words[word]
-	if !ok || at >= len(g.Share) || g.Share[at] != g.Share[at] {
+	if at, ok := g.Words[word]; ok {
+		return g.at(at)
+	}
+	return 0, false
+}
+
+func (g *Guess) at(i int) (share float64, ok bool) {
+	if i >= len(g.Share) || g.Share[i] != g.Share[i] {
 		return 0, false
 	}
-	return min(max(0, float64(g.Share[at])), 1), true
+	return min(max(0, float64(g.Share[i])), 1), true
 }
 
 // guessed is the number of a guess's best words that are candidates even if no
@@ -37,16 +43,19 @@ func (g *Guess) best() []Keyword {
 	if g == nil {
 		return nil
 	}
-	var out []Keyword
-	for w := range g.Words {
-		if share, ok := g.estimate(w); ok && share > 0 {
-			out = append(out, Keyword{Word: w, Weight: share})
+	order := func(a, b Keyword) int { return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Word, b.Word)) }
+	out := make([]Keyword, 0, guessed+1)
+	for w, at := range g.Words {
+		share, ok := g.at(at)
+		if !ok || share <= 0 || len(out) == guessed && share < out[guessed-1].Weight {
+			continue
 		}
+		k := Keyword{Word: w, Weight: share}
+		place, _ := slices.BinarySearchFunc(out, k, order)
+		out = slices.Insert(out, place, k)
+		out = out[:min(guessed, len(out))]
 	}
-	slices.SortFunc(out, func(a, b Keyword) int {
-		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Word, b.Word))
-	})
-	return out[:min(guessed, len(out))]
+	return out
 }
 
 // blended returns the vote of a word. `own` is the guess's share.
@@ -54,32 +63,18 @@ func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess
 
 const noGuess = -1
 
-// guesses returns the guess for every word of a sample's neighbours, in order
-// of first occurrence.
-func (n *indexedSamples) guesses(g *Guess, words [][]int) []float32 {
+// guesses returns the guess for every word.
+func (n *indexedSamples) guesses(g *Guess, words []int) []float32 {
 	if g == nil {
 		return nil
 	}
-	var out []float32
-	for _, w := range firstOccurrences(words) {
+	out := make([]float32, len(words))
+	for i, w := range words {
 		share, ok := g.estimate(n.names[w])
 		if !ok {
 			share = noGuess
 		}
-		out = append(out, float32(share))
-	}
-	return out
-}
-
-func firstOccurrences(words [][]int) (out []int) {
-	seen := map[int]bool{}
-	for _, list := range words {
-		for _, w := range list {
-			if !seen[w] {
-				seen[w] = true
-				out = append(out, w)
-			}
-		}
+		out[i] = float32(share)
 	}
 	return out
 }
