@@ -150,6 +150,9 @@ type Store struct {
 // New returns a store of albums without reading any objects.
 func New(objects Objects, o Options) *Store {
 	o.States = cmp.Or(o.States, 64<<20)
+	if o.Quota == nil {
+		o.Quota = func(string) int64 { return 0 }
+	}
 	return &Store{objects: objects, o: o, now: time.Now, writer: rand.Text(), logs: map[string]*tenantLog{}}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"syscall"
 
 	"cpar"
@@ -73,21 +72,17 @@ func (s *Store) check(ctx context.Context, x checked, mark bool, pace func(conte
 	}
 	here := false // stays false if the version was removed meanwhile
 	err := s.commit(ctx, x.Tenant, func(st *state) (*event, error) {
-		here = st.has(x.Ref, &x.version)
+		object := x.object(x.Album, x.Name)
+		here = st.names(object)
 		if !here || !mark || x.Bad == (fault != nil) {
 			return nil, nil
 		}
-		return &event{Mark: x.object(x.Album, x.Name), Bad: fault != nil}, nil
+		return &event{Mark: object, Bad: fault != nil}, nil
 	})
 	if err == nil && here && fault != nil {
 		report(Fault{x.Ref, fault})
 	}
 	return err
-}
-
-func (s *state) has(r Ref, v *version) bool {
-	b := s.find(r.Album, r.Name)
-	return b != nil && slices.ContainsFunc(b.Versions, func(x *version) bool { return x.Key == v.Key && x.SHA256 == v.SHA256 })
 }
 
 // verify reads the object of a version and compares its digest. The error wraps

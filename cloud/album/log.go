@@ -50,8 +50,6 @@ type entry struct {
 	// Writer differs between processes. Otherwise two of them could write the
 	// same bytes at the same time, and both would take the entry for their own.
 	Writer string `json:"writer,omitempty"`
-
-	bytes int // its size in the log
 }
 
 const entryVersion = 1
@@ -199,13 +197,14 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 			return err
 		}
 		// Apply a copy, because the state and e would share memory otherwise.
-		n, b := next.bytes, []byte(nil)
 		next.State = nil
+		var b []byte
 		if b, err = next.encode(); err == nil {
 			next, err = decodeEntry(b, false)
 		}
 		if err == nil {
-			l.apply(next.Event, n)
+			next.Event.bytes = e.bytes
+			l.apply(next.Event)
 		}
 		return err
 	}
@@ -222,7 +221,7 @@ func (l *tenantLog) write(ctx context.Context, seq uint64, e *entry) error {
 	if err != nil {
 		return err
 	}
-	e.bytes = len(b)
+	e.Event.bytes = len(b)
 	if err := l.objects.PutNew(ctx, l.tenant, entryName(seq), b); err != nil {
 		return fmt.Errorf("writing the log: %w", err)
 	}
@@ -237,10 +236,10 @@ func (l *tenantLog) age() time.Duration {
 	return max(now.Sub(l.checked), now.Round(0).Sub(l.checked))
 }
 
-func (l *tenantLog) apply(e *event, n int) {
+func (l *tenantLog) apply(e *event) {
 	l.view.Lock()
 	defer l.view.Unlock()
-	l.state.replay(e, n)
+	l.state.apply(e)
 	l.state.seq++
 	l.checked = l.now()
 	if l.memory.Add(eventBytes); e.Restore != nil || l.state.seq%snapshotEvery == 0 {
@@ -269,7 +268,7 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.apply(e.Event, e.bytes)
+		l.apply(e.Event)
 	}
 }
 
@@ -295,7 +294,7 @@ func (l *tenantLog) entry(ctx context.Context, seq uint64, size int, whole bool)
 	if err != nil {
 		return nil, fmt.Errorf("entry %d: %w", seq, err)
 	}
-	e.bytes = b.Len()
+	e.Event.bytes = b.Len()
 	return e, nil
 }
 
@@ -367,7 +366,7 @@ func (l *tenantLog) load(ctx context.Context) (err error) {
 				return fmt.Errorf("%w: %w: entry %d of the log lacks the state", cpar.ErrCorrupt, ErrDamaged, first)
 			}
 		}
-		st.replay(e.Event, e.bytes)
+		st.apply(e.Event)
 	}
 	l.view.Lock()
 	defer l.view.Unlock()

@@ -31,7 +31,7 @@ import (
 // has stored. After any other error the stored bytes stay, because the entry may
 // have been written.
 func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (added int64, err error)) error {
-	if s.limit(tenant) == 0 {
+	if s.o.Quota(tenant) == 0 {
 		_, err := put()
 		return err
 	}
@@ -83,28 +83,18 @@ func (l *tenantLog) promise(n int64) (end func()) {
 	return sync.OnceFunc(func() { l.reserved.Add(-n) })
 }
 
-func (s *Store) limit(tenant string) int64 {
-	if s.o.Quota == nil {
-		return 0
-	}
-	return s.o.Quota(tenant)
-}
-
-// A tight error wraps ErrQuota, and a recount of the stored indexes may find
+// errTight is an ErrQuota after which a recount of the stored indexes may find
 // enough room.
-type tight struct{ error }
+var errTight = fmt.Errorf("%w", ErrQuota)
 
-func (t tight) Unwrap() error { return t.error }
-
-// within calls f. If f returns a tight error, within counts the stored indexes
-// and calls f again, because their recorded sum may be too large.
+// within calls f. If f returns errTight, within counts the stored indexes and
+// calls f again, because their recorded sum may be too large.
 func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool) error) error {
-	if s.limit(tenant) == 0 || s.o.Indexes == nil {
+	if s.o.Quota(tenant) == 0 || s.o.Indexes == nil {
 		return f(false)
 	}
 	if s.log(tenant).counted.Load() {
-		err := f(false)
-		if _, again := errors.AsType[tight](err); !again {
+		if err := f(false); !errors.Is(err, errTight) {
 			return err
 		}
 	}
@@ -113,12 +103,6 @@ func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool
 	}
 	return f(true)
 }
-
-// restTimes is the rest after a recount, in multiples of its duration.
-const (
-	restTimes = 4
-	maxRest   = time.Minute
-)
 
 // A recounting limits the recounts of a tenant, because any token of the tenant
 // can cause one by a small request. Uploads that wait share the next recount.
@@ -153,7 +137,7 @@ func (s *Store) recount(ctx context.Context, tenant string) error {
 		}
 		return &event{Indexes: &n}, nil
 	})
-	c.rest = time.Now().Add(min(restTimes*time.Since(start), maxRest))
+	c.rest = time.Now().Add(min(4*time.Since(start), time.Minute))
 	if err == nil {
 		c.from = start
 		l.counted.Store(true)
@@ -189,7 +173,7 @@ func (s *Store) fits(r Ref, st *state, v *version, reserved int64) error {
 
 // room fails if the quota has no room for n more bytes.
 func (s *Store) room(tenant string, st *state, n, reserved int64) error {
-	limit, taken := s.limit(tenant), st.charged+reserved+max(st.Log-int64(freeEntries+st.versions)*blobBytes, 0)
+	limit, taken := s.o.Quota(tenant), st.charged+reserved+max(st.Log-int64(freeEntries+st.versions)*blobBytes, 0)
 	switch {
 	case limit == 0:
 		return nil
@@ -202,9 +186,9 @@ func (s *Store) room(tenant string, st *state, n, reserved int64) error {
 	if n <= limit-taken {
 		return nil
 	}
-	err := fmt.Errorf("%w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra", cpar.ErrInput, ErrQuota, n, taken, limit, blobBytes)
+	kind := ErrQuota
 	if st.Indexes != nil && n <= limit-taken+*st.Indexes {
-		return tight{err}
+		kind = errTight
 	}
-	return err
+	return fmt.Errorf("%w: %w: %d more bytes do not fit; %d of %d are taken, and each file counts %d extra", cpar.ErrInput, kind, n, taken, limit, blobBytes)
 }

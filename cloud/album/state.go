@@ -76,6 +76,8 @@ type event struct {
 	Log      *int64    `json:"log,omitempty"`     // new value of state.Log
 	Mark     string    `json:"mark,omitempty"`    // name of the object that Bad describes
 	Bad      bool      `json:"bad,omitempty"`
+
+	bytes int // size of the entry
 }
 
 func newState() *state { return &state{Albums: map[string][]*blob{}} }
@@ -252,12 +254,6 @@ func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 	}
 }
 
-// replay applies the event of the next entry, which takes n bytes.
-func (s *state) replay(e *event, n int) {
-	s.apply(e)
-	s.Log += int64(n) + blobBytes
-}
-
 // apply changes the state as an event says. The result depends only on the state
 // and the event, so that all processes that replay the log agree.
 func (s *state) apply(e *event) {
@@ -311,6 +307,7 @@ func (s *state) apply(e *event) {
 			}
 		})
 	}
+	s.Log += int64(e.bytes) + blobBytes
 }
 
 // put adds a version and ends the live version, which stays recoverable. If the

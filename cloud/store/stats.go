@@ -65,12 +65,12 @@ func (s *Store[T]) Stats() Stats {
 		a.mu.Lock()
 		u := a.sum
 		a.mu.Unlock()
-		u.Limit = s.quota(tenant)
+		u.Limit = s.o.Quota(tenant)
 		st.Tenants[tenant] = u
 	}
 	for tenant, blobs := range s.albums.Known() {
 		u := st.Tenants[tenant]
-		u.Limit, u.Albums = s.quota(tenant), blobs
+		u.Limit, u.Albums = s.o.Quota(tenant), blobs
 		st.Tenants[tenant] = u
 	}
 	return st

@@ -148,12 +148,15 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 			o.MaxCopied = int64(min(free/2, 1<<62))
 		}
 	}
+	if o.Quota == nil {
+		o.Quota = func(string) int64 { return 0 }
+	}
 	o.Idle = cmp.Or(o.Idle, 15*time.Minute)
 	o.ScrubRate = cmp.Or(o.ScrubRate, 16<<20)
 	o.ScrubEvery = cmp.Or(o.ScrubEvery, time.Hour)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
-	s.albums = album.New(b.Albums(), album.Options{Quota: s.quota, Indexes: s.indexBytes, Memory: o.AlbumMemory, States: o.AlbumStates})
+	s.albums = album.New(b.Albums(), album.Options{Quota: o.Quota, Indexes: s.indexBytes, Memory: o.AlbumMemory, States: o.AlbumStates})
 	return s
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -126,19 +125,25 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 		return err
 	}
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
+	in := io.MultiReader(bounded, atEnd(func() { x.Lock(); unlock = x.Unlock }))
 	// A client that leaves ends r, and must not interrupt the storing of complete
 	// bytes, because nothing might count them.
 	stay := context.WithoutCancel(ctx)
 	put := func() (int64, error) {
-		err := s.backend.Put(stay, k, d, size, atEnd{bounded, sync.OnceFunc(func() { x.Lock(); unlock = x.Unlock })})
+		err := s.backend.Put(stay, k, d, size, in)
 		if bounded.N == 0 && size < 0 {
 			err = tooLarge(d, limit)
 		}
-		if err != nil {
-			return s.keptBytes(stay, k, d, limit), err
+		if err == nil {
+			written, added = 1, limit+1-bounded.N
+			return added + fileBytes, nil
 		}
-		written, added = 1, limit+1-bounded.N
-		return added + fileBytes, nil
+		r, kept, e := s.backend.Read(stay, k, d)
+		if e != nil {
+			return 0, err
+		}
+		r.Close()
+		return kept + fileBytes, err // the storage has kept the segment all the same
 	}
 	if before == spoilt { // already counted, so a tenant at its quota can repair an index
 		if _, err = put(); err == nil {
@@ -159,32 +164,12 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	return err
 }
 
-// atEnd is a reader that calls last before it reports the end.
-type atEnd struct {
-	io.Reader
-	last func()
-}
+// atEnd is an empty reader that calls a function.
+type atEnd func()
 
-func (r atEnd) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err == io.EOF {
-		r.last()
-	}
-	return n, err
-}
-
-// keptBytes returns the bytes that the quota counts for a segment of at most
-// `most` bytes after a failed upload, because the storage may have kept it.
-func (s *Store[T]) keptBytes(ctx context.Context, k IndexRef, d cpar.Digest, most int64) int64 {
-	r, size, err := s.backend.Read(ctx, k, d)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return 0
-	case err != nil:
-		return most + fileBytes
-	}
-	r.Close()
-	return size + fileBytes
+func (f atEnd) Read([]byte) (int, error) {
+	f()
+	return 0, io.EOF
 }
 
 func tooLarge(d cpar.Digest, limit int64) error {

@@ -81,7 +81,7 @@ func (s *Store[T]) Usage(ctx context.Context, tenant string) (Usage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	u := a.sum
-	u.Limit, u.Albums = s.quota(tenant), blobs
+	u.Limit, u.Albums = s.o.Quota(tenant), blobs
 	return u, err
 }
 
@@ -99,13 +99,6 @@ func (s *Store[T]) indexBytes(ctx context.Context, tenant string) (n int64, err 
 		return 0, fmt.Errorf("counting stored data: %w", err)
 	}
 	return n, nil
-}
-
-func (s *Store[T]) quota(tenant string) int64 {
-	if s.o.Quota == nil {
-		return 0
-	}
-	return s.o.Quota(tenant)
 }
 
 func (a *account) count(ctx context.Context, b Backend, tenant string, again bool) error {
