@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/kdforest"
 	"cpar/model/profile"
@@ -77,23 +78,33 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 	return w.Manifest, nil
 }
 
+// MaxProfileBytes bounds a profile or ledger, which a device downloads before its
+// key has authenticated it. The largest profile of Corel-5k ("paper" with PCA-8)
+// has 20 MB, and the largest keyword list 8 MB.
+const MaxProfileBytes = 64 << 20
+
 // write writes the segments of s, the identities, the profile unless the
 // manifest lists it, and the ledger. It then activates the generation.
 func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
-	if err := s.Write(ctx, w); err != nil {
-		return err
-	}
-	if o.Scheme().Grows() {
-		if err := writeIdentities(o.index, w, identities); err != nil {
-			return err
-		}
-	}
+	// The profile comes first, because its size may refuse the index.
 	if _, there := w.Manifest.Segment(cpar.SegmentProfile); !there {
 		fitted, err := encryptFitted(o.index, o.ledger.fitted)
 		if err != nil {
 			return err
 		}
+		if len(fitted) > MaxProfileBytes {
+			return hint.Add(fmt.Errorf("writing the profile: %w: it has %d bytes, and devices open at most %d", cpar.ErrInput, len(fitted), MaxProfileBytes),
+				"choose fewer dimensions (--dim), or index photos with fewer different keywords")
+		}
 		if err := w.Bytes(cpar.SegmentProfile, fitted); err != nil {
+			return err
+		}
+	}
+	if err := s.Write(ctx, w); err != nil {
+		return err
+	}
+	if o.Scheme().Grows() {
+		if err := writeIdentities(o.index, w, identities); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func (x *opened) all(im Photo, l int) []rank.Neighbour {
 	}
 	p := x.DefaultParams()
 	p.L = uint16(l)
-	pending, requests, err := x.RequestAll(v, p)
+	pending, requests, err := x.Requests(v, p, true)
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -5,12 +5,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/model/profile"
+	"cpar/model/wordvector"
 	"cpar/user/internal/index"
 )
 
@@ -176,4 +180,23 @@ func FuzzFitted(f *testing.F) {
 			t.Errorf("decoded, then encoded differently: %v", err)
 		}
 	})
+}
+
+// A device would refuse the profile, so no index with it is written.
+func TestTooLargeProfileIsRefused(t *testing.T) {
+	images := madeImages(40, 1)
+	for i := range images {
+		images[i].Keywords = nil
+		for k := range 30 {
+			images[i].Keywords = append(images[i].Keywords, fmt.Sprintf("%d-%d", i, k))
+		}
+	}
+	b := setUp(t, testKey(), images, Options{Scheme: cpar.SchemeLocal, Profile: profile.Learned})
+	sums := wordvector.NewSums(30_000)
+	sums.Add(slices.Repeat([]int16{100}, sums.Dim()), b.ledger.keywords.Words())
+	b.ledger.search = &wordvector.Vectors{Sums: sums}
+	folder := filepath.Join(t.TempDir(), "index")
+	if _, err := b.Encrypt(t.Context(), folder); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "--dim") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -32,15 +32,12 @@ func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Requ
 	return o.RequestVector(v, p)
 }
 
-// RequestVector is like Request but takes a vector returned by Owner.Vector.
+// RequestVector is like Request but takes a vector returned by Owner.Vector. Both
+// ask only the nearest cell of an index that has cells.
 func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	return o.requestVector(v, p)
-}
-
-func (o *Owner) requestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request, error) {
 	reader, q, err := o.scheme.Request(v, p)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
@@ -48,18 +45,21 @@ func (o *Owner) requestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	return &Pending{owner: o, replyReader: reader}, q, nil
 }
 
-// RequestAll returns the requests of an exact search: one per cell (hidden
-// group of records), or a single request if the index has no cells. The server
-// sees the number of requests.
-func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
+// Asked returns the number of cells (hidden groups of records) that every search
+// asks, or 1 if the index has none. It was chosen when the index was built.
+func (o *Owner) Asked() int { return o.scheme.Asked() }
+
+// Requests returns the requests of a search: Asked requests, or one per cell if
+// every is set. The server sees their number.
+func (o *Owner) Requests(v *vector.Vector, p cpar.Params, every bool) ([]*Pending, []*cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	return o.requestAll(v, p)
+	return o.requests(v, p, every)
 }
 
-func (o *Owner) requestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
-	readers, requests, err := o.scheme.RequestAll(v, p)
+func (o *Owner) requests(v *vector.Vector, p cpar.Params, every bool) ([]*Pending, []*cpar.Request, error) {
+	readers, requests, err := o.scheme.Requests(v, p, every)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making requests: %w", err)
 	}

@@ -27,9 +27,11 @@ type scheme interface {
 	// Request returns the state to keep for one request and the request to
 	// send. The request is nil if the owner searches the index itself.
 	Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error)
-	// RequestAll returns one request for each cell, or a single request if
-	// there are no cells.
-	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
+	// Requests returns one request for each of the nearest cells, as many as
+	// the index asks, or for every cell. Without cells, it returns one request.
+	Requests(v *vector.Vector, p cpar.Params, every bool) ([]index.ReplyReader, []*cpar.Request, error)
+	// Asked returns the number of cells that every search asks, or 1.
+	Asked() int
 	// Count returns the number of live records for each keyword, or nil if the
 	// owner does not hold the keywords. The counts in the ranker date from the
 	// build of the index.

@@ -252,21 +252,17 @@ func (s *Search) share() (float64, error) {
 }
 
 // Requests returns the states to keep and the requests to send, which look like
-// the requests for a photo. A request is nil if the owner searches the index
-// locally. If every is set, there is one request for each cell (cluster).
+// the requests for a photo, and are as many. A request is nil if the owner
+// searches the index locally. If every is set, there is one request for each cell.
 func (s *Search) Requests(every bool) ([]*Pending, []*cpar.Request, error) {
 	p := s.owner.DefaultParams()
-	if err := s.owner.check(p); err != nil {
+	if err := s.owner.check(p); err != nil { // MostFound would not pass
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
 	if Hides(s.owner.Scheme()) {
 		p.L = MostFound // schemes that hide distances do not send this number
 	}
-	if every {
-		return s.owner.requestAll(s.vector, p)
-	}
-	one, q, err := s.owner.requestVector(s.vector, p)
-	return []*Pending{one}, []*cpar.Request{q}, err
+	return s.owner.requests(s.vector, p, every)
 }
 
 // Hits returns the records of the replies to all requests, most similar first.

@@ -53,7 +53,7 @@ func (r *run) cells(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, requests, err := owner.RequestAll(v, owner.DefaultParams())
+		_, requests, err := owner.Requests(v, owner.DefaultParams(), true)
 		if err != nil {
 			return err
 		}

@@ -248,10 +248,31 @@ const (
 	evalRows, evalNeighbours = 1 << 10, 10
 )
 
+// Enough returns the smallest number of cells, nearest first, that hold the given
+// share of the `neighbours` nearest other rows of a row, on average. It samples
+// rows as choose does.
+func (c *BalancedCells) Enough(ctx context.Context, rows [][]float32, neighbours int, share float64) (int, error) {
+	some := spaced(rows, max(sampled, len(c.Centroids)))
+	near, err := nearestOthers(ctx, some, min(evalRows, len(some)), neighbours)
+	if err != nil {
+		return 0, err
+	}
+	sample := &BalancedCells{Centroids: c.Centroids}
+	sample.fill(some, scaled(len(c.Records[0]), len(some), len(rows)))
+	for asked := 1; ; asked++ {
+		if all := len(near) * len(near[0]); asked == len(c.Centroids) || float64(sample.countFound(some, near, asked)) >= share*float64(all) {
+			return asked, nil
+		}
+	}
+}
+
+// scaled returns the number of slots for n of all rows.
+func scaled(size, n, all int) int { return min(n, (size*n+all-1)/all) }
+
 func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (best [][]float32, err error) {
 	some := spaced(rows, max(sampled, clusters))
-	size = min(len(some), (size*len(some)+len(rows)-1)/len(rows))
-	near, err := nearestOthers(ctx, some, min(evalRows, len(some)))
+	size = scaled(size, len(some), len(rows))
+	near, err := nearestOthers(ctx, some, min(evalRows, len(some)), evalNeighbours)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +287,7 @@ func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]
 			c.Centroids = append(c.Centroids, mean(func(i int) []float32 { return some[i] }, lists.Members(list)))
 		}
 		c.fill(some, size)
-		if found := c.countFound(some, near); found > most {
+		if found := c.countFound(some, near, 1); found > most {
 			best, most = c.Centroids, found
 		}
 	}
@@ -284,7 +305,7 @@ func spaced(rows [][]float32, n int) [][]float32 {
 
 func spacedIndex(i, n, all int) int { return i * all / n }
 
-func nearestOthers(ctx context.Context, rows [][]float32, n int) ([][]uint32, error) {
+func nearestOthers(ctx context.Context, rows [][]float32, n, neighbours int) ([][]uint32, error) {
 	out := make([][]uint32, n)
 	parallel.For(n, func(i int) {
 		if ctx.Err() != nil {
@@ -302,18 +323,22 @@ func nearestOthers(ctx context.Context, rows [][]float32, n int) ([][]uint32, er
 			}
 		}
 		slices.SortFunc(all, func(a, b other) int { return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.row, b.row)) })
-		for _, o := range all[:min(evalNeighbours, len(all))] {
+		for _, o := range all[:min(neighbours, len(all))] {
 			out[i] = append(out[i], o.row)
 		}
 	})
 	return out, ctx.Err()
 }
 
-func (c *BalancedCells) countFound(rows [][]float32, near [][]uint32) (n int) {
+// countFound counts the near rows in the nearest cells, `asked` for each row.
+func (c *BalancedCells) countFound(rows [][]float32, near [][]uint32, asked int) (n int) {
 	for i, others := range near {
-		records := c.Records[c.Nearest(rows[spacedIndex(i, len(near), len(rows))])]
+		cells := c.Order(rows[spacedIndex(i, len(near), len(rows))])[:asked]
 		for _, other := range others {
-			if _, there := slices.BinarySearch(records, other); there {
+			if slices.ContainsFunc(cells, func(cell int) bool {
+				_, there := slices.BinarySearch(c.Records[cell], other)
+				return there
+			}) {
 				n++
 			}
 		}

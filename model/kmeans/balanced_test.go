@@ -2,6 +2,7 @@ package kmeans
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -159,4 +160,36 @@ func FuzzReadCells(f *testing.F) {
 			t.Errorf("%x was read, %x is written", b, again)
 		}
 	})
+}
+
+// TestEnoughCellsHoldNeighbours compares the number of cells with a count over all
+// rows and cells.
+func TestEnoughCellsHoldNeighbours(t *testing.T) {
+	rows := blobs(testRand(5), 300, 6, 3, 1)
+	cells := mustBalance(t, rows, 8, 65)
+	found := make([]float64, 9) // by the number of cells
+	for i, row := range rows {
+		others := make([]uint32, 0, len(rows))
+		for j := range rows {
+			if j != i {
+				others = append(others, uint32(j))
+			}
+		}
+		slices.SortFunc(others, func(a, b uint32) int {
+			return cmp.Compare(squaredL2(rows[a], row), squaredL2(rows[b], row))
+		})
+		for asked := 1; asked <= 8; asked++ {
+			for _, o := range others[:20] {
+				if slices.ContainsFunc(cells.Order(row)[:asked], func(c int) bool { return slices.Contains(cells.Records[c], o) }) {
+					found[asked] += 1. / 20 / 300
+				}
+			}
+		}
+	}
+	for _, share := range []float64{0.5, 0.7, 0.9, 0.95, 1} {
+		asked, err := cells.Enough(t.Context(), rows, 20, share)
+		if err != nil || found[asked] < share-1e-9 && asked < 8 || asked > 1 && found[asked-1] >= share {
+			t.Errorf("%d cells hold %.0f %%, %v; by number of cells: %.3f", asked, 100*share, err, found)
+		}
+	}
 }

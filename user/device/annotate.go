@@ -119,7 +119,7 @@ func (x *Index) AnnotateSeq(ctx context.Context, photos iter.Seq[Photo], w Annot
 		for photo := range photos {
 			size := x.Batch()
 			if w.AllCells {
-				size = max(1, size/user.MaxCells)
+				size = max(1, size*x.Asked()/user.MaxCells)
 			}
 			if photo.Features != nil {
 				group = append(group, numbered{photo, taken})
@@ -251,7 +251,7 @@ type photoRequest struct {
 	guess   *rank.Guess   // keywords guessed from the photo's own vector, or nil
 	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
-	// rest holds the requests to further cells (AllCells).
+	// rest holds the requests to further cells.
 	rest       []*photoRequest
 	neighbours int // number of neighbours wanted, in all cells together
 }
@@ -289,11 +289,7 @@ func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w Anno
 
 func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, exact bool) (err error) {
 	a.neighbours = int(params.L)
-	if !exact {
-		a.Pending, a.request, err = x.RequestVector(v, params)
-		return err
-	}
-	pending, requests, err := x.RequestAll(v, params)
+	pending, requests, err := x.Requests(v, params, exact)
 	if err != nil {
 		return err
 	}
@@ -341,7 +337,7 @@ func (x *Index) Batch() int {
 	if len(x.Needs(x.Manifest)) == 0 {
 		return batchPhotos
 	}
-	return max(1, min(batchPhotos, manyRecords/int(max(1, x.Manifest.Records))))
+	return max(1, min(batchPhotos, manyRecords/int(max(1, x.Manifest.Records)))/x.Asked())
 }
 
 // ask fetches the replies. If the cloud rejects a batch, ask sends the requests

@@ -32,16 +32,16 @@ func TestAllCellsRequestsEveryCell(t *testing.T) {
 			Sending: func(int, *cpar.Request) error { sent++; return nil }}); err != nil {
 			t.Fatal(err)
 		}
-		if want := map[bool]int{false: 2, true: 8}[exact]; sent != want {
+		if want := map[bool]int{false: 2 * x.Asked(), true: 8}[exact]; sent != want {
 			t.Errorf("exact %v: %d requests, want %d", exact, sent, want)
 		}
 	}
 	for i, a := range all[true] {
 		one := all[false][i]
-		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) != lattice.CellSize(24, 4) || a.Near[0].Dis > one.Near[0].Dis+1e-9 {
+		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) < lattice.CellSize(24, 4) || a.Near[0].Dis > one.Near[0].Dis+1e-9 {
 			t.Errorf("photo %d: %d near of all clusters, %d of one, %v, %v", i, len(a.Near), len(one.Near), a.Err, one.Err)
 		}
-		if a.Sent < 7*one.Sent/2 || a.Received < 3*one.Received {
+		if a.Sent*x.Asked() < 7*one.Sent/2 || a.Received*x.Asked() < 3*one.Received {
 			t.Errorf("photo %d: %d bytes sent and %d received; one request has %d and %d", i, a.Sent, a.Received, one.Sent, one.Received)
 		}
 		var records []uint32

@@ -193,11 +193,6 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// maxLedgerBytes bounds a download before the key has authenticated it. The
-// largest profile ("paper" with PCA-8) has 20 MB, and the largest keyword list
-// 8 MB.
-const maxLedgerBytes = 64 << 20
-
 // ledger fetches the ledger and the profile, opens them with the key, and
 // caches them in encrypted form.
 func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
@@ -235,7 +230,7 @@ func (x *Index) Locate(ctx context.Context) (func(content [32]byte) []uint32, er
 
 // small fetches a ledger or profile.
 func (f *fetching) small(s cpar.Segment) ([]byte, error) {
-	if s.Bytes > maxLedgerBytes {
+	if s.Bytes > user.MaxProfileBytes {
 		return nil, fmt.Errorf("%w: a %v of %d bytes", cpar.ErrCorrupt, s.Kind, s.Bytes)
 	}
 	return f.fetch(s, f.device.cached(folderOf[s.Kind], f.id.String()), func(int) {})

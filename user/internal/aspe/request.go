@@ -71,8 +71,11 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	return reading, q, err
 }
 
-// RequestAll returns one request, because these schemes search all records.
-func (c *Index) RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error) {
+// Asked returns 1, because these schemes have no hidden cells.
+func (c *Index) Asked() int { return 1 }
+
+// Requests returns one request, because these schemes search all records.
+func (c *Index) Requests(v *vector.Vector, p cpar.Params, _ bool) ([]index.ReplyReader, []*cpar.Request, error) {
 	reader, q, err := c.Request(v, p)
 	if err != nil {
 		return nil, nil, err

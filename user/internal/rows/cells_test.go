@@ -2,15 +2,18 @@ package rows_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/seed"
 	"cpar/internal/testing/syntheticphotos"
 	"cpar/model/profile"
 	"cpar/model/rank"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
 )
@@ -138,5 +141,40 @@ func TestDamagedCellsAreRefused(t *testing.T) {
 	}
 	if b.Clamped() > 0 {
 		t.Errorf("%d photos were shortened", b.Clamped())
+	}
+}
+
+// TestRequestsAskTheCellsOfTheIndex checks that every search asks the number of
+// cells that the index has stored, and one if an earlier version built it.
+func TestRequestsAskTheCellsOfTheIndex(t *testing.T) {
+	s, _ := clusteredState(t, 100, 4)
+	box, binding := aead.New(s.Secret("cells")), append([]byte("cpar/v1/cells"), s.ID[:]...)
+	plain, err := box.Open(s.at.Segment(cpar.SegmentCells), binding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := len(plain) - 4
+	if stored := int(binary.LittleEndian.Uint32(plain[cut:])); stored != s.Asked() || stored < 1 || stored > 4 {
+		t.Errorf("the segment has %d, and the index asks %d cells", stored, s.Asked())
+	}
+	for stored, want := range map[string]int{"": 1, "\x01\x00\x00\x00": 1, "\x03\x00\x00\x00": 3, "\x04\x00\x00\x00": 4, "\x00\x00\x00\x00": 0, "\x05\x00\x00\x00": 0, "\x01": 0} {
+		sealed := box.Seal(nil, seed.New(seed.Secret{1}), append(slices.Clone(plain[:cut]), stored...), binding)
+		err := s.HoldSome(map[cpar.SegmentKind][][]byte{cpar.SegmentCells: {sealed}})
+		if want == 0 {
+			if !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("%q: %v", stored, err)
+			}
+			continue
+		}
+		v := s.vector(syntheticphotos.Embedded(1, 5)[0])
+		readers, requests, e := s.Requests(v, s.params(10), false)
+		if err != nil || e != nil || s.Asked() != want || len(requests) != want || len(readers) != want {
+			t.Errorf("%q: %d requests, %v, %v", stored, len(requests), err, e)
+		}
+		for i, q := range requests {
+			if near, err := readers[i].Read(s.answer(q)); err != nil || len(near) != 10 {
+				t.Errorf("%q: request %d finds %d records, %v", stored, i, len(near), err)
+			}
+		}
 	}
 }

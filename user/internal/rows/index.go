@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,7 +12,6 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/model/kmeans"
 	"cpar/model/rank"
 	"cpar/model/vector"
 	"cpar/model/vectorlayout"
@@ -93,7 +93,7 @@ type Index struct {
 	untagged atomic.Pointer[Bitmap]
 	// cells assigns records to cells (hidden groups of neighbouring records).
 	// It is nil until Hold, or if there are no cells.
-	cells atomic.Pointer[kmeans.BalancedCells]
+	cells atomic.Pointer[division]
 }
 
 func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
@@ -207,17 +207,31 @@ func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	return x.ask(words, u, own, x.cellOf(u), int(p.L))
 }
 
-// RequestAll returns a request to each cell, or a single request without cells.
-func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.ReplyReader, requests []*cpar.Request, err error) {
+// Asked returns the number of cells that every search asks, or 1 without cells.
+func (x *Index) Asked() int {
+	if d := x.cells.Load(); d != nil {
+		return d.asked
+	}
+	return 1
+}
+
+// Requests returns a request to each of the nearest cells, as many as Asked, or to
+// every cell. Without cells, it returns one request.
+func (x *Index) Requests(v *vector.Vector, p cpar.Params, every bool) (readings []index.ReplyReader, requests []*cpar.Request, err error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {
 		return nil, nil, err
 	}
-	first, last := -1, -1
+	cells := []int{-1}
 	if clustered, _ := x.cipher.Clustered(); clustered != nil {
-		first, last = 0, clustered.Layout().Slots()-1
+		cells = x.cells.Load().Order(floats(u, -1)) // requests are negated
+		if every {
+			slices.Sort(cells)
+		} else {
+			cells = cells[:x.Asked()]
+		}
 	}
-	for cluster := first; cluster <= last; cluster++ {
+	for _, cluster := range cells {
 		reading, q, err := x.ask(words, u, own, cluster, int(p.L))
 		if err != nil {
 			return nil, nil, err
