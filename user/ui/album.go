@@ -60,7 +60,6 @@ func (a *albumPage) routes(mux *http.ServeMux) {
 	answer(mux, "POST /api/tag", a.tag)
 	answer(mux, "POST /api/untag", a.untag)
 	mux.HandleFunc("GET /api/picture/{id}", a.picture)
-	mux.HandleFunc("GET /api/original/{id}", a.original)
 }
 
 // id returns the opaque id of a photo, and remembers it. Another photo under the
@@ -114,15 +113,20 @@ func (a *albumPage) complete(_ http.ResponseWriter, r *http.Request) (any, error
 
 var thumbSizes = map[string]thumbs.Size{"small": thumbs.Small, "medium": thumbs.Medium}
 
-// picture responds with a thumbnail, or with the original in a format that
+// picture responds with a thumbnail, the original, or the original in a format that
 // browsers show. Without a thumbnail it responds with no content, which browsers
 // do not report as an error.
 func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 	p, err := a.photo(r.PathValue("id"))
 	var b []byte
-	if size, ok := thumbSizes[r.URL.Query().Get("size")]; ok && err == nil {
+	name := r.URL.Query().Get("size")
+	switch size, small := thumbSizes[name]; {
+	case err != nil:
+	case small:
 		b, err = a.live.Thumbnail(r.Context(), p, size)
-	} else if err == nil {
+	case name == "file":
+		b, err = a.live.Original(r.Context(), p)
+	default:
 		b, err = a.shown(r, p)
 	}
 	switch {
@@ -136,24 +140,16 @@ func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readers bounds the parts of thumbnails that one request fetches at once.
-const readers = 6
-
 // pictures responds with the small thumbnails of photos, in order. One that is
 // missing or cannot be fetched is null.
 func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[struct {
-		IDs []string `json:"ids"`
-	}](w, r)
-	if err == nil && len(which.IDs) > maxAtOnce {
-		err = fmt.Errorf("reading thumbnails: %w: at most %d at a time", cpar.ErrInput, maxAtOnce)
-	}
+	which, err := body[ids](w, r)
 	if err != nil {
 		return nil, err
 	}
 	found := make([][]byte, len(which.IDs))
 	var work errgroup.Group
-	work.SetLimit(readers)
+	work.SetLimit(6) // as many fetches as a browser sends at once
 	for i, id := range which.IDs {
 		work.Go(func() error {
 			if p, err := a.photo(id); err == nil {
@@ -185,20 +181,6 @@ func (a *albumPage) shown(r *http.Request, p *catalogue.Photo) ([]byte, error) {
 		return b, nil
 	}
 	return a.decoded.get(p.Files[0].Object, decodedSide, func() ([]byte, error) { return b, nil })
-}
-
-func (a *albumPage) original(w http.ResponseWriter, r *http.Request) {
-	p, err := a.photo(r.PathValue("id"))
-	var b []byte
-	if err == nil {
-		b, err = a.live.Original(r.Context(), p)
-	}
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Write(b)
 }
 
 // A tagging is a request to change the keywords of part of a listing.
