@@ -62,7 +62,6 @@ func (a *albumPage) routes(mux *http.ServeMux) {
 	answer(mux, "POST /api/tag", a.tag)
 	answer(mux, "POST /api/untag", a.untag)
 	mux.HandleFunc("GET /api/picture/{id}", a.picture)
-	mux.HandleFunc("GET /api/original/{id}", a.original)
 }
 
 // id returns the opaque id of a photo, and remembers it. Another photo under the
@@ -116,17 +115,20 @@ func (a *albumPage) complete(_ http.ResponseWriter, r *http.Request) (any, error
 
 var thumbSizes = map[string]thumbs.Size{"small": thumbs.Small, "medium": thumbs.Medium}
 
-// picture responds with a thumbnail, or with the original in a format that
+// picture responds with a thumbnail, the original, or the original in a format that
 // browsers show. Without a thumbnail it responds with no content, which browsers
 // do not report as an error.
 func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 	p, err := a.photo(r.PathValue("id"))
 	var b []byte
-	if size, ok := thumbSizes[r.URL.Query().Get("size")]; ok && err == nil {
+	name := r.URL.Query().Get("size")
+	switch size, small := thumbSizes[name]; {
+	case err != nil:
+	case small:
 		b, err = a.live.Thumbnail(r.Context(), p, size)
-	} else if err == nil {
-		var whole bool
-		if b, whole, err = a.shown(w, r, p); whole {
+	default:
+		var sent bool
+		if b, sent, err = a.shown(w, r, p, name == "file"); sent {
 			return
 		}
 	}
@@ -141,24 +143,16 @@ func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readers bounds the parts of thumbnails that one request fetches at once.
-const readers = 6
-
 // pictures responds with the small thumbnails of photos, in order. One that is
 // missing or cannot be fetched is null.
 func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[struct {
-		IDs []string `json:"ids"`
-	}](w, r)
-	if err == nil && len(which.IDs) > maxAtOnce {
-		err = fmt.Errorf("reading thumbnails: %w: at most %d at a time", cpar.ErrInput, maxAtOnce)
-	}
+	which, err := body[ids](w, r)
 	if err != nil {
 		return nil, err
 	}
 	found := make([][]byte, len(which.IDs))
 	var work errgroup.Group
-	work.SetLimit(readers)
+	work.SetLimit(6) // as many fetches as a browser sends at once
 	for i, id := range which.IDs {
 		work.Go(func() error {
 			if p, err := a.photo(id); err == nil {
@@ -177,10 +171,10 @@ func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error
 // the browser.
 const decodedSide = 4096
 
-// shown returns the original as a JPEG, or sends it as it is and returns true if
-// browsers show its format.
-func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.Photo) (made []byte, sent bool, err error) {
-	if made, ok := a.decoded.large.Get(p.Files[0].Object); ok {
+// shown returns the original as a JPEG, or sends it as it is and returns true if it
+// is wanted as a file or browsers show its format.
+func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.Photo, file bool) (made []byte, sent bool, err error) {
+	if made, ok := a.decoded.large.Get(p.Files[0].Object); ok && !file {
 		return made, false, nil
 	}
 	from, err := a.live.Original(r.Context(), p)
@@ -189,8 +183,11 @@ func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.P
 	}
 	defer from.Close()
 	head, _ := from.Peek(512) // an error appears when it is read
-	switch kind := http.DetectContentType(head); kind {
-	case "image/jpeg", "image/png", "image/gif", "image/webp":
+	switch kind := http.DetectContentType(head); {
+	case file:
+		send(w, from, p, "application/octet-stream")
+		return nil, true, nil
+	case slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, kind):
 		send(w, from, p, kind)
 		return nil, true, nil
 	}
@@ -203,20 +200,6 @@ func send(w http.ResponseWriter, from *album.Original, p *catalogue.Photo, kind 
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.FormatInt(p.Files[0].Size, 10))
 	io.Copy(w, from)
-}
-
-func (a *albumPage) original(w http.ResponseWriter, r *http.Request) {
-	p, err := a.photo(r.PathValue("id"))
-	var from *album.Original
-	if err == nil {
-		from, err = a.live.Original(r.Context(), p)
-	}
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	defer from.Close()
-	send(w, from, p, "application/octet-stream")
 }
 
 // A tagging is a request to change the keywords of part of a listing.

@@ -134,7 +134,7 @@ func TestAlbumRefusesBadRequests(t *testing.T) {
 		status       int
 	}{
 		"an unknown photo":     {"GET", "/api/picture/pAAAA?size=small", nil, 404},
-		"a path":               {"GET", "/api/original/summer%2fP10400.jpg", nil, 404},
+		"a path":               {"GET", "/api/picture/summer%2fP10400.jpg?size=file", nil, 404},
 		"an unknown list":      {"POST", "/api/tag", tagging{Listing: "l", Only: [][2]int{{0, 1}}, Add: []string{"x"}}, 404},
 		"a word with a slash":  {"POST", "/api/tag", tagging{Listing: all.Listing, Only: [][2]int{{0, 1}}, Add: []string{"a/b"}}, 422},
 		"an edit never made":   {"POST", "/api/untag", map[string]int{"action": 7}, 422},

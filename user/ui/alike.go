@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"sync"
 
 	"cpar"
-	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/album"
@@ -22,14 +22,7 @@ import (
 // empty, like a photo, given as the bytes of its file. Every call sends a request to
 // the server of an index. Errors in the words wrap cpar.ErrInput and send nothing.
 type Seeker interface {
-	Seek(ctx context.Context, v *album.View, words string, file []byte) (*Alike, error)
-}
-
-// Alike is the result of a Seeker.
-type Alike struct {
-	Matches []album.Match
-	// No search finds photos of these numbers. See album.Records.
-	Lacking, Unindexed int
+	Seek(ctx context.Context, v *album.View, words string, file []byte) ([]album.Match, *album.Records, error)
 }
 
 // An Index is the Seeker of an index at a server. It opens the index for the first
@@ -41,23 +34,22 @@ type Index struct {
 	// Prepare returns a function that makes the search.
 	Prepare func(ctx context.Context, words string, file []byte) (func(*user.Owner) (*user.Search, error), error)
 
-	mu     sync.Mutex // an index does not allow concurrent use
-	index  *device.Index
-	owner  *user.Owner // the generation of the index that locate is for
-	locate func(content [32]byte) []uint32
-	// The records are those of a view in a generation of the index.
-	records *album.Records
+	mu      sync.Mutex // an index does not allow concurrent use
+	index   *device.Index
+	owner   *user.Owner // the generation of the index that locate is for
+	locate  func(content [32]byte) []uint32
+	records *album.Records // of the photos of view
 	view    *album.View
 }
 
 // Seek fetches the identities of records before the request. After the reply, that
 // download would tell the server whether the reply was accepted.
-func (x *Index) Seek(ctx context.Context, v *album.View, words string, file []byte) (*Alike, error) {
+func (x *Index) Seek(ctx context.Context, v *album.View, words string, file []byte) ([]album.Match, *album.Records, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	prepare, err := x.Prepare(ctx, words, file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if x.index == nil {
 		x.index, err = x.Open(ctx, func(o *user.Owner) error {
@@ -65,7 +57,7 @@ func (x *Index) Seek(ctx context.Context, v *album.View, words string, file []by
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	found, err := x.index.Search(ctx, func(o *user.Owner) (*user.Search, error) {
@@ -77,12 +69,15 @@ func (x *Index) Seek(ctx context.Context, v *album.View, words string, file []by
 		return s, err
 	}, false)
 	if err != nil {
-		return nil, err
+		if !errors.Is(err, cpar.ErrInput) {
+			x.index = nil // a push may have replaced it, so the next search opens it anew
+		}
+		return nil, nil, err
 	}
 	if x.view != v {
 		x.records, x.view = album.NewRecords(v.Photos, x.locate), v
 	}
-	return &Alike{x.records.Matches(found.Hits), x.records.Lacking, x.records.Unindexed}, nil
+	return x.records.Matches(found.Hits), x.records, nil
 }
 
 // Numbers of photos that a search by likeness lists, and of those that the page
@@ -117,16 +112,16 @@ func (a *albumPage) alike(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, fmt.Errorf("searching by likeness: %w: no index was named", cpar.ErrInput)
 	}
 	view := a.live.View()
-	found, skip, err := a.seek(r.Context(), view, f.Query, f.Photo)
-	if code := exitcode.Of(err); err != nil && r.Context().Err() == nil && (code == exitcode.Input || code == exitcode.Usage) {
+	matches, records, shows, err := a.seek(r.Context(), view, f.Query, f.Photo)
+	if errors.Is(err, cpar.ErrInput) {
 		return alikeReply{Wrong: why(err), Hint: hint.Of(err)}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	reply, x := alikeReply{Lacking: found.Lacking, Unindexed: found.Unindexed}, &timeline{}
-	for _, m := range found.Matches {
-		if skip(m.Photo) || len(x.photos) == maxAlike {
+	reply, x := alikeReply{Lacking: records.Lacking, Unindexed: records.Unindexed}, &timeline{}
+	for _, m := range matches {
+		if !shows(m.Photo) || len(x.photos) == maxAlike {
 			continue
 		}
 		x.photos = append(x.photos, m.Photo)
@@ -138,49 +133,45 @@ func (a *albumPage) alike(w http.ResponseWriter, r *http.Request) (any, error) {
 	return reply, nil
 }
 
-// seek returns what the index finds, and a test for photos to leave out.
-func (a *albumPage) seek(ctx context.Context, view *album.View, text, id string) (*Alike, func(*catalogue.Photo) bool, error) {
+// seek returns what the index finds, and a test for photos to show.
+func (a *albumPage) seek(ctx context.Context, view *album.View, text, id string) (found []album.Match, of *album.Records, shows func(*catalogue.Photo) bool, err error) {
 	if id != "" {
 		p, err := a.photo(id)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		from, err := a.live.Original(ctx, p)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		defer from.Close()
 		file, err := io.ReadAll(from)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		found, err := a.seeker.Seek(ctx, view, "", file)
-		return found, func(o *catalogue.Photo) bool { return o.Key() == p.Key() }, err
+		found, of, err = a.seeker.Seek(ctx, view, "", file)
+		return found, of, func(o *catalogue.Photo) bool { return o.Key() != p.Key() }, err
 	}
-	q, err := query.Parse(text, a.related)
+	tagged, err := query.Parse(text, a.related)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	asked, err := query.Parse(text, nil)
-	if err != nil {
-		return nil, nil, err
-	}
+	asked, _ := query.Parse(text, nil)
 	words, rest := asked.Split()
 	if words == "" {
-		return nil, nil, fmt.Errorf("searching by likeness: %w: the search names no word", cpar.ErrInput)
+		return nil, nil, nil, fmt.Errorf("searching by likeness: %w: the search names no word", cpar.ErrInput)
 	}
-	found, err := a.seeker.Seek(ctx, view, words, nil)
-	if err != nil {
-		return nil, nil, err
+	if found, of, err = a.seeker.Seek(ctx, view, words, nil); err != nil {
+		return nil, nil, nil, err
 	}
-	within, tagged := map[*catalogue.Photo]bool{}, map[*catalogue.Photo]bool{}
+	open := map[*catalogue.Photo]bool{}
 	for _, p := range view.Find(rest) {
-		within[p] = true
+		open[p] = true
 	}
-	for _, p := range view.Find(q) {
-		tagged[p] = true
+	for _, p := range view.Find(tagged) {
+		delete(open, p)
 	}
-	return found, func(p *catalogue.Photo) bool { return tagged[p] || !within[p] }, nil
+	return found, of, func(p *catalogue.Photo) bool { return open[p] }, nil
 }
 
 // why returns the reason in an input error, without the operation that failed.

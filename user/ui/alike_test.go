@@ -23,21 +23,20 @@ type fakeSeeker struct {
 	fail  error
 }
 
-func (f *fakeSeeker) Seek(_ context.Context, v *album.View, words string, file []byte) (*Alike, error) {
+func (f *fakeSeeker) Seek(_ context.Context, v *album.View, words string, file []byte) (found []album.Match, _ *album.Records, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if strings.Contains(words, "nosuchword") {
-		return nil, hint.Add(fmt.Errorf("searching for words: %w: no photo of the index has the keyword %s", cpar.ErrInput, words), "similar keywords: none")
+		return nil, nil, hint.Add(fmt.Errorf("searching for words: %w: no photo of the index has the keyword %s", cpar.ErrInput, words), "similar keywords: none")
 	}
 	if words == "" {
 		words = fmt.Sprint(len(file), " bytes")
 	}
 	f.asked = append(f.asked, words)
-	a := &Alike{Lacking: 2, Unindexed: 30}
-	for i := 0; i < len(v.Photos) && len(a.Matches) < 2000; i += 7 {
-		a.Matches = append(a.Matches, album.Match{Photo: v.Photos[i], Hit: user.Hit{Similarity: 1 - float64(i)/1e6, Probability: 1 - float64(i)/float64(len(v.Photos))}})
+	for i := 0; i < len(v.Photos) && len(found) < 2000; i += 7 {
+		found = append(found, album.Match{Photo: v.Photos[i], Hit: user.Hit{Similarity: 1 - float64(i)/1e6, Probability: 1 - float64(i)/float64(len(v.Photos))}})
 	}
-	return a, f.fail
+	return found, &album.Records{Lacking: 2, Unindexed: 30}, f.fail
 }
 
 func (f *fakeSeeker) requests() []string {

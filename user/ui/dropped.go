@@ -2,8 +2,6 @@ package ui
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"path"
 	"strings"
@@ -51,9 +49,7 @@ func newDropped() *dropped {
 }
 
 func (d *dropped) put(name string, data []byte, known *Known) *drop {
-	b := make([]byte, 12)
-	rand.Read(b)
-	x := &drop{id: "d" + base64.RawURLEncoding.EncodeToString(b), name: name, data: data, known: *known}
+	x := &drop{id: randomName("d", 12), name: name, data: data, known: *known}
 	d.by.Add(x.id, x)
 	d.bound()
 	return x

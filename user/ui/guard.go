@@ -21,10 +21,13 @@ import (
 // CORS permission, which this server never grants.
 const tokenHeader = "X-Cpar-Token"
 
-func newToken() string {
-	b := make([]byte, 32)
+func newToken() string { return randomName("", 32) }
+
+// randomName returns a name of random bytes after a prefix.
+func randomName(prefix string, bytes int) string {
+	b := make([]byte, bytes)
 	rand.Read(b)
-	return base64.RawURLEncoding.EncodeToString(b)
+	return prefix + base64.RawURLEncoding.EncodeToString(b)
 }
 
 // policy permits only resources from this server and images made by the page.

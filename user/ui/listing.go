@@ -2,8 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"path"
@@ -68,9 +66,7 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 9)
-	rand.Read(b)
-	id := "l" + base64.RawURLEncoding.EncodeToString(b)
+	id := randomName("l", 9)
 	s.listings.Add(id, x)
 	out := struct {
 		Listing  string  `json:"listing"`

@@ -1,8 +1,6 @@
 package ui
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -53,9 +51,7 @@ type shotList struct {
 
 // open keeps a timeline for the page.
 func (a *albumPage) open(x *timeline, view *album.View) shotList {
-	b := make([]byte, 9)
-	rand.Read(b)
-	id := "l" + base64.RawURLEncoding.EncodeToString(b)
+	id := randomName("l", 9)
 	a.listings.Add(id, x)
 	return shotList{id, len(x.photos), len(view.Photos), a.shots(x, 0, maxAtOnce)}
 }

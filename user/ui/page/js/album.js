@@ -47,7 +47,7 @@ export async function album(main, signal) {
   const look = { card: shots, signal, pictures, kind: 'shots' };
   const similar = alike({ ...look, open: show }, { picks: others, found: (n) => {
     jump.hidden = !n || keyword.hidden || !source.total;
-    jump.textContent = `${(n ?? 0).toLocaleString('en')} more look like it`;
+    jump.textContent = `${(n ?? 0).toLocaleString('en')} look like it`;
     choosing.hidden = !n && (keyword.hidden || !source.total);
   } });
   const g = grid(source, { ...look, picks, label: 'Photos of the album, newest first', open: (i) => show(source, i) });

@@ -127,7 +127,7 @@ export function viewer(source, start, { signal, edited, like = null }) {
     const { id, name } = entry;
     say(`Fetching ${name}`);
     try {
-      const address = URL.createObjectURL(await download(`original/${id}`));
+      const address = URL.createObjectURL(await download(`picture/${id}?size=file`));
       h('a', { href: address, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(address), 10_000);
       say(`Saved ${name}`);
