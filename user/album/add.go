@@ -109,6 +109,11 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	todo, lacking := a.changed(items, o, &sum), []*item(nil)
+	if o.Check && !o.DryRun {
+		if _, err := a.mendIndexes(ctx, true); err != nil {
+			return sum, err
+		}
+	}
 	if !o.DryRun {
 		lacking, err = a.lacking(ctx, items)
 	}

@@ -275,7 +275,7 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 	if err := a.Sync(ctx); err != nil {
 		return err
 	}
-	if _, err := a.unpinSuperseded(ctx); err != nil {
+	if _, err := a.mendIndexes(ctx, false); err != nil {
 		return err
 	}
 	r, err := a.repository(ctx, false)
