@@ -316,3 +316,23 @@ func TestPartsInMemoryAreBounded(t *testing.T) {
 		t.Errorf("%d parts of %d bytes", r.opened.Len(), r.bytes)
 	}
 }
+
+// A thumbnail that is in two parts is found if one of them is damaged, whichever.
+func TestDamagedPartHidesNoOther(t *testing.T) {
+	w, rows, images := made(t, 3, 2000)
+	b := w.reader(t).Batch()
+	for i := range rows {
+		b.Add(rows[i], images[i])
+	}
+	must(t, b.Encode(w.put))
+	whole := w.store.Snapshot()
+	for name := range w.pins {
+		w.store.Restore(whole)
+		w.store.Alter(name, func([]byte) []byte { return nil })
+		check(t, w.reader(t), rows, images)
+		p, _ := newCoder(seed.Secret{1}).open(name)
+		if got, err := w.reader(t).Get(t.Context(), p.size, p.month, p.first, Key{}); err == nil {
+			t.Errorf("a thumbnail that the damaged part may have held: %d bytes, no error", len(got))
+		}
+	}
+}
