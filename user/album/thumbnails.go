@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"runtime"
 
-	"golang.org/x/sync/errgroup"
-
 	"cpar/internal/progress"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
@@ -44,14 +42,14 @@ const maxDecoded = 1 << 30
 func (i *item) photo(ctx context.Context, r *repository.Repository) ([]byte, error) {
 	f := i.old.Files[0]
 	if len(i.files) > 0 {
-		s, err := storeFile(ctx, r, i.files[0], true)
+		now, b, _, err := storeFile(ctx, r, i.files[0], true)
 		switch {
 		case errors.Is(err, errUnreadable):
 			return nil, nil // the next run reports it
-		case err == nil && s.Object != f.Object: // a commit needs what was stored
+		case err == nil && now.Object != f.Object: // a commit needs what was stored
 			return nil, r.Flush(ctx)
 		}
-		return s.bytes, err
+		return b, err
 	}
 	if missing, err := r.Missing(ctx, f.Object); err != nil || missing || f.Size > maxDecoded {
 		return nil, err
@@ -84,7 +82,7 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 		}
 		month, _ := thumbs.When(i.old)
 		if months[month] == nil {
-			if months[month], err = a.thumbnails().Keys(ctx, thumbs.Small, month); err != nil {
+			if months[month], _, err = a.thumbnails().Keys(ctx, thumbs.Small, month, nil); err != nil {
 				return nil, fmt.Errorf("reading the album: %w", err)
 			}
 		}
@@ -96,31 +94,21 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 }
 
 // addThumbs makes and commits the thumbnails of unchanged photos, in batches. It
-// returns the photos that cannot be read.
-func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) (left []*item, err error) {
+// sets `bare` of photos that cannot be read.
+func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) error {
 	for done := 0; done < len(items); done += batchPhotos {
 		some := items[done:min(done+batchPhotos, len(items))]
-		work, inner := errgroup.WithContext(ctx)
-		work.SetLimit(runtime.GOMAXPROCS(0))
-		for at, i := range some {
-			work.Go(func() error {
-				if inner.Err() != nil {
-					return context.Cause(inner)
-				}
-				tell.Report("making thumbnails", done+at, len(items))
-				i.row = i.old
-				file, err := i.photo(inner, r)
-				i.makeThumbs(file)
-				return err
-			})
-		}
-		err = work.Wait()
+		err := each(ctx, runtime.GOMAXPROCS(0), some, func(ctx context.Context, at int, i *item) error {
+			tell.Report("making thumbnails", done+at, len(items))
+			i.row = i.old
+			file, err := i.photo(ctx, r)
+			i.makeThumbs(file)
+			return err
+		})
 		made := 0
 		for _, i := range some {
-			if i.images != nil {
+			if i.bare = i.images == nil; !i.bare {
 				made++
-			} else {
-				left = append(left, i)
 			}
 		}
 		if err == nil {
@@ -131,11 +119,11 @@ func (a *Album) addThumbs(ctx context.Context, r *repository.Repository, items [
 		}
 		sum.Sent = r.Sent() + a.catalogue.Sent()
 		if err != nil {
-			return left, fmt.Errorf("making thumbnails: %w", err)
+			return fmt.Errorf("making thumbnails: %w", err)
 		}
 		sum.Thumbnails += made
 	}
-	return left, nil
+	return nil
 }
 
 // mergeThumbs merges parts (blobs of thumbnails), without thumbnails of photos

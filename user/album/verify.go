@@ -180,20 +180,23 @@ func (a *Album) mendIndexes(ctx context.Context, rebuild bool) (bool, error) {
 		return false, err
 	}
 	maps.DeleteFunc(pins, func(name string, _ blobs.Pin) bool { return lost[name] })
-	r, err := a.repositoryOf(ctx, pins, true)
-	if err != nil {
-		return false, undamaged(err)
-	}
-	defer r.Close(ctx)
 	var rebuilt *repository.Repository
-	if err = a.findAll(ctx, r); errors.Is(err, blobs.ErrDamaged) && rebuild {
+	r, err := a.repositoryOf(ctx, pins, true)
+	if err == nil {
+		defer r.Close(ctx)
+		err = a.findAll(ctx, r)
+	}
+	if errors.Is(err, blobs.ErrDamaged) && rebuild && r != nil {
+		rebuilt = r
 		if err = r.Reindex(ctx); err == nil {
 			err = a.findAll(ctx, r)
 		}
-		rebuilt = r
 	}
-	if err != nil { // the lost blobs stay pinned, because the operator may bring them back
-		return false, undamaged(err)
+	if errors.Is(err, blobs.ErrDamaged) { // the blobs stay pinned, because the operator may bring them back
+		return false, nil
+	}
+	if err != nil {
+		return false, err
 	}
 	return true, a.commit(ctx, rebuilt, func(s *catalogue.State) (*catalogue.Change, error) {
 		c := &catalogue.Change{}
@@ -204,14 +207,6 @@ func (a *Album) mendIndexes(ctx context.Context, rebuild bool) (bool, error) {
 		}
 		return c, nil
 	})
-}
-
-// undamaged returns an error unless it reports damage.
-func undamaged(err error) error {
-	if errors.Is(err, blobs.ErrDamaged) {
-		return nil
-	}
-	return err
 }
 
 // findAll returns an error if the indexes do not have every photo.

@@ -197,7 +197,7 @@ func TestKeysFetchesIndexAlone(t *testing.T) {
 	r := w.reader(t)
 	received := w.store.Received
 	month, _ := When(rows[1])
-	keys, err := r.Keys(t.Context(), Small, month)
+	keys, _, err := r.Keys(t.Context(), Small, month, nil)
 	if err != nil || len(keys) != 100 || !keys[KeyOf(rows[1])] {
 		t.Errorf("%d keys, %v", len(keys), err)
 	}
@@ -220,7 +220,7 @@ func TestDamagedPartIsNoticed(t *testing.T) {
 		if got, err := w.reader(t).Get(t.Context(), Small, month, day, KeyOf(rows[1])); err == nil {
 			t.Errorf("%s: %d bytes", what, len(got))
 		}
-		if keys, err := w.reader(t).Keys(t.Context(), Small, month); err != nil || what == "missing" && len(keys) > 0 {
+		if keys, _, err := w.reader(t).Keys(t.Context(), Small, month, nil); err != nil || what == "missing" && len(keys) > 0 {
 			t.Errorf("%s: %d keys, %v", what, len(keys), err)
 		}
 	}
@@ -298,22 +298,6 @@ func TestMakeLooksLikePhoto(t *testing.T) {
 	}
 	if m := Scale(&decode.Image{Width: 9000, Height: 1, RGB: make([]byte, 27000)}, 96); m.Rect.Dx() != 96 || m.Rect.Dy() != 1 {
 		t.Errorf("a strip becomes %v", m.Rect)
-	}
-}
-
-// Parts in memory are bounded by bytes, not by number.
-func TestPartsInMemoryAreBounded(t *testing.T) {
-	r := NewReader(blobtest.NewMemory(), t.TempDir(), seed.Secret{1})
-	for i := range 5 {
-		for range 2 {
-			r.remember(fmt.Sprint(i), &opened{images: make([]byte, maxOpened*2/5)})
-		}
-	}
-	for i := range 1000 {
-		r.remember(fmt.Sprint("small ", i), &opened{images: make([]byte, 100)})
-	}
-	if r.bytes > maxOpened || r.opened.Len() != 1002 {
-		t.Errorf("%d parts of %d bytes", r.opened.Len(), r.bytes)
 	}
 }
 
