@@ -144,7 +144,8 @@ and left out. If some of several folders have no photos, they are named, and the
 is 0.
 
 --check reads all photos again and sends those that the cloud has lost or damaged. It knows of
-damage that the cloud does not admit if cpar album verify --read-data has found it.`,
+damage that the cloud does not admit if cpar album verify --read-data has found it. It also
+makes lost thumbnails again and rebuilds a lost index.`,
 		Example: `  $ cpar album add photos/
   added 5000 photos (212 MB): sent 213 MB
   $ cpar album add photos/

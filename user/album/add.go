@@ -112,6 +112,11 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 		return sum, err
 	}
 	todo, lacking := a.changed(items, o, &sum), []*item(nil)
+	if o.Check && !o.DryRun {
+		if _, err := a.mendIndexes(ctx, true); err != nil {
+			return sum, err
+		}
+	}
 	if !o.DryRun {
 		lacking, err = a.lacking(ctx, items)
 	}
@@ -151,7 +156,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 	}
 	o.Progress.Report("adding", len(todo), len(todo))
 	if len(lost) == 0 {
-		_, err = a.completeAll(ctx, r, lacking, o.Progress, &sum)
+		err = a.completeAll(ctx, r, lacking, o.Progress, &sum)
 		return sum, err
 	}
 	if err := a.mendThumbs(ctx, r, items, lost, o.Progress, &sum); err != nil {
@@ -228,25 +233,16 @@ func leaveOut(items []*item, sum *Added) {
 
 // addSome stores the files of a batch and commits the rows.
 func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*item, o AddOptions, tell func(int), sum *Added) error {
-	work, inner := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	for at, i := range some {
-		if i.err != nil {
-			continue
-		}
-		work.Go(func() error {
-			if inner.Err() != nil {
-				return context.Cause(inner)
-			}
+	err := each(ctx, runtime.GOMAXPROCS(0), some, func(ctx context.Context, at int, i *item) (err error) {
+		if i.err == nil {
 			tell(at)
-			err := i.store(inner, r, o)
-			if errors.Is(err, errUnreadable) {
-				i.err, err = err, nil
-			}
-			return err
-		})
-	}
-	err := work.Wait()
+			err = i.store(ctx, r, o)
+		}
+		if errors.Is(err, errUnreadable) {
+			i.err, err = err, nil
+		}
+		return err
+	})
 	if err == nil {
 		err = r.Flush(ctx)
 	}
@@ -293,6 +289,21 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	}
 	leaveOut(some, sum)
 	return nil
+}
+
+// each calls do for each element of a list, several at once, until one fails.
+func each[T any](ctx context.Context, atOnce int, all []T, do func(ctx context.Context, at int, one T) error) error {
+	work, inner := errgroup.WithContext(ctx)
+	work.SetLimit(atOnce)
+	for at, one := range all {
+		work.Go(func() error {
+			if inner.Err() != nil {
+				return context.Cause(inner)
+			}
+			return do(inner, at, one)
+		})
+	}
+	return work.Wait()
 }
 
 // rows returns the change that adds a batch to state s, and counts its items in
@@ -354,15 +365,15 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 	i.row = &catalogue.Photo{Folder: i.folder, Name: i.name}
 	var image []byte
 	for at, name := range i.files {
-		s, err := storeFile(ctx, r, name, at == 0)
+		f, b, mended, err := storeFile(ctx, r, name, at == 0)
 		if err != nil {
 			return err
 		}
 		if at == 0 {
-			image = s.bytes
+			image = b
 		}
-		i.mended = i.mended || s.mended
-		i.row.Files = append(i.row.Files, s.File)
+		i.mended = i.mended || mended
+		i.row.Files = append(i.row.Files, f)
 	}
 	facts, err := metadata.ReadFacts(i.files[0])
 	if err != nil {
@@ -397,20 +408,12 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 	return nil
 }
 
-// A stored file is in the repository. Its bytes are nil if they were not wanted, or
-// are too many to be decoded.
-type stored struct {
-	catalogue.File
-	bytes  []byte
-	mended bool
-}
-
-// storeFile stores a file. It fails if the file changes meanwhile. The result has
-// the bytes if decoded is set.
-func storeFile(ctx context.Context, r *repository.Repository, name string, decoded bool) (s stored, err error) {
+// storeFile stores a file. It fails if the file changes meanwhile. If whole is set,
+// it returns the stored bytes, too, or nil if they are too many to be decoded.
+func storeFile(ctx context.Context, r *repository.Repository, name string, whole bool) (f catalogue.File, b []byte, mended bool, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return s, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
+		return f, nil, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
 	}
 	defer file.Close()
 	before, err := file.Stat()
@@ -421,27 +424,26 @@ func storeFile(ctx context.Context, r *repository.Repository, name string, decod
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return s, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
+		return f, nil, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
 	}
 	source := &reading{ReadSeeker: file}
-	if decoded {
-		if s.bytes, err = decode.ReadFile(name); err == nil {
-			source.ReadSeeker = bytes.NewReader(s.bytes)
+	if whole {
+		if b, err = decode.ReadFile(name); err == nil {
+			source.ReadSeeker = bytes.NewReader(b)
 		}
 	}
-	s.File = catalogue.File{Name: filepath.Base(name), Modified: before.ModTime().UnixNano()}
-	s.Object, s.Size, s.mended, err = put(ctx, r, source)
-	if source.err != nil && !s.mended {
-		return s, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(source.err))
+	object, size, mended, err := put(ctx, r, source)
+	if source.err != nil && !mended {
+		return f, nil, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(source.err))
 	}
 	if err != nil {
-		return s, err
+		return f, nil, mended, err
 	}
 	after, err := os.Stat(name)
-	if err != nil || after.Size() != s.Size || !after.ModTime().Equal(before.ModTime()) {
-		return s, fmt.Errorf("%w: it changed while it was read", errUnreadable)
+	if err != nil || after.Size() != size || !after.ModTime().Equal(before.ModTime()) {
+		return f, nil, mended, fmt.Errorf("%w: it changed while it was read", errUnreadable)
 	}
-	return s, nil
+	return catalogue.File{Name: filepath.Base(name), Size: size, Modified: before.ModTime().UnixNano(), Object: object}, b, mended, nil
 }
 
 // A reading keeps the error of reading a file, to distinguish it from an error of

@@ -15,7 +15,6 @@ import (
 	"cpar"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
-	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/internal/sanitize"
 	"cpar/user/album/blobs"
@@ -58,35 +57,20 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 		return sum, err
 	}
 	defer r.Close(ctx)
-	inner, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	var mu sync.Mutex
-	begun := 0
-	next := func() (j getting, ok bool) {
+	err = each(ctx, readers, todo, func(ctx context.Context, at int, g getting) error {
+		tell.Report("getting", at, len(todo))
+		if err := write(ctx, r, g.file, g.path); err != nil {
+			return fmt.Errorf("getting %s: %w", sanitize.Text(g.path), err)
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if begun == len(todo) || inner.Err() != nil {
-			return j, false
-		}
-		tell.Report("getting", begun, len(todo))
-		begun++
-		return todo[begun-1], true
-	}
-	_ = parallel.Runs(min(readers, len(todo)), len(todo), 1, func(int, int, int) error {
-		for j, ok := next(); ok; j, ok = next() {
-			if err := write(inner, r, j.file, j.path); err != nil {
-				stop(fmt.Errorf("getting %s: %w", sanitize.Text(j.path), err)) // only the first call counts
-				return nil
-			}
-			mu.Lock()
-			sum.Files++
-			sum.Bytes += j.file.Size
-			mu.Unlock()
-		}
+		sum.Files++
+		sum.Bytes += g.file.Size
 		return nil
 	})
-	if inner.Err() != nil {
-		return sum, context.Cause(inner)
+	if err != nil {
+		return sum, err
 	}
 	tell.Report("getting", len(todo), len(todo))
 	return sum, nil
@@ -275,7 +259,7 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 	if err := a.Sync(ctx); err != nil {
 		return err
 	}
-	if _, err := a.unpinSuperseded(ctx); err != nil {
+	if _, err := a.mendIndexes(ctx, false); err != nil {
 		return err
 	}
 	r, err := a.repository(ctx, false)

@@ -109,44 +109,37 @@ func put(ctx context.Context, r *repository.Repository, from io.ReadSeeker) (obj
 // or of the album's. If a photo cannot be read, the parts of its month leave the
 // lost ones and so stay pinned, because the operator may bring them back.
 func (a *Album) mendThumbs(ctx context.Context, r *repository.Repository, items []*item, lost map[string]string, tell progress.Func, sum *Added) error {
-	parts, home := a.thumbnails().Distrust(lost), map[thumbs.Key]*item{}
+	home := map[thumbs.Key][]string{}
 	for _, i := range items {
 		if i.err == nil {
-			home[thumbs.KeyOf(i.row)] = i
+			home[thumbs.KeyOf(i.row)] = i.files
 		}
 	}
+	type keys = map[thumbs.Key]bool
+	has, gone := map[thumbs.Month][]keys{}, map[thumbs.Month][]string{}
 	var some []*item
 	for _, p := range a.catalogue.State().Photos() {
 		key := thumbs.KeyOf(p)
 		month, _ := thumbs.When(p)
-		if len(parts[month]) == 0 {
-			continue
-		}
-		whole := true
 		for _, size := range thumbs.Sizes {
-			keys, err := a.thumbnails().Keys(ctx, size, month)
+			if len(has[month]) == len(thumbs.Sizes) {
+				break
+			}
+			k, parts, err := a.thumbnails().Keys(ctx, size, month, lost)
 			if err != nil {
 				return fmt.Errorf("reading the album: %w", err)
 			}
-			whole = whole && keys[key]
+			has[month], gone[month] = append(has[month], k), append(gone[month], parts...)
 		}
-		i := &item{old: p, bare: true}
-		if h := home[key]; h != nil {
-			i.files = h.files
-		}
-		if !whole {
-			some = append(some, i)
+		if len(p.Files) > 0 && len(gone[month]) > 0 && slices.ContainsFunc(has[month], func(k keys) bool { return !k[key] }) {
+			some = append(some, &item{old: p, files: home[key], bare: true})
 		}
 	}
-	left, err := a.completeAll(ctx, r, some, tell, sum)
-	for _, i := range left {
-		month, _ := thumbs.When(i.old)
-		for _, name := range parts[month] {
-			delete(lost, name)
+	err := a.completeAll(ctx, r, some, tell, sum)
+	for _, i := range some {
+		if month, _ := thumbs.When(i.old); i.bare {
+			maps.DeleteFunc(lost, func(name, _ string) bool { return slices.Contains(gone[month], name) })
 		}
-	}
-	if err == nil && len(left) > 0 {
-		sum.Warnings = append(sum.Warnings, hint.Add(fmt.Errorf("%d photos whose thumbnails the server has lost cannot be read", len(left)), "cpar album verify names them"))
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"cpar"
 	"cpar/user/album/blobs"
+	"cpar/user/album/repository"
 )
 
 // large writes a photo that kopia splits, so that its object is a list of
@@ -216,5 +217,37 @@ func TestPhotoThatChangesWhileMendedIsNotCommitted(t *testing.T) {
 	must(t, a.Sync(t.Context()))
 	if a.catalogue.State().Number != number {
 		t.Error("something was committed")
+	}
+}
+
+// Lost packs are not given up if another device has committed meanwhile, because its
+// photos may need them.
+func TestAbandonWaitsForOtherDevice(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 2, 1)
+	w.add(a, dir)
+	_, err := a.Remove(t.Context(), parse(t, ""))
+	must(t, err)
+	_, err = a.Empty(t.Context(), parse(t, ""))
+	must(t, err)
+	packs := w.store.Names("p")
+	for _, name := range packs {
+		w.store.Alter(name, func([]byte) []byte { return nil })
+	}
+	lost, err := a.lost(t.Context())
+	must(t, err)
+	r, err := a.repository(t.Context(), false)
+	must(t, err)
+	r.Distrust(lost)
+	w.pinned(w.open("two"), "xw17000000")
+	if err := a.abandon(t.Context(), r); !errors.Is(err, repository.ErrBusy) {
+		t.Errorf("abandon: %v", err)
+	}
+	must(t, r.Close(t.Context()))
+	must(t, a.Sync(t.Context()))
+	for _, name := range packs {
+		if _, pinned := a.catalogue.State().Pins[name]; !pinned {
+			t.Errorf("pack %s is no longer pinned", name)
+		}
 	}
 }

@@ -3,58 +3,47 @@ package album
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"cpar"
-	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/repository"
 )
 
-// A shared repository is closed by its last user.
+// A shared repository is closed after its last reader.
 type shared struct {
 	*repository.Repository
-	number uint64 // the generation (version of the album) in which it looks
-	users  int    // readers of originals, and the Live album
+	number  uint64 // the generation (version of the album) in which it looks
+	readers sync.WaitGroup
 }
 
-// share returns the repository to a user. It opens the repository if it is closed,
+func (s *shared) close(ctx context.Context) error {
+	s.readers.Wait()
+	return s.Close(ctx)
+}
+
+// share returns the repository to a reader. It opens the repository if it is closed,
 // or open in generation `outdated` although the view is newer.
 func (l *Live) share(ctx context.Context, outdated uint64) (*shared, error) {
 	l.opening.Lock()
-	if s := l.files; s != nil && s.number != outdated {
-		s.users++
-		l.opening.Unlock()
-		return s, nil
-	}
-	l.opening.Unlock()
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.opening.Lock()
 	defer l.opening.Unlock()
 	if l.files == nil || l.files.number == outdated && outdated != l.View().Number {
-		// The repository outlives the request that opens it.
-		r, err := l.album.repository(context.WithoutCancel(ctx), false)
+		l.changing.Lock()
+		defer l.changing.Unlock()
+		ctx := context.WithoutCancel(ctx) // the repository outlives the request that opens it
+		r, err := l.album.repository(ctx, false)
 		if err != nil {
 			return nil, err
 		}
 		if l.files != nil {
-			l.files.leave(ctx)
+			go l.files.close(ctx)
 		}
-		l.files = &shared{r, l.album.catalogue.State().Number, 1}
+		l.files = &shared{Repository: r, number: l.album.catalogue.State().Number}
 	}
-	l.files.users++
+	l.files.readers.Add(1)
 	return l.files, nil
-}
-
-// leave ends the use of a repository. The caller holds l.opening.
-func (s *shared) leave(ctx context.Context) error {
-	if s.users--; s.users > 0 {
-		return nil
-	}
-	return s.Close(ctx)
 }
 
 // Close closes the repository after the last original. No call may follow.
@@ -64,27 +53,19 @@ func (l *Live) Close(ctx context.Context) error {
 	if l.files == nil {
 		return nil
 	}
-	return l.files.leave(ctx)
+	return l.files.close(ctx)
 }
 
-// An Original reads a photo's file in pieces, each of which is authenticated.
+// An Original is a photo's file. It is read in pieces, each of which is authenticated.
 type Original struct {
 	*bufio.Reader
-	pieces *pieces
+	from io.Closer
+	done func()
 }
 
-func (o *Original) Close() error { return o.pieces.close() }
-
-// pieces reads a file. If a read fails, it goes on in the newest generation, once.
-type pieces struct {
-	live   *Live
-	ctx    context.Context
-	file   catalogue.File
-	at     int64
-	number uint64            // the last generation in which it looked
-	files  *shared           // nil if `from` is
-	from   io.ReadSeekCloser // nil if it is closed
-	again  bool
+func (o *Original) Close() error {
+	defer o.done()
+	return o.from.Close()
 }
 
 // Original opens a photo's file and reads its beginning.
@@ -92,73 +73,34 @@ func (l *Live) Original(ctx context.Context, p *catalogue.Photo) (*Original, err
 	if len(p.Files) == 0 {
 		return nil, fmt.Errorf("reading a photo: %w: its row has no file", cpar.ErrCorrupt)
 	}
-	o := &Original{pieces: &pieces{live: l, ctx: ctx, file: p.Files[0]}}
-	o.Reader = bufio.NewReaderSize(o.pieces, 64<<10)
-	if _, err := o.Peek(o.Size()); err != nil && err != io.EOF {
-		o.Close()
+	o, number, err := l.original(ctx, p.Files[0], 0)
+	if err == nil || ctx.Err() != nil {
+		return o, err
+	}
+	// Another device may have added the photo or moved its bytes meanwhile.
+	if _, again := l.Sync(ctx); again != nil {
 		return nil, err
 	}
-	return o, nil
+	o, _, err = l.original(ctx, p.Files[0], number)
+	return o, err
 }
 
-func (p *pieces) Read(b []byte) (n int, err error) {
-	for {
-		if p.from == nil {
-			err = p.open()
-		}
-		if err == nil {
-			n, err = p.from.Read(b)
-			p.at += int64(n)
-			if err != io.EOF {
-				err = p.files.Failed("reading from the album", err)
-			}
-		}
-		switch {
-		case err == nil || err == io.EOF && p.at == p.file.Size:
-			return n, err
-		case err == io.EOF:
-			return n, fmt.Errorf("reading from the album: %w: the album holds %d bytes of %d", blobs.ErrDamaged, p.at, p.file.Size)
-		case n > 0: // the next call meets the error
-			return n, nil
-		}
-		p.close()
-		if p.again || p.ctx.Err() != nil {
-			return 0, err
-		}
-		// Another device may have added the photo or moved its bytes meanwhile.
-		p.again = true
-		if _, e := p.live.Sync(p.ctx); e != nil {
-			return 0, err
-		}
-	}
-}
-
-func (p *pieces) open() error {
-	s, err := p.live.share(p.ctx, p.number)
+// original opens a file and returns the generation in which it looked for it.
+func (l *Live) original(ctx context.Context, f catalogue.File, outdated uint64) (*Original, uint64, error) {
+	s, err := l.share(ctx, outdated)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	p.files, p.number = s, s.number
-	if p.from, err = s.Open(p.ctx, p.file.Object); err == nil {
-		_, err = p.from.Seek(p.at, io.SeekStart)
-	} else {
-		p.from = nil
-	}
+	from, err := s.Open(ctx, f.Object)
 	if err != nil {
-		p.close()
+		s.readers.Done()
+		return nil, s.number, err
 	}
-	return err
-}
-
-func (p *pieces) close() (err error) {
-	if p.from != nil {
-		err = p.from.Close()
+	o := &Original{bufio.NewReaderSize(from, 64<<10), from, s.readers.Done}
+	if _, err := o.Peek(o.Size()); err != nil && err != io.EOF {
+		err = s.Failed("reading from the album", err)
+		o.Close()
+		return nil, s.number, err
 	}
-	if p.files != nil {
-		p.live.opening.Lock()
-		defer p.live.opening.Unlock()
-		err = errors.Join(err, p.files.leave(context.WithoutCancel(p.ctx)))
-	}
-	p.from, p.files = nil, nil
-	return err
+	return o, s.number, nil
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"runtime"
 
-	"golang.org/x/sync/errgroup"
-
 	"cpar/internal/progress"
 	"cpar/photo/decode"
 	"cpar/user/album/catalogue"
@@ -52,14 +50,14 @@ const maxDecoded = 1 << 30
 func (i *item) photo(ctx context.Context, r *repository.Repository) ([]byte, error) {
 	f := i.old.Files[0]
 	if len(i.files) > 0 {
-		s, err := storeFile(ctx, r, i.files[0], true)
+		now, b, _, err := storeFile(ctx, r, i.files[0], true)
 		switch {
 		case errors.Is(err, errUnreadable):
 			return nil, nil // the next run reports it
-		case err == nil && s.Object != f.Object: // a commit needs what was stored
+		case err == nil && now.Object != f.Object: // a commit needs what was stored
 			return nil, r.Flush(ctx)
 		}
-		return s.bytes, err
+		return b, err
 	}
 	if missing, err := r.Missing(ctx, f.Object); err != nil || missing || f.Size > maxDecoded {
 		return nil, err
@@ -92,7 +90,7 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 		}
 		month, _ := thumbs.When(i.old)
 		if months[month] == nil {
-			if months[month], err = a.thumbnails().Keys(ctx, thumbs.Small, month); err != nil {
+			if months[month], _, err = a.thumbnails().Keys(ctx, thumbs.Small, month, nil); err != nil {
 				return nil, fmt.Errorf("reading the album: %w", err)
 			}
 		}
@@ -103,33 +101,24 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 	return some, nil
 }
 
-// completeAll completes and commits unchanged photos, in batches. It returns the
-// photos without thumbnails that cannot be read.
-func (a *Album) completeAll(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) (left []*item, err error) {
+// completeAll completes and commits unchanged photos, in batches. Photos whose
+// thumbnails cannot be made stay bare.
+func (a *Album) completeAll(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) error {
 	for done := 0; done < len(items); done += batchPhotos {
 		some := items[done:min(done+batchPhotos, len(items))]
-		work, inner := errgroup.WithContext(ctx)
-		work.SetLimit(runtime.GOMAXPROCS(0))
-		for at, i := range some {
-			work.Go(func() error {
-				if inner.Err() != nil {
-					return context.Cause(inner)
-				}
-				tell.Report("making thumbnails", done+at, len(items))
-				row := *i.old
-				i.row = &row
-				file, err := i.photo(inner, r)
-				i.complete(file)
-				return err
-			})
-		}
-		err = work.Wait()
+		err := each(ctx, runtime.GOMAXPROCS(0), some, func(ctx context.Context, at int, i *item) error {
+			tell.Report("making thumbnails", done+at, len(items))
+			row := *i.old
+			i.row = &row
+			file, err := i.photo(ctx, r)
+			i.complete(file)
+			return err
+		})
 		made, digests := 0, 0
 		for _, i := range some {
 			if i.images != nil {
+				i.bare = false
 				made++
-			} else if i.bare {
-				left = append(left, i)
 			}
 		}
 		if err == nil {
@@ -152,11 +141,11 @@ func (a *Album) completeAll(ctx context.Context, r *repository.Repository, items
 		}
 		sum.Sent = r.Sent() + a.catalogue.Sent()
 		if err != nil {
-			return left, fmt.Errorf("making thumbnails: %w", err)
+			return fmt.Errorf("making thumbnails: %w", err)
 		}
 		sum.Thumbnails, sum.Digests = sum.Thumbnails+made, sum.Digests+digests
 	}
-	return left, nil
+	return nil
 }
 
 // mergeThumbs merges parts (blobs of thumbnails), without thumbnails of photos

@@ -158,16 +158,18 @@ func (v *verifying) recover(ctx context.Context) (bool, error) {
 				return false, nil
 			}
 			defer release()
-			return v.unpinSuperseded(ctx)
+			return v.mendIndexes(ctx, false)
 		}
 	}
 	return false, nil
 }
 
-// unpinSuperseded unpins index blobs that the server lacks if every photo is found
-// without them, because kopia has merged them into others. A device that
-// committed while another was maintaining the album may have pinned such blobs.
-func (a *Album) unpinSuperseded(ctx context.Context) (bool, error) {
+// mendIndexes unpins index blobs that the server lacks if every photo is found
+// without them, because kopia has merged them into others. A device that committed
+// while another was maintaining the album may have pinned such blobs. If photos
+// need them and rebuild is set, mendIndexes first rebuilds an index from the packs
+// (blobs of contents).
+func (a *Album) mendIndexes(ctx context.Context, rebuild bool) (bool, error) {
 	pins, lost := maps.Clone(a.catalogue.State().Pins), map[string]bool{}
 	for name := range pins {
 		lost[name] = strings.HasPrefix(name, "x")
@@ -178,24 +180,25 @@ func (a *Album) unpinSuperseded(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	maps.DeleteFunc(pins, func(name string, _ blobs.Pin) bool { return lost[name] })
+	var rebuilt *repository.Repository
 	r, err := a.repositoryOf(ctx, pins, true)
 	if err == nil {
 		defer r.Close(ctx)
+		err = a.findAll(ctx, r)
 	}
-	for _, p := range a.catalogue.State().Photos() {
-		for _, f := range p.Files {
-			if err == nil {
-				_, err = r.Packs(ctx, f.Object)
-			}
+	if errors.Is(err, blobs.ErrDamaged) && rebuild && r != nil {
+		rebuilt = r
+		if err = r.Reindex(ctx); err == nil {
+			err = a.findAll(ctx, r)
 		}
 	}
-	if errors.Is(err, blobs.ErrDamaged) { // photos need the missing blobs
+	if errors.Is(err, blobs.ErrDamaged) { // the blobs stay pinned, because the operator may bring them back
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, a.commit(ctx, nil, func(s *catalogue.State) (*catalogue.Change, error) {
+	return true, a.commit(ctx, rebuilt, func(s *catalogue.State) (*catalogue.Change, error) {
 		c := &catalogue.Change{}
 		for name := range lost {
 			if _, pinned := s.Pins[name]; pinned {
@@ -204,6 +207,18 @@ func (a *Album) unpinSuperseded(ctx context.Context) (bool, error) {
 		}
 		return c, nil
 	})
+}
+
+// findAll returns an error if the indexes do not have every photo.
+func (a *Album) findAll(ctx context.Context, r *repository.Repository) error {
+	for _, p := range a.catalogue.State().Photos() {
+		for _, f := range p.Files {
+			if _, err := r.Packs(ctx, f.Object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // file verifies a file of a photo. If another device maintains the album meanwhile,

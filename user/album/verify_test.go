@@ -72,6 +72,30 @@ func TestMissingNeededIndexStaysPinned(t *testing.T) {
 	must(t, err)
 }
 
+// A check rebuilds a lost index from the packs, with mended and large photos.
+func TestCheckRebuildsLostIndex(t *testing.T) {
+	w := newWorld(t)
+	a, dir := w.open("one"), w.photos("photos", 3, 1)
+	w.large(dir, 3)
+	w.add(a, dir)
+	w.store.Alter(w.store.Names("p")[0], func([]byte) []byte { return nil })
+	_, err := a.Add(t.Context(), []string{dir}, AddOptions{Check: true})
+	must(t, err)
+	more := w.photos("more", 2, 2)
+	w.add(a, more)
+	for _, name := range w.store.Names("x") {
+		must(t, w.store.Delete(t.Context(), name))
+	}
+	sum, err := w.open("two").Add(t.Context(), []string{dir}, AddOptions{Check: true})
+	if err != nil || sum.Unchanged != 4 || len(sum.Warnings) > 0 {
+		t.Errorf("check: %+v, %v", sum, err)
+	}
+	must(t, a.Sync(t.Context()))
+	w.same(a, more)
+	w.add(a, w.photos("later", 2, 3))
+	w.whole(w.open("one"))
+}
+
 // An interrupted store calls a function once, before a request about certain
 // blobs.
 type interrupted struct {

@@ -7,13 +7,18 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"cpar"
+	"cpar/internal/durable"
 	"cpar/internal/seed"
 	"cpar/user"
 	"cpar/user/album/blobs"
@@ -41,8 +46,7 @@ type Catalogue struct {
 	state    *State
 	segments []*segment
 	sent     int64
-	// looking is set if the folder must not change.
-	looking bool
+	looking  bool // the folder must not change
 }
 
 // maxMerged bounds the size of a segment that a small commit merges from its
@@ -59,25 +63,42 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
 	}
 	c := &Catalogue{Options: o, cipher: envelope.New(o.Secret, "catalogue"), state: newState(0, nil)}
-	release, err := c.lock()
-	if err != nil {
-		return nil, fmt.Errorf("opening the catalogue: %w", err)
-	}
-	defer release()
-	newest, err := c.kept()
-	if err != nil || newest == "" {
+	names, err := filepath.Glob(filepath.Join(o.Folder, generationPrefix+"*"))
+	if err != nil || len(names) == 0 {
 		return c, err
 	}
-	b, err := os.ReadFile(filepath.Join(o.Folder, newest))
+	number, _ := strconv.ParseUint(strings.TrimPrefix(filepath.Base(slices.Max(names)), generationPrefix), 16, 64)
+	b, err := os.ReadFile(slices.Max(names))
+	if errors.Is(err, fs.ErrNotExist) { // another process has just kept a newer one
+		return Open(ctx, o)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
 	}
-	number, _ := strconv.ParseUint(strings.TrimPrefix(newest, generationPrefix), 16, 64)
 	if g, err := c.openGeneration(number, b); err == nil {
-		// A damaged copy is fetched again.
+		// A copy that is damaged, or that another process is changing, is fetched
+		// again.
 		_ = c.load(ctx, g, func(l listed) ([]byte, error) { return c.local(l) })
 	}
 	return c, nil
+}
+
+// lock keeps other catalogues of this device, also in other processes, from
+// changing the folder, and from seeing a newer generation than c is about to see.
+func (c *Catalogue) lock(ctx context.Context) (release func(), err error) {
+	l := flock.New(filepath.Join(c.Folder, "lock"), flock.SetPermissions(0o600))
+	if _, err := l.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("locking the catalogue: %w: %w", cpar.ErrStorage, err)
+	}
+	return func() { l.Close() }, nil
+}
+
+// Newest fetches the newest state, and changes neither c nor the folder. It may run
+// beside other calls.
+func (c *Catalogue) Newest(ctx context.Context) (*State, error) {
+	look := &Catalogue{Options: c.Options, cipher: c.cipher, state: newState(0, nil), looking: true}
+	_, err := look.Sync(ctx)
+	return look.state, err
 }
 
 // State returns the newest state that this device has.
@@ -117,6 +138,14 @@ func (c *Catalogue) openGeneration(number uint64, b []byte) (*generation, error)
 		err = fmt.Errorf("%w: generation %d of the album has another number", cpar.ErrCloud, number)
 	}
 	return got, err
+}
+
+func (c *Catalogue) local(l listed) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(c.Folder, l.name()))
+	if err == nil && sha256.Sum256(b) != l.digest {
+		err = fs.ErrNotExist
+	}
+	return b, err
 }
 
 // load makes g the current generation. It calls fetch for new segments.
@@ -165,50 +194,50 @@ func (c *Catalogue) fetch(ctx context.Context, l listed) ([]byte, error) {
 	case sha256.Sum256(b) != l.digest:
 		return nil, blobs.Damage(l.name(), "is not the one that was stored")
 	}
-	return b, nil
+	return b, c.keep(l.name(), b)
+}
+
+func (c *Catalogue) keep(name string, b []byte) error {
+	if c.looking {
+		return nil
+	}
+	if err := durable.WriteFile(filepath.Join(c.Folder, name), b, 0o600); err != nil {
+		return fmt.Errorf("keeping the catalogue: %w", err)
+	}
+	return nil
 }
 
 // Sync updates the device's copy to the server's newest generation. It returns
 // false if the server has no album.
-func (c *Catalogue) Sync(ctx context.Context) (there bool, err error) {
-	newest, err := c.newest(ctx)
-	if err == nil {
-		err = c.takeNamed(ctx, newest)
+func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
+	release, err := c.lock(ctx)
+	if err != nil {
+		return false, err
 	}
-	if err != nil { // another process may have seen a newer generation since the list
-		if newer, e := c.newest(ctx); e == nil && newer > newest {
-			newest, err = newer, c.takeNamed(ctx, newer)
-		}
-	}
+	defer release()
+	newest := ""
+	err = c.Store.List(ctx, generationPrefix, func(b blobs.Blob) error {
+		newest = max(newest, b.Name)
+		return nil
+	})
 	if err != nil {
 		return false, fmt.Errorf("reading the album: %w", err)
 	}
-	return newest != "", nil
-}
-
-// newest returns the name of the newest generation at the server, or "".
-func (c *Catalogue) newest(ctx context.Context) (name string, err error) {
-	err = c.Store.List(ctx, generationPrefix, func(b blobs.Blob) error {
-		name = max(name, b.Name)
-		return nil
-	})
-	return name, err
-}
-
-// takeNamed takes the generation with a blob's name, or no album if it is "".
-func (c *Catalogue) takeNamed(ctx context.Context, name string) error {
-	if name == "" {
+	if newest == "" {
 		if err := c.See(0, [32]byte{}, nil); err != nil {
-			return err
+			return false, fmt.Errorf("reading the album: %w", err)
 		}
 		c.now, c.segments, c.state = nil, nil, newState(0, nil)
-		return nil
+		return false, nil
 	}
-	number, err := strconv.ParseUint(strings.TrimPrefix(name, generationPrefix), 16, 64)
-	if err != nil || generationName(number) != name || number == 0 {
-		return fmt.Errorf("%w: it has a generation named %q", cpar.ErrCloud, name)
+	number, err := strconv.ParseUint(strings.TrimPrefix(newest, generationPrefix), 16, 64)
+	if err != nil || generationName(number) != newest || number == 0 {
+		return false, fmt.Errorf("reading the album: %w: it has a generation named %q", cpar.ErrCloud, newest)
 	}
-	return c.take(ctx, number)
+	if err := c.take(ctx, number); err != nil {
+		return false, fmt.Errorf("reading the album: %w", err)
+	}
+	return true, nil
 }
 
 // take fetches, checks and keeps a generation.
@@ -231,20 +260,33 @@ func (c *Catalogue) take(ctx context.Context, number uint64) error {
 		return c.See(g.number, g.digest, c.state.history())
 	}
 	before := *c
-	fetched := map[string][]byte{}
-	err = c.load(ctx, g, func(l listed) ([]byte, error) {
-		b, err := c.fetch(ctx, l)
-		fetched[l.name()] = b
-		return b, err
-	})
-	if err != nil {
+	if err := c.load(ctx, g, func(l listed) ([]byte, error) { return c.fetch(ctx, l) }); err != nil {
 		return err
 	}
 	if err := c.See(g.number, g.digest, c.state.history()); err != nil {
 		c.now, c.segments, c.state = before.now, before.segments, before.state
 		return err
 	}
-	return c.settle(sealed, fetched)
+	return c.settle(sealed)
+}
+
+// settle adds the current generation to the device's copy and removes the files
+// of older generations.
+func (c *Catalogue) settle(sealed []byte) error {
+	keep := map[string]bool{generationName(c.now.number): true}
+	for _, l := range c.now.segments {
+		keep[l.name()] = true
+	}
+	if err := c.keep(generationName(c.now.number), sealed); err != nil || c.looking {
+		return err
+	}
+	names, err := filepath.Glob(filepath.Join(c.Folder, "cpar-*"))
+	for _, name := range names {
+		if !keep[filepath.Base(name)] {
+			os.Remove(name) // if this fails, the file stays until the next commit
+		}
+	}
+	return err
 }
 
 // A Change describes how a commit changes a state.
@@ -292,6 +334,11 @@ func (c *Catalogue) Commit(ctx context.Context, create func(*State) (*Change, er
 // commit writes the generation after the current generation. It returns ErrExists
 // if another device has already written it.
 func (c *Catalogue) commit(ctx context.Context, change *Change) error {
+	release, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	s := &segment{photos: slices.SortedFunc(slices.Values(change.Put), comparePhotos), removed: slices.SortedFunc(slices.Values(change.Remove), compareKeys),
 		pins: change.Pins, unpinned: slices.Sorted(slices.Values(change.Unpinned))}
 	g := &generation{album: c.Album, number: c.state.Number + 1}
@@ -346,7 +393,7 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 		// If this fails, Tidy deletes the blob.
 		_ = c.Store.Delete(ctx, generationName(g.number-keptGenerations))
 	}
-	err := errors.Join(c.See(g.number, g.digest, c.state.history()), c.settle(sealedGeneration, map[string][]byte{l.name(): sealed}))
+	err = errors.Join(c.See(g.number, g.digest, c.state.history()), c.keep(l.name(), sealed), c.settle(sealedGeneration))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCommitted, err)
 	}

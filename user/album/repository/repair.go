@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/content"
@@ -59,6 +60,24 @@ func (r *Repository) distrusted(ctx context.Context, id string) (found []content
 		}
 	}
 	return found, true, err
+}
+
+// Reindex adds the contents of all pinned packs to a new index, from the copies of
+// their entries that kopia keeps at the end of each pack. Entries of other indexes
+// that are newer stay in force.
+func (r *Repository) Reindex(ctx context.Context) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	var err error
+	for name, p := range r.storage.pins {
+		if err == nil && (strings.HasPrefix(name, "p") || strings.HasPrefix(name, "q")) {
+			_, err = r.writer.ContentManager().RecoverIndexFromPackBlob(ctx, blob.ID(name), p.Size, true)
+		}
+	}
+	if err == nil {
+		err = r.writer.Flush(ctx)
+	}
+	return r.Failed("rebuilding an index", err)
 }
 
 // Missing reports whether an object cannot be read because some of its contents

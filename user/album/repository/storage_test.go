@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,5 +123,35 @@ func TestConcurrentFailuresKeepTheReason(t *testing.T) {
 	defer done()
 	if err := r.Failed("storing a file", cpar.ErrInput); errors.Is(err, quota) {
 		t.Errorf("a later operation: %v", err)
+	}
+}
+
+// An index blob of an old state refers to a pack that no generation pins. The object
+// is not whole, though the server still has the pack.
+func TestPacksRefusesUnpinnedPacks(t *testing.T) {
+	store := blobtest.NewMemory()
+	r := openedOver(t, store, nil)
+	id, _, err := r.Put(t.Context(), strings.NewReader("a photo"))
+	if err == nil {
+		err = r.Flush(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins, _ := r.Changes()
+	for what, change := range map[string]func(name string, p blobs.Pin){
+		"whole":    func(string, blobs.Pin) {},
+		"cut off":  func(name string, p blobs.Pin) { p.Size = 10; pins[name] = p },
+		"unpinned": func(name string, p blobs.Pin) { delete(pins, name) },
+	} {
+		before := maps.Clone(pins)
+		for _, name := range store.Names("p") {
+			change(name, pins[name])
+		}
+		packs, err := openedOver(t, store, pins).Packs(t.Context(), id)
+		if damaged := errors.Is(err, blobs.ErrDamaged); damaged != (what != "whole") || !damaged && len(packs) != 1 {
+			t.Errorf("%s: packs %v, %v", what, packs, err)
+		}
+		pins = before
 	}
 }

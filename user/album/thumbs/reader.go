@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +19,9 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// maxOpened bounds the images of decrypted parts (blobs) in memory, in bytes.
-const maxOpened = 96 << 20
+// maxOpened bounds the decrypted parts (blobs) in memory. Their images have at most
+// maxPart bytes each, so 96 MB.
+const maxOpened = 24
 
 // A Reader reads the thumbnails of an album, and encodes new ones. It keeps the
 // parts that it has read in a folder, encrypted as at the server. It is safe for
@@ -30,8 +30,7 @@ type Reader struct {
 	*coder
 	store  blobs.Store
 	folder string
-	opened *lru.Cache[string, *opened] // bounded by remember
-	bytes  int                         // of the images in opened
+	opened *lru.Cache[string, *opened]
 	flying singleflight.Group
 
 	mu     sync.Mutex
@@ -48,7 +47,7 @@ type slot struct {
 
 // NewReader returns a reader without parts.
 func NewReader(store blobs.Store, folder string, secret seed.Secret) *Reader {
-	kept, err := lru.New[string, *opened](math.MaxInt32)
+	kept, err := lru.New[string, *opened](maxOpened)
 	if err != nil {
 		panic(err) // unreachable: the size is constant
 	}
@@ -110,43 +109,29 @@ func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key
 	return nil, damaged
 }
 
-// Keys returns the keys of the thumbnails of a size and month. It leaves out
-// parts that the server has lost or changed, so that Add makes their thumbnails
-// again.
-func (r *Reader) Keys(ctx context.Context, size Size, month Month) (map[Key]bool, error) {
-	keys := map[Key]bool{}
+// Keys returns the keys of the thumbnails of a size and month. It leaves out parts
+// that the server has lost or changed, so that Add makes their thumbnails again. It
+// also returns the names of those that the map `lost` contains.
+func (r *Reader) Keys(ctx context.Context, size Size, month Month, lost map[string]string) (keys map[Key]bool, gone []string, err error) {
+	keys = map[Key]bool{}
 	parts, _ := r.in(slot{size, month})
 	for _, p := range parts {
+		if lost[p.name] != "" {
+			gone = append(gone, p.name)
+			continue
+		}
 		x, err := r.index(ctx, p)
 		if errors.Is(err, blobs.ErrDamaged) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, k := range x.keys {
 			keys[k] = true
 		}
 	}
-	return keys, nil
-}
-
-// Distrust leaves out lost parts until the next generation, and returns their names by
-// month.
-func (r *Reader) Distrust(lost map[string]string) map[Month][]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	months := map[Month][]string{}
-	for at, parts := range r.parts {
-		r.parts[at] = slices.DeleteFunc(slices.Clone(parts), func(p part) bool {
-			_, is := lost[p.name]
-			if is {
-				months[at.month] = append(months[at.month], p.name)
-			}
-			return is
-		})
-	}
-	return months
+	return keys, gone, nil
 }
 
 // Prefetch fetches the parts of whole years, so that the server does not see
@@ -184,7 +169,7 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 		}
 		o, err := r.decode(p, b)
 		if err == nil {
-			r.remember(p.name, o)
+			r.opened.Add(p.name, o)
 		}
 		return o, err
 	})
@@ -196,19 +181,6 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 		return got.Val.(*opened), nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	}
-}
-
-// remember keeps a part in memory, and forgets others that were used long ago.
-func (r *Reader) remember(name string, o *opened) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if twice, _ := r.opened.ContainsOrAdd(name, o); twice {
-		return
-	}
-	for r.bytes += len(o.images); r.bytes > maxOpened; {
-		_, old, _ := r.opened.RemoveOldest()
-		r.bytes -= len(old.images)
 	}
 }
 

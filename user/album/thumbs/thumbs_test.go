@@ -197,7 +197,7 @@ func TestKeysFetchesIndexAlone(t *testing.T) {
 	r := w.reader(t)
 	received := w.store.Received
 	month, _ := When(rows[1])
-	keys, err := r.Keys(t.Context(), Small, month)
+	keys, _, err := r.Keys(t.Context(), Small, month, nil)
 	if err != nil || len(keys) != 100 || !keys[KeyOf(rows[1])] {
 		t.Errorf("%d keys, %v", len(keys), err)
 	}
@@ -220,7 +220,7 @@ func TestDamagedPartIsNoticed(t *testing.T) {
 		if got, err := w.reader(t).Get(t.Context(), Small, month, day, KeyOf(rows[1])); err == nil {
 			t.Errorf("%s: %d bytes", what, len(got))
 		}
-		if keys, err := w.reader(t).Keys(t.Context(), Small, month); err != nil || what == "missing" && len(keys) > 0 {
+		if keys, _, err := w.reader(t).Keys(t.Context(), Small, month, nil); err != nil || what == "missing" && len(keys) > 0 {
 			t.Errorf("%s: %d keys, %v", what, len(keys), err)
 		}
 	}
@@ -301,18 +301,22 @@ func TestMakeLooksLikePhoto(t *testing.T) {
 	}
 }
 
-// Parts in memory are bounded by bytes, not by number.
-func TestPartsInMemoryAreBounded(t *testing.T) {
-	r := NewReader(blobtest.NewMemory(), t.TempDir(), seed.Secret{1})
-	for i := range 5 {
-		for range 2 {
-			r.remember(fmt.Sprint(i), &opened{images: make([]byte, maxOpened*2/5)})
+// A thumbnail that is in two parts is found if one of them is damaged, whichever.
+func TestDamagedPartHidesNoOther(t *testing.T) {
+	w, rows, images := made(t, 3, 2000)
+	b := w.reader(t).Batch()
+	for i := range rows {
+		b.Add(rows[i], images[i])
+	}
+	must(t, b.Encode(w.put))
+	whole := w.store.Snapshot()
+	for name := range w.pins {
+		w.store.Restore(whole)
+		w.store.Alter(name, func([]byte) []byte { return nil })
+		check(t, w.reader(t), rows, images)
+		p, _ := newCoder(seed.Secret{1}).open(name)
+		if got, err := w.reader(t).Get(t.Context(), p.size, p.month, p.first, Key{}); err == nil {
+			t.Errorf("a thumbnail that the damaged part may have held: %d bytes, no error", len(got))
 		}
-	}
-	for i := range 1000 {
-		r.remember(fmt.Sprint("small ", i), &opened{images: make([]byte, 100)})
-	}
-	if r.bytes > maxOpened || r.opened.Len() != 1002 {
-		t.Errorf("%d parts of %d bytes", r.opened.Len(), r.bytes)
 	}
 }
