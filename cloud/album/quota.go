@@ -107,7 +107,7 @@ func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool
 // A recounting limits the recounts of a tenant, because any token of the tenant
 // can cause one by a small request. Uploads that wait share the next recount.
 type recounting struct {
-	turn chan struct{} // of capacity 1; the sender may use the fields below until it receives
+	turn chan struct{} // of capacity 1. An element in it guards the other fields
 	from time.Time     // start of the last successful recount
 	rest time.Time     // earliest start of the next recount
 }
