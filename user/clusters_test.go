@@ -54,7 +54,7 @@ func TestCellsSurviveUpdates(t *testing.T) {
 				t.Errorf("%s: %d records in all clusters, want %d", when, len(every), live)
 			}
 			some := x.nearest(im, 100)
-			if most := open + lattice.CellSize(62, 4); len(some) > most || len(some) == 0 {
+			if most := open + lattice.CellSize(62, 4, true); len(some) > most || len(some) == 0 {
 				t.Errorf("%s: %d records in a cluster, at most %d", when, len(some), most)
 			}
 			at := 0
@@ -123,7 +123,7 @@ func TestCellsSurviveUpdates(t *testing.T) {
 // and profile.
 func TestDefaultCellsDependOnSize(t *testing.T) {
 	layout := vectorlayout.SquaredL2(96, 1000)
-	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 3, 1_000_000: 3} {
+	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 2, 399_999: 2, 400_000: 3, 1_000_000: 3} {
 		if got := rows.NewQuantiser(layout, true).LogCells(n); got != want {
 			t.Errorf("%d records: 2^%d clusters, want 2^%d", n, got, want)
 		}

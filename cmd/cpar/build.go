@@ -112,7 +112,7 @@ encrypted, and cpar inspect --key shows it.`,
 	c.Flags().StringVar(&f.place, "place", "leaf", "for scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
 	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 16 to 128, or 0 to suit the profile (wider blocks shrink requests and enlarge the data fetched once)")
 	c.Flags().BoolVar(&f.careful, "careful", false, "scheme sealed in a ring of twice the degree: 290 bits of core-SVP security instead of 120, and requests twice as long")
-	c.Flags().IntVar(&f.clusters, "clusters", 0, "for scheme sealed with profile learned or network: divide the photos into 2, 4 or 8 hidden cells, of which a request searches one, or 1 to search all (0: 8 from 50,000 photos on)")
+	c.Flags().IntVar(&f.clusters, "clusters", 0, "for scheme sealed with profile learned or network: divide the photos into 2, 4 or 8 hidden cells, of which a search asks some, or 1 to search all (0: 4 from 50,000 photos on, 8 from 400,000)")
 	c.Flags().IntVar(&f.lists, "lists", 0, "for scheme ivf: number of cells of the inverted file, 0 to suit the number of photos")
 	c.Flags().BoolVar(&f.replace, "replace", false, "replace the index in --out, and keep its vocabulary")
 	peopleFlag(c, &f.people)

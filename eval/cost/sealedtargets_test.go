@@ -21,7 +21,7 @@ func TestSealedTargetsAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := s.Million
-	rows := lattice.CellSize(plan.Million, plan.Clusters)
+	rows := lattice.CellSize(plan.Million, plan.Clusters, true)
 	if want := float64(rows*plan.Clusters) / float64(plan.Million); m.CellCount != plan.Clusters || math.Abs(m.Copies-want) > 0.001 {
 		t.Errorf("%d clusters, %g places a record, want %g", m.CellCount, m.Copies, want)
 	}

@@ -186,7 +186,7 @@ func (m *cellRun) Asked(ctx context.Context, clusters int) ([]AskedRow, error) {
 		out[i] = AskedRow{Asked: i + 1, MinWords: 1}
 	}
 	for seed := range clusterSeeds {
-		cells, err := kmeans.Balance(ctx, m.rows, clusters, lattice.CellSize(len(m.rows), clusters), [32]byte{byte(seed)})
+		cells, err := kmeans.Balance(ctx, m.rows, clusters, lattice.CellSize(len(m.rows), clusters, clusters == 1<<lattice.WideSlots), [32]byte{byte(seed)})
 		if err != nil {
 			return nil, err
 		}

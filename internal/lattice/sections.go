@@ -23,20 +23,36 @@ type Sections struct {
 	// Clustered is nil without a clustered section. Records counts its records.
 	Clustered *Params
 	Records   int
+	// Wide is set if cells have more slots (CellSize).
+	Wide bool
 }
+
+// wideFlag marks wide cells in the number of records.
+const wideFlag = 1 << 31
+
+// WideSlots is log₂ of the number of cells that new indexes make wide.
+const WideSlots = 2
 
 // CellSize returns the number of rows for n records in the given number of
 // cells. Each record has 1.72 slots on average. With more slots, a request to a
-// million records in eight cells and its reply would exceed 1.6 MB. The result
-// depends only on n and clusters, so it reveals nothing.
-func CellSize(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }
+// million records in eight cells and its reply would exceed 1.6 MB. In wide cells,
+// each has 2.2 slots. With more slots, a request to 100,000 records in four cells
+// and its reply would exceed 0.5 MB. The result depends only on the arguments, so
+// it reveals nothing.
+func CellSize(n, clusters int, wide bool) int {
+	slots := 172
+	if wide {
+		slots = 220
+	}
+	return min(n, (slots*n+100*clusters-1)/(100*clusters))
+}
 
 // Rows returns the number of rows of the clustered section.
 func (p Sections) Rows() int {
 	if p.Clustered == nil {
 		return 0
 	}
-	return CellSize(p.Records, p.Clustered.Slots())
+	return CellSize(p.Records, p.Clustered.Slots(), p.Wide)
 }
 
 // Validate rejects sections that do not fit together. Errors wrap
@@ -66,7 +82,11 @@ func (p Sections) AppendBinary(b []byte) ([]byte, error) {
 		if b, err = p.Clustered.AppendBinary(b); err != nil {
 			return nil, err
 		}
-		b = binary.LittleEndian.AppendUint32(b, uint32(p.Records))
+		records := uint32(p.Records)
+		if p.Wide {
+			records |= wideFlag
+		}
+		b = binary.LittleEndian.AppendUint32(b, records)
 	}
 	return p.Open.AppendBinary(b)
 }
@@ -93,7 +113,8 @@ func ReadSections(r *wire.Reader) (p Sections, err error) {
 	}
 	if p.Open.LogSlots > 0 {
 		clustered := p.Open
-		p.Clustered, p.Records = &clustered, int(r.U32("records in clusters"))
+		records := r.U32("records in clusters")
+		p.Clustered, p.Records, p.Wide = &clustered, int(records&^wideFlag), records&wideFlag != 0
 		if p.Open, err = readParams(r); err != nil {
 			return p, err
 		}

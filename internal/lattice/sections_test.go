@@ -90,7 +90,7 @@ func TestFailureBoundWithSlots(t *testing.T) {
 
 func TestSectionsRoundTrip(t *testing.T) {
 	clustered := inCells(t, 3)
-	for name, p := range map[string]Sections{"one": {Open: inCells(t, 0)}, "two": {Open: inCells(t, 0), Clustered: &clustered, Records: 1000}} {
+	for name, p := range map[string]Sections{"one": {Open: inCells(t, 0)}, "two": {Open: inCells(t, 0), Clustered: &clustered, Records: 1000}, "wide": {Open: inCells(t, 0), Clustered: &clustered, Records: 1000, Wide: true}} {
 		b, err := p.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -118,8 +118,13 @@ func TestSectionsRoundTrip(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
+	for n, want := range map[int]int{100_000: 55_000, 50_001: 27_501, 4: 3, 1: 1} {
+		if got := CellSize(n, 4, true); got != want {
+			t.Errorf("%d records in 4 wide clusters: %d rows, want %d", n, got, want)
+		}
+	}
 	for n, want := range map[int]int{8: 2, 1000: 215, 1_000_000: 215_000, 50_001: 10_751} {
-		if got := CellSize(n, 8); got != want || 25*8*got < 43*n {
+		if got := CellSize(n, 8, false); got != want || 25*8*got < 43*n {
 			t.Errorf("%d records in 8 clusters: %d rows, want %d", n, got, want)
 		}
 	}

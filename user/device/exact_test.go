@@ -38,7 +38,7 @@ func TestAllCellsRequestsEveryCell(t *testing.T) {
 	}
 	for i, a := range all[true] {
 		one := all[false][i]
-		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) < lattice.CellSize(24, 4) || a.Near[0].Dis > one.Near[0].Dis+1e-9 {
+		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) < lattice.CellSize(24, 4, true) || a.Near[0].Dis > one.Near[0].Dis+1e-9 {
 			t.Errorf("photo %d: %d near of all clusters, %d of one, %v, %v", i, len(a.Near), len(one.Near), a.Err, one.Err)
 		}
 		if a.Sent*x.Asked() < 7*one.Sent/2 || a.Received*x.Asked() < 3*one.Received {

@@ -30,6 +30,8 @@ type Clustered interface {
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 	Layout() lattice.Params
+	// CellSize returns the number of slots of a cell.
+	CellSize() int
 	// AppendStatic encodes the cipher's data in the segment of cells.
 	AppendStatic(b []byte) []byte
 	// ReadStatic decodes the output of AppendStatic.
@@ -43,19 +45,27 @@ type division struct {
 	asked int
 }
 
-// logClustered is log₂ of the default number of cells in a large index. Below
-// minRecordsForCells records, cells would lengthen requests more than they
-// shorten replies.
-const logClustered, minRecordsForCells, maxDimForCells = 3, 50_000, 128
+// Below minRecordsForCells records, cells would lengthen requests more than they
+// shorten replies. Below minRecordsForMore, an index has four wide cells by
+// default, of which one usually holds enough records (minRecall), and otherwise
+// 2^logMore smaller ones. A request to a million records in wide cells and its
+// reply would have 3.5 MB.
+const (
+	minRecordsForCells, minRecordsForMore = 50_000, 400_000
+	logMore, maxDimForCells               = 3, 128
+)
 
 // LogCells returns log₂ of the default number of cells for n records. It
 // returns 0 for vectors with a histogram, because no two of them fit in a row,
 // and for long vectors, whose requests would be long.
 func (q *Quantiser) LogCells(n int) int {
-	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 && q.jl <= maxDimForCells {
-		return logClustered
+	switch {
+	case n < minRecordsForCells || q.bins > 0 || q.layout.logT == 0 || q.jl > maxDimForCells:
+		return 0
+	case n < minRecordsForMore:
+		return lattice.WideSlots
 	}
-	return 0
+	return logMore
 }
 
 func (x *Index) logCells(n int) int {
@@ -78,8 +88,7 @@ func (b *Builder) divide(ctx context.Context) error {
 		}
 		vectors[i] = floats(row, 1)
 	}
-	c := clustered.Layout().Slots()
-	cells, err := kmeans.Balance(ctx, vectors, c, lattice.CellSize(n, c), b.Secret("clusters"))
+	cells, err := kmeans.Balance(ctx, vectors, clustered.Layout().Slots(), clustered.CellSize(), b.Secret("clusters"))
 	if err != nil {
 		return err
 	}
@@ -159,7 +168,7 @@ func (x *Index) holdCells(encrypted []byte) error {
 	if err == nil {
 		err = r.Close()
 	}
-	if c := clustered.Layout().Slots(); err == nil && (len(cells.Records) != c || len(cells.Records[0]) != lattice.CellSize(n, c)) {
+	if c := clustered.Layout().Slots(); err == nil && (len(cells.Records) != c || len(cells.Records[0]) != clustered.CellSize()) {
 		err = fmt.Errorf("%w: it has %d clusters of %d cells", cpar.ErrCorrupt, len(cells.Records), len(cells.Records[0]))
 	}
 	if err == nil {

@@ -55,7 +55,7 @@ func TestCellsAnswerAsTheirTwin(t *testing.T) {
 			}
 			asked := min(40, 100)
 			if clusters > 1 {
-				asked = min(40, lattice.CellSize(100, clusters))
+				asked = min(40, lattice.CellSize(100, clusters, clusters == 4))
 			}
 			if len(near) != asked || len(want) != asked {
 				t.Fatalf("%d clusters: %d records found, the twin %d, want %d", clusters, len(near), len(want), asked)
@@ -103,7 +103,7 @@ func TestUpdatesOfIndexesWithCells(t *testing.T) {
 	}
 	for i, photo := range added {
 		if near := grown.nearest(photo, 65); near[0].Record != uint32(60+i) || near[0].Dis > 0.01 ||
-			len(near) > 5+lattice.CellSize(60, 4) || slices.Contains(records(near), 7) || slices.Contains(records(near), 8) {
+			len(near) > 5+lattice.CellSize(60, 4, true) || slices.Contains(records(near), 7) || slices.Contains(records(near), 8) {
 			t.Errorf("added photo %d: its nearest are %v", i, records(near))
 		}
 	}

@@ -36,9 +36,11 @@ type cipher struct {
 	// hints, the data for reading replies, is nil until Hold.
 	hints atomic.Pointer[Hints]
 	// clustered encrypts the records in cells. It is nil without cells. The
-	// outer cipher performs Request, Finish and Hold for both.
+	// outer cipher performs Request, Finish and Hold for both. Both ciphers have the
+	// number of these records, and whether cells are wide.
 	clustered *cipher
 	records   int
+	wide      bool
 }
 
 func open(x *index.Index, p lattice.Params, check checkSums) *cipher {
@@ -62,10 +64,19 @@ func newScheme(x *index.Index, q *rows.Quantiser, o rows.Options) (rows.Cipher, 
 func begin(x *index.Index, q *rows.Quantiser, block int, careful bool, logClusters int) (rows.Cipher, error) {
 	s, err := beginPart(x, q, block, careful, 0)
 	if err == nil && logClusters > 0 {
-		s.records = x.Records
-		s.clustered, err = beginPart(x, q, block, careful, logClusters)
+		var part *cipher
+		part, err = beginPart(x, q, block, careful, logClusters)
+		s.divide(part, x.Records, logClusters == lattice.WideSlots)
 	}
 	return s, err
+}
+
+// divide makes `part` the cipher of the first records, which are in cells.
+func (s *cipher) divide(part *cipher, records int, wide bool) {
+	s.clustered, s.records, s.wide = part, records, wide
+	if part != nil {
+		part.records, part.wide = records, wide
+	}
 }
 
 func beginPart(x *index.Index, q *rows.Quantiser, block int, careful bool, logCells int) (*cipher, error) {
@@ -79,7 +90,7 @@ func beginPart(x *index.Index, q *rows.Quantiser, block int, careful bool, logCe
 func (s *cipher) parts() lattice.Sections {
 	p := lattice.Sections{Open: s.params}
 	if s.clustered != nil {
-		p.Clustered, p.Records = &s.clustered.params, s.records
+		p.Clustered, p.Records, p.Wide = &s.clustered.params, s.records, s.wide
 	}
 	return p
 }
@@ -99,7 +110,7 @@ func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher,
 	check, err := readCheckSums(p.Open, r)
 	s := open(x, p.Open, check)
 	if p.Clustered != nil {
-		s.clustered, s.records = open(x, *p.Clustered, newCheckSums(*p.Clustered)), p.Records
+		s.divide(open(x, *p.Clustered, newCheckSums(*p.Clustered)), p.Records, p.Wide)
 	}
 	return s, err
 }
@@ -134,7 +145,7 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 		return uint64(part(open, n) + 2*lattice.ParamsSize), nil
 	}
 	p, err := q.Lattice(0, false, clusters)
-	return uint64(part(open, 0) + part(p, lattice.CellSize(n, p.Slots())) + 2*lattice.SectionsSize +
+	return uint64(part(open, 0) + part(p, lattice.CellSize(n, p.Slots(), clusters == lattice.WideSlots)) + 2*lattice.SectionsSize +
 		aead.Overhead + rows.CellBytes(q, n, p.Slots())), err
 }
 
@@ -155,6 +166,8 @@ func (s *cipher) Clustered() (rows.Clustered, int) {
 }
 
 func (s *cipher) Layout() lattice.Params { return s.params }
+
+func (s *cipher) CellSize() int { return lattice.CellSize(s.records, s.params.Slots(), s.wide) }
 
 // AppendStatic appends the sums for records in cells, which never change.
 func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
@@ -376,7 +389,7 @@ func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *
 func (s *cipher) Next(x *index.Index) rows.Cipher {
 	next := open(x, s.params, s.check.clone())
 	if s.clustered != nil {
-		next.records, next.clustered = s.records, open(x, s.clustered.params, s.clustered.check)
+		next.divide(open(x, s.clustered.params, s.clustered.check), s.records, s.wide)
 	}
 	return next
 }

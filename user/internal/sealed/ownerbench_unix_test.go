@@ -26,7 +26,7 @@ func BenchmarkOwner(b *testing.B) {
 		rows int
 	}{
 		{"paper,n=20000", lattice.Params{LogN: 11, Dim: 1344, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 173, Addend: 4380}, 20_000},
-		{"96,n=1000000,C=8", lattice.Params{LogN: 11, Dim: 8 * lattice.SlotDim(96), LogSlots: 3, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}, lattice.CellSize(1_000_000, 8)},
+		{"96,n=1000000,C=8", lattice.Params{LogN: 11, Dim: 8 * lattice.SlotDim(96), LogSlots: 3, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}, lattice.CellSize(1_000_000, 8, false)},
 	} {
 		p := balanced(b, c.p)
 		k, groups := testKey(b, p), p.Groups(c.rows)
