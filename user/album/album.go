@@ -126,12 +126,12 @@ func (a *Album) lockFile(name, doing string) (release func(), err error) {
 	return func() { l.Close() }, nil
 }
 
-func (a *Album) repository(ctx context.Context, uncached bool) (*repository.Repository, error) {
-	return a.repositoryOf(ctx, a.catalogue.State().Pins, uncached)
+func (a *Album) repository(ctx context.Context, strict bool) (*repository.Repository, error) {
+	return a.repositoryOf(ctx, a.catalogue.State().Pins, strict)
 }
 
-func (a *Album) repositoryOf(ctx context.Context, pins map[string]blobs.Pin, uncached bool) (*repository.Repository, error) {
-	return repository.Open(ctx, repository.Options{Uncached: uncached, Store: a.o.Store, Folder: filepath.Join(a.folder, "kopia"),
+func (a *Album) repositoryOf(ctx context.Context, pins map[string]blobs.Pin, strict bool) (*repository.Repository, error) {
+	return repository.Open(ctx, repository.Options{Strict: strict, Store: a.o.Store, Folder: filepath.Join(a.folder, "kopia"),
 		Secret: a.secret, Pins: pins, Newest: a.newestPins, Now: a.o.Now})
 }
 

@@ -52,8 +52,9 @@ type Options struct {
 	Newest func(context.Context) (map[string]blobs.Pin, error)
 	// Now returns the time. The default is time.Now.
 	Now func() time.Time
-	// Uncached makes every read ask the server.
-	Uncached bool
+	// Strict hides index blobs that no generation pins, which a killed run may have
+	// left, and makes every read ask the server.
+	Strict bool
 }
 
 // A Repository is an open repository. Put, Open and Packs are safe for
@@ -119,8 +120,8 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	if o.Pins == nil {
 		o.Pins = map[string]blobs.Pin{}
 	}
-	s := &storage{store: o.Store, newest: o.Newest, now: o.Now, strays: strays, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
-	if !o.Uncached {
+	s := &storage{store: o.Store, newest: o.Newest, now: o.Now, strays: strays, strict: o.Strict, pins: o.Pins, added: map[string]blobs.Pin{}, removed: map[string]bool{}, found: map[string]blobs.Pin{}, cancels: map[int]context.CancelCauseFunc{}}
+	if !o.Strict {
 		s.cache = filepath.Join(o.Folder, "cache")
 		if err := s.openCache(); err != nil {
 			return nil, fmt.Errorf("opening the repository: %w: %w", cpar.ErrStorage, err)

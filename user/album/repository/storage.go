@@ -34,6 +34,7 @@ type storage struct {
 	cache  string // folder of cached index blobs, or ""
 	now    func() time.Time
 	strays *strays
+	strict bool // hides index blobs that no generation pins
 
 	mu      sync.Mutex
 	pins    map[string]blobs.Pin // pins of the catalogue's newest generation
@@ -134,13 +135,14 @@ func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
 }
 
 // hidden reports whether kopia must not see a blob, because kopia has deleted it,
-// or because it is an unpinned marker of kopia's epochs. A marker is a name without
-// a secret, so the server could make kopia allocate memory for a billion epochs.
+// because it is an unpinned marker of kopia's epochs, or because the storage is
+// strict and the blob is an unpinned index. A marker is a name without a secret, so
+// the server could make kopia allocate memory for a billion epochs.
 func (s *storage) hidden(name string) bool {
 	_, pinned := s.pin(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.removed[name] || !pinned && (strings.HasPrefix(name, "xe") || strings.HasPrefix(name, "xw"))
+	return s.removed[name] || !pinned && (s.strict && strings.HasPrefix(name, "x") || strings.HasPrefix(name, "xe") || strings.HasPrefix(name, "xw"))
 }
 
 func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64, output blob.OutputBuffer) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/content"
 
 	"cpar"
 	"cpar/internal/seed"
@@ -21,7 +22,13 @@ import (
 // openedOver returns the repository of a store with the given pins.
 func openedOver(t *testing.T, s blobs.Store, pins map[string]blobs.Pin) *Repository {
 	t.Helper()
-	r, err := Open(t.Context(), Options{Store: s, Folder: filepath.Join(t.TempDir(), "kopia"), Secret: seed.Secret{1}, Pins: pins})
+	return openedWith(t, Options{Store: s, Pins: pins})
+}
+
+func openedWith(t *testing.T, o Options) *Repository {
+	t.Helper()
+	o.Folder, o.Secret = filepath.Join(t.TempDir(), "kopia"), seed.Secret{1}
+	r, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,5 +160,41 @@ func TestPacksRefusesUnpinnedPacks(t *testing.T) {
 			t.Errorf("%s: packs %v, %v", what, packs, err)
 		}
 		pins = before
+	}
+}
+
+// Killed maintenance leaves an index that refers to new packs, which no generation
+// pins. A strict repository finds objects by the indexes of its generation.
+func TestStrictRepositoryIgnoresUnpinnedIndexes(t *testing.T) {
+	store := blobtest.NewMemory()
+	r := openedOver(t, store, nil)
+	id, _, err := r.Put(t.Context(), strings.NewReader("a photo"))
+	if err == nil {
+		err = r.Flush(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins, _ := r.Changes()
+	killed := openedOver(t, store, pins)
+	_, contents, err := killed.unpinned(t.Context())
+	if err != nil || len(contents) > 0 {
+		t.Fatalf("%d contents are not pinned, %v", len(contents), err)
+	}
+	err = killed.writer.ContentReader().IterateContents(t.Context(), content.IterateOptions{}, func(c content.Info) error {
+		contents = append(contents, c)
+		return nil
+	})
+	if err == nil {
+		err = killed.replace(t.Context(), contents)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for strict, damaged := range map[bool]bool{true: false, false: true} {
+		packs, err := openedWith(t, Options{Store: store, Pins: pins, Strict: strict}).Packs(t.Context(), id)
+		if errors.Is(err, blobs.ErrDamaged) != damaged || !damaged && len(packs) != 1 {
+			t.Errorf("strict %v: packs %v, %v", strict, packs, err)
+		}
 	}
 }
