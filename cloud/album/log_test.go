@@ -23,6 +23,9 @@ func bigState(n int) *state {
 // An entry has the bytes that json.Marshal produces, but encoding takes little
 // more memory than the entry, and decoding little more than the state.
 func TestStateTakesLittleMemory(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes package json allocate more")
+	}
 	const blobs = 20000
 	st := bigState(blobs)
 	st.Indexes = new(int64)

@@ -52,6 +52,32 @@ func TestConcurrentUploadsCountOnce(t *testing.T) {
 	}
 }
 
+// A segment counts again after a deletion, even while another upload of it goes on.
+func TestUploadAfterADeletionCounts(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{})
+	b, k := []byte("one segment"), store.IndexRef{Index: cpar.IndexID{1}}
+	put := func(r io.Reader) error { return s.PutSegment(t.Context(), k, sha256.Sum256(b), int64(len(b)), r) }
+	r := &gated{Reader: bytes.NewReader(b), begun: make(chan struct{}), more: make(chan struct{})}
+	done := make(chan error)
+	go func() { done <- put(r) }()
+	<-r.begun
+	for range 2 {
+		if err := put(bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+		if u, err := s.Usage(t.Context(), ""); err != nil || u.Pending != int64(len(b)) {
+			t.Errorf("%+v, %v", u, err)
+		}
+		if err := s.Delete(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(r.more)
+	if err := <-done; err != nil && !errors.Is(err, store.ErrIncomplete) {
+		t.Error(err)
+	}
+}
+
 func TestUploadRacingDeletionIsNoDiskError(t *testing.T) {
 	s, o := open(t, t.TempDir(), store.Options{}), built(t, 1, 1)
 	k := store.IndexRef{Index: o.m.ID}

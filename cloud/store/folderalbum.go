@@ -152,7 +152,7 @@ func (f folderAlbums) List(ctx context.Context, tenant, folder string) iter.Seq2
 				info, err = d.Info()
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // removed meanwhile; the others must still be listed
+				return nil // removed meanwhile, unlike the rest of the list
 			}
 			if err != nil || info == nil {
 				return err

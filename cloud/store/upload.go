@@ -119,6 +119,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 		unlock()
 	}()
 	x.Lock()
+	stored := x.stored
 	_, before, err := s.inspectSegment(ctx, k, d)
 	x.Unlock()
 	if err != nil || before == whole {
@@ -135,8 +136,11 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 			err = tooLarge(d, limit)
 		}
 		if err == nil {
-			written, added = 1, limit+1-bounded.N
-			return added + fileBytes, nil
+			n := limit + 1 - bounded.N
+			if x.stored == stored { // otherwise another upload has stored and counted the segment
+				written, added = 1, n
+			}
+			return n + fileBytes, nil
 		}
 		r, kept, e := s.backend.Read(stay, k, d)
 		if e != nil {
@@ -155,7 +159,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	}
 	err = s.albums.Charge(ctx, k.Tenant, limit+fileBytes, put)
 	if errors.Is(err, ErrQuota) {
-		if written > 0 && !x.stored {
+		if written > 0 {
 			_ = s.backend.Remove(stay, k, d)
 		}
 		written, added = 0, 0

@@ -58,7 +58,7 @@ type use struct {
 // the quota refuses could remove what another has meanwhile stored.
 type sending struct {
 	sync.Mutex
-	stored bool // whether an upload has stored it and charged the quota
+	stored int // number of uploads that have stored it and charged the quota
 }
 
 func (s *Store[T]) account(tenant string) *account {
@@ -229,10 +229,10 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, d cpar.Digest, n int
 		a.change(k.Index, func(u *use) {
 			u.reservedBytes -= n
 			u.lastUpload = time.Now()
-			if written > 0 && !x.stored {
+			if written > 0 {
 				u.files += written
 				u.bytes += added
-				x.stored = true
+				x.stored++
 			}
 			if u.uploads--; u.uploads == 0 {
 				u.sending = nil

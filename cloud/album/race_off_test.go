@@ -1,0 +1,5 @@
+//go:build !race
+
+package album
+
+const raceDetector = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package album
+
+// raceDetector is set because the detector empties pools at random.
+const raceDetector = true
