@@ -80,6 +80,10 @@ func TestServerSeesPartsOfShownMonths(t *testing.T) {
 	if parts, others := w.taken(); parts != 1 || others > 0 {
 		t.Errorf("one month read %d parts and %d other blobs", parts, others)
 	}
+	got := ask[struct{ Pictures [][]byte }](c, "POST", "/api/pictures", ids{[]string{all.Rows[1].ID, "pAAAA", all.Rows[0].ID}}).Pictures
+	if len(got) != 3 || !bytes.Equal(got[0], picture(1, "small")) || got[1] != nil || !bytes.Equal(got[2], picture(0, "small")) {
+		t.Errorf("%d pictures at once differ from single ones", len(got))
+	}
 	for range 2 {
 		picture(realPhotos, "small")
 		picture(realPhotos+1, "medium")

@@ -259,6 +259,8 @@ export function grid(source, { card, signal, picks = null, pictures = null, labe
     }
     measure();
     draw();
+    clearTimeout(waiting); // only scrolling has to come to rest
+    details();
   }
 
   picks?.bind(wall, {
