@@ -30,6 +30,9 @@ type ReadOptions struct {
 	Strict bool
 	// Cache, if not nil, keeps features.
 	Cache *feature.Cache
+	// Spill, if not nil, keeps the features of many photos out of memory. It
+	// must stay open as long as the photos are used.
+	Spill *feature.Spill
 	// Network, if not nil, computes embeddings, which profile "network"
 	// requires.
 	Network  *encoder.Encoder

@@ -136,6 +136,7 @@ func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) (
 func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) (photos []Photo, used []int, skipped []Skipped, err error) {
 	how := feature.Options{
 		Cache:    opt.Cache,
+		Spill:    opt.Spill,
 		Progress: func(done, total int) { opt.Progress.Report("features", done, total) },
 	}
 	if opt.Network != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,7 +123,12 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 }
 
 func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
+	if spill, err := feature.NewSpill(filepath.Dir(f.index)); err == nil { // otherwise features stay in memory
+		defer spill.Close()
+		reading.Spill = spill
+	}
 	memo, err := f.cache.localStore(o.device, o.key)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"cpar/internal/leakage"
 	"cpar/internal/progress/bar"
 	"cpar/internal/sanitize"
+	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/photo/dataset"
@@ -347,7 +349,20 @@ func (f *buildFlags) checkReplaced(w io.Writer, key *user.Key, m *cpar.Manifest,
 	return nil
 }
 
+// gcPercent makes the garbage collector run more often than usual in commands
+// that need much memory. It then takes little time, because that memory holds
+// few pointers.
+const gcPercent = 30
+
 func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	if !f.dryRun && !o.TryProfiles {
+		// Without the file, features stay in memory.
+		if spill, err := feature.NewSpill(filepath.Dir(f.out)); err == nil {
+			defer spill.Close()
+			reading.Spill = spill
+		}
+	}
 	images, duplicates, skipped, err := user.ReadDistinctPhotos(ctx, collection.Photos, reading)
 	if err != nil {
 		return nil, err
