@@ -181,6 +181,7 @@ func choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*C
 			if err != nil {
 				return nil, err
 			}
+			v = nil // frees its moments, unless it is the best
 			if v, err = f.validation(ctx, keywords, space.Folds, space.Base.Seed); err != nil {
 				return nil, err
 			}
@@ -219,6 +220,7 @@ func choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*C
 		return nil, err
 	}
 	if space.FinalFolds != space.Folds {
+		bestV.held, bestS = nil, nil // frees what the other folds do not need
 		if best.Samples, err = bestV.again(ctx, space, best.Options); err != nil {
 			return nil, err
 		}
