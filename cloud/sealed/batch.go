@@ -38,7 +38,7 @@ func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, req
 }
 
 func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.Reply, requests [][]uint64, groups, rows [2]int) error {
-	p, ring, n := x.params, x.params.Ring(), x.params.RowLen()
+	p, k, n := x.params, x.params.Records(), x.params.RowLen()
 	tiles := w.tiles[:rows[1]-rows[0]]
 	for i := range tiles {
 		w.rows = w.rows[:0]
@@ -73,10 +73,10 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 		copy(ahead[:], now[:count])
 		take(&ahead, t+1)
 		tiles[t%len(tiles)].Times(dst[:count], now[:count], ahead[:count])
-		for i := range count {
-			word := (at+i)*p.Records() + rows[0] + t%len(tiles)
-			for j, a := range replies {
-				a.Words[word] = ring.Add(a.Words[word], dst[i][j])
+		for j, a := range replies {
+			words := a.Words[at*k+rows[0]+t%len(tiles):]
+			for i := range count {
+				words[i*k] = x.modulus.Add(words[i*k], dst[i][j])
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 const few = 3
 
 // BatchSize returns the number of requests that are best answered together.
-// Sixteen requests take two or three times as long as one if the processor
+// Sixteen requests take two to five times as long as one if the processor
 // supports mod48.Tiles, and otherwise fifteen times as long.
 func BatchSize() int64 {
 	if mod48.Tiles() {
@@ -83,7 +83,7 @@ func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, re
 				words := replies[i].Words[group*k:][:k]
 				lattice.Words(words, x.groups[group].Addends)
 				for k, p := range products {
-					words[k] = x.params.Ring().Add(words[k], p[s])
+					words[k] = x.modulus.Add(words[k], p[s])
 				}
 			}
 		}

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func foursAVX2(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+// func foursAVX2(c *[91]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·foursAVX2(SB), NOSPLIT, $0-72
 	MOVQ  c+0(FP), AX
@@ -304,7 +304,237 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func cutAVX2(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+// func tileAVX2(c *[91]uint64, dst *[12][16]uint64, sums *[2][12][16]uint64, room *[12][16]uint64, rows *[12]*byte, ahead *[12]*byte, threes int, from int, x *uint64, groups int, stride int, blocks int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tileAVX2(SB), NOSPLIT, $0-96
+	MOVQ  c+0(FP), AX
+	MOVQ  sums+16(FP), CX
+	MOVQ  room+24(FP), DX
+	MOVQ  from+56(FP), BX
+	MOVQ  x+64(FP), SI
+	MOVQ  blocks+88(FP), DI
+	TESTQ DI, DI
+	JZ    tile_block_done
+
+tile_block:
+	VBROADCASTSD 408(AX), Y3
+	VMOVDQU      224(AX), Y0
+	VMOVDQU      256(AX), Y1
+	VMOVDQU      680(AX), Y2
+	MOVQ         rows+32(FP), R8
+	MOVQ         ahead+40(FP), R9
+	MOVQ         DX, R10
+	MOVQ         $0x0000000c, R11
+	TESTQ        R11, R11
+	JZ           tile_unpack_done
+
+tile_unpack:
+	MOVQ       (R8), R12
+	ADDQ       BX, R12
+	VPERMD     (R12), Y0, Y4
+	VPSHUFB    Y2, Y4, Y4
+	VPOR       Y3, Y4, Y4
+	VSUBPD     Y3, Y4, Y4
+	VMOVUPD    Y4, (R10)
+	VPERMD     24(R12), Y0, Y4
+	VPSHUFB    Y2, Y4, Y4
+	VPOR       Y3, Y4, Y4
+	VSUBPD     Y3, Y4, Y4
+	VMOVUPD    Y4, 32(R10)
+	VPERMD     48(R12), Y0, Y4
+	VPSHUFB    Y2, Y4, Y4
+	VPOR       Y3, Y4, Y4
+	VSUBPD     Y3, Y4, Y4
+	VMOVUPD    Y4, 64(R10)
+	VPERMD     64(R12), Y1, Y4
+	VPSHUFB    Y2, Y4, Y4
+	VPOR       Y3, Y4, Y4
+	VSUBPD     Y3, Y4, Y4
+	VMOVUPD    Y4, 96(R10)
+	MOVQ       (R9), R12
+	ADDQ       BX, R12
+	PREFETCHT1 (R12)
+	PREFETCHT1 48(R12)
+	ADDQ       $0x00000008, R8
+	ADDQ       $0x00000008, R9
+	ADDQ       $0x00000080, R10
+	DECQ       R11
+	JNZ        tile_unpack
+
+tile_unpack_done:
+	MOVQ  SI, R8
+	MOVQ  CX, R9
+	MOVQ  groups+72(FP), R10
+	TESTQ R10, R10
+	JZ    tile_group_done
+
+tile_group:
+	MOVQ  DX, R11
+	MOVQ  R9, R12
+	MOVQ  threes+48(FP), R13
+	TESTQ R13, R13
+	JZ    tile_three_done
+
+tile_three:
+	VBROADCASTSD 712(AX), Y0
+	VBROADCASTSD 720(AX), Y1
+	VBROADCASTSD 712(AX), Y2
+	VBROADCASTSD 720(AX), Y3
+	VBROADCASTSD 712(AX), Y4
+	VBROADCASTSD 720(AX), Y5
+	VBROADCASTSD 712(AX), Y6
+	VBROADCASTSD 720(AX), Y7
+	VBROADCASTSD 712(AX), Y8
+	VBROADCASTSD 720(AX), Y9
+	VBROADCASTSD 712(AX), Y10
+	VBROADCASTSD 720(AX), Y11
+	MOVQ         R8, R14
+	MOVQ         $0x00000010, R15
+	TESTQ        R15, R15
+	JZ           tile_word_done
+
+tile_word:
+	VMOVUPD      (R14), Y12
+	VMOVUPD      32(R14), Y13
+	VBROADCASTSD (R11), Y14
+	VMOVAPD      Y0, Y15
+	VFMADD231PD  Y12, Y14, Y0
+	VSUBPD       Y0, Y15, Y15
+	VFMADD231PD  Y12, Y14, Y15
+	VADDPD       Y15, Y1, Y1
+	VMOVAPD      Y2, Y15
+	VFMADD231PD  Y13, Y14, Y2
+	VSUBPD       Y2, Y15, Y15
+	VFMADD231PD  Y13, Y14, Y15
+	VADDPD       Y15, Y3, Y3
+	VBROADCASTSD 128(R11), Y14
+	VMOVAPD      Y4, Y15
+	VFMADD231PD  Y12, Y14, Y4
+	VSUBPD       Y4, Y15, Y15
+	VFMADD231PD  Y12, Y14, Y15
+	VADDPD       Y15, Y5, Y5
+	VMOVAPD      Y6, Y15
+	VFMADD231PD  Y13, Y14, Y6
+	VSUBPD       Y6, Y15, Y15
+	VFMADD231PD  Y13, Y14, Y15
+	VADDPD       Y15, Y7, Y7
+	VBROADCASTSD 256(R11), Y14
+	VMOVAPD      Y8, Y15
+	VFMADD231PD  Y12, Y14, Y8
+	VSUBPD       Y8, Y15, Y15
+	VFMADD231PD  Y12, Y14, Y15
+	VADDPD       Y15, Y9, Y9
+	VMOVAPD      Y10, Y12
+	VFMADD231PD  Y13, Y14, Y10
+	VSUBPD       Y10, Y12, Y12
+	VFMADD231PD  Y13, Y14, Y12
+	VADDPD       Y12, Y11, Y11
+	ADDQ         $0x00000008, R11
+	ADDQ         $0x00000040, R14
+	DECQ         R15
+	JNZ          tile_word
+
+tile_word_done:
+	VPADDQ  (R12), Y0, Y0
+	VMOVDQU Y0, (R12)
+	VPADDQ  1536(R12), Y1, Y1
+	VMOVDQU Y1, 1536(R12)
+	VPADDQ  32(R12), Y2, Y2
+	VMOVDQU Y2, 32(R12)
+	VPADDQ  1568(R12), Y3, Y3
+	VMOVDQU Y3, 1568(R12)
+	VPADDQ  128(R12), Y4, Y4
+	VMOVDQU Y4, 128(R12)
+	VPADDQ  1664(R12), Y5, Y5
+	VMOVDQU Y5, 1664(R12)
+	VPADDQ  160(R12), Y6, Y6
+	VMOVDQU Y6, 160(R12)
+	VPADDQ  1696(R12), Y7, Y7
+	VMOVDQU Y7, 1696(R12)
+	VPADDQ  256(R12), Y8, Y8
+	VMOVDQU Y8, 256(R12)
+	VPADDQ  1792(R12), Y9, Y9
+	VMOVDQU Y9, 1792(R12)
+	VPADDQ  288(R12), Y10, Y10
+	VMOVDQU Y10, 288(R12)
+	VPADDQ  1824(R12), Y11, Y11
+	VMOVDQU Y11, 1824(R12)
+	ADDQ    $0x00000180, R12
+	ADDQ    $0x00000100, R11
+	DECQ    R13
+	JNZ     tile_three
+
+tile_three_done:
+	ADDQ $0x00000040, R9
+	ADDQ stride+80(FP), R8
+	DECQ R10
+	JNZ  tile_group
+
+tile_group_done:
+	ADDQ $0x00000060, BX
+	ADDQ $0x00000400, SI
+	DECQ DI
+	JNZ  tile_block
+
+tile_block_done:
+	MOVQ  dst+8(FP), DX
+	MOVQ  $0x00000030, BX
+	TESTQ BX, BX
+	JZ    tile_close_done
+
+tile_close:
+	VMOVDQU      1536(CX), Y0
+	VMOVDQU      (CX), Y2
+	VPADDQ       Y0, Y2, Y1
+	VPBROADCASTQ 16(AX), Y3
+	VPBROADCASTQ 24(AX), Y4
+	VPSUBQ       Y0, Y1, Y1
+	VPSUBQ       Y2, Y1, Y1
+	VPBROADCASTQ 72(AX), Y5
+	VPSLLVQ      Y5, Y2, Y2
+	VPBROADCASTQ 56(AX), Y5
+	VPSRLVQ      Y5, Y1, Y5
+	VPBROADCASTQ 8(AX), Y6
+	VPSRLVQ      Y6, Y0, Y6
+	VPADDQ       Y5, Y2, Y2
+	VPADDQ       Y6, Y2, Y2
+	VPAND        Y3, Y0, Y0
+	VPBROADCASTQ 80(AX), Y5
+	VPAND        Y5, Y1, Y1
+	VPSLLQ       $0x18, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPMULUDQ     Y4, Y2, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y4, Y2, Y2
+	VPBROADCASTQ 88(AX), Y1
+	VPAND        Y1, Y2, Y1
+	VPSLLQ       $0x20, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPBROADCASTQ 64(AX), Y1
+	VPSRLVQ      Y1, Y2, Y1
+	VPMULUDQ     Y4, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPBROADCASTQ 8(AX), Y1
+	VPSRLVQ      Y1, Y0, Y1
+	VPMULUDQ     Y4, Y1, Y1
+	VPAND        Y3, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPBROADCASTQ (AX), Y1
+	VPCMPGTQ     Y0, Y1, Y2
+	VPANDN       Y1, Y2, Y2
+	VPSUBQ       Y2, Y0, Y0
+	VMOVDQU      Y0, (DX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	DECQ         BX
+	JNZ          tile_close
+
+tile_close_done:
+	VZEROUPPER
+	RET
+
+// func cutAVX2(c *[91]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
 // Requires: AVX, AVX2
 TEXT ·cutAVX2(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -349,7 +579,7 @@ cut_done:
 	VZEROUPPER
 	RET
 
-// func fieldsAVX2(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
+// func fieldsAVX2(c *[91]uint64, dst *uint64, b *byte, up int, blocks int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·fieldsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -399,7 +629,7 @@ fields_done:
 	VZEROUPPER
 	RET
 
-// func floatsAVX2(c *[85]uint64, p *uint64, sixteens int)
+// func floatsAVX2(c *[91]uint64, p *uint64, sixteens int)
 // Requires: AVX
 TEXT ·floatsAVX2(SB), NOSPLIT, $0-24
 	MOVQ         c+0(FP), AX
@@ -434,7 +664,7 @@ words_done:
 	VZEROUPPER
 	RET
 
-// func levelAVX2(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+// func levelAVX2(c *[91]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
 // Requires: AVX, FMA3
 TEXT ·levelAVX2(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -523,7 +753,7 @@ block_done:
 	VZEROUPPER
 	RET
 
-// func reduceAVX2(c *[85]uint64, p *uint64, sixteens int)
+// func reduceAVX2(c *[91]uint64, p *uint64, sixteens int)
 // Requires: AVX, FMA3
 TEXT ·reduceAVX2(SB), NOSPLIT, $0-24
 	MOVQ         c+0(FP), AX
@@ -585,7 +815,7 @@ words_done:
 	VZEROUPPER
 	RET
 
-// func productsAVX2(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
+// func productsAVX2(c *[91]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
 // Requires: AVX, AVX2
 TEXT ·productsAVX2(SB), NOSPLIT, $0-48
 	MOVQ  c+0(FP), AX

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func foursIFMA(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+// func foursIFMA(c *[91]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, AVX512VL, MMX+
 TEXT ·foursIFMA(SB), NOSPLIT, $0-72
 	MOVQ      c+0(FP), AX
@@ -146,15 +146,16 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func tile8IFMA(c *[85]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
+// func tile8IFMA(c *[91]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, MMX+
-TEXT ·tile8IFMA(SB), NOSPLIT, $0-64
+TEXT ·tile8IFMA(SB), NOSPLIT, $0-72
 	MOVQ   c+0(FP), AX
 	MOVQ   room+16(FP), CX
 	MOVQ   rows+24(FP), DX
 	MOVQ   ahead+32(FP), BX
 	MOVQ   x+48(FP), SI
-	MOVQ   blocks+56(FP), DI
+	MOVQ   stride+56(FP), DI
+	MOVQ   blocks+64(FP), DI
 	MOVQ   from+40(FP), R8
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -432,16 +433,17 @@ tile8IFMA_16_done:
 	VZEROUPPER
 	RET
 
-// func tile16IFMA(c *[85]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
+// func tile16IFMA(c *[91]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, MMX+
-TEXT ·tile16IFMA(SB), NOSPLIT, $0-64
+TEXT ·tile16IFMA(SB), NOSPLIT, $0-72
 	MOVQ   c+0(FP), AX
 	MOVQ   room+16(FP), CX
 	MOVQ   rows+24(FP), DX
 	MOVQ   ahead+32(FP), BX
 	MOVQ   x+48(FP), SI
-	MOVQ   blocks+56(FP), DI
-	MOVQ   from+40(FP), R8
+	MOVQ   stride+56(FP), DI
+	MOVQ   blocks+64(FP), R8
+	MOVQ   from+40(FP), R9
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -466,120 +468,120 @@ TEXT ·tile16IFMA(SB), NOSPLIT, $0-64
 	VPXORQ Z21, Z21, Z21
 	VPXORQ Z22, Z22, Z22
 	VPXORQ Z23, Z23, Z23
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     tile16IFMA_16_done
 
 tile16IFMA_16:
-	MOVQ       $0x3f3f3f3f3f3f3f3f, R9
-	KMOVQ      R9, K1
+	MOVQ       $0x3f3f3f3f3f3f3f3f, R10
+	KMOVQ      R10, K1
 	VMOVDQU64  96(AX), Z25
 	VMOVDQU64  160(AX), Z26
-	MOVQ       (DX), R9
-	ADDQ       R8, R9
-	VPERMB.Z   (R9), Z25, K1, Z27
+	MOVQ       (DX), R10
+	ADDQ       R9, R10
+	VPERMB.Z   (R10), Z25, K1, Z27
 	VMOVDQU64  Z27, (CX)
-	VPERMB.Z   32(R9), Z26, K1, Z27
+	VPERMB.Z   32(R10), Z26, K1, Z27
 	VMOVDQU64  Z27, 64(CX)
-	MOVQ       (BX), R9
-	ADDQ       R8, R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 48(R9)
-	MOVQ       8(DX), R9
-	ADDQ       R8, R9
-	VPERMB.Z   (R9), Z25, K1, Z27
+	MOVQ       (BX), R10
+	ADDQ       R9, R10
+	PREFETCHT1 (R10)
+	PREFETCHT1 48(R10)
+	MOVQ       8(DX), R10
+	ADDQ       R9, R10
+	VPERMB.Z   (R10), Z25, K1, Z27
 	VMOVDQU64  Z27, 128(CX)
-	VPERMB.Z   32(R9), Z26, K1, Z27
+	VPERMB.Z   32(R10), Z26, K1, Z27
 	VMOVDQU64  Z27, 192(CX)
-	MOVQ       8(BX), R9
-	ADDQ       R8, R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 48(R9)
-	MOVQ       16(DX), R9
-	ADDQ       R8, R9
-	VPERMB.Z   (R9), Z25, K1, Z27
+	MOVQ       8(BX), R10
+	ADDQ       R9, R10
+	PREFETCHT1 (R10)
+	PREFETCHT1 48(R10)
+	MOVQ       16(DX), R10
+	ADDQ       R9, R10
+	VPERMB.Z   (R10), Z25, K1, Z27
 	VMOVDQU64  Z27, 256(CX)
-	VPERMB.Z   32(R9), Z26, K1, Z27
+	VPERMB.Z   32(R10), Z26, K1, Z27
 	VMOVDQU64  Z27, 320(CX)
-	MOVQ       16(BX), R9
-	ADDQ       R8, R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 48(R9)
-	MOVQ       24(DX), R9
-	ADDQ       R8, R9
-	VPERMB.Z   (R9), Z25, K1, Z27
+	MOVQ       16(BX), R10
+	ADDQ       R9, R10
+	PREFETCHT1 (R10)
+	PREFETCHT1 48(R10)
+	MOVQ       24(DX), R10
+	ADDQ       R9, R10
+	VPERMB.Z   (R10), Z25, K1, Z27
 	VMOVDQU64  Z27, 384(CX)
-	VPERMB.Z   32(R9), Z26, K1, Z27
+	VPERMB.Z   32(R10), Z26, K1, Z27
 	VMOVDQU64  Z27, 448(CX)
-	MOVQ       24(BX), R9
-	ADDQ       R8, R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 48(R9)
-	MOVQ       32(DX), R9
-	ADDQ       R8, R9
-	VPERMB.Z   (R9), Z25, K1, Z27
+	MOVQ       24(BX), R10
+	ADDQ       R9, R10
+	PREFETCHT1 (R10)
+	PREFETCHT1 48(R10)
+	MOVQ       32(DX), R10
+	ADDQ       R9, R10
+	VPERMB.Z   (R10), Z25, K1, Z27
 	VMOVDQU64  Z27, 512(CX)
-	VPERMB.Z   32(R9), Z26, K1, Z27
+	VPERMB.Z   32(R10), Z26, K1, Z27
 	VMOVDQU64  Z27, 576(CX)
-	MOVQ       32(BX), R9
-	ADDQ       R8, R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 48(R9)
-	MOVQ       40(DX), R9
-	ADDQ       R8, R9
-	VPERMB.Z   (R9), Z25, K1, Z25
+	MOVQ       32(BX), R10
+	ADDQ       R9, R10
+	PREFETCHT1 (R10)
+	PREFETCHT1 48(R10)
+	MOVQ       40(DX), R10
+	ADDQ       R9, R10
+	VPERMB.Z   (R10), Z25, K1, Z25
 	VMOVDQU64  Z25, 640(CX)
-	VPERMB.Z   32(R9), Z26, K1, Z25
+	VPERMB.Z   32(R10), Z26, K1, Z25
 	VMOVDQU64  Z25, 704(CX)
-	MOVQ       40(BX), R9
-	ADDQ       R8, R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 48(R9)
-	ADDQ       $0x00000060, R8
-	MOVQ       $0x00000010, R9
-	MOVQ       CX, R10
-	TESTQ      R9, R9
+	MOVQ       40(BX), R10
+	ADDQ       R9, R10
+	PREFETCHT1 (R10)
+	PREFETCHT1 48(R10)
+	ADDQ       $0x00000060, R9
+	MOVQ       $0x00000010, R10
+	MOVQ       CX, R11
+	TESTQ      R10, R10
 	JZ         tile16IFMA_word_done
 
 tile16IFMA_word:
 	VMOVDQU64    (SI), Z25
-	VMOVDQU64    64(SI), Z26
-	VPBROADCASTQ (R10), Z27
+	VMOVDQU64    (SI)(DI*1), Z26
+	VPBROADCASTQ (R11), Z27
 	VPMADD52LUQ  Z27, Z25, Z0
 	VPMADD52HUQ  Z27, Z25, Z1
 	VPMADD52LUQ  Z27, Z26, Z2
 	VPMADD52HUQ  Z27, Z26, Z3
-	VPBROADCASTQ 128(R10), Z27
+	VPBROADCASTQ 128(R11), Z27
 	VPMADD52LUQ  Z27, Z25, Z4
 	VPMADD52HUQ  Z27, Z25, Z5
 	VPMADD52LUQ  Z27, Z26, Z6
 	VPMADD52HUQ  Z27, Z26, Z7
-	VPBROADCASTQ 256(R10), Z27
+	VPBROADCASTQ 256(R11), Z27
 	VPMADD52LUQ  Z27, Z25, Z8
 	VPMADD52HUQ  Z27, Z25, Z9
 	VPMADD52LUQ  Z27, Z26, Z10
 	VPMADD52HUQ  Z27, Z26, Z11
-	VPBROADCASTQ 384(R10), Z27
+	VPBROADCASTQ 384(R11), Z27
 	VPMADD52LUQ  Z27, Z25, Z12
 	VPMADD52HUQ  Z27, Z25, Z13
 	VPMADD52LUQ  Z27, Z26, Z14
 	VPMADD52HUQ  Z27, Z26, Z15
-	VPBROADCASTQ 512(R10), Z27
+	VPBROADCASTQ 512(R11), Z27
 	VPMADD52LUQ  Z27, Z25, Z16
 	VPMADD52HUQ  Z27, Z25, Z17
 	VPMADD52LUQ  Z27, Z26, Z18
 	VPMADD52HUQ  Z27, Z26, Z19
-	VPBROADCASTQ 640(R10), Z27
+	VPBROADCASTQ 640(R11), Z27
 	VPMADD52LUQ  Z27, Z25, Z20
 	VPMADD52HUQ  Z27, Z25, Z21
 	VPMADD52LUQ  Z27, Z26, Z22
 	VPMADD52HUQ  Z27, Z26, Z23
-	ADDQ         $0x00000008, R10
-	ADDQ         $0x00000080, SI
-	DECQ         R9
+	ADDQ         $0x00000008, R11
+	ADDQ         $0x00000040, SI
+	DECQ         R10
 	JNZ          tile16IFMA_word
 
 tile16IFMA_word_done:
-	DECQ DI
+	DECQ R8
 	JNZ  tile16IFMA_16
 
 tile16IFMA_16_done:
@@ -899,7 +901,7 @@ tile16IFMA_16_done:
 	VZEROUPPER
 	RET
 
-// func cutIFMA(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+// func cutIFMA(c *[91]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
 // Requires: AVX, AVX512F
 TEXT ·cutIFMA(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -934,7 +936,7 @@ cut_done:
 	VZEROUPPER
 	RET
 
-// func fieldsIFMA(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
+// func fieldsIFMA(c *[91]uint64, dst *uint64, b *byte, up int, blocks int)
 // Requires: AVX, AVX512F, AVX512VBMI, AVX512VL, MMX+
 TEXT ·fieldsIFMA(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -972,7 +974,7 @@ fields_done:
 	VZEROUPPER
 	RET
 
-// func levelIFMA(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+// func levelIFMA(c *[91]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
 // Requires: AVX, AVX512F, AVX512IFMA
 TEXT ·levelIFMA(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -1049,7 +1051,7 @@ block_done:
 	VZEROUPPER
 	RET
 
-// func reduceIFMA(c *[85]uint64, p *uint64, sixteens int)
+// func reduceIFMA(c *[91]uint64, p *uint64, sixteens int)
 // Requires: AVX, AVX512F
 TEXT ·reduceIFMA(SB), NOSPLIT, $0-24
 	MOVQ         c+0(FP), AX
@@ -1081,7 +1083,7 @@ words_done:
 	VZEROUPPER
 	RET
 
-// func productsIFMA(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
+// func productsIFMA(c *[91]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
 // Requires: AVX, AVX2, AVX512F, AVX512IFMA, AVX512VL
 TEXT ·productsIFMA(SB), NOSPLIT, $0-48
 	MOVQ   c+0(FP), AX

@@ -3,6 +3,7 @@
 package mod48
 
 import (
+	"math"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -21,7 +22,7 @@ func supported() []level {
 	return []level{plain}
 }
 
-func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
+func (c *constants) all() *[91]uint64 { return (*[91]uint64)(unsafe.Pointer(c)) }
 
 // multiply implements Rows for len(dst) rows of n words each (at most limit),
 // starting at word `from`.
@@ -41,42 +42,68 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	}
 }
 
-const tileRows = 6
-
 func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
-	n := len(t.requests[0])
-	for first := 0; first < len(rows); first += tileRows {
-		var r, next [tileRows]*byte
-		for q := range r {
+	n, tile := len(t.requests[0]), 6
+	if active == withAVX2 {
+		tile = TileRows
+	}
+	for first := 0; first < len(rows); first += tile {
+		var r, next [TileRows]*byte
+		for q := range tile {
 			i := min(first+q, len(rows)-1) // the last tile repeats the last row
 			r[q], next[q] = unsafe.SliceData(rows[i]), unsafe.SliceData(ahead[i])
 		}
-		to := dst[first:min(first+tileRows, len(rows))]
-		clear(to)
+		to := dst[first:min(first+tile, len(rows))]
+		if n == 0 {
+			clear(to)
+		}
 		for at := 0; at < n; at += limit {
-			var out [tileRows][MaxRequests]uint64
-			t.part(&out, &r, &next, at, min(limit, n-at))
+			var out [TileRows][MaxRequests]uint64
+			if some := min(limit, n-at); active == withAVX2 {
+				t.partAVX2(&out, &r, &next, len(to), at, some)
+			} else {
+				t.partIFMA((*[6][MaxRequests]uint64)(out[:]), (*[6]*byte)(r[:]), (*[6]*byte)(next[:]), at, some)
+			}
+			if at == 0 {
+				copy(to, out[:])
+				continue
+			}
 			for q := range to {
 				for j, p := range out[q] {
-					to[q][j] = t.m.add(to[q][j], p)
+					to[q][j] = t.m.Add(to[q][j], p)
 				}
 			}
 		}
 	}
 }
 
-func (t *Tile) part(dst *[tileRows][MaxRequests]uint64, rows, ahead *[tileRows]*byte, at, n int) {
-	var room [tileRows][block]uint64
-	c, x := t.m.c.all(), &t.packed[lanes*t.groups*at]
+func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, n int) {
+	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), (*[6][block]uint64)(t.work.room[:])
 	if t.groups == 2 {
-		tile16IFMA(c, dst, &room, rows, ahead, WordBytes*at, x, n/block)
+		tile16IFMA(c, dst, room, rows, ahead, WordBytes*at, x, stride, n/block)
 		return
 	}
-	var out [tileRows][lanes]uint64
-	tile8IFMA(c, &out, &room, rows, ahead, WordBytes*at, x, n/block)
+	var out [6][lanes]uint64
+	tile8IFMA(c, &out, room, rows, ahead, WordBytes*at, x, stride, n/block)
 	for q := range out {
 		copy(dst[q][:], out[q][:])
 	}
+}
+
+func (t *Tile) partAVX2(dst *[TileRows][MaxRequests]uint64, rows, ahead *[TileRows]*byte, count, at, n int) {
+	w := t.work
+	for i, start := range t.m.c.starts {
+		// The multiple of q exceeds negative sums. The kernel adds a start for
+		// each block.
+		var row [MaxRequests]uint64
+		for j := range row {
+			row[j] = t.m.c.q<<12 - uint64(n/block)*math.Float64bits(start)
+		}
+		for q := range w.sums[i] {
+			w.sums[i][q] = row
+		}
+	}
+	tileAVX2(t.m.c.all(), dst, &w.sums, &w.room, rows, ahead, (count+2)/3, WordBytes*at, &t.packed[lanes*at], t.groups, 8*lanes*len(t.requests[0]), n/block)
 }
 
 func (m *Modulus) cut(dst []uint64, b []byte) bool {

@@ -77,6 +77,27 @@ func TestTimesForAnyRequestCount(t *testing.T) {
 	}
 }
 
+// Kernels that multiply float64 sum sixteen products at a time and are exact
+// only up to the largest sum of either sign.
+func TestTimesAtLargestSums(t *testing.T) {
+	of := func(w uint64) mould { return mould{"", func(*rand.Rand, uint64) uint64 { return w }} }
+	for _, q := range append(moduli, 1<<48-1) {
+		const n = limit + block
+		m, rows := New(q), words(nil, q, n, 0, of(q-1))
+		x := [][]uint64{words(nil, q, n, 0, of(q/2)), words(nil, q, n, 0, of(q/2+1)), words(nil, q, n, 0, of(q-1)), words(nil, q, n, 0, of(q/4))}
+		AtEachLevel(func(l string) {
+			used.Set(m, x)
+			var dst [1][MaxRequests]uint64
+			used.Times(dst[:], [][]byte{pack(rows, 0)}, nil)
+			for j := range x {
+				if want := slowDot(q, rows, x[j]); dst[0][j] != want {
+					t.Errorf("%v, modulus %d, request %d: %#x, want %#x", l, q, j, dst[0][j], want)
+				}
+			}
+		})
+	}
+}
+
 // used is reused by all tests, because old contents must not matter.
 var used Tile
 

@@ -75,7 +75,7 @@ func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {
 		for from := k * n; from < (k+1)*n; from += limit {
 			o.multiply(part[:], matrices, from, min(limit, (k+1)*n-from))
 			for s, p := range part[0] {
-				dst[k][s] = o.m.add(dst[k][s], p)
+				dst[k][s] = o.m.Add(dst[k][s], p)
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package mod48
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
 
 const (
 	// MaxRequests is the maximum number of requests in a Tile, and lanes is the
@@ -16,11 +20,19 @@ const (
 type Tile struct {
 	m        *Modulus
 	requests [][]uint64
-	// packed interleaves the requests' rows in one or two zero-padded groups of
-	// lanes.
+	// packed holds one or two zero-padded groups of lanes, which interleave the
+	// rows of eight requests. For AVX2 the words are float64.
 	packed []uint64
 	groups int
+	work   *workspace
 	alone  [MaxRequests]Operand // for levels without tile kernels
+}
+
+// A workspace is the memory of the kernels. It is allocated, because that
+// aligns it to cache lines.
+type workspace struct {
+	sums [2][TileRows][MaxRequests]uint64 // for AVX2
+	room [TileRows][block]uint64
 }
 
 // Set makes t the operand of these rows, which must have the same length, and
@@ -36,11 +48,14 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 		}
 	}
 	t.m, t.requests, t.groups = m, append(t.requests[:0], requests...), (len(requests)+lanes-1)/lanes
-	if active != withIFMA {
+	if !Tiles() {
 		for j, x := range requests {
 			t.alone[j].prepare(m, x, 1)
 		}
 		return
+	}
+	if t.work == nil {
+		t.work = new(workspace)
 	}
 	width := t.groups * lanes
 	if cap(t.packed) < width*n {
@@ -50,14 +65,17 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	// Interleave eight words of each request at a time, to fill cache lines
 	// before eviction.
 	for from := 0; from < n; from += lanes {
-		to := t.packed[width*from:][:width*lanes]
 		for j := range width {
 			var x [lanes]uint64
 			if j < len(requests) {
 				x = [lanes]uint64(requests[j][from:])
 			}
+			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:]
 			for i, w := range x {
-				to[width*i+j] = w
+				if active == withAVX2 {
+					w = m.centred(w)
+				}
+				to[lanes*i] = w
 			}
 		}
 	}
@@ -81,7 +99,7 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	if len(ahead) < len(rows) || len(dst) < len(rows) {
 		panic("mod48: more rows than results")
 	}
-	if active == withIFMA {
+	if Tiles() {
 		t.times(dst, rows, ahead)
 		return
 	}
@@ -101,6 +119,13 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
+// centred returns the bits of the float64 that is congruent to w modulo q and
+// between −q/2 and q/2, without a branch.
+func (m *Modulus) centred(w uint64) uint64 {
+	_, over := bits.Sub64(m.c.q/2, w, 0)
+	return math.Float64bits(float64(int64(w - m.c.q&-over)))
+}
+
 // Tiles reports whether the processor has kernels for Tile. With them, sixteen
-// requests take two to three times as long as one.
-func Tiles() bool { return active == withIFMA }
+// requests take two to five times as long as one.
+func Tiles() bool { return active == withIFMA || active == withAVX2 }

@@ -45,6 +45,7 @@ const (
 	atFloat, atInverse, atFloat52           = 392, 400, 408
 	atFieldShifts, atFieldMask              = 416, 480
 	atFields, atQuads                       = 488, 616
+	atWhole, atStarts                       = 680, 712
 )
 
 // constant broadcasts the constant at offset off into a register as wide as
