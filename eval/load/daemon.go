@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -130,6 +131,19 @@ func (d *daemon) explain(err error) error {
 // returns 0 on systems that do not report it.
 func (d *daemon) anonymousMB() float64 {
 	return float64(measure.ProcField(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid), "RssAnon")) / (1 << 10)
+}
+
+// processorSeconds returns the processor time of the process. It returns 0 on
+// systems that do not report it.
+func (d *daemon) processorSeconds() float64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
+	_, rest, _ := strings.Cut(string(b), ") ")
+	fields, ticks := strings.Fields(rest), 0
+	for _, f := range fields[min(11, len(fields)):min(13, len(fields))] { // in user mode and in the kernel
+		n, _ := strconv.Atoi(f)
+		ticks += n
+	}
+	return float64(ticks) / 100 // USER_HZ
 }
 
 type logTail struct {

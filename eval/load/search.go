@@ -55,9 +55,14 @@ type SearchDraw struct {
 	All    int     `json:"words_all"` // all words of the test photos that a training photo has
 	Right  float64 `json:"right"`
 	Shown  float64 `json:"shown"`
-	// Sent and Received are the mean bytes of a query.
-	Sent        int `json:"sent"`
-	Received    int `json:"received"`
+	// Sent and Received are the mean bytes of a query, and ServerMS is the mean
+	// processor time of cpard in milliseconds, or 0 on systems that do not report it.
+	Sent     int     `json:"sent"`
+	Received int     `json:"received"`
+	ServerMS float64 `json:"server_ms"`
+	// Records is the size of the index, and Asked the number of requests of a query.
+	Records     int `json:"records"`
+	Asked       int `json:"asked"`
 	VectorBytes int `json:"vector_bytes"`
 }
 
@@ -72,8 +77,10 @@ type SearchOptions struct {
 	Lab   *measure.Lab
 	Draws int
 	Cpard string
-	// Photos bounds the number of training photos, 0 for all.
-	Photos int
+	// Photos bounds the number of training photos, 0 for all. Records, if larger, is
+	// the number of records with keywords. Those beyond the photos are mixed from
+	// their features.
+	Photos, Records int
 	// Done is called after every draw.
 	Done func(SearchDraw)
 }
@@ -128,6 +135,11 @@ func searchDraw(ctx context.Context, c *measure.Corpus, o SearchOptions, state s
 		return nil, err
 	}
 	fit.Samples = nil // a cross-validation of keywords would not change a search
+	if o.Records > len(c.Train) {
+		if c, err = c.Mixed(ctx, o.Records, o.Lab.Progress); err != nil {
+			return nil, err
+		}
+	}
 	x, b, err := measure.BuildIndex(ctx, user.NewKey(), c.Train, user.Options{Fitted: fit, Ranker: rank.KindCalibrated, Progress: o.Lab.Progress})
 	if err != nil {
 		return nil, err
@@ -160,11 +172,13 @@ func searchDraw(ctx context.Context, c *measure.Corpus, o SearchOptions, state s
 	if err != nil {
 		return nil, d.explain(err)
 	}
+	before := d.processorSeconds()
 	out, err := askWords(ctx, c, opened)
 	if err != nil {
 		return nil, d.explain(err)
 	}
-	out.VectorBytes = b.VectorBytes()
+	out.ServerMS = measure.RoundTo(1000*(d.processorSeconds()-before)/float64(max(1, out.All)), 2)
+	out.VectorBytes, out.Records, out.Asked = b.VectorBytes(), int(opened.Manifest.Records), opened.Asked()
 	return out, d.explain(d.stop())
 }
 
