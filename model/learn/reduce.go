@@ -1,0 +1,132 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"cpar"
+	"cpar/internal/parallel"
+	"cpar/model/pca"
+)
+
+// reduction turns a collection's rows into scaled principal components.
+type reduction struct {
+	rows   Rows
+	blocks []block      // skipped and constant blocks have no basis
+	bases  []*pca.Basis // of blocks with a basis
+	spans  []span
+}
+
+func reduce(ctx context.Context, rows Rows, blocks []int, opt Options, steps *progress) (*reduction, error) {
+	r := &reduction{rows: rows}
+	some := rows
+	if rows.N > maxReduced {
+		some = rows.pick(sample(rows.N, maxReduced, opt.Seed))
+	}
+	at := 0
+	for k, length := range blocks {
+		if opt.Skip == nil || !opt.Skip[k] {
+			if err := r.addBlock(ctx, some, span{at, length}, opt.Seed); err != nil {
+				return nil, fmt.Errorf("block %d: %w", k, err)
+			}
+		} else {
+			r.blocks = append(r.blocks, block{length: length})
+		}
+		at += length
+		steps.step()
+	}
+	return r, nil
+}
+
+func (r *reduction) addBlock(ctx context.Context, some Rows, place span, seed uint64) error {
+	r.blocks = append(r.blocks, block{length: place.length})
+	b := &r.blocks[len(r.blocks)-1]
+	roots, err := some.roots(ctx, 0, some.N, place)
+	if err != nil {
+		return err
+	}
+	basis, err := pca.Fit(ctx, roots[0], min(blockComponents, place.length), seed)
+	if err != nil {
+		return err
+	}
+	spread, rank := variance(roots[0], basis.Mean()), basis.Rank()
+	if spread == 0 || rank == 0 {
+		return nil
+	}
+	b.scale = float32(1 / math.Sqrt(spread))
+	if !(b.scale > 0 && b.scale <= maxFloat) {
+		return fmt.Errorf("%w: its values are too large or small", cpar.ErrInput)
+	}
+	c := matrix(rank, b.length)
+	for i := range rank {
+		for j, v := range basis.Component(i) {
+			c.Data[i*c.Stride+j] = float64(v)
+		}
+	}
+	b.mean, b.basis = slices.Clone(basis.Mean()), round16(c)
+	r.bases, r.spans = append(r.bases, basis), append(r.spans, place)
+	return nil
+}
+
+// rowsAtOnce is the number of rows in memory while they are projected.
+const rowsAtOnce = 512
+
+// project returns the components of every block with a basis, for rows `from`
+// to `to` of the collection.
+func (r *reduction) project(ctx context.Context, rows Rows, from, to int) ([]blas64.General, error) {
+	var parts []blas64.General
+	for _, b := range r.blocks {
+		if b.basis.rows > 0 {
+			parts = append(parts, matrix(to-from, b.basis.rows))
+		}
+	}
+	for first := from; first < to; first += rowsAtOnce {
+		roots, err := rows.roots(ctx, first, min(first+rowsAtOnce, to), r.spans...)
+		if err != nil {
+			return nil, err
+		}
+		k := 0
+		for _, b := range r.blocks {
+			if b.basis.rows == 0 {
+				continue
+			}
+			projected, err := r.bases[k].ProjectAll(roots[k])
+			if err != nil {
+				return nil, err
+			}
+			for i, row := range projected {
+				for j, v := range row[:b.basis.rows] {
+					parts[k].Data[(first-from+i)*parts[k].Stride+j] = v * float64(b.scale)
+				}
+			}
+			k++
+		}
+	}
+	return parts, nil
+}
+
+func sample(n, k int, seed uint64) []int {
+	out := rand.New(rand.NewPCG(seed, 0x73616d706c65)).Perm(n)[:k] // "sample"
+	slices.Sort(out)
+	return out
+}
+
+func variance(rows [][]float32, mean []float32) float64 {
+	sums := make([]float64, len(rows))
+	parallel.For(len(rows), func(i int) {
+		for j, v := range rows[i] {
+			d := float64(v) - float64(mean[j])
+			sums[i] += d * d
+		}
+	})
+	total := 0.0
+	for _, s := range sums {
+		total += s
+	}
+	return total / float64(len(rows))
+}
