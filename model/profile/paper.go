@@ -43,9 +43,10 @@ type PaperProfile struct {
 	baselines []uint16
 }
 
-// maxFitted is the number of photos from which principal components are
-// computed, because more photos hardly change them.
-const maxFitted = 5000
+// maxFitted is the number of photos from which principal components are computed.
+// It bounds memory, and admits all of a collection of the paper's size. The effect
+// of sampling larger collections on quality has not been measured.
+const maxFitted = 20_000
 
 func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*PaperProfile, error) {
 	p := &PaperProfile{factor: uint16(opt.PCA)}
