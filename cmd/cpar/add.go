@@ -89,16 +89,9 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 		} else if f.people != o.owner.IncludesPeople() && f.tell != nil {
 			fmt.Fprintf(f.tell, "note: from now on names of people are %s in this index\n", either(f.people, "keywords", "no keywords"))
 		}
-		collection, err := dataset.Open(ctx, folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Progress: tell})
+		collection, err := dataset.Open(ctx, folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Untagged: f.untagged, Progress: tell})
 		if err != nil {
 			return err
-		}
-		if f.untagged {
-			whole, err := filepath.Abs(folder)
-			if err != nil {
-				return fmt.Errorf("finding %s: %w: %w", sanitize.Text(folder), cpar.ErrInput, err)
-			}
-			collection.Untagged(whole)
 		}
 		r.Warnings, r.People = append(r.Warnings, collection.Warnings...), collection.People
 		if !f.asJSON {

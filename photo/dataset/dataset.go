@@ -95,6 +95,8 @@ type Options struct {
 	// IncludePeople counts names of people, from face regions, among the
 	// keywords of a folder tree.
 	IncludePeople bool
+	// Untagged includes photos without keywords.
+	Untagged bool
 	// Machine, if not nil, returns the keywords that this program suggested for
 	// a file. Like suggestions that are marked in the file, they do not count
 	// as keywords.
@@ -115,6 +117,9 @@ func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	c := &Collection{Dir: abs, opts: opts}
 	if err := c.read(ctx, root); err != nil {
 		return nil, fmt.Errorf("reading the collection %s: %w", sanitize.Text(dir), err)
+	}
+	if opts.Untagged {
+		c.includeUntagged()
 	}
 	if len(c.Photos) == 0 {
 		return nil, c.nothingFound(dir)

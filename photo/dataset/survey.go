@@ -152,13 +152,13 @@ func (c *Collection) Survey() (*Survey, error) {
 	return s, err
 }
 
-// Untagged moves the photos that were left out because they have no keywords to
-// c.Photos, for the collection in folder dir.
-func (c *Collection) Untagged(dir string) {
+// includeUntagged moves the photos that were left out because they have no
+// keywords to c.Photos.
+func (c *Collection) includeUntagged() {
 	c.Warnings = slices.DeleteFunc(c.Warnings, func(w Warning) bool {
 		without := w.Kind == NoKeywords && photo.IsPhoto(w.Name)
 		if without {
-			c.Photos = append(c.Photos, Photo{Name: w.Name, Path: filepath.Join(dir, filepath.FromSlash(w.Name))})
+			c.Photos = append(c.Photos, Photo{Name: w.Name, Path: filepath.Join(c.Dir, filepath.FromSlash(w.Name))})
 		}
 		return without
 	})
