@@ -28,7 +28,8 @@ type Edit struct {
 	After   [32]byte // SHA-256 of the whole file after the edit
 	Added   []string
 
-	mode fs.FileMode // mode of a new file
+	mode     fs.FileMode // mode of a new file
+	embedded bool        // planned for a photo, not for a sidecar
 }
 
 // Undo returns the inverse edit, which applies only if the file has not changed
@@ -63,7 +64,7 @@ func (e *Edit) create() error {
 	if mode == 0 {
 		mode = 0o644
 	}
-	if err := writable(filepath.Dir(e.Path)); err != nil {
+	if err := e.Writable(); err != nil {
 		return err
 	}
 	err := durable.WriteNew(durable.OS, e.Path, e.New, mode)
@@ -78,7 +79,7 @@ func (e *Edit) delete() error {
 	if err != nil || !bytes.Equal(data, e.Old) {
 		return ErrChanged
 	}
-	if err := writable(e.Path); err != nil {
+	if err := e.Writable(); err != nil {
 		return err
 	}
 	if err := os.Remove(e.Path); err != nil {
@@ -97,10 +98,8 @@ func (e *Edit) replace(keepMtime bool) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: it is no longer a file", ErrChanged)
 	}
-	for _, p := range []string{e.Path, filepath.Dir(e.Path)} {
-		if err := writable(p); err != nil {
-			return err
-		}
+	if err := e.Writable(); err != nil {
+		return err
 	}
 	old, err := os.Open(e.Path)
 	if err != nil {
@@ -154,19 +153,27 @@ func restore(path string, was fs.FileInfo, keepMtime bool) error {
 	return nil
 }
 
-// writable rejects write-protected files even for the superuser, who could
-// write them.
-func writable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return readError(err)
+// Writable returns an error if the file or its folder is write-protected, even
+// for the superuser, who could write it.
+func (e *Edit) Writable() error {
+	for _, path := range []string{e.Path, filepath.Dir(e.Path)} {
+		info, err := os.Stat(path)
+		switch {
+		case path == e.Path && e.Old == nil: // a new file
+			continue
+		case err != nil:
+			return readError(err)
+		case info.Mode().Perm()&0o222 != 0:
+			continue
+		}
+		what, instead := "file", "leave it out"
+		switch {
+		case info.IsDir():
+			what = "folder"
+		case e.embedded:
+			instead = "write sidecars (--write sidecar)"
+		}
+		return hint.Add(fmt.Errorf("%w: the %s is read-only", cpar.ErrStorage, what), "allow writing to %s, or %s", sanitize.Text(path), instead)
 	}
-	if info.Mode().Perm()&0o222 != 0 {
-		return nil
-	}
-	what := "file"
-	if info.IsDir() {
-		what = "folder"
-	}
-	return hint.Add(fmt.Errorf("%w: the %s is read-only", cpar.ErrStorage, what), "allow writing to %s, or leave it out", sanitize.Text(path))
+	return nil
 }

@@ -41,7 +41,7 @@ func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	defer f.Close()
 	e, err := changeJPEG(f, size, change)
 	if e != nil {
-		e.Path = name
+		e.Path, e.embedded = name, true
 	}
 	return e, err
 }

@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/photo/metadata"
 	"cpar/user/device"
 )
@@ -240,6 +242,22 @@ func TestDryRunWritesNothing(t *testing.T) {
 	}
 	if _, sum := w.annotate(o); sum.Written != 0 {
 		t.Errorf("nothing is left to do: %+v", sum)
+	}
+}
+
+// A dry run and the run itself report the same write-protected photos.
+func TestDryRunReportsReadOnlyPhotos(t *testing.T) {
+	w := newWorld(t, 5)
+	if err := os.Chmod(w.list[2].Path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	o := sidecars()
+	o.Where, o.OnErrors = metadata.Embedded, -1
+	for _, o.DryRun = range []bool{true, false} {
+		all, sum := w.annotate(o)
+		if err := all[2].Err; sum.Failed != 1 || sum.Written != 4 || !errors.Is(err, cpar.ErrStorage) || !strings.Contains(hint.Of(err), "--write sidecar") {
+			t.Errorf("dry run %v: %+v, %v, %s", o.DryRun, sum, err, hint.Of(err))
+		}
 	}
 }
 

@@ -140,7 +140,11 @@ func (w *annotator) write(b batch, todo []*target, records []record) error {
 		now, later := w.sort(todo)
 		if w.o.DryRun {
 			for _, t := range append(now, later...) {
-				w.wrote(t)
+				if t.err = t.edit.Writable(); t.err != nil {
+					w.failTarget(t)
+				} else {
+					w.wrote(t)
+				}
 			}
 			break
 		}
