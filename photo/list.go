@@ -65,7 +65,7 @@ func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 				"* stands for any letters, ? for one, [ab] for a or b")
 		}
 	}
-	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, enter: o.Folder, videos: o.Videos, seen: map[string]bool{}}, roots)
+	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, enter: o.Folder, videos: o.Videos, links: map[string]bool{}, seen: map[string]bool{}}, roots)
 }
 
 func list(w *lister, roots []string) (*Listing, error) {
@@ -82,6 +82,9 @@ func list(w *lister, roots []string) (*Listing, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if len(w.links) > 0 {
+		w.skipLinks()
 	}
 	l := &Listing{Photos: groupShots(w.files), Skipped: w.skipped}
 	if len(l.Photos) == 0 {
@@ -102,6 +105,7 @@ type lister struct {
 	enter   func(folder string) // may be nil
 	videos  bool
 	files   []string
+	links   map[string]bool // links to files, found in folders
 	seen    map[string]bool // cleaned paths, because a photo and its folder may both be named
 	skipped []Skipped
 }
@@ -151,9 +155,41 @@ func (w *lister) folder(dir, below string) error {
 			}
 		default:
 			w.addFile(file)
+			if e.Type()&fs.ModeSymlink != 0 {
+				w.links[file] = true
+			}
 		}
 	}
 	return nil
+}
+
+// skipLinks leaves out links to photos that are listed themselves, because a
+// photo should get one annotation. It keeps links to other photos, because some
+// programs store a whole library behind links.
+func (w *lister) skipLinks() {
+	target := func(file string) string {
+		if abs, err := filepath.Abs(file); err == nil {
+			file = abs
+		}
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil { // removed meanwhile
+			return file
+		}
+		return real
+	}
+	listed := map[string]bool{}
+	for _, file := range w.files {
+		if !w.links[file] {
+			listed[target(file)] = true
+		}
+	}
+	w.files = slices.DeleteFunc(w.files, func(file string) bool {
+		twice := w.links[file] && listed[target(file)]
+		if twice {
+			w.skip(file, LinkTwice, "")
+		}
+		return twice
+	})
 }
 
 func (w *lister) excluded(inside, base string) bool {

@@ -123,10 +123,13 @@ func TestListFollowsLinksToFilesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken, left := found(l, dir)
-	equal(t, "photos", taken, []string{"a.jpg", "far.jpg", "sub/b.jpg", "twice.jpg"})
-	equal(t, "skipped", left, []string{"unreadable gone.jpg", "not a photo notes.txt", "link outside", "unreadable self", "link sub/loop", "not a photo words"})
+	equal(t, "photos", taken, []string{"a.jpg", "far.jpg", "sub/b.jpg"})
+	equal(t, "skipped", left, []string{"unreadable gone.jpg", "not a photo notes.txt", "link outside", "unreadable self", "link sub/loop", "not a photo words", "link to a photo twice.jpg"})
 	if s := l.Summary(); !strings.Contains(s, "2 links to folders") || !strings.Contains(s, "gone.jpg (a broken link: no such file or directory)") {
 		t.Error(s)
+	}
+	if l, err = List(t.Context(), []string{filepath.Join(dir, "twice.jpg"), filepath.Join(dir, "a.jpg")}, Options{}); err != nil || len(l.Photos) != 2 {
+		t.Errorf("a named link: %v, %v", l, err)
 	}
 	linked := filepath.Join(t.TempDir(), "linked")
 	if err := os.Symlink(outside, linked); err != nil {

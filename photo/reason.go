@@ -15,9 +15,10 @@ type Reason string
 const (
 	Hidden     Reason = "hidden"
 	Trash      Reason = "trash"
-	Thumbnails Reason = "thumbnails" // small copies made by a NAS or a program
-	Excluded   Reason = "excluded"   // matches Options.Exclude
-	Link       Reason = "link"       // link to a folder
+	Thumbnails Reason = "thumbnails"      // small copies made by a NAS or a program
+	Excluded   Reason = "excluded"        // matches Options.Exclude
+	Link       Reason = "link"            // link to a folder
+	LinkTwice  Reason = "link to a photo" // link to a photo that is listed itself
 	Video      Reason = "video"
 	OtherKind  Reason = "not readable" // photo in a format that package decode does not support
 	NotAPhoto  Reason = "not a photo"
@@ -40,6 +41,7 @@ var reasons = []reasonText{
 	{Video, "video", "videos", false},
 	{NotAPhoto, "file that is not a photo", "files that are not photos", false},
 	{Link, "link to a folder", "links to folders", false},
+	{LinkTwice, "link to a photo that is listed itself", "links to photos that are listed themselves", false},
 	{Excluded, "file or folder excluded", "files or folders excluded", false},
 	{Hidden, "hidden file or folder", "hidden files or folders", false},
 	{Trash, "trash folder", "trash folders", false},
@@ -54,6 +56,9 @@ func (r Reason) text() reasonText {
 	}
 	return reasonText{one: string(r), many: string(r)}
 }
+
+// Quiet reports whether Summary omits the reason.
+func (r Reason) Quiet() bool { return r.text().quiet }
 
 // Summary counts the omissions, one line per reason, in text that is safe to
 // print: "left out: 2 videos: a.mov, b.mts". Unreadable files are named with

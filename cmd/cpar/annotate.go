@@ -70,7 +70,8 @@ It prints the keywords, or writes them with --write:
 Keywords from annotate are placed below a root "auto", and cpar never learns from them
 unless you accept them. Your own fields, keywords and dates stay unchanged. A keyword
 that you remove is not written again. cpar undo reverts a run, cpar runs lists runs. RAW
-and JPEG files of one shot share one annotation.
+and JPEG files of one shot share one annotation. In a folder, links to folders, and links to
+photos that are listed themselves, are left out. A link to any other photo is a photo.
 
 If ffmpeg is on the path, videos (MP4, MOV, M4V, MKV, WebM, AVI) get a sidecar, too. Five
 frames of each are asked about, and a keyword counts by its mean probability over them.

@@ -72,10 +72,10 @@ func (r *built) print(cmd *cobra.Command) {
 		fmt.Fprintf(out, "read as %s\n", r.Format)
 	}
 	if r.DryRun {
-		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Photos.left())
+		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Photos.listed)
 		return
 	}
-	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), r.Photos.left())
+	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), r.Photos.listed)
 	fmt.Fprintf(out, "index %s", r.ID)
 	if r.Name != "" {
 		fmt.Fprintf(out, ", called %s", r.Name)

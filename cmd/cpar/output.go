@@ -162,6 +162,7 @@ type counts struct {
 	Used    int            `json:"used"`        // photos
 	LeftOut map[string]int `json:"left_out"`    // photos
 	Others  map[string]int `json:"other_files"` // files that are not photos
+	listed  int            // photos and other files that a summary names as left out
 }
 
 // photoKinds maps kinds of warnings about unused photos to the reasons in
@@ -194,8 +195,12 @@ func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicate
 	if len(duplicates) > 0 {
 		n.LeftOut["duplicate"] = len(duplicates)
 	}
+	n.listed = n.left()
 	for _, s := range c.Skipped {
 		n.Others[string(s.Reason)]++
+		if !s.Reason.Quiet() {
+			n.listed++
+		}
 	}
 	n.Found = used + n.left()
 	return n
