@@ -167,14 +167,9 @@ func (w *lister) folder(dir, below string) error {
 // photo should get one annotation. It keeps links to other photos, because some
 // programs store a whole library behind links.
 func (w *lister) skipLinks() {
-	target := func(file string) string {
-		if abs, err := filepath.Abs(file); err == nil {
-			file = abs
-		}
-		real, err := filepath.EvalSymlinks(file)
-		if err != nil { // removed meanwhile
-			return file
-		}
+	target := func(file string) string { // "" if the file has been removed meanwhile
+		abs, _ := filepath.Abs(file)
+		real, _ := filepath.EvalSymlinks(abs)
 		return real
 	}
 	listed := map[string]bool{}
