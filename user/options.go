@@ -166,6 +166,10 @@ func checkSealed(o *Options) error {
 // always correct.
 const MaxCells = 8
 
+// DefaultCells returns the default number of cells of an index of n records with
+// scheme sealed and profile learned or network.
+func DefaultCells(n int) int { return 1 << rows.DefaultLogCells(n) }
+
 // checkBlock rejects a block width whose requests would exceed the server's
 // limit.
 func checkBlock(o *Options) error {

@@ -53,7 +53,7 @@ and to hold two copies of every shard.
 		if network > 0 {
 			h.Network = float64(network)
 		}
-		costs, err := cost.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, cost.CapacityRecords, report)
+		costs, err := cost.MeasureUnitCosts(cmd.Context(), n, report)
 		if err != nil {
 			return nil, err
 		}
@@ -76,11 +76,11 @@ func writePlans(cmd *cobra.Command, file string, report progress.Func) error {
 	h := cost.ThisHost()
 	var tables []measure.Table
 	for _, n := range cost.Planned {
-		costs, err := cost.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, cost.CapacityRecords, report)
+		t, err := cost.CapacityTable(func(n cost.Need) (cost.UnitCosts, error) { return cost.MeasureUnitCosts(cmd.Context(), n, report) }, n, h)
 		if err != nil {
 			return err
 		}
-		tables = append(tables, cost.CapacityTable(costs, n, h))
+		tables = append(tables, t)
 	}
 	r, err := simulated(cmd, simulate.Default)
 	if err != nil {

@@ -68,7 +68,7 @@ func (m *modelFlags) isDefault() bool {
 	return m.path == bundled.Name && m.CommandLine(shellWord) == ""
 }
 
-var errNoModel = errors.New("profile network needs an image network, and none was named")
+var errNoModel = errors.New("this profile needs an image network, and none was named")
 
 // open opens the named network, or returns it if it is already open. With
 // --verbose, open writes a description of the network to `notes`, which may be

@@ -12,6 +12,7 @@ import (
 	"cpar/eval/measure"
 	"cpar/internal/hint"
 	"cpar/model/profile"
+	"cpar/user"
 )
 
 // A Need is the load that a cluster must serve.
@@ -114,6 +115,15 @@ const (
 	planFull       = 0.75
 )
 
+// cells returns the number of cells of an index, or 0 if its scheme or profile
+// has none.
+func (n Need) cells() int {
+	if n.Scheme != cpar.SchemeSealed || n.Profile == profile.Paper {
+		return 0
+	}
+	return user.DefaultCells(n.Records)
+}
+
 // Check returns an error that wraps cpar.ErrInput if n cannot be planned.
 func (n Need) Check() error {
 	if n.Records < 1 || n.Records > 10_000_000_000 || n.Tenants < 1 || n.Tenants > 1_000_000_000 || n.Rate < 0 || n.Rate > 1e9 || math.IsNaN(n.Rate) {
@@ -205,12 +215,21 @@ var capacitySizes = []int{10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1
 
 // CapacityTable shows the growth of costs for one scheme and profile. It plans
 // for one tenant with one request per second, and for tenants with 10⁹ records
-// in total and ten requests per tenant and day.
-func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
-	t := measure.Table{Name: "plan-growth", Title: fmt.Sprintf("`%v`, profile `%v`", n.Scheme, n.Profile),
+// in total and ten requests per tenant and day. It calls costs once for each
+// number of cells.
+func CapacityTable(costs func(Need) (UnitCosts, error), n Need, h Host) (t measure.Table, err error) {
+	t = measure.Table{Name: "plan-growth", Title: fmt.Sprintf("`%v`, profile `%v`", n.Scheme, n.Profile),
 		Columns: []string{"records of an index", "cloud", "owner", "sent", "received", "kept", "machines for one index asked once a second", "machines for 10⁹ records in many indexes, each asked ten times a day"}}
+	var c UnitCosts
+	cells := -1
 	for _, records := range capacitySizes {
 		n.Records, n.Tenants, n.Rate = records, 1, 1
+		if n.cells() != cells {
+			if c, err = costs(n); err != nil {
+				return t, err
+			}
+			cells = n.cells()
+		}
 		one := PlanCapacity(n, h, c)
 		n.Tenants = 1_000_000_000 / records
 		n.Rate = 10 * float64(n.Tenants) / 86400
@@ -218,7 +237,7 @@ func CapacityTable(c UnitCosts, n Need, h Host) measure.Table {
 		machines := func(c Capacity) string { return fmt.Sprintf("%s (%s)", measure.FormatThousands(c.Machines), c.Bound) }
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(records), formatMS(one.Cloud), formatMS(one.Owner), inUnits(one.Sent), inUnits(one.Received), inUnits(one.Kept), machines(one), machines(many)})
 	}
-	return t
+	return t, nil
 }
 
 //go:embed capacity.md.tmpl

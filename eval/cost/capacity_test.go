@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,9 @@ func TestUnitCosts(t *testing.T) {
 	}
 	for _, scheme := range cpar.Schemes() {
 		opt := user.Options{Scheme: scheme, Fitted: fit}
+		if scheme == cpar.SchemeSealed {
+			opt.Cells = 8
+		}
 		c, err := unitCosts(t.Context(), made, opt, [2]int{300, 900})
 		if err != nil {
 			t.Fatalf("%v: %v", scheme, err)
@@ -86,7 +90,6 @@ func TestUnitCosts(t *testing.T) {
 		if scheme != cpar.SchemeSealed {
 			continue
 		}
-		opt.Cells = 8
 		s, _, err := measure.OpenSealed(t.Context(), repeatPhotos(made, 1800), opt)
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +105,11 @@ func TestUnitCosts(t *testing.T) {
 }
 
 func TestScalePage(t *testing.T) {
-	growth := CapacityTable(roundCosts, Need{Scheme: cpar.SchemeSealed, Profile: profile.Network}, roundHost)
+	var cells []int
+	growth, err := CapacityTable(func(n Need) (UnitCosts, error) { cells = append(cells, n.cells()); return roundCosts, nil }, Need{Scheme: cpar.SchemeSealed, Profile: profile.Network}, roundHost)
+	if err != nil || !slices.Equal(cells, []int{1, 4, 8}) {
+		t.Errorf("costs were measured with %v cells (%v)", cells, err)
+	}
 	page, err := ScalePage(roundHost, time.Unix(0, 0), []measure.Table{growth}, []measure.Table{{Title: "simulated", Columns: []string{"x"}}})
 	if err != nil {
 		t.Fatal(err)

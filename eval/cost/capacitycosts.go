@@ -21,9 +21,11 @@ var CapacityRecords = [2]int{5_000, 25_000}
 
 const capacityRequests = 9
 
-// MeasureUnitCosts searches two indexes of synthetic photos on one core. For
-// profile "learned" it measures "network", whose vectors have the same form.
-func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes [2]int, progress user.Progress) (UnitCosts, error) {
+// MeasureUnitCosts searches two indexes of synthetic photos on one core, with as
+// many cells as an index of n.Records records. For profile "learned" it measures
+// "network", whose vectors have the same form.
+func MeasureUnitCosts(ctx context.Context, n Need, progress user.Progress) (UnitCosts, error) {
+	p := n.Profile
 	if p == profile.Learned {
 		p = profile.Network
 	}
@@ -32,13 +34,10 @@ func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes 
 	if err != nil {
 		return UnitCosts{}, fmt.Errorf("fitting a profile to made photos: %w", err)
 	}
-	return unitCosts(ctx, made, user.Options{Scheme: s, Fitted: fit, Progress: progress}, sizes)
+	return unitCosts(ctx, made, user.Options{Scheme: n.Scheme, Fitted: fit, Cells: n.cells(), Progress: progress}, CapacityRecords)
 }
 
 func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [2]int) (UnitCosts, error) {
-	if opt.Scheme == cpar.SchemeSealed && opt.Fitted.Profile.Kind() == profile.Network {
-		opt.Cells = 8 // because large indexes have cells
-	}
 	var at [2]costs
 	var n [2]float64
 	for i, records := range sizes {

@@ -156,6 +156,7 @@ func (m *cellRun) Row(ctx context.Context, clusters int, copies float64) (CellRo
 // An AskedRow is the recall of searches that ask a number of cells, the nearest
 // to the request.
 type AskedRow struct {
+	Cells int `json:"clusters"`
 	Asked int `json:"asked"`
 	// Words and Photos are the shares of the 100 nearest records of a word or a
 	// photo that the cells hold.
@@ -183,7 +184,7 @@ func (m *cellRun) Asked(ctx context.Context, clusters int) ([]AskedRow, error) {
 		{requests: m.requests, near: nearest100(m.scores)}}
 	out := make([]AskedRow, clusters)
 	for i := range out {
-		out[i] = AskedRow{Asked: i + 1, MinWords: 1}
+		out[i] = AskedRow{Cells: clusters, Asked: i + 1, MinWords: 1}
 	}
 	for seed := range clusterSeeds {
 		cells, err := kmeans.Balance(ctx, m.rows, clusters, lattice.CellSize(len(m.rows), clusters, clusters == 1<<lattice.WideSlots), [32]byte{byte(seed)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cpar/eval/measure"
+	"cpar/internal/lattice"
 	"cpar/user"
 )
 
@@ -45,8 +46,14 @@ func MeasureCells(ctx context.Context, c *measure.Corpus, progress user.Progress
 			progress.Report("clusters", len(out.Rows), 12)
 		}
 	}
-	out.Asked, err = m.Asked(ctx, min(user.MaxCells, len(c.Train)/2))
-	return out, err
+	for _, clusters := range []int{1 << lattice.WideSlots, user.MaxCells} {
+		asked, err := m.Asked(ctx, min(clusters, len(c.Train)/2))
+		if err != nil {
+			return nil, err
+		}
+		out.Asked = append(out.Asked, asked...)
+	}
+	return out, nil
 }
 
 func (c *Cells) Tables() []measure.Table {
@@ -55,10 +62,10 @@ func (c *Cells) Tables() []measure.Table {
 	for _, r := range c.Rows {
 		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Cells), measure.FormatDecimal(r.Copies, 2), measure.FormatDecimal(r.Recall, 3), measure.FormatDecimal(r.MinRecall, 3), measure.FormatDecimal(100*r.KeywordShare, 1)})
 	}
-	asked := measure.Table{Name: "clusters-asked", Title: fmt.Sprintf("Recall of the nearest of %d hidden clusters, profile %s, %d records: the hundred nearest records of a word and of a photo", len(c.Asked), c.Profile, c.Records),
-		Columns: []string{"clusters asked", "words recall@100", "the least", "photos recall@100"}}
+	asked := measure.Table{Name: "clusters-asked", Title: fmt.Sprintf("Recall of the nearest hidden clusters, of the size that sealed gives them, profile %s, %d records: the hundred nearest records of a word and of a photo", c.Profile, c.Records),
+		Columns: []string{"clusters", "asked", "words recall@100", "the least", "photos recall@100"}}
 	for _, r := range c.Asked {
-		asked.Rows = append(asked.Rows, []string{measure.FormatInt(r.Asked), measure.FormatDecimal(r.Words, 3), measure.FormatDecimal(r.MinWords, 3), measure.FormatDecimal(r.Photos, 3)})
+		asked.Rows = append(asked.Rows, []string{measure.FormatInt(r.Cells), measure.FormatInt(r.Asked), measure.FormatDecimal(r.Words, 3), measure.FormatDecimal(r.MinWords, 3), measure.FormatDecimal(r.Photos, 3)})
 	}
 	return []measure.Table{t, asked}
 }

@@ -59,8 +59,16 @@ const (
 // returns 0 for vectors with a histogram, because no two of them fit in a row,
 // and for long vectors, whose requests would be long.
 func (q *Quantiser) LogCells(n int) int {
+	if q.bins > 0 || q.layout.logT == 0 || q.jl > maxDimForCells {
+		return 0
+	}
+	return DefaultLogCells(n)
+}
+
+// DefaultLogCells returns LogCells for vectors that can have cells.
+func DefaultLogCells(n int) int {
 	switch {
-	case n < minRecordsForCells || q.bins > 0 || q.layout.logT == 0 || q.jl > maxDimForCells:
+	case n < minRecordsForCells:
 		return 0
 	case n < minRecordsForMore:
 		return lattice.WideSlots
