@@ -86,7 +86,14 @@ const MaxProfileBytes = 64 << 20
 // write writes the segments of s, the identities, the profile unless the
 // manifest lists it, and the ledger. It then activates the generation.
 func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
-	// The profile comes first, because its size may refuse the index.
+	if err := s.Write(ctx, w); err != nil {
+		return err
+	}
+	if o.Scheme().Grows() {
+		if err := writeIdentities(o.index, w, identities); err != nil {
+			return err
+		}
+	}
 	if _, there := w.Manifest.Segment(cpar.SegmentProfile); !there {
 		fitted, err := encryptFitted(o.index, o.ledger.fitted)
 		if err != nil {
@@ -97,14 +104,6 @@ func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, ide
 				"choose fewer dimensions (--dim), or index photos with fewer different keywords")
 		}
 		if err := w.Bytes(cpar.SegmentProfile, fitted); err != nil {
-			return err
-		}
-	}
-	if err := s.Write(ctx, w); err != nil {
-		return err
-	}
-	if o.Scheme().Grows() {
-		if err := writeIdentities(o.index, w, identities); err != nil {
 			return err
 		}
 	}
