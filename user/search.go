@@ -79,6 +79,10 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 		return nil, err
 	}
 	s, sums, known := &Search{owner: o}, o.ledger.sums(), o.knownWords()
+	q, err := q.Resolve(func(word string) bool { return len(o.alternatives(word, known)) > 0 })
+	if err != nil {
+		return nil, err
+	}
 	var vectors [][]float64
 	var weights []float64
 	var unknown []string
@@ -86,7 +90,6 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 		words := o.alternatives(t.Word, known)
 		v, ok := mean(sums, words)
 		if !ok && text != nil {
-			var err error
 			if v, err = o.textVector(t.Word, text); err != nil {
 				return nil, err
 			}
@@ -218,7 +221,9 @@ func unknownWords(unknown, known []string) error {
 	for _, w := range unknown {
 		quoted = append(quoted, fmt.Sprintf("%q", sanitize.Text(w)))
 		for _, n := range wordvector.Nearest(w, known, nearestWords) {
-			near = append(near, sanitize.Text(n))
+			if n = fmt.Sprintf("%q", sanitize.Text(n)); !slices.Contains(near, n) {
+				near = append(near, n)
+			}
 		}
 	}
 	advice := "pass the text half of the network (--text-model), or tag some photos with it"

@@ -17,9 +17,9 @@ import (
 	"cpar/user/vocabulary"
 )
 
-func parsed(t testing.TB, text string) wordvector.Query {
+func parsed(t testing.TB, arguments ...string) wordvector.Query {
 	t.Helper()
-	q, err := wordvector.Parse(text)
+	q, err := wordvector.Parse(arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,9 +27,9 @@ func parsed(t testing.TB, text string) wordvector.Query {
 }
 
 // find searches an index for words through an honest server.
-func (x *opened) find(text string) []Hit {
+func (x *opened) find(arguments ...string) []Hit {
 	x.t.Helper()
-	s, err := x.SearchWords(parsed(x.t, text), nil)
+	s, err := x.SearchWords(parsed(x.t, arguments...), nil)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -70,6 +70,8 @@ func TestWordsFindWhatTheTwinFinds(t *testing.T) {
 			"'Kind 1' 'word 2'":      {"kind 1": 1, "word 2": 1},
 			"'kind 2'^3 -'word 1'":   {"kind 2": 3, "word 1": -1},
 			"-'kind 1' 'word 0'^0.5": {"word 0": 0.5, "kind 1": -1},
+			"Kind 1":                 {"kind 1": 1}, // the shell has removed the quotes
+			"kind 2^3, -word 1":      {"kind 2": 3, "word 1": -1},
 		} {
 			query := make([]float64, b.Profile().Dimensions())
 			for word, weight := range weights {
@@ -98,7 +100,7 @@ func TestWordsFindWhatTheTwinFinds(t *testing.T) {
 				}
 				similarity[record] = inner / math.Sqrt(a*b)
 			}
-			hits := x.find(strings.ReplaceAll(text, "'", `"`))
+			hits := x.find(strings.Split(strings.ReplaceAll(text, "'", `"`), ", ")...)
 			if len(hits) != len(images) {
 				t.Fatalf("%v, %s: %d hits", scheme, text, len(hits))
 			}
@@ -222,20 +224,26 @@ func TestUpdatesKeepWordVectors(t *testing.T) {
 func TestUnknownWordsAreRefusedWithSimilarOnes(t *testing.T) {
 	key, images := testKey(), madeImages(40, 1)
 	for i := range images {
-		images[i].Keywords = append(images[i].Keywords, []string{"beach", "automobile"}[i%2])
+		images[i].Keywords = append(images[i].Keywords, []string{"beach", "automobile", "long beach in winter"}[i%3])
 	}
-	v, err := vocabulary.Parse([]byte("[synonyms]\ncar = \"automobile\"\n"))
+	v, err := vocabulary.Parse([]byte("[synonyms]\ncar = \"automobile\"\n\"long strand\" = \"long beach in winter\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, folder := build(t, key, images, Options{Profile: profile.Learned, Vocabulary: v})
 	x := held(t, key, folder)
 	_, err = x.SearchWords(parsed(t, "beech -xyzzy"), nil)
-	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), `"beech", "xyzzy"`) || !strings.Contains(hint.Of(err), "similar keywords: beach") {
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), `"beech", "xyzzy"`) || !strings.Contains(hint.Of(err), `similar keywords: "beach"`) {
 		t.Errorf("%v; %s", err, hint.Of(err))
 	}
-	if a, b := x.find("car"), x.find("automobile"); !slices.EqualFunc(a, b, func(a, b Hit) bool { return a.Record == b.Record }) {
-		t.Error("a synonym finds something else")
+	_, err = x.SearchWords(parsed(t, "Winter in beach"), nil)
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), `similar keywords: "long beach in winter"; or`) {
+		t.Errorf("%v; %s", err, hint.Of(err))
+	}
+	for _, pair := range [][2]string{{"car", "automobile"}, {"long strand", `"long beach in winter"`}, {"beach car", `"beach" "car"`}} {
+		if a, b := x.find(pair[0]), x.find(pair[1]); !slices.EqualFunc(a, b, func(a, b Hit) bool { return a.Record == b.Record }) {
+			t.Errorf("%s and %s find different photos", pair[0], pair[1])
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"cpar/internal/sanitize"
 	"cpar/internal/settings"
 	"cpar/photo/decode"
+	"cpar/photo/metadata"
 	"cpar/user"
 	"cpar/user/album"
 	"cpar/user/album/catalogue"
@@ -76,7 +78,7 @@ must be in the index. A QUERY in addition leaves out the photos that it does not
 			if err != nil {
 				return err
 			}
-			_, _, photos, err := f.found(args, f.fetch, false, v)
+			kept, _, photos, err := f.found(args, f.fetch, false, v)
 			if err != nil {
 				return err
 			}
@@ -84,6 +86,9 @@ must be in the index. A QUERY in addition leaves out the photos that it does not
 			return output(cmd, f.asJSON, rows, func() {
 				printRows(cmd.OutOrStdout(), rows)
 				fmt.Fprintln(cmd.ErrOrStderr(), photosOf(len(rows)))
+				if len(rows) == 0 {
+					suggestFolder(cmd, kept, args)
+				}
 			})
 		},
 	})
@@ -95,6 +100,29 @@ must be in the index. A QUERY in addition leaves out the photos that it does not
 	f.like.model.add(c)
 	f.like.addLike(c)
 	return c
+}
+
+// suggestFolder prints a query for a folder of the album whose name is a word or
+// an argument of a query without result, if there is one.
+func suggestFolder(cmd *cobra.Command, kept *album.Album, args []string) {
+	words := map[string]bool{}
+	for _, w := range append(strings.Fields(strings.Join(args, " ")), args...) {
+		words[metadata.Fold(strings.Trim(w, `"`))] = true
+	}
+	for _, p := range kept.Find(query.All, false) {
+		at := ""
+		for name := range strings.SplitSeq(p.Folder, "/") {
+			at = path.Join(at, name)
+			if !words[metadata.Fold(name)] {
+				continue
+			}
+			if strings.Contains(at, " ") {
+				at = `"` + at + `"`
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "hint: a folder of the album has this name: cpar album search %s\n", shellWord("folder:"+at))
+			return
+		}
+	}
 }
 
 // A likeRow is a photo of the album that a search by likeness found.
@@ -147,7 +175,8 @@ func (f *albumSearchFlags) likeness(args []string) error {
 	if err != nil {
 		return err
 	}
-	shown, more := shownOf(&f.like, records.Matches(found.Hits), f.text != "")
+	matches := records.Matches(found.Hits)
+	shown, more := shownOf(&f.like, matches, f.text != "")
 	rows := []likeRow{}
 	for _, m := range shown {
 		rows = append(rows, likeRow{albumRows([]*catalogue.Photo{m.Photo})[0], m.Similarity, m.Probability, f.text != "" && m.Likely()})
@@ -164,12 +193,13 @@ func (f *albumSearchFlags) likeness(args []string) error {
 		Lacking   int       `json:"lacking_digest"`
 		Unindexed int       `json:"not_in_index"`
 	}{rows, more, records.Lacking, records.Unindexed}, func() {
-		for _, r := range rows {
-			score := fmt.Sprintf("%.2f", r.Similarity)
+		text, out := printed(f.cmd, &f.like, shown, matches)
+		for _, m := range text {
+			score := fmt.Sprintf("%.2f", m.Similarity)
 			if f.text != "" {
-				score = fmt.Sprintf("%4.0f %%", 100*r.Probability)
+				score = fmt.Sprintf("%4.0f %%", 100*m.Probability)
 			}
-			fmt.Fprintf(f.cmd.OutOrStdout(), "%s  %v\n", score, r.albumRow)
+			fmt.Fprintf(out, "%s  %v\n", score, albumRows([]*catalogue.Photo{m.Photo})[0])
 		}
 		f.like.summary(warn, len(rows), more)
 	})
@@ -180,11 +210,7 @@ func (f *albumSearchFlags) likeness(args []string) error {
 func (f *albumSearchFlags) likePhoto(kept *album.Album) (func(*user.Owner) (*user.Search, error), error) {
 	file := f.photo
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		everything, err := query.Parse("", nil)
-		if err != nil {
-			return nil, err
-		}
-		all := kept.Find(everything, false)
+		all := kept.Find(query.All, false)
 		i := slices.IndexFunc(all, func(p *catalogue.Photo) bool { return p.Path() == path.Clean(f.photo) })
 		if i < 0 {
 			return nil, hint.Add(fmt.Errorf("searching by likeness: %w: there is neither a file nor a photo of the album named %s", cpar.ErrInput, sanitize.Text(f.photo)),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -56,8 +57,8 @@ func (f *likeFlags) check() error {
 }
 
 // words returns a function that prepares a search for words.
-func (f *likeFlags) words(ctx context.Context, a *asker, text string) (func(*user.Owner) (*user.Search, error), error) {
-	q, err := wordvector.Parse(text)
+func (f *likeFlags) words(ctx context.Context, a *asker, arguments ...string) (func(*user.Owner) (*user.Search, error), error) {
+	q, err := wordvector.Parse(arguments...)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +98,19 @@ func shownOf[H interface{ Likely() bool }](f *likeFlags, hits []H, cut bool) (sh
 		}
 	}
 	return shown, len(hits) - len(shown)
+}
+
+// mostUnlikely is the maximum number of hits to print if none of them is likely.
+const mostUnlikely = 3
+
+// printed returns the hits to print as text, and where to print them. If no hit is
+// likely, these are the most similar, on standard error because they are no result.
+func printed[H any](cmd *cobra.Command, f *likeFlags, shown, hits []H) ([]H, io.Writer) {
+	if len(shown) > 0 || len(hits) == 0 {
+		return shown, cmd.OutOrStdout()
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "nothing is likely; the most similar are:")
+	return hits[:min(len(hits), mostUnlikely, cmp.Or(f.most, mostUnlikely))], cmd.ErrOrStderr()
 }
 
 // paths returns the paths of the photos in --photos by record.
@@ -174,7 +188,7 @@ photos' vectors, encrypted. It has the form of a request of cpar annotate for on
 so the cloud can tell neither the words nor the results, nor that it was asked for words.
 
   dog beach         photos like those with dog and like those with beach
-  "old town"        a keyword of several words
+  "old town"        a keyword of several words, or two words if no photo has it
   dog beach^2       beach counts twice
   "dog -party"      party is subtracted (after -- or in quotes, so that it is no flag)
 
@@ -196,14 +210,14 @@ folders in which to look for the photos. They are recognised by their content.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if _, err := wordvector.Parse(strings.Join(args, " ")); err != nil {
+			if _, err := wordvector.Parse(args...); err != nil {
 				return err // before asking for a passphrase
 			}
 			a, err := f.asker(cmd)
 			if err != nil {
 				return err
 			}
-			prepare, err := f.words(cmd.Context(), &a, strings.Join(args, " "))
+			prepare, err := f.words(cmd.Context(), &a, args...)
 			if err != nil {
 				return err
 			}
@@ -221,8 +235,9 @@ folders in which to look for the photos. They are recognised by their content.`,
 				Hits []foundRow `json:"hits"`
 				More int        `json:"more"`
 			}{rows, more}, func() {
-				for _, r := range rows {
-					r.print(cmd.OutOrStdout())
+				text, out := printed(cmd, &f, shown, found.Hits)
+				for _, r := range foundRows(text, paths) {
+					r.print(out)
 				}
 				f.summary(cmd.ErrOrStderr(), len(shown), more)
 			})

@@ -17,6 +17,9 @@ import (
 type Term struct {
 	Word   string
 	Weight float64
+	// split holds the words of an argument of several words, whose Word may be a
+	// keyword.
+	split Query
 }
 
 // A Query holds at least one term with a positive weight.
@@ -27,57 +30,88 @@ const maxTerms, maxTermWeight = 32, 100
 // syntax is the hint of errors in queries.
 const syntax = `words are separated by spaces: dog "old town" beach^2 -party`
 
-// Parse parses a query:
+// Parse parses the arguments of a query:
 //
 //	dog         photos like those with this keyword
+//	dog beach   the keyword "dog beach" if there is one, otherwise two words
 //	"old town"  a keyword of several words
 //	beach^2     a word with twice the weight
 //	-party      a word that is subtracted
 //
-// Errors wrap cpar.ErrInput.
-func Parse(text string) (q Query, err error) {
-	if !utf8.ValidString(text) {
-		return nil, fmt.Errorf("reading the query: %w: it is not UTF-8", cpar.ErrInput)
-	}
-	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
-		t := Term{Weight: 1}
-		if rest, ok := strings.CutPrefix(text, "-"); ok {
-			text, t.Weight = rest, -1
+// Resolve decides whether an argument of several words is one keyword, because
+// a shell removes its quotes. Errors wrap cpar.ErrInput.
+func Parse(arguments ...string) (q Query, err error) {
+	for _, text := range arguments {
+		if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("reading the query: %w: it is not UTF-8", cpar.ErrInput)
 		}
-		if t.Word, text, err = cutWord(text); err == nil {
-			text, err = t.cutWeight(text)
+		text = strings.TrimSpace(text)
+		whole, rest, err := cutTerm(text, isWeight)
+		isWhole := err == nil && rest == ""
+		var split Query
+		for ; text != ""; text = strings.TrimSpace(text) {
+			var t Term
+			if t, text, err = cutTerm(text, endsWord); err != nil {
+				return nil, hint.Add(fmt.Errorf("reading the query: %w", err), "%s", syntax)
+			}
+			split = append(split, t)
 		}
-		if err != nil {
-			return nil, hint.Add(fmt.Errorf("reading the query: %w", err), "%s", syntax)
+		if len(split) > 1 && isWhole {
+			whole.split = split
+			split = Query{whole}
 		}
-		q = append(q, t)
+		q = append(q, split...)
 	}
-	switch {
-	case len(q) > maxTerms:
-		err = fmt.Errorf("reading the query: %w: %d words; at most %d are possible", cpar.ErrInput, len(q), maxTerms)
-	case !slices.ContainsFunc(q, func(t Term) bool { return t.Weight > 0 }):
-		err = hint.Add(fmt.Errorf("reading the query: %w: it names nothing to look for", cpar.ErrInput), "%s", syntax)
-	}
+	_, err = q.Resolve(func(string) bool { return false })
 	return q, err
 }
 
-// cutWord returns the first word of text, without quotes, and the rest.
-func cutWord(text string) (word, rest string, err error) {
+// Resolve replaces arguments of several words that are no known keyword by their
+// words. Errors wrap cpar.ErrInput.
+func (q Query) Resolve(known func(word string) bool) (resolved Query, err error) {
+	for _, t := range q {
+		if t.split != nil && !known(t.Word) {
+			resolved = append(resolved, t.split...)
+			continue
+		}
+		t.split = nil
+		resolved = append(resolved, t)
+	}
+	switch {
+	case len(resolved) > maxTerms:
+		err = fmt.Errorf("reading the query: %w: %d words; at most %d are possible", cpar.ErrInput, len(resolved), maxTerms)
+	case !slices.ContainsFunc(resolved, func(t Term) bool { return t.Weight > 0 }):
+		err = hint.Add(fmt.Errorf("reading the query: %w: it names nothing to look for", cpar.ErrInput), "%s", syntax)
+	}
+	return resolved, err
+}
+
+func isWeight(r rune) bool { return r == '^' }
+func endsWord(r rune) bool { return unicode.IsSpace(r) || isWeight(r) }
+
+// cutTerm returns the first term of text, which ends where `ends` reports true
+// or a quotation mark closes, and the rest.
+func cutTerm(text string, ends func(rune) bool) (t Term, rest string, err error) {
+	t.Weight = 1
+	if after, ok := strings.CutPrefix(text, "-"); ok {
+		text, t.Weight = after, -1
+	}
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
-		if word, rest, ok = strings.Cut(quoted, `"`); !ok {
-			return "", "", fmt.Errorf("%w: a quotation mark is missing", cpar.ErrInput)
+		if t.Word, rest, ok = strings.Cut(quoted, `"`); !ok {
+			return t, "", fmt.Errorf("%w: a quotation mark is missing", cpar.ErrInput)
 		}
 	} else {
-		end := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '^' })
+		end := strings.IndexFunc(text, ends)
 		if end < 0 {
 			end = len(text)
 		}
-		word, rest = text[:end], text[end:]
+		t.Word, rest = text[:end], text[end:]
 	}
-	if word = strings.TrimSpace(word); word == "" {
-		err = fmt.Errorf("%w: a word is missing", cpar.ErrInput)
+	if t.Word = strings.TrimSpace(t.Word); t.Word == "" {
+		return t, "", fmt.Errorf("%w: a word is missing", cpar.ErrInput)
 	}
-	return word, rest, err
+	rest, err = t.cutWeight(rest)
+	return t, rest, err
 }
 
 // cutWeight multiplies the weight of t by the number after ^, if any.
@@ -117,13 +151,16 @@ func Combine(vectors [][]float64, weights []float64) ([]float32, error) {
 	return out, nil
 }
 
-// Nearest returns at most n known words, those with the smallest edit distance
-// from `word`.
+// Nearest returns at most n known words: first those of several words that
+// contain `word`, then those with the smallest edit distance from it.
 func Nearest(word string, known []string, n int) []string {
 	word = strings.ToLower(word)
 	cost := map[string]int{}
 	for _, k := range known {
-		cost[k] = edits(word, strings.ToLower(k))
+		folded := strings.ToLower(k)
+		if !slices.Contains(strings.Fields(folded), word) {
+			cost[k] = edits(word, folded)
+		}
 	}
 	near := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return 2*cost[k] > max(utf8.RuneCountInString(word), 2) })
 	slices.SortFunc(near, func(a, b string) int {

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"cpar"
@@ -17,15 +18,29 @@ import (
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Query{
-		"dog":                          {{"dog", 1}},
-		"  red   car ":                 {{"red", 1}, {"car", 1}},
-		`"old town"^2 -party beach^.5`: {{"old town", 2}, {"party", -1}, {"beach", 0.5}},
-		"cat -dog^3":                   {{"cat", 1}, {"dog", -3}},
-		"été-2024":                     {{"été-2024", 1}},
+		"dog":                          {{"dog", 1, nil}},
+		"  red   car ":                 {{"red", 1, nil}, {"car", 1, nil}},
+		`"old town"^2 -party beach^.5`: {{"old town", 2, nil}, {"party", -1, nil}, {"beach", 0.5, nil}},
+		"cat -dog^3":                   {{"cat", 1, nil}, {"dog", -3, nil}},
+		"été-2024":                     {{"été-2024", 1, nil}},
+		"old town":                     {{"old town", 1, nil}}, // a keyword
+		"-old town^2 sea":              {{"old", -1, nil}, {"town", 2, nil}, {"sea", 1, nil}},
+		"sea, -old town^2":             {{"sea", 1, nil}, {"old town", -2, nil}},
 	} {
-		if got, err := Parse(text); err != nil || !reflect.DeepEqual(got, want) {
+		q, err := Parse(strings.Split(text, ", ")...)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		if got, err := q.Resolve(func(word string) bool { return word == "old town" }); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
+	}
+	q, err := Parse("-old town")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, err := q.Resolve(func(string) bool { return true }); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a query that only subtracts a keyword: %v, %v", q, err)
 	}
 	for _, text := range []string{"", "  ", "-dog", `"old`, `""`, "-", "a^", "a^x", "a^0", "a^-1", "a^1e9", "a^NaN", "^2", "\xff"} {
 		if q, err := Parse(text); !errors.Is(err, cpar.ErrInput) {
@@ -37,6 +52,10 @@ func TestParse(t *testing.T) {
 func TestNearestNamesSimilarWords(t *testing.T) {
 	known := []string{"beach", "Beaches", "peach", "bench", "tiger"}
 	if got := Nearest("beech", known, 3); !slices.Equal(got, []string{"beach", "bench", "peach"}) && !slices.Equal(got, []string{"beach", "peach", "bench"}) {
+		t.Errorf("%q", got)
+	}
+	known = append(known, "Beech in spring")
+	if got := Nearest("beech", known, 2); !slices.Equal(got, []string{"Beech in spring", "beach"}) && !slices.Equal(got, []string{"Beech in spring", "bench"}) && !slices.Equal(got, []string{"Beech in spring", "peach"}) {
 		t.Errorf("%q", got)
 	}
 	if got := Nearest("xylophone", known, 3); len(got) > 0 {

@@ -35,8 +35,11 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Query is a parsed query. The empty query finds every photo.
+// A Query is a parsed query.
 type Query struct{ root node }
+
+// All is the empty query, which finds every photo.
+var All = Query{allOf{}}
 
 type node any
 
@@ -76,7 +79,7 @@ func Parse(text string, related func(word string) []string) (q Query, err error)
 	p := &parser{text: text, related: related}
 	p.space()
 	if p.at == len(text) {
-		return Query{allOf{}}, nil
+		return All, nil
 	}
 	if q.root, err = p.either(); err != nil {
 		return q, err

@@ -22,11 +22,11 @@ func (q Query) Split() (words string, rest Query) {
 func split(n node, list *[]string) node {
 	switch n := n.(type) {
 	case words:
-		*list = append(*list, strconv.Quote(strings.Join(n.tokens, " ")))
+		*list = append(*list, n.quoted())
 		return nil
 	case noneOf:
 		if w, ok := n.of.(words); ok {
-			*list = append(*list, "-"+strconv.Quote(strings.Join(w.tokens, " ")))
+			*list = append(*list, "-"+w.quoted())
 		}
 		return n
 	case allOf:
@@ -38,6 +38,15 @@ func split(n node, list *[]string) node {
 		return nil // "beach or 2024": a photo of another year may look like a beach
 	}
 	return n
+}
+
+// quoted quotes a phrase of several tokens. Single words stay as they were typed,
+// so that a search can take them for one keyword together.
+func (n words) quoted() string {
+	if len(n.tokens) == 1 {
+		return n.tokens[0]
+	}
+	return strconv.Quote(strings.Join(n.tokens, " "))
 }
 
 func remaining(nodes []node, list *[]string) (rest []node) {
