@@ -139,7 +139,7 @@ func readKeyText(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		// A second key opens no index of the first, so a new key is the last advice.
-		return nil, hint.Add(fmt.Errorf("reading key file %s: %w: there is no such file", path, cpar.ErrKey),
+		return nil, hint.Add(hint.Kind(fmt.Errorf("reading key file %s: there is no such file", path), cpar.ErrKey),
 			"copy your key file there, name another with --key, restore it with cpar init --from-phrase, or, on your first device only, make one with cpar init")
 	}
 	if err == nil {

@@ -230,7 +230,7 @@ func (k *keyFlags) typed() (string, error) {
 func passphraseFrom(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("reading the passphrase file: %w: %w", cpar.ErrKey, err)
+		return "", hint.Kind(fmt.Errorf("reading the passphrase file: %w", err), cpar.ErrKey)
 	}
 	pass := string(bytes.TrimRight(b, "\r\n"))
 	if pass == "" {

@@ -29,7 +29,7 @@ func prompt(ctx context.Context, label string) (string, error) {
 	// an interrupt can restore the terminal.
 	before, err := term.MakeRaw(fd)
 	if err != nil {
-		return "", hint.Add(fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, errNoTerminal),
+		return "", hint.Add(hint.Kind(fmt.Errorf("asking for the passphrase: %w", errNoTerminal), cpar.ErrKey),
 			"pass --passphrase-file FILE, or let the system's keyring open it: cpar key remember")
 	}
 	fmt.Fprint(os.Stderr, label)
@@ -39,7 +39,7 @@ func prompt(ctx context.Context, label string) (string, error) {
 	}
 	fmt.Fprintln(os.Stderr)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, exitcode.ErrInterrupted) {
-		err = fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, err)
+		err = hint.Kind(fmt.Errorf("asking for the passphrase: %w", err), cpar.ErrKey)
 	}
 	return typed, err
 }

@@ -36,18 +36,8 @@ var ErrUsage = errors.New("usage")
 // ErrInterrupted marks a command that was told to stop.
 var ErrInterrupted = errors.New("interrupted")
 
-type usage struct{ error }
-
-func (u usage) Is(target error) bool { return target == ErrUsage }
-func (u usage) Unwrap() error        { return u.error }
-
 // UsageError marks err as a mistake on the command line and keeps its text.
-func UsageError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usage{err}
-}
+func UsageError(err error) error { return hint.Kind(err, ErrUsage) }
 
 // codes lists the kinds of errors in order of precedence, because an error may
 // wrap two: a full disk at the cloud is both ErrStorage and ErrCloud. The cause

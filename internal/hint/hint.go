@@ -29,6 +29,22 @@ func Add(err error, format string, args ...any) error {
 	return &hinted{err, fmt.Sprintf(format, args...)}
 }
 
+type kinded struct {
+	error
+	kind error
+}
+
+func (k kinded) Unwrap() []error { return []error{k.error, k.kind} }
+
+// Kind marks err as an error of a kind, such as cpar.ErrKey, and keeps its
+// text.
+func Kind(err, kind error) error {
+	if err == nil {
+		return nil
+	}
+	return kinded{err, kind}
+}
+
 // Of returns the innermost hint of err, or "".
 func Of(err error) string {
 	var found string
