@@ -244,7 +244,7 @@ func (w *annotator) prepare(ctx context.Context, j *job) error {
 }
 
 // Recall returns the stored results of photos, in order. Result.Known is false
-// if no answer is stored or the photo has changed since the answer.
+// if no answer is stored or the picture has changed since the answer.
 func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -257,6 +257,31 @@ func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Phot
 	}
 	o.OnErrors = -1
 	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, final: make([]bool, len(list)), results: make([]Result, len(list))}
-	_, err = w.look(ctx)
+	todo, err := w.look(ctx)
+	for _, j := range todo {
+		if ctx.Err() != nil {
+			break
+		}
+		w.recallChanged(j)
+	}
 	return w.results, err
+}
+
+// recallChanged finds the answer about an annotated photo by its picture,
+// because an undo of embedded keywords changes the file only.
+func (w *annotator) recallChanged(j *job) {
+	w.l.mu.Lock()
+	annotated := w.l.mem.photos[j.path] != nil
+	w.l.mu.Unlock()
+	if j.seen || !annotated || photo.IsVideo(j.path) {
+		return
+	}
+	data, err := decode.ReadFile(j.path)
+	if err != nil {
+		return // the page reports files that it cannot read
+	}
+	j.content = decode.ContentDigest(data)
+	if w.recall(j) {
+		w.tell(j)
+	}
 }

@@ -3,10 +3,13 @@ package library
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"cpar/photo/metadata"
 )
 
 func TestRecallSendsNoRequest(t *testing.T) {
@@ -36,6 +39,19 @@ func TestRecallSendsNoRequest(t *testing.T) {
 		if refused := told[i].Err != nil; r.Known == refused || r.Err != nil || !slices.Equal(r.Keywords, told[i].Keywords) {
 			t.Errorf("photo %d: %+v, was %+v", i, r, told[i])
 		}
+	}
+	// An embedded write and its undo change the file but not the picture.
+	o.Where, w.alter = metadata.Embedded, nil
+	told, _ = w.annotate(o)
+	asked = w.questions()
+	before := w.tree()
+	w.undo("")
+	if len(told[1].Files) == 0 || maps.Equal(before, w.tree()) {
+		t.Fatalf("nothing was written: %+v", told[1])
+	}
+	o.Where = ""
+	if r := recall()[1]; !r.Known || !slices.Equal(r.Keywords, told[1].Keywords) {
+		t.Errorf("after an undo: %+v, was %+v", r, told[1])
 	}
 	// Another file with this name is another photo.
 	w.paint("p00.jpg", 33)
