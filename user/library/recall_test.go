@@ -41,6 +41,9 @@ func TestRecallSendsNoRequest(t *testing.T) {
 		}
 	}
 	// An embedded write and its undo change the file but not the picture.
+	if w.questions() != asked {
+		t.Errorf("%d questions more", w.questions()-asked)
+	}
 	o.Where, w.alter = metadata.Embedded, nil
 	told, _ = w.annotate(o)
 	asked = w.questions()
