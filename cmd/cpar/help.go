@@ -18,14 +18,14 @@ var flagGroups = []struct {
 	title string
 	flags []string
 }{
-	{"Key", []string{"passphrase-file", "slot", "new-key"}},
+	{"Key", []string{"slot", "new-key"}},
 	{"Cloud", []string{"token-file", "cloud-token-file", "cloud-ca", "cloud-cert", "cloud-cert-key"}},
 	{"Scheme and search", []string{"scheme", "block", "careful", "clusters", "dim", "lists", "order", "pca", "place", "split", "trees", "search", "neighbours", "approx", "prune", "exact"}},
 	{"Ranking", []string{"ranker", "rare", "min-probability"}},
 	{"Image network", []string{"preprocessing", "embedding", "pool", "side", "views", "runtime", "text-model", "tokenizer", "limit-file", "limit-memory", "limit-work"}},
 	{"Words of the network", []string{"words", "words-file", "words-most", "words-score", "words-write"}},
-	{"Files and cache", []string{"sidecar-style", "keep-mtime", "save-requests", "on-errors", "jobs", "cache", "cache-limit"}},
-	{"Album", []string{"album"}},
+	{"Files and cache", []string{"again", "sidecar-style", "keep-mtime", "save-requests", "on-errors", "jobs", "cache", "cache-limit"}},
+	{"Album", []string{"album", "prefetch"}},
 	{"Watched folders", []string{"settle", "every", "poll"}},
 }
 
@@ -74,7 +74,7 @@ func flagUsages(c *cobra.Command) string {
 		return strings.TrimSuffix(text, "\n")
 	}
 	rest := len(all) - len(everyday)
-	return text + fmt.Sprintf("\n%d more flags, for the key, the network, the search and others: %s --help --all", rest, c.CommandPath())
+	return text + fmt.Sprintf("\n%d more flags, for the network, the search and others: %s --help --all", rest, c.CommandPath())
 }
 
 // groupOf returns the index of a flag's group in flagGroups, or -1 for an

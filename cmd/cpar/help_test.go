@@ -15,6 +15,10 @@ func TestHelpShowsFlagsOfEveryDay(t *testing.T) {
 		if n := strings.Count(short, "\n  "); n > maxEveryday {
 			t.Errorf("%s --help shows %d flags", c.CommandPath(), n)
 		}
+		// Without a terminal, every command that opens the key needs this flag.
+		if f := c.Flags().Lookup("passphrase-file"); f != nil && !strings.Contains(short, "--passphrase-file ") {
+			t.Errorf("%s --help does not show --passphrase-file", c.CommandPath())
+		}
 		all := c.Flags().Lookup(allFlag)
 		if all == nil {
 			t.Fatalf("%s has no --all", c.CommandPath())
