@@ -229,10 +229,12 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 type outcome struct {
 	ID    string `json:"id"`
 	Error string `json:"error,omitempty"`
+	// Unusable is set if the file is no photo that can be annotated.
+	Unusable bool `json:"unusable,omitempty"`
 }
 
 func outcomeOf(id string, err error) outcome {
-	o := outcome{ID: id}
+	o := outcome{ID: id, Unusable: errors.Is(err, cpar.ErrInput)}
 	if err != nil {
 		o.Error = err.Error()
 	}

@@ -22,7 +22,8 @@ export async function suggest(source) {
   const bar = h('progress', { max: source.total, value: 0, 'aria-label': 'photos annotated' });
   place.replaceChildren(figure, bar, h('button', { type: 'button', class: 'quiet', onclick: () => stopping?.() }, 'Stop'));
   place.hidden = false;
-  const bad = [];
+  const bad = []; // of these, the page leaves out unusable files
+  let unusable = 0;
   let done = 0;
   try {
     while (done < source.total && !stop) {
@@ -31,13 +32,16 @@ export async function suggest(source) {
       const some = [];
       for (let i = done; i < Math.min(source.total, done + atOnce); i++) some.push(source.get(i).id);
       const outcomes = await post('annotate', { ids: some });
+      unusable += outcomes.filter((o) => o.unusable).length;
       bad.push(...outcomes.filter((o) => o.error).map((o) => source.get(done + some.indexOf(o.id)).name || o.error));
       await refresh(some);
       done += some.length;
       bar.value = done;
     }
     const told = `${count(done - bad.length, 'photo')} annotated`;
-    if (bad.length) say(`${told}, ${bad.length} failed: ${named(bad)}. The reasons are under Files left out, at the top of Photos.`, 'bad');
+    const broken = bad.length - unusable;
+    const why = [broken && `${broken} failed`, unusable && `${count(unusable, 'file')} left out`].filter(Boolean).join(', ');
+    if (bad.length) say(`${told}, ${why}: ${named(bad)}. The reasons are under Files left out, at the top of Photos.`, broken ? 'bad' : undefined);
     else say(told);
     changed();
   } catch (e) {
