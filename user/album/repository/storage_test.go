@@ -133,19 +133,27 @@ func TestConcurrentFailuresKeepTheReason(t *testing.T) {
 	}
 }
 
-// An index blob of an old state refers to a pack that no generation pins. The object
-// is not whole, though the server still has the pack.
-func TestPacksRefusesUnpinnedPacks(t *testing.T) {
-	store := blobtest.NewMemory()
+// storedPhoto returns a store with a photo, the photo's object, and the pins that
+// the next generation needs.
+func storedPhoto(t *testing.T) (store *blobtest.Memory, object string, pins map[string]blobs.Pin) {
+	t.Helper()
+	store = blobtest.NewMemory()
 	r := openedOver(t, store, nil)
-	id, _, err := r.Put(t.Context(), strings.NewReader("a photo"))
+	object, _, err := r.Put(t.Context(), strings.NewReader("a photo"))
 	if err == nil {
 		err = r.Flush(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	pins, _ := r.Changes()
+	pins, _ = r.Changes()
+	return store, object, pins
+}
+
+// An index blob of an old state refers to a pack that no generation pins. The object
+// is not whole, though the server still has the pack.
+func TestPacksRefusesUnpinnedPacks(t *testing.T) {
+	store, id, pins := storedPhoto(t)
 	for what, change := range map[string]func(name string, p blobs.Pin){
 		"whole":    func(string, blobs.Pin) {},
 		"cut off":  func(name string, p blobs.Pin) { p.Size = 10; pins[name] = p },
@@ -166,16 +174,7 @@ func TestPacksRefusesUnpinnedPacks(t *testing.T) {
 // Killed maintenance leaves an index that refers to new packs, which no generation
 // pins. A strict repository finds objects by the indexes of its generation.
 func TestStrictRepositoryIgnoresUnpinnedIndexes(t *testing.T) {
-	store := blobtest.NewMemory()
-	r := openedOver(t, store, nil)
-	id, _, err := r.Put(t.Context(), strings.NewReader("a photo"))
-	if err == nil {
-		err = r.Flush(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	pins, _ := r.Changes()
+	store, id, pins := storedPhoto(t)
 	killed := openedOver(t, store, pins)
 	_, contents, err := killed.unpinned(t.Context())
 	if err != nil || len(contents) > 0 {
