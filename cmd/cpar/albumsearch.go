@@ -226,12 +226,7 @@ func (f *albumSearchFlags) likePhoto(kept *album.Album) (func(*user.Owner) (*use
 		file = filepath.Join(folder, filepath.FromSlash(alone.Path()))
 	}
 	data, err := decode.ReadFile(file)
-	return func(o *user.Owner) (*user.Search, error) {
-		if _, err := f.like.model.forOwner(o, f.cmd.ErrOrStderr()); err != nil {
-			return nil, err
-		}
-		return o.SearchLike(data)
-	}, err
+	return f.like.photo(data, f.cmd.ErrOrStderr()), err
 }
 
 // vocabulary returns the vocabulary of a file, of the index that was named, or of

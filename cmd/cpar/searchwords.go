@@ -66,6 +66,17 @@ func (f *likeFlags) words(ctx context.Context, a *asker, arguments ...string) (f
 	return func(o *user.Owner) (*user.Search, error) { return o.SearchWords(q, vectors) }, err
 }
 
+// photo returns a function that prepares a search for photos like one, given as the
+// bytes of its file. It describes the network in notes with --verbose.
+func (f *likeFlags) photo(file []byte, notes io.Writer) func(*user.Owner) (*user.Search, error) {
+	return func(o *user.Owner) (*user.Search, error) {
+		if _, err := f.model.forOwner(o, notes); err != nil {
+			return nil, err
+		}
+		return o.SearchLike(file)
+	}
+}
+
 // search opens the index and searches it. It calls prepare before it sends anything
 // that depends on the query. Function locate, which fetches identities, is called
 // before the request. After the reply, that download would tell the cloud whether

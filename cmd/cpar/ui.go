@@ -191,12 +191,7 @@ func (f *uiFlags) seeker(cmd *cobra.Command) (ui.Seeker, error) {
 		if words != "" {
 			return like.words(ctx, &a, words)
 		}
-		return func(o *user.Owner) (*user.Search, error) {
-			if _, err := like.model.forOwner(o, cmd.ErrOrStderr()); err != nil {
-				return nil, err
-			}
-			return o.SearchLike(file)
-		}, nil
+		return like.photo(file, cmd.ErrOrStderr()), nil
 	}}, err
 }
 
