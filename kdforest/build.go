@@ -13,7 +13,7 @@ import (
 
 // BuildOptions configure how trees grow. The zero value gave the highest recall
 // (see the table in doc.go). Top 5, DrawEvenly and SplitMedian together give
-// the forest of Silpa-Anan and Hartley that the paper uses.
+// the forest of Silpa-Anan and Hartley, which package letter uses.
 type BuildOptions struct {
 	Trees  int // 0 means 10
 	Top    int // number of most variable dimensions to draw from, 0 means 10

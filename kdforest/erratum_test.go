@@ -134,8 +134,8 @@ func TestErratumVisitedRecordIsSearchedBelow(t *testing.T) {
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 7, L: 1}), 2, 1, 0, 3, 4, 5, 6)
 }
 
-// The paper does not state the side of equal values in the build. The search
-// sends ties left, so a request equal to a record must descend to it.
+// The search sends ties left (line 7), so the build must do so too (Sec. IV-A).
+// Then a request equal to a record descends to it.
 func TestErratumTiesGoLeft(t *testing.T) {
 	rows := coarse(testRand(9), 600, 5, 3)
 	f, planes := mustBuild(t, rows, BuildOptions{})

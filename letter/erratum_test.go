@@ -236,9 +236,8 @@ func TestPlanesByHand(t *testing.T) {
 	}
 }
 
-// log 0 = 0: a bin that is empty in the request adds v·log v − v·0 < 0, or, by
-// G = 0, is omitted. Histograms without a common bin are at distance 0 by the
-// box.
+// By G = 0, a bin that is empty in the request is omitted. Histograms without a
+// common bin are therefore at distance 0 by the box.
 func TestErratumLogOfZeroMakesStrangersEqual(t *testing.T) {
 	k := &PKLC{M: 2, R: 0}
 	v, err1 := k.vector([]float64{1, 0}, 0)

@@ -46,8 +46,7 @@ type Options struct {
 
 // A Node is a node of the encrypted RKDF (randomized k-d forest). In a leaf,
 // CH1, CHKL and OPE are empty. Left and Right are indexes of nodes of the same
-// tree, or none. Image is the image's number. The paper instead recognises an
-// image by equal ciphertexts.
+// tree, or none. Image is the image's number.
 type Node struct {
 	Image       int
 	Left, Right int

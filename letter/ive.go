@@ -90,7 +90,7 @@ func (k *Key) Decrypt(c []uint64) []int64 {
 // Evaluation returns the matrix SᵀS_s, where S is key k and S_s is key `own`.
 // The cloud needs this matrix to multiply ciphertexts under the two keys. The
 // paper computes it once in RKDF Encryption, but for every request in the box
-// of PL1C-RF. This takes M² inner products DOT_M, which the paper's costs omit.
+// of PL1C-RF. This takes M² inner products DOT_M, which the paper's formulas leave out.
 func (k *Key) Evaluation(own *Key) *Matrix { return k.S.transpose().times(own.S, k.count) }
 
 // Inner computes Eq. 2: the inner product of two plaintexts from their

@@ -11,7 +11,7 @@ import (
 // Kullback-Leibler divergences of vectors and of hyperplanes. It encrypts
 // vectors V_i and hyperplanes H_i of images, and the vector V_c of a request. r
 // is a secret offset, r_c is the secret scale of a request, and ε is noise.
-// With log 0 = 0, as in the paper,
+// Where log 0 counts as 0,
 //
 //	V_i  [ v_1 … v_m, v_1·log v_1 … v_m·log v_m, r, ε ]                  2m + 2 elements
 //	H_i  [ 0 … v_s … 0, 0 … v_s·log v_s … 0, r, ε′ ]

@@ -103,7 +103,7 @@ func (s planeSetting) forest(t *testing.T, scale float64) (*kdforest.Forest, []k
 	return f, planes
 }
 
-// term is v·log(v/c) with log 0 = 0.
+// term is v·log(v/c), or 0 if either bin is empty (Sec. IV-C).
 func term(v, c float64) float64 {
 	log := func(x float64) float64 {
 		if x == 0 {
@@ -111,7 +111,7 @@ func term(v, c float64) float64 {
 		}
 		return math.Log(x)
 	}
-	if c == 0 { // G(0) = 0 leaves out v·log v, and log c is 0
+	if c == 0 { // G(0) = 0 leaves out v·log v
 		return 0
 	}
 	return v * (log(v) - log(c))
@@ -211,8 +211,8 @@ func TestErratumNoHyperplaneIsBeyondTheTenth(t *testing.T) {
 	}
 }
 
-// With log 0 = 0, divergences of photographs can be negative. Every two share a
-// bin.
+// If empty bins count 0, divergences of photographs can be negative. Every two
+// share a bin.
 func TestErratumDivergencesOfPhotographsAreNegative(t *testing.T) {
 	s := planesOf(t, photographs(t), false)
 	n := len(s.levels) - s.requests

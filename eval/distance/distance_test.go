@@ -41,18 +41,17 @@ func TestKLOfEmptyBins(t *testing.T) {
 type zeroRule int
 
 const (
-	// logZeroIsZero is the paper's rule, log 0 = 0. A bin a that is empty in
-	// the request adds a·log a − a·0, which is negative.
+	// logZeroIsZero counts log 0 as 0 and nothing else. A bin a that is empty
+	// in the request adds a·log a − a·0, which is negative.
 	logZeroIsZero zeroRule = iota
-	// skipZeroTerms skips such bins: they add 0.
+	// skipZeroTerms is the paper's rule (Sec. IV-C): such bins add 0.
 	skipZeroTerms
 )
 
 // klPaper is the divergence of unsmoothed histograms as the paper computes it,
 // from Σ a·log a and log c. It exists for comparison and can be negative under
 // either rule. For disjoint histograms, which are as far apart as possible,
-// skipZeroTerms gives 0 and logZeroIsZero gives −(entropy of a). Photos that
-// share no colour with the request therefore rank first.
+// skipZeroTerms gives 0 and logZeroIsZero gives −(entropy of a).
 func klPaper(record, request []float64, rule zeroRule) float64 {
 	sameLength(len(record), len(request))
 	sum := 0.0
@@ -98,7 +97,7 @@ func TestKLProperties(t *testing.T) {
 	}
 }
 
-// Erratum: with log 0 = 0, histograms without a common bin have distance 0 or
+// Erratum: without smoothing, histograms without a common bin have distance 0 or
 // less, and the "divergence" of others can also be negative.
 func TestErratumLogOfZero(t *testing.T) {
 	red, blue := []float64{1, 0, 0, 0}, []float64{0, 0, 0.5, 0.5}

@@ -67,20 +67,20 @@ func CollectNumbers(p *paper.Paper, c *cost.Cost, a *quality.AlphaGamma, loss *q
 		note  string
 	}{
 		"m_l1":           {float64(l1), ""},
-		"m_kl":           {vector.DimensionKL, ""},
+		"m_kl":           {vector.DimensionKL, "the paper prints 864 only: inferred"},
 		"m_hat":          {float64(dimension), ""},
 		"jl_error":       {a.Mean, "mean of five secrets"},
 		"pca_loss":       {lost, "percentage points of the paper's recall, in the clear; the greatest of PCA-8 to PCA-32"},
 		"forest_build":   {c.Build.Forest, "ten trees, all cores"},
 		"vector_encrypt": {c.Primitives.Vector, fmt.Sprintf("%d elements, both distances, one core", c.Primitives.VectorDim)},
 		"plane_encrypt":  {c.Primitives.BoxedPlane, fmt.Sprintf("one plane of %d elements as boxed; the index's own, of |SF|+1, take %s ms", c.Primitives.BoxedDim, measure.FormatDecimal(c.Primitives.Plane, 3))},
-		"ope":            {c.Primitives.OPE, "the |SF| values of a request, with a key whose tables are made; the index uses dense ranks instead"},
+		"ope":            {c.Primitives.OPE, "ours is for all |SF| values of a request, with a key whose tables are made; the index uses dense ranks instead"},
 		"forest_encrypt": {c.Build.Encrypt / 60, fmt.Sprintf("%s s, vectors, planes and keywords, all cores", measure.FormatDecimal(c.Build.Encrypt, 1))},
 		"request_time":   {c.Request.Features + c.Request.Encrypt, fmt.Sprintf("features %s ms, encryption %s ms, one core", measure.FormatDecimal(c.Request.Features, 1), measure.FormatDecimal(c.Request.Encrypt, 1))},
 		"selection":      {c.Request.Rank, "decryption and ranking"},
 		"request_bytes":  {float64(c.Request.Bytes) / 1e3, fmt.Sprintf("vector %d B, order %d B, the rest a header; of the paper's 80, 48 are C(H_s), which only pruning needs here: %d B more", c.Request.Vector, c.Request.Order, c.Request.Planes)},
 		"reply_bytes":    {float64(c.Request.Reply), "ten records with their distances, and all their keywords padded to one length"},
-		"split_fields":   {float64(c.Build.Fields), "all fields that ten trees split; nothing bounds them here"},
+		"split_fields":   {float64(c.Build.Fields), "principal components that ten trees split, at most 64"},
 	}
 	for _, n := range p.Numbers {
 		value := n.Value

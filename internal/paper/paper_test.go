@@ -114,7 +114,7 @@ func cells(p *Paper) map[string]cell {
 	}
 	boxed := 2*p.Number("m_hat").Value + 2
 	out := map[string]cell{
-		"dimensions of the L1 and the KL vector": {text("m_l1") + " and " + text("m_kl"), []string{"m_l1", "m_kl"}},
+		"dimensions of the L1 and the KL vector": {text("m_l1") + ", and " + text("m_kl") + " (inferred, not printed)", []string{"m_l1", "m_kl"}},
 		"accuracy lost by PCA-8 to PCA-32":       {"within " + text("pca_loss"), []string{"pca_loss"}},
 		"elements of a boxed H":                  {"2m̂ + 2 = " + Digits(boxed), nil},
 		"cloud time, CAPIA, n = " + thousands(p): {p.CostOfCapia().Text(), nil},
@@ -130,9 +130,9 @@ func cells(p *Paper) map[string]cell {
 		"dimension of the approximated vector, α = 1, γ = 100": "m_hat",
 		"error of the L1 approximation there":                  "jl_error",
 		"construction of the forest":                           "forest_build",
-		"encryption of a vector":                               "vector_encrypt",
+		"encryption of the vectors of an image":                "vector_encrypt",
 		"encryption of the hyperplane vectors":                 "plane_encrypt",
-		"order-preserving encryption":                          "ope",
+		"order-preserving encryption of a value":               "ope",
 		"the whole encrypted forest":                           "forest_encrypt",
 		"generation of a request":                              "request_time",
 		"final selection of keywords":                          "selection",

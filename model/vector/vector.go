@@ -16,8 +16,9 @@
 // embed) needs integers, because it writes level x as x ones and β − x zeros.
 //
 // lab is a histogram, compared by Kullback-Leibler divergence. Smoothing is
-// added to every bin so that no logarithm of 0 occurs. The paper counts log 0
-// as 0, which would give photos without a common colour a divergence of 0.
+// added to every bin so that no logarithm of 0 occurs. In the paper, a
+// bin that is empty in either photo counts 0, which would give photos without a
+// common colour a divergence of 0.
 package vector
 
 import (
