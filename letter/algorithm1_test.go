@@ -165,7 +165,7 @@ func TestErratumLine12VisHoldsImages(t *testing.T) {
 	}
 }
 
-// Line 17 is evaluated when backtracking starts. Trees that are on their way
+// Line 17 is evaluated only in backtracking. Trees that are on their way
 // down then still visit their leaves, up to one each.
 func TestErratumLine17AddsLeaves(t *testing.T) {
 	most := 0

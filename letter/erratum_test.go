@@ -115,8 +115,8 @@ func TestErratumPlaneElementIsAnotherCoordinate(t *testing.T) {
 }
 
 // The Queue push process prints Comp_qL = −2·V_qL·V_qLᵀ + V_cur·V_sᵀ. In the
-// clear it is independent of V_qL's distance, so every node is nearer and the
-// last in Queue is the last visited. The cloud cannot compute it.
+// clear it is independent of V_qL's distance, so nearly every node is nearer and
+// the last in Queue is mostly the last visited. The cloud cannot compute it.
 func TestErratumCompQLWithoutTheRequest(t *testing.T) {
 	printed := Printed{CompQLWithoutRequest: true}
 	last := 0

@@ -111,8 +111,8 @@ func Setup(ctx context.Context, images []Image, o Options, report progress.Func)
 	for i := range images {
 		points[i] = u.images[i].point
 	}
-	// The usual trees, because the paper only refers to [muja2014scalable]: a
-	// node splits at the median of one of its five most variable fields.
+	// The paper does not print how trees are built. Here a node splits at the
+	// median of one of its five most variable fields.
 	forest, planes, err := kdforest.Build(points, kdforest.BuildOptions{Trees: trees, Top: 5,
 		Draw: kdforest.DrawEvenly, Split: kdforest.SplitMedian, Seed: derive(o.Secret, "forest")})
 	if err != nil {

@@ -36,8 +36,8 @@ type Printed struct {
 	// tree". In the corrected system, Vis on line 17 counts the visits of all
 	// trees together.
 	APOfTree bool
-	// LeavesPastAP restores line 17, which is evaluated only when backtracking
-	// starts. A tree that is on its way down then still visits its leaf.
+	// LeavesPastAP restores line 17, which is evaluated only in backtracking. A
+	// tree that is on its way down then still visits its leaf.
 	LeavesPastAP bool
 	// OneField restores the s_i of Sec. IV-D, a single number that selects both
 	// a coordinate of V_L1 and a bin of V_KL.

@@ -124,7 +124,7 @@ func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 }
 
 // Dis computes Eq. 6 with a correction. With the boxes as printed, Comp =
-// r_s(Dis − r) − 3ε, because V̂_s already contains r_s·Σv_s², PL1C-RF
+// r_s(Dis − r) − 3ε, because V̂_s already contains ½r_s·Σv_s², PL1C-RF
 // contributes −2r, and PKLC-RF contributes +r. Function Dis therefore adds r,
 // but not Σv_s².
 func (u *User) Dis(comp float64, m *Memory) float64 {

@@ -97,8 +97,8 @@ func TestKLProperties(t *testing.T) {
 	}
 }
 
-// Erratum: without smoothing, histograms without a common bin have distance 0 or
-// less, and the "divergence" of others can also be negative.
+// Erratum: by the paper's rule, histograms without a common bin have distance 0,
+// by log 0 = 0 alone even less, and the "divergence" of others can be negative.
 func TestErratumLogOfZero(t *testing.T) {
 	red, blue := []float64{1, 0, 0, 0}, []float64{0, 0, 0.5, 0.5}
 	near(t, "one bin, disjoint", klPaper(red, blue, logZeroIsZero), 0)

@@ -64,14 +64,12 @@ func between(from, to string) (string, error) {
 // renderResults returns the page. `link` is the path from the page to the
 // folder.
 func renderResults(path, link string) ([]byte, error) {
-	// Folders of earlier versions have machine.txt instead of steps.csv.
-	machine, err := os.ReadFile(filepath.Join(path, "machine.txt"))
 	f := &resultFolder{path, link}
-	if err != nil && !f.have(stepsName) {
-		return nil, fmt.Errorf("%w: %s holds no results: %w", cpar.ErrInput, path, err)
+	if !f.have(stepsName) {
+		return nil, fmt.Errorf("%w: %s holds no results: it has no %s.csv; write it with cpar-eval all", cpar.ErrInput, path, stepsName)
 	}
 	t, err := template.New("results").Funcs(f.functions()).Funcs(template.FuncMap{
-		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "measurements": Measurements, "steps": f.steps,
+		"measurements": Measurements, "steps": f.steps,
 	}).Parse(resultsSource)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestResultsPageMatchesCommittedTables(t *testing.T) {
 func tablesOf(t *testing.T, tables map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	tables["machine.txt"] = "a machine\n"
+	tables["steps.csv"] = "step,seconds,commit,machine\ncost,90,c1,m1\n"
 	for name, text := range tables {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestResultsPageNamesMissingTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Measured on: a machine.", "## What 30,000 photos cost", "| `capia`, a scan | | 8.25 ms |", "| `ivf`: inverted file | 10 | 0.125 ms | 66 | not measured |",
+	for _, want := range []string{"on one machine: m1.", "## What 30,000 photos cost", "| `capia`, a scan | | 8.25 ms |", "| `ivf`: inverted file | 10 | 0.125 ms | 66 | not measured |",
 		"| `cpar`: forest by rank | 10 | not measured ms |", "Not measured: `cpar-eval flann`."} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the page lacks %q", want)
