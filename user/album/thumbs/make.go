@@ -10,12 +10,11 @@ import (
 	"cpar/photo/decode"
 )
 
-// At these JPEG qualities, thumbnails take about 1.5 kB and 7 kB within a part
-// (a blob).
+// qualities are JPEG qualities, at which thumbnails take about 1.5 kB and 7 kB.
 var qualities = map[Size]int{Small: 70, Medium: 70}
 
-// Images are the thumbnails of a photo, JPEG files without metadata. If the photo
-// cannot be decoded, they are empty.
+// Images are a photo's thumbnails, JPEG files without metadata. They are empty if
+// the photo cannot be decoded.
 type Images struct{ small, medium []byte }
 
 func (m *Images) of(s Size) []byte {
@@ -72,10 +71,10 @@ func Scale(p *decode.Image, side int) *image.RGBA {
 	return to
 }
 
-// averaged returns an image of the means of blocks of n×n pixels. It drops the
-// pixels of incomplete blocks at the edges.
+// averaged returns the means of blocks of n×n pixels as an image. It drops
+// incomplete blocks at the edges.
 func averaged(p *decode.Image, n int) *decode.Image {
-	if min(p.Width, p.Height) < n { // a strip, narrower than a block
+	if min(p.Width, p.Height) < n { // a strip narrower than a block
 		return p
 	}
 	out := &decode.Image{Width: p.Width / n, Height: p.Height / n}

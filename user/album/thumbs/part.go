@@ -6,8 +6,8 @@
 //	part on the device or at the server ─▶ Reader ─▶ image of a photo
 //
 // A part never changes. Adding photos adds parts, and maintenance merges them.
-// Names are encrypted so that the owner knows what to fetch, while the server sees
-// random digits. The catalogue's generations pin parts like other blobs.
+// The owner decrypts names to know what to fetch, while the server sees random
+// digits. The catalogue's generations pin parts like other blobs.
 package thumbs
 
 import (
@@ -37,7 +37,7 @@ type Size uint8
 
 const (
 	Small  Size = 1 + iota // for grids
-	Medium                 // for one photo, until its original is there
+	Medium                 // for one photo, until its original arrives
 )
 
 var Sizes = []Size{Small, Medium}
@@ -81,7 +81,7 @@ type part struct {
 	size        Size
 	month       Month
 	first, last uint8  // days of the month of the photos
-	pages       uint16 // length of the index in pages
+	pages       uint16 // length of the index in envelope pages
 }
 
 const (
@@ -108,8 +108,8 @@ func newCoder(secret seed.Secret) *coder {
 	return &coder{names: block, box: envelope.New(secret, "thumbnails")}
 }
 
-// seal sets the name of a part. The block that AES encrypts ends with 64 random
-// bits, so names of equal parts differ.
+// seal sets a part's name to an encrypted block, which ends with 64 random bits, so
+// that names of equal parts differ.
 func (c *coder) seal(p *part) {
 	b := make([]byte, aes.BlockSize)
 	b[0], b[1], b[4], b[5] = nameVersion, byte(p.size), p.first, p.last
@@ -145,8 +145,8 @@ var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 })
 
 // encode returns parts with the entries of one size and month, by name. It keeps
-// the first of several entries with one key. The images are compressed because
-// the headers of JPEG files are alike.
+// the first of several entries with one key. It compresses the images, because the
+// headers of JPEG files are alike.
 func (c *coder) encode(size Size, month Month, entries []Entry) map[string][]byte {
 	seen := map[Key]bool{}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
@@ -184,8 +184,8 @@ func (c *coder) encodePart(p part, entries []Entry) (string, []byte) {
 
 const indexBinding, imagesBinding = "cpar/v1/album thumbnails index/", "cpar/v1/album thumbnails/"
 
-// An index holds the keys of a part in ascending order, and where their images
-// begin. The last offset is the end of the images.
+// An index holds the keys of a part in ascending order, and the offsets of their
+// images. The last offset is the end of the images.
 type index struct {
 	keys    []Key
 	offsets []uint32
