@@ -43,18 +43,17 @@ type Backend interface {
 	// reading the file.
 	Content(path string) (content [32]byte, ok bool)
 	Vocabulary() []string
-	// Rules returns the owner's vocabulary, and the reason why the page cannot
-	// change it, "" if it can.
+	// Rules returns the owner's vocabulary. If the page cannot change it, result
+	// fixed is the reason.
 	Rules() (v *vocabulary.Vocabulary, fixed string)
 	// SetRules replaces the vocabulary, and UndoRules restores the previous
 	// vocabulary. Both push a new generation of the index.
 	SetRules(ctx context.Context, v *vocabulary.Vocabulary) error
 	UndoRules(ctx context.Context) error
-	// Look returns the keywords and stored answers of a photo, without a
-	// request.
+	// Look returns a photo's keywords and stored answer, and sends nothing.
 	Look(path string) (*Known, error)
 	// Annotate annotates photos and returns the answers obtained, in order. It
-	// returns an error if the cloud fails or ctx ends.
+	// fails if the cloud fails or ctx ends.
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData annotates a photo outside the folders.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
@@ -84,7 +83,7 @@ type Settings struct {
 	KeepMtime bool   `json:"keep_mtime"`
 	Where     string `json:"where"` // sidecar or embedded
 	Style     string `json:"style"`
-	// Own is set if there is no index. Suggestions are then words of the
+	// Own is set if there is no index. Suggestions then come from the image
 	// network's own vocabulary.
 	Own bool `json:"own"`
 
@@ -105,8 +104,8 @@ type Known struct {
 	Machine  []string // written by a run, not yet accepted
 	Rejected []string
 	Problems []string // unreadable metadata
-	// Asked reports whether there is an answer. If so, Keywords holds the
-	// suggestions, best first.
+	// Asked reports whether there is an answer. Its suggestions are in Keywords,
+	// best first.
 	Asked    bool
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour
@@ -165,7 +164,7 @@ type Failed struct {
 
 type Undone struct {
 	Restored  int      `json:"restored"`  // files restored byte for byte
-	Retracted int      `json:"retracted"` // files changed after the run, which lost only its keywords
+	Retracted int      `json:"retracted"` // later changed files, which lost only the run's keywords
 	Left      int      `json:"left"`      // files that could not be changed
-	Paths     []string `json:"-"`         // of photos
+	Paths     []string `json:"-"`         // paths of the photos
 }
