@@ -47,9 +47,9 @@ var (
 	// ErrDamaged means that stored bytes are missing or differ from the uploaded
 	// bytes (cpar.ErrCorrupt).
 	ErrDamaged = errors.New("the album is damaged at the cloud")
-	// ErrBusy means that the caller may repeat the request (cpar.ErrStorage),
-	// because other processes keep changing the log, a collection overtook a slow
-	// upload, or memory is short.
+	// ErrBusy means that other processes keep changing the log, that a collection
+	// overtook a slow upload, or that memory is short (cpar.ErrStorage). The caller
+	// may repeat the request.
 	ErrBusy = errors.New("the album is being changed")
 	// ErrTaken means that the name passed to Objects.PutNew is used.
 	ErrTaken = errors.New("the object's name is taken")
@@ -72,7 +72,7 @@ const (
 // cpar.ErrCorrupt.
 type Objects interface {
 	// Put stores an object of size bytes under an unused name. A failed Put may
-	// leave an object, which the caller then never names in the log.
+	// leave an object, which the log then never names.
 	Put(ctx context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error
 	// PutNew stores a small object durably, or fails with ErrTaken.
 	PutNew(ctx context.Context, tenant, name string, b []byte) error
@@ -128,8 +128,8 @@ type Options struct {
 	// Indexes counts the bytes of a tenant's stored indexes, which share the quota.
 	// If Indexes is nil, there are none.
 	Indexes func(ctx context.Context, tenant string) (int64, error)
-	// Memory reserves n bytes of memory until release is called. The store reserves
-	// memory to read or write an entry. If Memory is nil, there is no limit.
+	// Memory reserves n bytes of memory to read or write an entry. If Memory is nil,
+	// there is no limit.
 	Memory func(ctx context.Context, tenant string, n int64) (release func(), err error)
 	// States bounds the bytes of all tenants' states in memory, but admits a
 	// single larger state. The default is 64 MiB.

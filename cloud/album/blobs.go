@@ -38,7 +38,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		return false, err
 	}
 	defer end()
-	// If the client disconnects now, the stored object must still be counted.
+	// Count the stored object even if the client disconnects.
 	ctx = context.WithoutCancel(ctx)
 	object := v.object(r.Album, r.Name)
 	if err := s.objects.Put(ctx, r.Tenant, object, size, sum, body); err != nil {

@@ -11,7 +11,7 @@ import (
 	"cpar"
 )
 
-// A Fault describes a blob, deleted or not, whose bytes are damaged, missing or
+// A Fault describes a blob, possibly deleted, whose bytes are damaged, missing or
 // on a bad part of the disk.
 type Fault struct {
 	Ref
@@ -39,8 +39,8 @@ func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(c
 	}
 }
 
-// pageSize bounds the number of names that a background task copies from a
-// state, because a copy of all names takes much memory.
+// pageSize bounds the names that a background task copies from a state at a time,
+// because all names take much memory.
 var pageSize = 1000
 
 type checked struct {
@@ -48,8 +48,8 @@ type checked struct {
 	version
 }
 
-// page returns about pageSize versions of blobs that follow blob after, ordered by
-// album and blob.
+// page returns about pageSize versions of the blobs after blob `after`, ordered by
+// album and name.
 func (s *Store) page(ctx context.Context, tenant string, after Ref) (list []checked, err error) {
 	err = s.read(ctx, tenant, func(st *state) error {
 		st.all(func(album string, b *blob, v *version) {

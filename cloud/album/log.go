@@ -31,9 +31,9 @@ const (
 	freeEntries = 2 * keptEntries
 	// keptFor is the minimum age of the entries that trim removes.
 	keptFor = 48 * time.Hour
-	// trusted is the maximum age of the last check for a next entry. After it, a
-	// process reads the log again from its newest state, because the next entry
-	// may have been written and removed meanwhile.
+	// trusted is the maximum age of the last check for a next entry. Afterwards, a
+	// process reloads the log from its newest state, because the next entry may have
+	// been written and removed meanwhile.
 	trusted = 30 * time.Minute
 	// maxEntry is the maximum size of an entry, which may contain a state.
 	maxEntry = 128 << 20
@@ -47,8 +47,8 @@ type entry struct {
 	Version int    `json:"version"`
 	State   *state `json:"state,omitempty"`
 	Event   *event `json:"event"`
-	// Writer differs between processes. Otherwise two processes could write the
-	// same bytes at once, and both would take the entry for their own.
+	// Writer differs between processes. Otherwise two processes could write equal
+	// entries at once, and both would take the entry for their own.
 	Writer string `json:"writer,omitempty"`
 }
 

@@ -52,7 +52,7 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 	if added == 0 {
 		return failed
 	}
-	ctx = context.WithoutCancel(ctx) // if the client disconnects now, the bytes must still be counted
+	ctx = context.WithoutCancel(ctx) // count the bytes even if the client disconnects
 	err := s.within(ctx, tenant, func(recounted bool) error {
 		if recounted {
 			added = 0 // the recount has found the bytes
@@ -154,9 +154,8 @@ func (s *Store) Recount() {
 	}
 }
 
-// fits fails if the quota has no room for a version besides the reserved bytes of
-// running uploads. A damaged blob can always be stored again, because the new
-// object replaces the damaged object.
+// fits fails if the quota has no room for a version besides the bytes reserved for
+// running uploads. A damaged blob always fits, because its object is replaced.
 func (s *Store) fits(r Ref, st *state, v *version, reserved int64) error {
 	if now := st.live(r.Album, r.Name); now != nil && now.SHA256 == v.SHA256 {
 		return nil

@@ -55,7 +55,7 @@ func (s *Store) listed(ctx context.Context, tenant string, now time.Time) (*stat
 			return nil, fmt.Errorf("listing blobs: %w", err)
 		}
 		if m := objectForm.FindStringSubmatch(o.Name); m != nil {
-			sum, _ := cpar.ParseDigest(m[3]) // cannot fail once the form has matched
+			sum, _ := cpar.ParseDigest(m[3]) // cannot fail after the match
 			b := st.insert(m[1], m[2])
 			b.Versions = append(b.Versions, &version{SHA256: sum, Bytes: o.Bytes, Put: o.Modified.UTC(), Key: m[4], Live: []span{{From: now}}})
 			slices.SortFunc(b.Versions, func(a, b *version) int { return strings.Compare(a.Key, b.Key) })

@@ -14,8 +14,8 @@ import (
 //
 //	Probability = σ(c₀ + c₁·s + c₂·log π)
 //
-// Here s is the similarity of the photo and the query, and π is the share of the
-// indexed photos that have the words.
+// Here s is the similarity of the photo and the query, and π the share of indexed
+// photos that have the words.
 type Curve [curveTerms]float64
 
 const curveTerms = 3
@@ -90,8 +90,7 @@ func (s *Sums) observe(word string, row []int16, right bool, tagged int) (o obse
 }
 
 // fit maximises the likelihood of the observations times the normal prior around
-// `usual`. It uses Newton's method, because the logarithm of this product is
-// concave.
+// `usual`. Newton's method suits, because the logarithm of this product is concave.
 func (c *Curve) fit(ctx context.Context, seen []observation) error {
 	for range 25 {
 		if err := ctx.Err(); err != nil {
@@ -152,8 +151,7 @@ func (c *Curve) sigma(terms [curveTerms]float64) float64 {
 	return 1 / (1 + math.Exp(-z))
 }
 
-// Probability estimates the probability that a photo has the words of a query from
-// their similarity and the share of photos that have the words.
+// Probability evaluates the curve for a similarity s and a share π.
 func (c *Curve) Probability(similarity, share float64) float64 {
 	return c.sigma([curveTerms]float64{1, similarity, math.Log(max(share, 1e-9))})
 }

@@ -150,8 +150,8 @@ func Combine(vectors [][]float64, weights []float64) ([]float32, error) {
 	return out, nil
 }
 
-// Nearest returns at most n known keywords that resemble a word: first those that
-// contain it, then those at small edit distances, the smallest first.
+// Nearest returns at most n known keywords that contain a word or have a small edit
+// distance from it, nearest first.
 func Nearest(word string, known []string, n int) []string {
 	word = strings.ToLower(word)
 	cost := map[string]int{}

@@ -127,8 +127,7 @@ const maxDim = 512
 
 // AppendBinary appends the length of a row, the number of words and, for each word
 // in ascending order, its length and bytes, its number of photos and its sum. The
-// number of photos and the sum are varints. If s is nil, AppendBinary appends only a
-// row length of 0.
+// last two are varints. If s is nil, AppendBinary appends only a row length of 0.
 func (s *Sums) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint16(b, uint16(s.Dim()))
 	if s == nil {

@@ -42,9 +42,9 @@ type AddOptions struct {
 	Check    bool
 	DryRun   bool
 	Progress progress.Func
-	// Listed is called with the listing of all folders.
+	// Listed receives the listing of all folders.
 	Listed func(*photo.Listing)
-	// Committed is called with the paths of each batch of committed photos.
+	// Committed receives the paths of each committed batch.
 	Committed func(paths []string)
 }
 
@@ -76,7 +76,6 @@ type LeftOut struct {
 // each batch, so a killed run loses at most one.
 const batchPhotos, batchBytes = 1000, 256 << 20
 
-// An item is a photo to be added.
 type item struct {
 	folder, name string
 	files        []string
@@ -223,7 +222,7 @@ func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) 
 	return todo
 }
 
-// leaveOut adds the items that could not be read to sum.
+// leaveOut lists the unreadable items in sum.
 func leaveOut(items []*item, sum *Added) {
 	for _, i := range items {
 		if i.err != nil {
@@ -346,8 +345,8 @@ func (a *Album) rows(s *catalogue.State, r *repository.Repository, some []*item,
 	return c, nil
 }
 
-// carried returns the keywords of row now, and after them the accepted and
-// suggested keywords that only the old row has.
+// carried returns the keywords of row now, and then the accepted and suggested
+// keywords that only the old row has.
 func carried(old, now *catalogue.Photo) []catalogue.Keyword {
 	words := slices.Clone(now.Keywords)
 	for _, k := range old.Keywords {

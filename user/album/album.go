@@ -41,7 +41,7 @@ type Options struct {
 	// Others, if not nil, returns the number of albums that the owner has at the
 	// server under other keys.
 	Others func(ctx context.Context) (int, error)
-	// Now returns the time. The default is time.Now.
+	// Now defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -89,8 +89,8 @@ func Open(ctx context.Context, o Options) (*Album, error) {
 // Known reports whether this device has a copy of the catalogue.
 func (a *Album) Known() bool { return a.catalogue.State().Number > 0 }
 
-// Sync fetches the newest generation. It returns an error if the server has no
-// album of this key.
+// Sync fetches the newest generation. It fails if the server has no album of this
+// key.
 func (a *Album) Sync(ctx context.Context) error {
 	there, err := a.sync(ctx)
 	if err == nil && !there {
@@ -99,8 +99,7 @@ func (a *Album) Sync(ctx context.Context) error {
 	return err
 }
 
-// sync fetches the newest generation. It returns false if the server has no album
-// of this key.
+// sync is like Sync, but returns false if the server has no album of this key.
 func (a *Album) sync(ctx context.Context) (bool, error) {
 	there, err := a.catalogue.Sync(ctx)
 	return there, a.compared(ctx, err)
@@ -293,7 +292,7 @@ type Usage struct {
 	Catalogue int64 `json:"catalogue_bytes"`
 }
 
-// Usage returns the usage according to the device's copy.
+// Usage counts the device's copy.
 func (a *Album) Usage() (u Usage) {
 	s := a.catalogue.State()
 	for _, p := range s.Photos() {

@@ -26,7 +26,7 @@ type Got struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
 	Bytes  int64 `json:"bytes"`
-	// Field There counts the files that the folder already had.
+	// There counts files that the folder already had.
 	There int `json:"there"`
 }
 
@@ -41,8 +41,8 @@ type getting struct {
 }
 
 // Get writes photos and their sidecars into a folder, under their paths in the
-// album. It keeps existing files of the same size and time. If a different file
-// has such a path, Get fails before it writes anything.
+// album. It keeps existing files of the same size and time. If a path has a
+// different file, Get fails before it writes anything.
 func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, tell progress.Func) (sum Got, err error) {
 	todo, there, err := missing(photos, to)
 	if err != nil {
@@ -140,7 +140,6 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	return another(to)
 }
 
-// copyFile copies a file of the album and returns the number of bytes copied.
 func copyFile(ctx context.Context, r *repository.Repository, to io.Writer, f catalogue.File) (int64, error) {
 	from, err := r.Open(ctx, f.Object)
 	if err != nil {
@@ -207,7 +206,7 @@ func (a *Album) tidy() error {
 const day = 24 * time.Hour
 
 // Maintain compacts the repository and the catalogue in a new generation, and
-// frees the bytes of photos that were permanently removed at least a day ago.
+// frees the bytes of photos that were permanently removed a day ago or earlier.
 func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 	return a.withTrees(ctx, func(r *repository.Repository) error {
 		if err := r.Maintain(ctx, takeOver); err != nil {

@@ -5,7 +5,7 @@ import (
 	"cpar/user/album/catalogue"
 )
 
-// Records maps the records of an index to photos of an album, by their content.
+// Records maps the records of an index to an album's photos with the same content.
 type Records struct {
 	photos map[uint32][]*catalogue.Photo
 	// Lacking counts photos that an older program added without a content digest.
@@ -13,7 +13,7 @@ type Records struct {
 	Lacking, Unindexed int
 }
 
-// A Match is a photo of an album that a search of an index has found.
+// A Match is an album's photo that a search of an index has found.
 type Match struct {
 	*catalogue.Photo
 	user.Hit

@@ -50,7 +50,7 @@ type word struct {
 	photos       int
 }
 
-// NewLive returns a live album. Its first view is this device's copy.
+// NewLive returns a live album that first shows this device's copy.
 func NewLive(a *Album) *Live {
 	l := &Live{album: a}
 	l.look()
@@ -173,7 +173,6 @@ func (l *Live) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Si
 // An Edit records rows before and after Tag, for Undo.
 type Edit struct{ before, after []*catalogue.Photo }
 
-// Photos returns the number of changed photos.
 func (e *Edit) Photos() int { return len(e.after) }
 
 // Tag adds keywords to photos and removes others. Added keywords become accepted,
@@ -226,8 +225,8 @@ func tagged(words []catalogue.Keyword, add, remove []string) []catalogue.Keyword
 	return out
 }
 
-// Undo restores the keywords before an edit, except of photos that have changed
-// since, and returns the number of restored photos.
+// Undo restores the keywords before an edit, and returns the number of restored
+// photos. It skips photos that have changed since.
 func (l *Live) Undo(ctx context.Context, e *Edit) (n int, err error) {
 	err = l.edit(ctx, func(s *catalogue.State) (back []*catalogue.Photo, _ error) {
 		for i, after := range e.after {

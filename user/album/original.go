@@ -46,8 +46,7 @@ func (l *Live) share(ctx context.Context, outdated uint64) (*shared, error) {
 	return l.files, nil
 }
 
-// Close waits until all originals are closed, and closes the repository. No call
-// may follow.
+// Close closes the repository after all originals. No call may follow.
 func (l *Live) Close(ctx context.Context) error {
 	l.opening.Lock()
 	defer l.opening.Unlock()
@@ -57,7 +56,7 @@ func (l *Live) Close(ctx context.Context) error {
 	return l.files.close(ctx)
 }
 
-// An Original is a photo's file. It is read in pieces, each of which is authenticated.
+// An Original reads a photo's file in pieces, each of which is authenticated.
 type Original struct {
 	*bufio.Reader
 	from io.Closer

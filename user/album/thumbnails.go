@@ -28,8 +28,7 @@ func (a *Album) Prefetch(ctx context.Context, years []int, tell progress.Func) e
 
 // complete computes an item's missing content digest and makes its missing
 // thumbnails from the photo's bytes. A photo that cannot be decoded gets empty
-// thumbnails, so that no later run tries again. If file is nil, complete does
-// nothing.
+// thumbnails, so that no later run tries again.
 func (i *item) complete(file []byte) {
 	if file == nil {
 		return

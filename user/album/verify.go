@@ -218,8 +218,8 @@ func (a *Album) findAll(ctx context.Context, r *repository.Repository) error {
 	return nil
 }
 
-// file verifies a photo's file. If another device maintains the album meanwhile,
-// file tries again in the newest generation.
+// file verifies a photo's file, and again in the newest generation if another
+// device maintains the album meanwhile.
 func (v *verifying) file(ctx context.Context, p *catalogue.Photo, f catalogue.File, percent float64) error {
 	for {
 		err := v.broken

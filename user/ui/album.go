@@ -167,8 +167,8 @@ func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error
 	}{found}, nil
 }
 
-// decodedSide is the maximum longer side in pixels of originals that are decoded
-// for the browser.
+// decodedSide bounds the longer side, in pixels, of originals decoded for the
+// browser.
 const decodedSide = 4096
 
 // shown returns the original as a JPEG. If the page requests a file, or browsers
@@ -203,7 +203,7 @@ func send(w http.ResponseWriter, from *album.Original, p *catalogue.Photo, kind 
 	io.Copy(w, from)
 }
 
-// A tagging is a request to change the keywords of part of a listing.
+// A tagging requests changes of keywords in part of a listing.
 type tagging struct {
 	Listing string   `json:"listing"`
 	Only    [][2]int `json:"only"` // ranges of positions, [first, last]
@@ -211,7 +211,7 @@ type tagging struct {
 	Remove  []string `json:"remove"`
 }
 
-// tag changes the keywords of photos in the catalogue as one edit.
+// tag changes keywords in the catalogue as one edit.
 func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
 	t, err := body[tagging](w, r)
 	if err != nil {
@@ -278,8 +278,8 @@ func (a *albumPage) take(number int) *album.Edit {
 	return nil
 }
 
-// typed returns a query in which the last word, which the user may still be typing,
-// also finds words that begin with it.
+// typed makes the last word of a query, which the user may still be typing, also
+// find words that begin with it.
 func typed(text string) string {
 	text = strings.TrimRight(text, " ")
 	word := strings.TrimLeft(text[strings.LastIndexAny(text, " (")+1:], "-")

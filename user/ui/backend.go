@@ -43,11 +43,11 @@ type Backend interface {
 	// reading the file.
 	Content(path string) (content [32]byte, ok bool)
 	Vocabulary() []string
-	// Rules returns the owner's vocabulary. If the page cannot change it, result
-	// fixed is the reason.
+	// Rules returns the owner's vocabulary, and the reason if the page cannot change
+	// it.
 	Rules() (v *vocabulary.Vocabulary, fixed string)
-	// SetRules replaces the vocabulary, and UndoRules restores the previous
-	// vocabulary. Both push a new generation of the index.
+	// SetRules replaces the vocabulary, and UndoRules restores the previous one.
+	// Both push a new generation of the index.
 	SetRules(ctx context.Context, v *vocabulary.Vocabulary) error
 	UndoRules(ctx context.Context) error
 	// Look returns a photo's keywords and stored answer, and sends nothing.
@@ -98,7 +98,6 @@ type Choice struct {
 	KeepMtime *bool   `json:"keep_mtime,omitempty"`
 }
 
-// Known holds the keywords and suggestions of a photo.
 type Known struct {
 	Yours    []string // entered by people
 	Machine  []string // written by a run, not yet accepted
@@ -127,7 +126,7 @@ type CloudView struct {
 	Received     int                   `json:"received"` // bytes of the reply
 	Visited      int                   `json:"visited"`  // number of records scored
 	Bytes        int                   `json:"bytes"`    // length of the request
-	// Start holds the first bytes of the request as sent.
+	// Start holds the first bytes of the request.
 	Start []byte `json:"start"`
 
 	scheme cpar.Scheme

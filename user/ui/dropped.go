@@ -21,8 +21,8 @@ const (
 	maxCompared = 2 << 30
 )
 
-// The type dropped holds the last photos that were dropped onto the page and
-// are in no folder.
+// The type dropped holds the last photos dropped onto the page that are in no
+// folder.
 type dropped struct {
 	by   *lru.Cache[string, *drop]
 	most int // maximum total of bytes
@@ -137,8 +137,7 @@ func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if err = errors.Join(err, a.Err); err != nil {
 		return err
 	}
-	// Store a new value, because another goroutine may be reading the old
-	// value.
+	// Store a copy, because another goroutine may be reading x.
 	asked := *x
 	asked.known.Asked, asked.known.Keywords, asked.known.Near = true, a.Keywords, a.Near
 	if s.dropped.by.Contains(x.id) { // otherwise it was evicted

@@ -15,7 +15,7 @@ import (
 
 // A listing is an ordered selection of photos that stays the same while the user
 // works on it. The page loads the visible part and refers to photos by position, so
-// that messages stay small however many photos there are.
+// that messages stay small.
 type listing struct {
 	word string // the word whose suggestions the listing reviews, or ""
 	rows []row

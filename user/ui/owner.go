@@ -130,7 +130,6 @@ func (w *LibraryBackend) Choose(c Choice) error {
 	return nil
 }
 
-// Skipped lists the files that the last call of Photos left out.
 func (w *LibraryBackend) Skipped() []leftOut {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,7 +25,7 @@ type change struct{ id, word, before, after string }
 // maxActions bounds the actions that can be undone.
 const maxActions = 100
 
-// The type marks is a request of the page to decide on part of a listing.
+// The type marks is the page's request to decide on part of a listing.
 type marks struct {
 	Listing string `json:"listing"`
 	Mark    string `json:"mark"` // accept, reject, or "" for undecided
@@ -166,7 +166,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !ok {
 		return nil, errUnknown
 	}
-	if _, err := s.photos.stat(p); err != nil { // the file may by now be a link that leads out of the folder
+	if _, err := s.photos.stat(p); err != nil { // the file may now be a link out of the folder
 		return nil, err
 	}
 	out, err := s.writePhotos(r.Context(), []*shelfPhoto{p}, true)

@@ -109,7 +109,7 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 }
 
 // serve serves until the context ends, which also cancels requests in progress. It
-// then waits briefly until they end.
+// waits briefly for them.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
 	if s.album == nil {

@@ -23,7 +23,7 @@ type survey struct {
 	groups  cached[[]group]
 	yours   cached[[]spoken]
 	failing map[string]string // errors of undecodable images, by photo id
-	// records maps records of the index to photos in the folders.
+	// records holds the result of locate.
 	records map[uint32]*shelfPhoto
 }
 
@@ -145,7 +145,7 @@ func (v *survey) outcome(id string, err error) {
 	}
 }
 
-// why returns the reason why a photo or its keywords could not be read, or "".
+// why returns why a photo or its keywords could not be read, or "".
 func (v *survey) why(id string) string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

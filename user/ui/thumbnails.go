@@ -37,8 +37,8 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get returns the image that `read` returns, reduced to a longer side of at most
-// `side` pixels. Parameter `name` identifies the image in the cache.
+// get reduces the image that `read` returns to a longer side of at most `side`
+// pixels, and caches the result under `name`.
 func (t *thumbnails) get(name string, side int, read func() ([]byte, error)) ([]byte, error) {
 	kept := t.large
 	if side == smallSide {
@@ -49,7 +49,7 @@ func (t *thumbnails) get(name string, side int, read func() ([]byte, error)) ([]
 	}
 	t.one.Lock()
 	defer t.one.Unlock()
-	if made, ok := kept.Get(name); ok { // another call made it in the meantime
+	if made, ok := kept.Get(name); ok { // another call has made it
 		return made, nil
 	}
 	data, err := read()

@@ -22,7 +22,7 @@ type Blob struct {
 }
 
 var (
-	// ErrNotFound reports a blob that the store does not have.
+	// ErrNotFound reports that the store lacks a blob.
 	ErrNotFound = errors.New("there is no such blob")
 	// ErrExists reports a blob of this name with other bytes.
 	ErrExists = errors.New("there is another blob of this name")
@@ -59,8 +59,8 @@ func Damage(name, what string) error {
 	return fmt.Errorf("%w: blob %s of the album %s", ErrDamaged, name, what)
 }
 
-// A Pin is the owner's record of a blob, because the server's list of blobs and
-// times is untrusted.
+// A Pin is the owner's record of a blob. It replaces the server's untrusted list of
+// blobs and times.
 type Pin struct {
 	Size int64
 	// Digest is the first half of the SHA-256, which suffices because only the owner

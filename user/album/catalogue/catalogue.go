@@ -25,7 +25,6 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// Options describe a catalogue and this device's copy of it.
 type Options struct {
 	Store blobs.Store
 	Album cpar.IndexID
@@ -93,8 +92,8 @@ func (c *Catalogue) lock(ctx context.Context) (release func(), err error) {
 	return func() { l.Close() }, nil
 }
 
-// Newest fetches the newest state and changes neither c nor the folder. It may run
-// concurrently with other calls.
+// Newest fetches the newest state and changes neither c nor the folder. Other calls
+// may run concurrently.
 func (c *Catalogue) Newest(ctx context.Context) (*State, error) {
 	look := &Catalogue{Options: c.Options, cipher: c.cipher, state: newState(0, nil), looking: true}
 	_, err := look.Sync(ctx)
@@ -208,8 +207,8 @@ func (c *Catalogue) keep(name string, b []byte) error {
 	return nil
 }
 
-// Sync updates the device's copy to the server's newest generation. It returns
-// false if the server has no album.
+// Sync updates the device's copy to the newest generation. It returns false if the
+// server has no album.
 func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
 	release, err := c.lock(ctx)
 	if err != nil {
@@ -290,7 +289,6 @@ func (c *Catalogue) settle(sealed []byte) error {
 	return err
 }
 
-// A Change describes how a commit changes a state.
 type Change struct {
 	Put      []*Photo // rows to add, or to replace by key
 	Remove   []Key

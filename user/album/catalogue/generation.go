@@ -17,7 +17,7 @@ type generation struct {
 	album    cpar.IndexID
 	number   uint64
 	segments []listed
-	// digest identifies the generation. It is computed and not stored.
+	// digest identifies the generation. It is not stored.
 	digest [sha256.Size]byte
 }
 

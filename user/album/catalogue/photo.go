@@ -43,8 +43,7 @@ type Photo struct {
 	// Content is the image's decode.ContentDigest, by which indexes recognise
 	// photos. It is zero if an older program added the photo.
 	Content [sha256.Size]byte
-	// Trashed is when the photo was moved to the trash, in nanoseconds since
-	// 1970, or 0.
+	// Trashed is when the photo moved to the trash, in nanoseconds since 1970, or 0.
 	Trashed int64
 }
 

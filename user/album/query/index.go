@@ -12,8 +12,7 @@ import (
 
 // An Index answers queries about the rows of a catalogue.
 type Index struct {
-	photos []*catalogue.Photo
-	// keywords lists the distinct keywords.
+	photos   []*catalogue.Photo
 	keywords []keyword
 	// tokens lists the distinct tokens of all keywords, sorted.
 	tokens []string
@@ -200,7 +199,7 @@ func fold(s string) string {
 	return strings.TrimSpace(strings.ToLower(s))
 }
 
-// earth is the mean radius of the earth in kilometres.
+// earth is the earth's mean radius in kilometres.
 const earth = 6371
 
 // has compares the distance by the haversine formula.

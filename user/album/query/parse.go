@@ -35,7 +35,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Query is a parsed query.
 type Query struct{ root node }
 
 // All is the empty query, which every photo matches.

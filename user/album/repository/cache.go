@@ -40,8 +40,7 @@ func (s *storage) get(ctx context.Context, name string, p blobs.Pin, pinned bool
 			return nil, err
 		}
 		if digestIs(b, p) {
-			// If this fails, a later call fetches the blob again, because an
-			// incomplete file does not match the digest.
+			// If this fails, a later call finds a wrong digest and fetches the blob again.
 			_ = os.WriteFile(file, b, 0o600)
 		}
 	}

@@ -50,7 +50,7 @@ type Options struct {
 	// Newest, if not nil, returns the pins of the newest generation at the server. If
 	// another device has unpinned a missing blob, nothing is damaged.
 	Newest func(context.Context) (map[string]blobs.Pin, error)
-	// Now returns the time. The default is time.Now.
+	// Now defaults to time.Now.
 	Now func() time.Time
 	// Strict hides unpinned index blobs, which a killed run may have left, and
 	// reads every blob from the server.

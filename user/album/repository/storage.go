@@ -108,7 +108,7 @@ func (s *storage) missing(ctx context.Context, name string) error {
 	return s.fail(errBusy())
 }
 
-// guard returns a context for an operation. fail cancels it.
+// guard returns a context for an operation, which fail cancels.
 func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()

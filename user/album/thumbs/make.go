@@ -45,8 +45,8 @@ func encode(m image.Image, quality int) []byte {
 	return b.Bytes()
 }
 
-// fit returns the size of an image of w×h pixels whose longer side is reduced to
-// at most side pixels.
+// fit returns the size of an image of w×h pixels, reduced so that the longer side
+// has at most `side` pixels.
 func fit(w, h, side int) (int, int) {
 	if longer := max(w, h); longer > side {
 		return max(1, w*side/longer), max(1, h*side/longer)
@@ -54,9 +54,8 @@ func fit(w, h, side int) (int, int) {
 	return w, h
 }
 
-// Scale reduces an image so that its longer side has at most the given number of
-// pixels. It averages blocks first, because a kernel over all pixels of a photo
-// is slow.
+// Scale reduces an image so that its longer side has at most `side` pixels. It
+// averages blocks first, because a kernel over all pixels of a photo is slow.
 func Scale(p *decode.Image, side int) *image.RGBA {
 	from := p
 	if block := max(p.Width, p.Height) / (2 * side); block > 1 {

@@ -32,7 +32,6 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// A Size is a size of thumbnails.
 type Size uint8
 
 const (
@@ -184,8 +183,8 @@ func (c *coder) encodePart(p part, entries []Entry) (string, []byte) {
 
 const indexBinding, imagesBinding = "cpar/v1/album thumbnails index/", "cpar/v1/album thumbnails/"
 
-// An index holds the keys of a part in ascending order, and the offsets of their
-// images. The last offset is the end of the images.
+// An index holds a part's keys in ascending order, and the offsets of their images.
+// One more offset is the end of the images.
 type index struct {
 	keys    []Key
 	offsets []uint32
@@ -205,7 +204,6 @@ func (c *coder) decodeIndex(p part, b []byte) (x index, err error) {
 	return x, nil
 }
 
-// find returns the position of a key.
 func (x *index) find(k Key) (int, bool) {
 	return slices.BinarySearchFunc(x.keys, k, func(a, b Key) int { return slices.Compare(a[:], b[:]) })
 }
@@ -232,5 +230,4 @@ func (c *coder) decode(p part, b []byte) (*opened, error) {
 	return &opened{x, packed}, nil
 }
 
-// image returns the image at a position of the index.
 func (o *opened) image(i int) []byte { return o.images[o.offsets[i]:o.offsets[i+1]] }

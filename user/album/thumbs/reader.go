@@ -84,9 +84,8 @@ func (r *Reader) in(s slot) ([]part, map[string]blobs.Pin) {
 	return r.parts[s], r.pins
 }
 
-// Get returns the thumbnail of the photo with a key that was taken on a day of a
-// month. The thumbnail is empty if the photo cannot be decoded, and nil if the
-// album has none.
+// Get returns the thumbnail of the photo with a key and date. The thumbnail is empty
+// if the photo cannot be decoded, and nil if the album has none.
 func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key Key) ([]byte, error) {
 	parts, pins := r.in(slot{size, month})
 	var damaged error
@@ -206,8 +205,8 @@ func (r *Reader) fetch(ctx context.Context, p part, pin blobs.Pin) ([]byte, erro
 
 const indexSuffix = ".index"
 
-// index returns the index of a part. Without a copy of the part, it fetches the
-// index alone.
+// index returns the index of a part. If the device lacks the part, index fetches
+// only the index.
 func (r *Reader) index(ctx context.Context, p part) (index, error) {
 	if o, ok := r.opened.Get(p.name); ok {
 		return o.index, nil
