@@ -71,7 +71,7 @@ const (
 // ErrTaken, cpar.ErrStorage, or, if bytes do not match their digest,
 // cpar.ErrCorrupt.
 type Objects interface {
-	// Put stores an object of size bytes under an unused name. A failed Put may
+	// Put stores an object of `size` bytes under an unused name. A failed Put may
 	// leave an object, which the log then never names.
 	Put(ctx context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error
 	// PutNew stores a small object durably, or fails with ErrTaken.
@@ -156,8 +156,8 @@ func New(objects Objects, o Options) *Store {
 	return &Store{objects: objects, o: o, now: time.Now, writer: rand.Text(), logs: map[string]*tenantLog{}}
 }
 
-// Receive copies an object from r to w. It fails unless r yields size bytes with
-// digest sum.
+// Receive copies an object from r to w. It fails unless r yields `size` bytes with
+// digest `sum`.
 func Receive(w io.Writer, r io.Reader, size int64, sum cpar.Digest) error {
 	h := sha256.New()
 	// The MultiWriter hides a file's ReadFrom, which would copy in small pieces.

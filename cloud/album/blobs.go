@@ -17,9 +17,9 @@ import (
 // backup program whose format albums use) overwrites them.
 var Replaceable = []string{"kopia.blobcfg", "kopia.maintenance", "kopia.repository"}
 
-// Put stores a blob of size bytes with digest sum. If old is nil, Put requires
+// Put stores a blob of `size` bytes with digest `sum`. If `old` is nil, Put requires
 // that no other blob has the name. Otherwise it replaces the blob with digest
-// old. Result created is false if the same blob is stored already. Put then skips
+// `old`. Result created is false if the same blob is stored already. Put then skips
 // body, unless another upload of the blob has ended meanwhile.
 func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old *cpar.Digest, body io.Reader) (created bool, err error) {
 	if err := r.Check(); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 }
 
 // begin checks whether a blob may be stored. If so, it draws the object's key and
-// reserves its bytes until the caller calls end. Result there reports that the
+// reserves its bytes until the caller calls end. Result `there` reports whether the
 // same blob is stored already.
 func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) (end func(), there bool, err error) {
 	l := s.log(r.Tenant)
@@ -93,7 +93,7 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 	return l.promise(v.Bytes + blobBytes), false, nil
 }
 
-// may checks the condition of Put. Result there has the same meaning as in begin.
+// may checks the condition of Put. Result `there` has the same meaning as in begin.
 func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error) {
 	now := st.live(r.Album, r.Name)
 	switch {
@@ -155,8 +155,8 @@ func (s *Store) Stat(ctx context.Context, r Ref) (Blob, error) {
 	return v.blob(r.Name), nil
 }
 
-// Get opens a range of a blob. It calls span with the blob's description to learn
-// the range.
+// Get opens a range of a blob. It calls function span with the blob's description to
+// learn the range.
 func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length int64, err error)) (Blob, io.ReadCloser, error) {
 	v, err := s.lookup(ctx, r)
 	if err != nil {

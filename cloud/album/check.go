@@ -19,9 +19,9 @@ type Fault struct {
 }
 
 // Check reads all blobs of a tenant, including deleted blobs, and reports each
-// fault. With mark, it also records faults in the log. Get then fails with
-// ErrDamaged until the blob is put again or a later Check with mark finds it
-// intact. If pace is not nil, Check calls it before each read with the maximum
+// fault. With `mark`, it also records faults in the log. Get then fails with
+// ErrDamaged until the blob is put again or a later Check with `mark` finds it
+// intact. If `pace` is not nil, Check calls it before each read with the maximum
 // length of the read.
 func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
 	s.log(tenant).forget() // so that the log, which may be damaged too, is read again
@@ -104,7 +104,7 @@ func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context
 	return err
 }
 
-// Digest returns the SHA-256 digest of a file of size bytes. If pace is not nil,
+// Digest returns the SHA-256 digest of a file of `size` bytes. If `pace` is not nil,
 // Digest calls it before each read with the maximum length of the read.
 func Digest(ctx context.Context, r io.Reader, size int64, pace func(context.Context, int) error) (sum cpar.Digest, err error) {
 	h, buf := sha256.New(), make([]byte, 256<<10)

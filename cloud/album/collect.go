@@ -16,7 +16,7 @@ type Collection struct {
 
 // Collect purges (permanently removes) a tenant's blobs that were deleted before
 // time `deleted`. It also removes objects that were stored before time `unnamed`
-// but never committed. With dry it only counts.
+// but never committed. With `dry`, it only counts.
 func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed time.Time, dry bool) (Collection, error) {
 	c := Collection{}
 	err := s.purge(ctx, tenant, deleted, dry, &c)

@@ -130,7 +130,7 @@ type tenantLog struct {
 
 	turn sync.Mutex // held while reading or writing the log, locked before view
 
-	view    sync.RWMutex // guards the fields below
+	view    sync.RWMutex // guards state and checked
 	state   *state       // nil until loaded
 	checked time.Time    // time of the last check for a next entry
 
@@ -165,8 +165,8 @@ func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) e
 	return f(l.state)
 }
 
-// commit appends the event that prepare returns for the current state, if any. If
-// another process was faster, commit reads its entry and calls prepare again.
+// commit appends the event that function prepare returns for the current state, if
+// any. If another process was faster, commit reads its entry and calls prepare again.
 func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) (*event, error)) error {
 	l := s.log(tenant)
 	l.turn.Lock()

@@ -12,7 +12,7 @@ import (
 type Undeletion struct {
 	Tenant string `json:"tenant,omitempty"`
 	Album  string `json:"album"`
-	// Restored is the number of blobs that are live again.
+	// Restored is the number of versions that are live again.
 	Restored      int   `json:"restored_blobs"`
 	RestoredBytes int64 `json:"restored_bytes"`
 	// Aside is the number of live versions that were deleted because they were not
@@ -24,7 +24,7 @@ type Undeletion struct {
 }
 
 // Undelete restores the blobs that an album had at time `to`. It purges nothing.
-// With dry it only counts.
+// With `dry`, it only counts.
 func (s *Store) Undelete(ctx context.Context, tenant, album string, to time.Time, dry bool) (Undeletion, error) {
 	var u Undeletion
 	err := s.commit(ctx, tenant, func(st *state) (*event, error) {

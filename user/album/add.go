@@ -291,8 +291,8 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	return nil
 }
 
-// each calls do for all elements of a list, with at most atOnce calls at a time.
-// After a failure it starts no more calls.
+// each calls function do for all elements of a list, at most atOnce at a time. After
+// a failure it starts no more calls.
 func each[T any](ctx context.Context, atOnce int, all []T, do func(ctx context.Context, at int, one T) error) error {
 	work, inner := errgroup.WithContext(ctx)
 	work.SetLimit(atOnce)
@@ -345,8 +345,8 @@ func (a *Album) rows(s *catalogue.State, r *repository.Repository, some []*item,
 	return c, nil
 }
 
-// carried returns the keywords of row now, and then the accepted and suggested
-// keywords that only the old row has.
+// carried returns the keywords of row `now`, and then the accepted and suggested
+// keywords that only row `old` has.
 func carried(old, now *catalogue.Photo) []catalogue.Keyword {
 	words := slices.Clone(now.Keywords)
 	for _, k := range old.Keywords {

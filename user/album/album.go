@@ -141,7 +141,7 @@ func (a *Album) newestPins(ctx context.Context) (map[string]blobs.Pin, error) {
 	return s.Pins, a.compared(ctx, err)
 }
 
-// commit commits the change that create returns. If r is not nil, commit also
+// commit commits the change that function create returns. If r is not nil, commit also
 // pins the blobs that r has added, unpins those that r has removed, and adopts
 // the packs that an interrupted run has entered in kopia's indexes.
 func (a *Album) commit(ctx context.Context, r *repository.Repository, create func(*catalogue.State) (*catalogue.Change, error)) error {
@@ -287,12 +287,12 @@ type Usage struct {
 	Bytes     int64 `json:"bytes"`
 	Trash     int   `json:"trash"`
 	TrashSize int64 `json:"trash_bytes"`
-	Stored    int64 `json:"stored_bytes"` // size of the repository's blobs
+	Stored    int64 `json:"stored_bytes"` // size of all pinned blobs
 	Blobs     int   `json:"blobs"`
 	Catalogue int64 `json:"catalogue_bytes"`
 }
 
-// Usage counts the device's copy.
+// Usage counts the photos in the device's copy.
 func (a *Album) Usage() (u Usage) {
 	s := a.catalogue.State()
 	for _, p := range s.Photos() {

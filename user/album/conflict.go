@@ -28,9 +28,9 @@ type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
-// A Difference lists the paths of photos in this device's copy of the catalogue
-// that another state lacks (Vanished), or has with other files or keywords or
-// moved to or from the trash (Changed).
+// A Difference lists, by path, the photos of this device's copy of the catalogue
+// that another state lacks (Vanished) or has in another form (Changed): with other
+// files or keywords, or moved to or from the trash.
 type Difference struct {
 	Vanished []string `json:"vanished"`
 	Changed  []string `json:"changed"`

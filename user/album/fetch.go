@@ -26,7 +26,7 @@ type Got struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
 	Bytes  int64 `json:"bytes"`
-	// There counts files that the folder already had.
+	// Field There counts files that the folder already had.
 	There int `json:"there"`
 }
 
@@ -234,8 +234,8 @@ func (a *Album) MayMaintain(ctx context.Context, takeOver bool) error {
 	})
 }
 
-// reading opens the repository of the newest generation and calls work, which
-// must not write.
+// reading opens the repository of the newest generation and calls function work,
+// which must not write.
 func (a *Album) reading(ctx context.Context, work func(*repository.Repository) error) error {
 	if err := a.Sync(ctx); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (a *Album) reading(ctx context.Context, work func(*repository.Repository) e
 }
 
 // withTrees opens the repository of the newest generation, records the album and
-// the trash as kopia snapshots, and calls work.
+// the trash as kopia snapshots, and calls function work.
 func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository) error) error {
 	release, err := a.lock()
 	if err != nil {

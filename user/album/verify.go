@@ -26,7 +26,7 @@ type Verified struct {
 	Read   int64 `json:"read_bytes"`
 	// Blobs maps the names of lost or changed blobs to their problems.
 	Blobs map[string]string `json:"damaged_blobs"`
-	// Affected names the photos that can no longer be read in full.
+	// Affected lists the files that can no longer be read.
 	Affected []string `json:"affected"`
 }
 

@@ -28,8 +28,8 @@ type Seeker interface {
 // An Index is the Seeker of an index at a server. It opens the index for the first
 // search.
 type Index struct {
-	// Open opens the index. It calls ready before it sends anything that depends on
-	// the search.
+	// Open opens the index. It calls function ready before it sends anything that
+	// depends on the search.
 	Open func(ctx context.Context, ready func(*user.Owner) error) (*device.Index, error)
 	// Prepare returns a function that makes the search.
 	Prepare func(ctx context.Context, words string, file []byte) (func(*user.Owner) (*user.Search, error), error)

@@ -1,5 +1,5 @@
 // Package ui serves a web page on the owner's machine for reviewing and writing
-// keywords.
+// keywords. With Options.Album, the page shows an album instead (album.go).
 //
 //	browser ─ token ─▶ Server ─▶ Backend ─▶ the library, and an index at a cloud
 //	           │         │

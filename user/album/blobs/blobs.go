@@ -38,7 +38,7 @@ type Store interface {
 	// Put stores a blob. If the name is used, Put succeeds for equal bytes and
 	// otherwise fails with ErrExists.
 	Put(ctx context.Context, name string, b []byte) error
-	// Replace replaces the blob whose SHA-256 is old. Only blobs that kopia
+	// Replace replaces the blob whose SHA-256 is `old`. Only blobs that kopia
 	// overwrites can be replaced.
 	Replace(ctx context.Context, name string, b []byte, old [32]byte) error
 	// Get returns length bytes from offset, or all bytes from there if length is −1.

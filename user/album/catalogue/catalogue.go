@@ -147,8 +147,8 @@ func (c *Catalogue) local(l listed) ([]byte, error) {
 	return b, err
 }
 
-// load makes g the current generation. It calls fetch for segments that are not in
-// memory.
+// load makes g the current generation. It calls function fetch for segments that are
+// not in memory.
 func (c *Catalogue) load(ctx context.Context, g *generation, fetch func(listed) ([]byte, error)) error {
 	held := map[[16]byte]*segment{}
 	if c.now != nil {
@@ -301,9 +301,9 @@ type Change struct {
 // ErrCommitted marks an error after the server has stored the generation.
 var ErrCommitted = errors.New("the change is in the album, but a later step failed")
 
-// Commit commits a generation with the change that create returns for the current
-// state. If another device was faster, Commit fetches the newest state and calls
-// create again. It ignores an empty change.
+// Commit commits a generation with the change that function create returns for the
+// current state. If another device was faster, Commit fetches the newest state and
+// calls create again. It ignores an empty change.
 func (c *Catalogue) Commit(ctx context.Context, create func(*State) (*Change, error)) error {
 	for {
 		change, err := create(c.state)

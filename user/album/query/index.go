@@ -27,7 +27,7 @@ type keyword struct {
 	rows   []int32 // positions in Index.photos
 }
 
-// NewIndex indexes the rows for which keep returns true.
+// NewIndex indexes the rows for which function keep returns true.
 func NewIndex(photos []*catalogue.Photo, keep func(*catalogue.Photo) bool) *Index {
 	x := &Index{folders: map[string][]int32{}, cameras: map[string][]int32{}}
 	byWord, byToken := map[string]int{}, map[string][]int{}

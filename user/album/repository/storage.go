@@ -46,8 +46,8 @@ type storage struct {
 	found map[string]blobs.Pin
 	sent  int64
 	// damage is the first failure of the server during the operations in progress,
-	// which all report it. fail cancels them, because kopia repeats a failed listing
-	// of its indexes forever.
+	// which all report it. Method fail cancels them, because kopia repeats a failed
+	// listing of its indexes forever.
 	damage  error
 	cancels map[int]context.CancelCauseFunc
 	last    int
@@ -108,7 +108,7 @@ func (s *storage) missing(ctx context.Context, name string) error {
 	return s.fail(errBusy())
 }
 
-// guard returns a context for an operation, which fail cancels.
+// guard returns a context for an operation, which storage.fail cancels.
 func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()

@@ -25,8 +25,8 @@ func (b *Batch) Add(p *catalogue.Photo, images *Images) {
 	}
 }
 
-// Encode encodes the thumbnails and calls put for each part. It keeps parts of
-// small thumbnails on the device, because grids of many photos show them.
+// Encode encodes the thumbnails and calls function put for each part. It keeps parts
+// of small thumbnails on the device, because grids of many photos show them.
 func (b *Batch) Encode(put func(name string, part []byte) error) error {
 	for at, entries := range b.entries {
 		for name, part := range b.r.encode(at.size, at.month, entries) {
@@ -42,10 +42,10 @@ func (b *Batch) Encode(put func(name string, part []byte) error) error {
 }
 
 // Merge merges the small parts of each size and month, and rewrites a part once
-// more than a quarter of its photos are gone. It calls put for each new part, and
-// drop for each replaced part. Function day returns a photo's day in its month, or
-// false if the photo is gone. Merge skips months with damaged parts, which Verify
-// reports.
+// more than a quarter of its photos are gone. It calls function put for each new
+// part, and drop for each replaced part. Function day returns a photo's day in its
+// month, or false if the photo is gone. Merge skips months with damaged parts,
+// which Verify reports.
 func (r *Reader) Merge(ctx context.Context, day func(Key) (uint8, bool), put func(name string, part []byte) error, drop func(name string) error) error {
 	r.mu.Lock()
 	all, pins := maps.Clone(r.parts), r.pins
