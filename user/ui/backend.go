@@ -8,8 +8,8 @@
 //
 // The page is embedded in the program, and the content security policy limits
 // the browser to this server. A client with the token can view photos below the
-// opened folders, write keywords, and change the vocabulary of the index.
-// guard.go lists the requests that are refused.
+// opened folders, write keywords, undo runs, and change the vocabulary of the
+// index. The comment of guard (guard.go) lists the refused requests.
 //
 // Decisions wait in memory until the user writes them. Each write changes the
 // photo's metadata in a run that can be undone.

@@ -26,7 +26,7 @@ import (
 var embedded embed.FS
 
 type Options struct {
-	// Folders hold the photos. The page reads and writes no photo outside them.
+	// Folders hold the photos. Only undoing a run changes photos outside them.
 	Folders []string
 	// Album, if not nil, is shown instead of folders, without Backend. Cloud is the
 	// address of the album's server. Related returns words that a search for a word
